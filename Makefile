@@ -1,0 +1,29 @@
+# `make demo` and `make test` are all a newcomer needs; the rest is for people who change things.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check environment clean
+
+environment: $(STAMP)  ## the pinned environment in .venv
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(STAMP)  ## mine a real graph and show how to read the result
+	$(BIN)/bicliques demo --output demo-output
+
+test: $(STAMP)  ## the whole suite
+	$(BIN)/python -m pytest
+
+check: $(STAMP)  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) demo-output

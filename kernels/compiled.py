@@ -1,0 +1,36 @@
+"""How this project compiles Python to machine code with Numba, stated once.
+
+Machine code is kept on disk. Numba notices when a function's own file has changed, not when a function
+it calls has, so the folder is named after a digest of every source file of `kernels` and `schemas`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import numba
+from numba import njit
+
+__all__ = ["compiled", "inlined"]
+
+
+def _cache_folder() -> Path:
+    """``$NUMBA_CACHE_DIR``, else ``$XDG_CACHE_HOME/bicliques``, else ``~/.cache/bicliques``; then the digest."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent.parent
+    for path in sorted([*root.glob("kernels/**/*.py"), *root.glob("schemas/*.py")]):
+        digest.update(path.read_bytes())
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(cache) / "bicliques")
+    return folder / digest.hexdigest()[:16]
+
+
+numba.config.CACHE_DIR = str(_cache_folder())
+
+#: Releases the GIL, keeps machine code on disk, divides without checks, never uses fast-math.
+compiled = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
+
+#: The same, copied into its callers: for functions that return record pointers, which Numba cannot pass on.
+inlined = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False, inline="always")

@@ -1,0 +1,150 @@
+"""`CpuEngine`: the compiled search behind the slice contract."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kernels.cpu.explore import FINISHED, explore
+from kernels.cpu.left_over import drain_aside, left_over
+from kernels.cpu.memory import addresses
+from kernels.cpu.word import FULL
+from kernels.cpu.workspace import (
+    Graph,
+    Hub,
+    Output,
+    Pieces,
+    Sizes,
+    Word,
+    allocate,
+    graph_arrays,
+    pieces_of,
+    reset,
+    set_capacities,
+)
+from schemas.bicliques import Bicliques
+from schemas.dtypes import VERTEX
+from schemas.graph import MiningGraph
+from schemas.work import Emit, Limits, Search, Slice, Subtrees
+
+__all__ = ["CpuEngine"]
+
+#: How long the compiled search runs between two looks at the clock, in seconds.
+_PULSE_S = 0.005
+
+
+class CpuEngine:
+    """Bit-matrix enumeration on one core. Releases the GIL; not to be shared between threads.
+
+    Parameters
+    ----------
+    sizes : Sizes
+        Of the workspace; see `kernels.cpu.workspace.allocate` for the memory bound.
+
+    Notes
+    -----
+    The first call in a new environment compiles (some tens of seconds); the machine code is kept on disk.
+    The workspace is kept from slice to slice of the same graph and search.
+    """
+
+    name = "cpu"
+
+    def __init__(self, sizes: Sizes | None = None) -> None:
+        self._sizes = sizes or Sizes()
+        self._graph: MiningGraph | None = None
+        self._search: Search | None = None
+        self._memory: tuple[Graph, Word, Hub, Output] | None = None
+
+    def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
+        """See `schemas.work.Engine`."""
+        if self._memory is None or graph is not self._graph or search != self._search:
+            self._memory = (graph_arrays(graph), *allocate(graph, search, self._sizes))
+            self._graph, self._search = graph, search
+        plain = search.mode == "count" and search.is_plain and limits.rows is None
+        self._memory[3].state[0]["plain"] = plain
+        run = _Run(*self._memory, subtrees, limits, emit)
+        result = run.slice()
+        graph_memory, word, hub, _ = self._memory
+        self._memory = (graph_memory, word, hub, run.out)
+        return result
+
+
+class _Run:
+    """One slice."""
+
+    def __init__(
+        self, graph: Graph, word: Word, hub: Hub, out: Output, subtrees: Subtrees, limits: Limits, emit: Emit
+    ) -> None:
+        self.started = time.perf_counter()
+        self.graph, self.word, self.hub, self.out = graph, word, hub, out
+        self.limits, self.emit = limits, emit
+        self.waiting = [subtrees]
+        self.state = out.state[0]
+        reset(word, hub, out)
+        self.state["rows_left"] = -1 if limits.rows is None else limits.rows
+
+    def slice(self) -> Slice:
+        pieces = self._next_pieces()
+        graph, word, hub = (addresses(arrays) for arrays in (self.graph, self.word, self.hub))
+        pulse = 10_000
+        while True:
+            self.state["steps"] = pulse
+            began = time.perf_counter()
+            status = explore(graph, addresses(pieces), len(pieces.todo), word, hub, addresses(self.out))
+            ended = time.perf_counter()
+            self.waiting.append(drain_aside(self.out))
+            if status == FULL:
+                if self.state["rows_left"] == 0:
+                    break
+                self._drain_rows()
+            elif status == FINISHED:
+                if not any(map(len, self.waiting)):
+                    break
+                pieces = self._next_pieces()
+            else:
+                pulse = int(np.clip(pulse * _PULSE_S / max(ended - began, 1e-6), 100, 1 << 30))
+            late = self.limits.seconds is not None and ended - self.started > self.limits.seconds
+            if late and (status != FULL or self.state["count"] > 0):  # else only a buffer has grown: no progress yet
+                break
+        self._drain_rows()
+        return self._result(pieces)
+
+    def _next_pieces(self) -> Pieces:
+        pieces = pieces_of(Subtrees.concat(self.waiting))
+        self.waiting = []
+        self.state["item"] = 0
+        return pieces
+
+    def _drain_rows(self) -> None:
+        """Hand the buffered bicliques out; grow a buffer that a single biclique would not fit into."""
+        state, out = self.state, self.out
+        n = int(state["n_rows"])
+        if n:
+            left, right = int(state["n_left"]), int(state["n_right"])
+            self.emit(
+                Bicliques(
+                    out.left_indptr[: n + 1],
+                    out.left[:left],
+                    out.right_indptr[: n + 1],
+                    out.right[:right],
+                    out.root[:n],
+                )
+            )
+            state["n_rows"] = state["n_left"] = state["n_right"] = 0
+        self.out = _grown(out, int(state["need_left"]), int(state["need_right"]))
+        set_capacities(self.out)
+
+    def _result(self, pieces: Pieces) -> Slice:
+        untouched = Subtrees(*pieces[:5], pieces.fresh.astype(np.bool_)).take(int(self.state["item"]), len(pieces.todo))
+        rest = Subtrees.concat([left_over(self.word, self.hub), *self.waiting, untouched])
+        fingerprint = int(self.state["fingerprint"]) if self.state["prove"] else None
+        return Slice(int(self.state["count"]), fingerprint, rest, {"seconds": time.perf_counter() - self.started})
+
+
+def _grown(out: Output, need_left: int, need_right: int) -> Output:
+    if need_left > len(out.left):
+        out = out._replace(left=np.empty(2 * need_left, VERTEX))
+    if need_right > len(out.right):
+        out = out._replace(right=np.empty(2 * need_right, VERTEX))
+    return out

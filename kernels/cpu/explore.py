@@ -1,0 +1,117 @@
+"""The outer loop of the compiled search: from a list of pieces to open problems, one after the other."""
+
+from __future__ import annotations
+
+from kernels.compiled import compiled
+from kernels.cpu.hub import search_hub
+from kernels.cpu.open_hub import open_hub
+from kernels.cpu.open_word import open_word
+from kernels.cpu.output import aside_is_full
+from kernels.cpu.pointers import graph_at, hub_at, output_at, pieces_at, word_at
+from kernels.cpu.word import EMPTY, PAUSED, search_word
+from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
+from schemas.work import EVERYTHING
+
+__all__ = ["FINISHED", "explore"]
+
+#: Every piece is done. The other states are those of `kernels.cpu.word`.
+FINISHED = 3
+
+
+@compiled
+def explore(graph, pieces, n_pieces, word, hub, out):
+    """Work until all pieces are done, the output is full, or the steps are used up; says which.
+
+    Parameters
+    ----------
+    graph, pieces, word, hub, out : ndarray of int64
+        Addresses of the fields of `workspace.Graph`, `Pieces`, `Word`, `Hub` and `Output`.
+    n_pieces : int
+    """
+    return _explore(graph_at(graph), pieces_at(pieces), n_pieces, word_at(word), hub_at(hub), output_at(out))
+
+
+@compiled
+def _explore(g, pieces, n_pieces, word, hub, out):
+    s = out.state
+    while True:
+        status = search_word(g, word, out)
+        if status == EMPTY:
+            status = search_hub(g, word, hub, out)
+        if status != EMPTY:
+            return status
+        if word.state.depth > 0 or hub.state.depth > 0:
+            continue
+        _forget_keys(pieces, hub, out)
+        if s.item == n_pieces:
+            return FINISHED
+        if s.steps <= 0 or aside_is_full(out):
+            return PAUSED
+        _take(g, pieces, s.item, word, hub, out)
+        s.item += 1
+        s.steps -= 1
+
+
+@compiled
+def _take(g, pieces, i, word, hub, out):
+    """Open piece `i`."""
+    s = out.state
+    keyed = pieces.todo[i] != EVERYTHING
+    root = pieces.path[pieces.path_indptr[i]]
+    if keyed:
+        n = _common_neighbours(g, pieces, i, hub)
+        _set_keys(pieces, i, hub)
+        s.keyed = i
+    else:
+        n = g.root_indptr[root + 1] - g.root_indptr[root]
+        if n > WORD_BITS:
+            for k in range(n):
+                hub.left[k] = g.root_indices[g.root_indptr[root] + k]
+    if n > WORD_BITS:
+        open_hub(g, hub, out, n, keyed, root, pieces.todo[i], pieces.fresh[i])
+    elif n > 0:
+        for k in range(n):
+            word.left[k] = hub.left[k] if keyed else g.root_indices[g.root_indptr[root] + k]
+        open_word(g, word, hub, out, n, keyed, -1 if keyed else root, pieces.todo[i], pieces.fresh[i])
+
+
+@compiled
+def _common_neighbours(g, pieces, i, hub):
+    """Common neighbours of the path of piece `i`, to `hub.left`; how many."""
+    first = pieces.path[pieces.path_indptr[i]]
+    n = g.root_indptr[first + 1] - g.root_indptr[first]
+    for k in range(n):
+        hub.left[k] = g.root_indices[g.root_indptr[first] + k]
+    for p in range(pieces.path_indptr[i] + 1, pieces.path_indptr[i + 1]):
+        v = pieces.path[p]
+        for e in range(g.root_indptr[v], g.root_indptr[v + 1]):
+            hub.local[g.root_indices[e]] = 1
+        m = 0
+        for k in range(n):
+            u = hub.left[k]
+            if hub.local[u] == 1:
+                hub.left[m] = u
+                m += 1
+        for e in range(g.root_indptr[v], g.root_indptr[v + 1]):
+            hub.local[g.root_indices[e]] = OUTSIDE
+        n = m
+    return n
+
+
+@compiled
+def _set_keys(pieces, i, hub):
+    for e in range(pieces.candidate_indptr[i], pieces.candidate_indptr[i + 1]):
+        hub.key[pieces.candidates[e]] = e - pieces.candidate_indptr[i]
+    for e in range(pieces.path_indptr[i], pieces.path_indptr[i + 1]):
+        hub.key[pieces.path[e]] = CLOSED
+
+
+@compiled
+def _forget_keys(pieces, hub, out):
+    i = out.state.keyed
+    if i >= 0:
+        for e in range(pieces.candidate_indptr[i], pieces.candidate_indptr[i + 1]):
+            hub.key[pieces.candidates[e]] = OUTSIDE
+        for e in range(pieces.path_indptr[i], pieces.path_indptr[i + 1]):
+            hub.key[pieces.path[e]] = OUTSIDE
+        out.state.keyed = -1

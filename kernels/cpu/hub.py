@@ -1,0 +1,222 @@
+"""Search of a problem with more than 64 left vertices: bit rows over the left side of one hub.
+
+Only rows that can matter get bits: the candidates, and those excluded rows that are long enough to
+contain a node with more than 64 left vertices. A child with at most 64 becomes a word problem, built
+from the graph itself. Candidates keep one order in the whole problem, so that "excluded" is a
+comparison of positions. A hub whose bit rows would not fit is *wide*: its large children are put aside,
+each a smaller problem of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.compiled import compiled
+from kernels.cpu.open_word import open_word
+from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
+from kernels.cpu.pointers import hub_frame
+from kernels.cpu.simd import popcount, trailing_zeros
+from kernels.cpu.word import EMPTY, FULL, PAUSED
+from kernels.cpu.workspace import CLOSED, HUB_FRAMES, OUTSIDE, WORD_BITS
+
+__all__ = ["search_hub"]
+
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@compiled
+def search_hub(g, word, hub, out):
+    """Explore the open hub problem until a child becomes a word problem, or as `search_word` does."""
+    h, s = hub.state, out.state
+    if h.fresh:
+        if not _deliver_node(g, hub, out, hub.left, h.n_left):
+            return FULL
+        h.fresh = 0
+    while h.depth > 0:
+        if s.steps <= 0 or aside_is_full(out):
+            return PAUSED
+        f = hub_frame(hub, h.depth - 1)
+        if f.next == f.end:
+            _pop(hub)
+            continue
+        r = hub.list[f.list0 + f.next]
+        n = _child_of_wide(g, hub, r) if h.wide else _child(hub, r)
+        s.steps -= 1 + (h.words >> 3)
+        if n > WORD_BITS:
+            if h.wide:
+                _put_aside(hub, out, r)
+            elif not _open_child(g, hub, out, r, n):
+                return FULL
+            f.next += 1
+            continue
+        f.next += 1
+        if n > 0:
+            if not h.wide:
+                _expand(hub, h.depth, word.left)
+            else:
+                for i in range(n):
+                    word.left[i] = hub.child[i]
+            open_word(g, word, hub, out, n, True, r, CLOSED, True)
+            return EMPTY
+    _close(hub)
+    return EMPTY
+
+
+@compiled
+def _child(hub, r):
+    """L of the top frame's child `r`, to the place behind the top frame's L; its size."""
+    h = hub.state
+    words = h.words
+    at, row = (h.depth - 1) * words, r * words
+    n = 0
+    for i in range(words):
+        x = hub.frame_bits[at + i] & hub.bits[row + i]
+        hub.frame_bits[at + words + i] = x
+        n += popcount(x)
+    return n
+
+
+@compiled
+def _child_of_wide(g, hub, r):
+    """The same without bit rows: base vertices to `hub.child`."""
+    v = hub.row[r]
+    n = 0
+    for e in range(g.root_indptr[v], g.root_indptr[v + 1]):
+        u = g.root_indices[e]
+        if hub.local[u] != OUTSIDE:
+            hub.child[n] = u
+            n += 1
+    return n
+
+
+@compiled
+def _expand(hub, depth, target):
+    """Base vertices of the bit vector at place `depth` of `frame_bits`."""
+    words = hub.state.words
+    n = 0
+    for i in range(words):
+        x = hub.frame_bits[depth * words + i]
+        while x != _ZERO:
+            target[n] = hub.left[(i << 6) + trailing_zeros(x)]
+            x &= x - _ONE
+            n += 1
+
+
+@compiled
+def _contains(hub, q, at):
+    """Whether bit row `q` contains the bit vector that begins at ``frame_bits[at]``."""
+    words = hub.state.words
+    row = q * words
+    for i in range(words):
+        if hub.frame_bits[at + i] & ~hub.bits[row + i] != _ZERO:
+            return False
+    return True
+
+
+@compiled
+def _open_child(g, hub, out, r, n):
+    """Test child `r` of the top frame, whose L of size `n` is at hand; deliver it and push its frame.
+
+    Returns False when the output is full; nothing has changed then.
+    """
+    h = hub.state
+    depth = h.depth
+    at = depth * h.words
+    for q in range(r):
+        if hub.count[hub.row[q]] >= n and hub.closed_at[q] == 0 and _contains(hub, q, at):
+            return True
+    f, child = hub_frame(hub, depth - 1), hub_frame(hub, depth)
+    list0 = f.list0 + f.n_list
+    if depth + 1 == HUB_FRAMES or list0 + f.n_list > h.max_list or at + 2 * h.words > h.max_frame_bits:
+        _put_aside(hub, out, r)
+        return True
+    hub.closed_at[r] = depth + 1
+    n_list = 0
+    for i in range(f.list0 + f.next + 1, list0):
+        q = hub.list[i]
+        overlap = _overlap(hub, q, at)
+        if overlap == n:
+            hub.closed_at[q] = depth + 1
+        elif overlap > 0:
+            hub.list[list0 + n_list] = q
+            n_list += 1
+    h.depth = depth + 1
+    child.list0, child.n_list, child.next, child.end = list0, n_list, 0, n_list
+    if not out.state.plain:
+        _expand(hub, depth, hub.child)
+    if not _deliver_node(g, hub, out, hub.child, n):
+        _pop(hub)
+        return False
+    return True
+
+
+@compiled
+def _overlap(hub, q, at):
+    words = hub.state.words
+    row = q * words
+    n = 0
+    for i in range(words):
+        n += popcount(hub.frame_bits[at + i] & hub.bits[row + i])
+    return n
+
+
+@compiled
+def _deliver_node(g, hub, out, base, n_base):
+    """Report the top frame's biclique; False when the output is full."""
+    if out.state.plain:
+        out.state.count += 1
+        return True
+    return deliver(g, out, base, n_base, _closure(hub, out))
+
+
+@compiled
+def _closure(hub, out):
+    """Write the closure of the top frame to `out.closure`; how many."""
+    h = hub.state
+    for i in range(h.n_full):
+        out.closure[i] = hub.full[i]
+    n = h.n_full
+    for q in range(h.first, h.n_rows):
+        if hub.closed_at[q] > 0:
+            out.closure[n] = hub.row[q]
+            n += 1
+    return n
+
+
+@compiled
+def _put_aside(hub, out, r):
+    """Make the top frame's child `r` a piece of its own; whether it is dead is found out when it is opened."""
+    h = hub.state
+    f = hub_frame(hub, h.depth - 1)
+    n_path = _closure(hub, out)
+    out.closure[n_path] = hub.row[r]
+    first = end = begin_aside(out, n_path + 1)
+    for i in range(f.list0 + f.next + 1, f.list0 + f.n_list):
+        out.aside[end] = hub.row[hub.list[i]]
+        end += 1
+    end_aside(out, first, end, 1)
+
+
+@compiled
+def _pop(hub):
+    h = hub.state
+    for q in range(h.first, h.n_rows):
+        if hub.closed_at[q] == h.depth:
+            hub.closed_at[q] = 0
+    h.depth -= 1
+
+
+@compiled
+def _close(hub):
+    """Leave no trace of the problem in the arrays that are indexed by vertex."""
+    h = hub.state
+    for i in range(h.n_left):
+        hub.local[hub.left[i]] = OUTSIDE
+    for q in range(h.n_rows):
+        hub.key[hub.row[q]] = OUTSIDE
+        hub.count[hub.row[q]] = 0
+    for i in range(h.n_full):
+        hub.key[hub.full[i]] = OUTSIDE
+        hub.count[hub.full[i]] = 0
+    h.n_left = h.n_rows = h.n_full = 0

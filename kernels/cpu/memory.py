@@ -1,0 +1,44 @@
+"""Bare pointers for compiled code.
+
+The search works on some forty arrays. Handed from function to function as Numba arrays, each is seven
+words and a reference count, which cost more than the search itself (measured: 2 to 50 times). So Python
+owns the arrays, compiled code gets their addresses, and these functions make typed pointers of them:
+``p[i]`` is one load or store, unchecked, as in C. A record pointer has its fields as attributes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numba.np.numpy_support import from_dtype
+
+__all__ = ["addresses", "int32s", "int64s", "record_type", "uint64s"]
+
+
+def addresses(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Where the data of each array begins, int64. The arrays must be C-contiguous and outlive their use."""
+    if not all(array.flags.c_contiguous for array in arrays):
+        raise ValueError("only contiguous arrays have an address")
+    return np.array([array.ctypes.data for array in arrays], dtype=np.int64)
+
+
+def _pointer_maker(target):
+    @intrinsic
+    def make(typing, address):
+        def codegen(context, builder, signature, args):
+            return builder.inttoptr(args[0], context.get_value_type(target))
+
+        return target(types.int64), codegen
+
+    return make
+
+
+def record_type(dtype: np.dtype):
+    """A function from an address to the first record there."""
+    return _pointer_maker(from_dtype(dtype))
+
+
+int32s = _pointer_maker(types.CPointer(types.int32))
+int64s = _pointer_maker(types.CPointer(types.int64))
+uint64s = _pointer_maker(types.CPointer(types.uint64))

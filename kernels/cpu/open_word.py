@@ -1,0 +1,173 @@
+"""From a set of at most 64 base vertices to a word problem: walk their wedges, classify the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.compiled import compiled
+from kernels.cpu.leaf import MAX_ROWS
+from kernels.cpu.pointers import word_frame
+from kernels.cpu.rows import distinct_by_size, drop_covered, keep_widest
+from kernels.cpu.word import WIDE_Q, found, reachable_roots, solve_few, solve_leaf
+from kernels.cpu.workspace import OUTSIDE
+
+__all__ = ["open_word"]
+
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@compiled
+def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
+    """Open the problem with left vertices ``word.left[:k]``.
+
+    Parameters
+    ----------
+    keyed : bool
+        Whether a root vertex ranks by `hub.key` (else by its own number).
+    bound : int
+        Vertices that rank above it are candidates (or closure, when they contain L), the others excluded.
+    todo : int
+        Candidates that rank at or above it belong to other pieces: they are not explored here.
+    fresh : bool
+        Whether the problem's own biclique is to be reported.
+
+    Notes
+    -----
+    A dead node (see `schemas.work.Subtrees`) opens nothing. O(wedges of the left vertices).
+    """
+    full = ~_ZERO >> np.uint64(64 - k)
+    n = _walk(g, word, out, k)
+    w = word.state
+    w.n_full = w.n_rows = w.depth = w.reports = w.delivered = 0
+    n_q, dead = _classify(word, hub, n, full, keyed, bound)
+    if dead:
+        return
+    s = out.state
+    if not s.plain:
+        _open_near(word)
+    if fresh:
+        found(word, out, full)
+    n_c = n_todo = 0
+    if w.n_rows and (s.plain or _is_promising(g, word, out)):
+        if n_q > WIDE_Q:
+            n_q = keep_widest(word.stack, 0, n_q)
+        n_c, n_todo = _stack_candidates(word, out, hub, full, n_q, keyed, todo)
+    f = word_frame(word, 0)
+    f.q0, f.n_q, f.n_c, f.next, f.end = 0, n_q, n_c, 0, n_todo
+    word.frame_mask[0] = full
+    w.depth = w.report_depth = 1
+
+
+@compiled
+def _walk(g, word, out, k):
+    """Rows that touch the left vertices, and their masks, in order of first touch; how many."""
+    n = 0
+    slot, touched, masks = word.slot, word.touched, word.touched_mask
+    for b in range(k):
+        u = word.left[b]
+        bit = _ONE << np.uint64(b)
+        for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
+            v = g.base_indices[e]
+            p = slot[v]
+            if p == OUTSIDE:
+                slot[v] = n
+                touched[n] = v
+                masks[n] = bit
+                n += 1
+            else:
+                masks[p] |= bit
+        out.state.steps -= (g.base_indptr[u + 1] - g.base_indptr[u]) >> 6
+    for i in range(n):
+        slot[touched[i]] = OUTSIDE
+    return n
+
+
+@compiled
+def _classify(word, hub, n, full, keyed, bound):
+    """Sort the rows into closure, candidates and excluded (to the stack); (number excluded, is the node dead)."""
+    w = word.state
+    n_q = 0
+    for i in range(n):
+        v = word.touched[i]
+        mask = word.touched_mask[i]
+        rank = hub.key[v] if keyed else v
+        if mask == full:
+            if rank < bound or rank == OUTSIDE:
+                if not (keyed and rank >= 0 and hub.closed_at[rank] > 0):
+                    return 0, True
+            word.full[w.n_full] = v
+            w.n_full += 1
+        elif rank > bound:
+            word.row[w.n_rows] = v
+            word.mask[w.n_rows] = mask
+            w.n_rows += 1
+        else:
+            word.stack[n_q] = mask
+            n_q += 1
+    return n_q, False
+
+
+@compiled
+def _open_near(word):
+    n = word.state.n_rows
+    for i in range(n):
+        word.near[i] = i
+        word.near_mask[i] = word.mask[i]
+    f = word_frame(word, 0)
+    f.near0, f.n_near = 0, n
+
+
+@compiled
+def _is_promising(g, word, out):
+    """Whether closure and candidates together reach the smallest root side asked for."""
+    s = out.state
+    return s.min_root <= 1 or reachable_roots(g, word, 0) >= s.min_root
+
+
+@compiled
+def _stack_candidates(word, out, hub, full, at, keyed, todo):
+    """Candidates to ``stack[at:]``, those to be explored first; solves what is small.
+
+    Returns (how many, how many of them to be explored): zeros when nothing is left to search.
+    """
+    stack = word.stack
+    n_todo = _place(word, hub, at, keyed, todo, True)
+    rest = word.state.n_rows - n_todo
+    if rest == 0 and solve_leaf(word, out, full, 0, at, at, n_todo):
+        return 0, 0
+    n_todo = drop_covered(stack, 0, at, at, distinct_by_size(stack, at, n_todo))
+    if rest == 0:
+        if n_todo <= MAX_ROWS:
+            solve_few(word, out, 0, at, at, n_todo)
+            return 0, 0
+        return n_todo, n_todo
+    end = at + n_todo
+    rest = distinct_by_size(stack, end, _place(word, hub, end, keyed, todo, False))
+    rest = drop_covered(stack, 0, at, end, rest)
+    return n_todo + _drop_known(stack, at, end, rest), n_todo
+
+
+@compiled
+def _place(word, hub, at, keyed, todo, explored):
+    """Masks of the candidates that are (or are not) to be explored here, to ``stack[at:]``; how many."""
+    m = at
+    for i in range(word.state.n_rows):
+        if (not keyed or hub.key[word.row[i]] < todo) == explored:
+            word.stack[m] = word.mask[i]
+            m += 1
+    return m - at
+
+
+@compiled
+def _drop_known(stack, lo, at, n):
+    """Keep those of ``stack[at:at + n]`` that do not occur in ``stack[lo:at]``; how many."""
+    m = at
+    for i in range(at, at + n):
+        known = False
+        for k in range(lo, at):
+            known |= stack[k] == stack[i]
+        if not known:
+            stack[m] = stack[i]
+            m += 1
+    return m - at

@@ -1,0 +1,123 @@
+"""Bicliques on their way out: sizes, filters, fingerprint, and the bounded buffers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.compiled import compiled
+
+__all__ = ["aside_is_full", "begin_aside", "deliver", "end_aside"]
+
+
+@compiled
+def mix64(x):
+    """splitmix64, as in `schemas.bicliques`."""
+    x += np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@compiled
+def _size(indptr, vertices, n):
+    total = 0
+    for i in range(n):
+        total += indptr[vertices[i] + 1] - indptr[vertices[i]]
+    return total
+
+
+@compiled
+def _hash(hashes, vertices, n):
+    total = np.uint64(0)
+    for i in range(n):
+        total += hashes[vertices[i]]
+    return total
+
+
+@compiled
+def _write(indptr, members, vertices, n, target, at):
+    for i in range(n):
+        for e in range(indptr[vertices[i]], indptr[vertices[i] + 1]):
+            target[at] = members[e]
+            at += 1
+
+
+@compiled
+def deliver(g, out, base, n_base, n_roots):
+    """Report the biclique (``base[:n_base]``, ``out.closure[:n_roots]``), unless a filter leaves it out.
+
+    Returns
+    -------
+    bool
+        False when it could not be reported: the row limit is reached, or a buffer is full (the room it
+        needs is in `need_left`, `need_right`). Nothing has changed then, and the caller comes back with
+        the same biclique.
+    """
+    s = out.state
+    base_size = _size(g.base_members_indptr, base, n_base)
+    root_size = _size(g.root_members_indptr, out.closure, n_roots)
+    if base_size < s.min_base or base_size > s.max_base or root_size < s.min_root or root_size > s.max_root:
+        return True
+    if s.rows_left == 0:
+        return False
+    if s.listing and not _list(g, out, base, n_base, n_roots, base_size, root_size):
+        return False
+    s.rows_left -= 1
+    s.count += 1
+    if s.prove:
+        left = _hash(g.base_hash, base, n_base)
+        right = _hash(g.root_hash, out.closure, n_roots)
+        if s.root_is_left:
+            left, right = right, left
+        s.fingerprint += mix64(left ^ mix64(right))
+    return True
+
+
+@compiled
+def _list(g, out, base, n_base, n_roots, base_size, root_size):
+    """Copy the members into the buffers; False when they do not fit."""
+    s = out.state
+    left_size, right_size = (root_size, base_size) if s.root_is_left else (base_size, root_size)
+    if s.n_rows == s.max_rows or s.n_left + left_size > s.max_left or s.n_right + right_size > s.max_right:
+        s.need_left, s.need_right = left_size, right_size
+        return False
+    if s.root_is_left:
+        _write(g.root_members_indptr, g.root_members, out.closure, n_roots, out.left, s.n_left)
+        _write(g.base_members_indptr, g.base_members, base, n_base, out.right, s.n_right)
+    else:
+        _write(g.base_members_indptr, g.base_members, base, n_base, out.left, s.n_left)
+        _write(g.root_members_indptr, g.root_members, out.closure, n_roots, out.right, s.n_right)
+    first = out.closure[0]
+    for i in range(1, n_roots):
+        first = min(first, out.closure[i])
+    out.root[s.n_rows] = g.root_members[g.root_members_indptr[first]]
+    s.n_left += left_size
+    s.n_right += right_size
+    s.n_rows += 1
+    out.left_indptr[s.n_rows] = s.n_left
+    out.right_indptr[s.n_rows] = s.n_right
+    return True
+
+
+@compiled
+def aside_is_full(out):
+    """Whether the largest possible piece might not fit any more. Asked before work begins, never after."""
+    return out.state.n_aside + out.state.max_piece > out.state.max_aside
+
+
+@compiled
+def begin_aside(out, n_path):
+    """Put a piece aside: its path is ``out.closure[:n_path]``. Returns where its candidates go in `aside`."""
+    at = out.state.n_aside
+    out.aside[at] = n_path
+    for i in range(n_path):
+        out.aside[at + 1 + i] = out.closure[i]
+    return at + n_path + 2
+
+
+@compiled
+def end_aside(out, first, end, fresh):
+    """The piece's candidates are ``aside[first:end]``, all of them to be explored."""
+    out.aside[first - 1] = end - first
+    out.aside[end] = fresh
+    out.state.n_aside = end + 1

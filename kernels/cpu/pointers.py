@@ -1,0 +1,120 @@
+"""From addresses to the tuples of `kernels.cpu.workspace`, inside compiled code. Field order is theirs."""
+
+from __future__ import annotations
+
+from kernels.compiled import inlined
+from kernels.cpu.memory import int32s, int64s, record_type, uint64s
+from kernels.cpu.workspace import (
+    HUB_FRAME,
+    HUB_STATE,
+    OUTPUT_STATE,
+    WORD_FRAME,
+    WORD_STATE,
+    Graph,
+    Hub,
+    Output,
+    Pieces,
+    Word,
+)
+
+__all__ = ["graph_at", "hub_at", "hub_frame", "output_at", "pieces_at", "word_at", "word_frame"]
+
+_word_state, _word_frame = record_type(WORD_STATE), record_type(WORD_FRAME)
+_hub_state, _hub_frame = record_type(HUB_STATE), record_type(HUB_FRAME)
+_output_state = record_type(OUTPUT_STATE)
+_WORD_FRAME_BYTES = WORD_FRAME.itemsize
+_HUB_FRAME_BYTES = HUB_FRAME.itemsize
+
+
+@inlined
+def word_frame(word, i):
+    """Frame `i` of the word problem; its fields can be read and assigned."""
+    return _word_frame(word.frame + i * _WORD_FRAME_BYTES)
+
+
+@inlined
+def hub_frame(hub, i):
+    """Frame `i` of the hub problem."""
+    return _hub_frame(hub.frame + i * _HUB_FRAME_BYTES)
+
+
+@inlined
+def graph_at(a):
+    """`Graph` from the addresses of its fields."""
+    return Graph(
+        int64s(a[0]),
+        int32s(a[1]),
+        int64s(a[2]),
+        int32s(a[3]),
+        int64s(a[4]),
+        int32s(a[5]),
+        int64s(a[6]),
+        int32s(a[7]),
+        uint64s(a[8]),
+        uint64s(a[9]),
+    )
+
+
+@inlined
+def pieces_at(a):
+    """`Pieces` from the addresses of its fields."""
+    return Pieces(int64s(a[0]), int32s(a[1]), int64s(a[2]), int32s(a[3]), int32s(a[4]), int32s(a[5]))
+
+
+@inlined
+def word_at(a):
+    """`Word` from the addresses of its fields; `frame` stays an address."""
+    return Word(
+        _word_state(a[0]),
+        int32s(a[1]),
+        int32s(a[2]),
+        int32s(a[3]),
+        uint64s(a[4]),
+        uint64s(a[5]),
+        int32s(a[6]),
+        uint64s(a[7]),
+        a[8],
+        uint64s(a[9]),
+        uint64s(a[10]),
+        int32s(a[11]),
+        uint64s(a[12]),
+        int32s(a[13]),
+        uint64s(a[14]),
+        int32s(a[15]),
+    )
+
+
+@inlined
+def hub_at(a):
+    """`Hub` from the addresses of its fields; `frame` stays an address."""
+    return Hub(
+        _hub_state(a[0]),
+        int32s(a[1]),
+        int32s(a[2]),
+        int32s(a[3]),
+        int32s(a[4]),
+        int32s(a[5]),
+        int32s(a[6]),
+        int32s(a[7]),
+        int64s(a[8]),
+        uint64s(a[9]),
+        int32s(a[10]),
+        a[11],
+        uint64s(a[12]),
+        int32s(a[13]),
+    )
+
+
+@inlined
+def output_at(a):
+    """`Output` from the addresses of its fields."""
+    return Output(
+        _output_state(a[0]),
+        int64s(a[1]),
+        int32s(a[2]),
+        int64s(a[3]),
+        int32s(a[4]),
+        int32s(a[5]),
+        int32s(a[6]),
+        int32s(a[7]),
+    )

@@ -1,0 +1,117 @@
+"""Lists of rows that are single words: sorted, distinct, and none inside another list's row."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import carray
+
+from kernels.compiled import compiled
+from kernels.cpu.simd import PADDING, covers, popcount
+
+__all__ = ["covered", "distinct_by_size", "drop_covered", "keep_widest", "restrict"]
+
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+# up to this many words are sorted by insertion, which beats counting there (measured)
+_FEW = 20
+
+
+@compiled
+def covered(rows, lo, hi, t):
+    """Whether some word of ``rows[lo:hi]`` contains `t`. Reads up to PADDING words more."""
+    i = lo
+    while i + PADDING <= hi:
+        if covers(rows, i, t) != _ZERO:
+            return True
+        i += PADDING
+    if i < hi:
+        return covers(rows, i, t) & ((_ONE << np.uint64(hi - i)) - _ONE) != _ZERO
+    return False
+
+
+@compiled
+def restrict(rows, lo, hi, t, at):
+    """Write the intersections of ``rows[lo:hi]`` with `t` that are neither empty nor `t` to ``rows[at:]``."""
+    m = at
+    for i in range(lo, hi):
+        x = rows[i] & t
+        rows[m] = x
+        m += (x != _ZERO) & (x != t)
+    return m - at
+
+
+@compiled
+def drop_covered(rows, lo, hi, at, n):
+    """Keep, in order, those of ``rows[at:at + n]`` that lie inside no word of ``rows[lo:hi]``."""
+    m = at
+    for i in range(at, at + n):
+        x = rows[i]
+        if not covered(rows, lo, hi, x):
+            rows[m] = x
+            m += 1
+    return m - at
+
+
+@compiled
+def distinct_by_size(rows, at, n):
+    """Sort ``rows[at:at + n]`` by number of bits (ascending, ties by value) and drop repeats; how many stay."""
+    if n <= _FEW:
+        _insertion_sort(rows, at, n)
+    else:
+        carray(rows, at + n)[at:].sort()
+        n = _drop_repeats(rows, at, n)
+        _by_size(rows, at, n)
+    return _drop_repeats(rows, at, n)
+
+
+@compiled
+def keep_widest(rows, at, n):
+    """Keep those of ``rows[at:at + n]`` that lie inside no other: all an excluded list has to say."""
+    n = distinct_by_size(rows, at, n)
+    for i in range(n // 2):  # widest first: only a wider word can contain another
+        rows[at + i], rows[at + n - 1 - i] = rows[at + n - 1 - i], rows[at + i]
+    m = at
+    for i in range(at, at + n):
+        x = rows[i]
+        if not covered(rows, at, m, x):
+            rows[m] = x
+            m += 1
+    return m - at
+
+
+@compiled
+def _insertion_sort(rows, at, n):
+    for i in range(at + 1, at + n):
+        x = rows[i]
+        size = popcount(x)
+        k = i
+        while k > at and (popcount(rows[k - 1]) > size or (popcount(rows[k - 1]) == size and rows[k - 1] > x)):
+            rows[k] = rows[k - 1]
+            k -= 1
+        rows[k] = x
+
+
+@compiled
+def _drop_repeats(rows, at, n):
+    m = at
+    for i in range(at, at + n):
+        if i == at or rows[i] != rows[m - 1]:
+            rows[m] = rows[i]
+            m += 1
+    return m - at
+
+
+@compiled
+def _by_size(rows, at, n):
+    """Stable counting sort by number of bits; uses ``rows[at + n:at + 2n]``."""
+    start = np.zeros(66, dtype=np.int64)
+    for i in range(at, at + n):
+        start[popcount(rows[i]) + 1] += 1
+    for k in range(65):
+        start[k + 1] += start[k]
+    for i in range(at, at + n):
+        k = popcount(rows[i])
+        rows[at + n + start[k]] = rows[i]
+        start[k] += 1
+    for i in range(at, at + n):
+        rows[i] = rows[i + n]

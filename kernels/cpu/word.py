@@ -1,0 +1,272 @@
+"""Search of a problem with at most 64 left vertices: rows are words, a node is a few of them.
+
+A frame's rows lie in one stretch of the stack: Q rows (excluded), then C rows (candidates) by ascending
+number of left vertices, all different and none inside a Q row. So every C row is a canonical child, and
+a maximal biclique, without any test: visiting it reports it and finds its own candidates. Children with at
+most six left vertices, or with few candidates, are solved outright (`kernels.cpu.leaf`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.compiled import compiled
+from kernels.cpu.leaf import MAX_BITS, MAX_ROWS, SOLVED_AT_ONCE, closed_subsets, intersections
+from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
+from kernels.cpu.pointers import word_frame
+from kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
+from kernels.cpu.simd import PADDING, extract_bits, popcount, trailing_zeros
+
+__all__ = ["EMPTY", "FULL", "PAUSED", "WIDE_Q", "found", "reachable_roots", "search_word", "solve_few", "solve_leaf"]
+
+#: What a search function says: nothing left here; output is full; out of steps or about to need room aside.
+EMPTY, FULL, PAUSED = 0, 1, 2
+#: Excluded lists longer than this are reduced to their widest rows (measured: 64 to 512 make no difference).
+WIDE_Q = 128
+
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@compiled
+def search_word(g, word, out):
+    """Explore the open word problem until it is empty, the output is full, or the steps are used up."""
+    w = word.state
+    while True:
+        if w.delivered < w.reports and not _deliver_reports(g, word, out):
+            return FULL
+        if w.depth == 0:
+            return EMPTY
+        if out.state.steps <= 0 or aside_is_full(out):
+            return PAUSED
+        if not _visit(g, word, out):
+            w.depth -= 1
+
+
+@compiled
+def _visit(g, word, out):
+    """Visit children of the top frame until one gets a frame of its own or reports pile up.
+
+    Returns False when the frame has no children left.
+    """
+    w, s = word.state, out.state
+    f = word_frame(word, w.depth - 1)
+    w.report_depth = w.depth
+    stack = word.stack
+    first = f.q0 + f.n_q
+    free = first + f.n_c
+    j = f.next
+    while j < f.end:
+        if w.reports + f.n_c + SOLVED_AT_ONCE > w.max_reports:
+            f.next = j
+            return True
+        t = stack[first + j]
+        j += 1
+        s.steps -= 1
+        if s.min_base > 1 and _weight(g, word, s.unit, t) < s.min_base:
+            continue
+        found(word, out, t)
+        m = restrict(stack, first + j, free, t, free)
+        if m == 0 or solve_leaf(word, out, t, f.q0, first + j - 1, free, m):
+            continue
+        m = distinct_by_size(stack, free, m)
+        m = drop_covered(stack, f.q0, first + j - 1, free, m)
+        if m <= MAX_ROWS:
+            solve_few(word, out, f.q0, first + j - 1, free, m)
+            continue
+        f.next = j
+        _push_frame(g, word, out, t, f.q0, first + j - 1, free, m)
+        return True
+    f.next = j
+    return False
+
+
+@compiled
+def found(word, out, t):
+    """A maximal biclique of the problem, with left side `t`: count it, or keep it for delivery."""
+    if out.state.plain:
+        out.state.count += 1
+    else:
+        w = word.state
+        word.report[w.reports] = t
+        w.reports += 1
+
+
+@compiled
+def solve_leaf(word, out, t, q0, q1, at, m):
+    """Report everything below `t` if it has at most six left vertices and two candidates; says whether it did.
+
+    Excluded rows are ``stack[q0:q1]``, candidates ``stack[at:at + m]``; all may reach outside `t`.
+    """
+    k = popcount(t)
+    if k > MAX_BITS or m < 2:
+        return False
+    stack = word.stack
+    candidates = _ZERO
+    for i in range(at, at + m):
+        candidates |= _ONE << extract_bits(stack[i], t)
+    excluded = _ZERO
+    for i in range(q0, q1):
+        excluded |= _ONE << extract_bits(stack[i], t)
+    closed = closed_subsets(excluded, candidates, k)
+    if out.state.plain:
+        out.state.count += popcount(closed)
+        return True
+    while closed != _ZERO:
+        subset = np.uint64(trailing_zeros(closed))
+        closed &= closed - _ONE
+        found(word, out, _spread(subset, t))
+    return True
+
+
+@compiled
+def _spread(subset, t):
+    """Put the low bits of `subset` at the one bits of `t`."""
+    x = _ZERO
+    while subset != _ZERO:
+        low = t & (~t + _ONE)
+        if subset & _ONE != _ZERO:
+            x |= low
+        t ^= low
+        subset >>= _ONE
+    return x
+
+
+@compiled
+def solve_few(word, out, q0, q1, at, m):
+    """Report `m` <= MAX_ROWS canonical candidates ``stack[at:at + m]`` and everything below them."""
+    stack = word.stack
+    for i in range(at, at + m):
+        found(word, out, stack[i])
+    if m < 2:
+        return
+    if m == 2:
+        x = stack[at] & stack[at + 1]
+        if x != _ZERO and x != stack[at] and not covered(stack, q0, q1, x):
+            found(word, out, x)
+        return
+    n = intersections(stack, at, m, word.leaf)
+    for i in range(m, n):
+        if not covered(stack, q0, q1, word.leaf[i]):
+            found(word, out, word.leaf[i])
+
+
+@compiled
+def _push_frame(g, word, out, t, q0, q1, at, m):
+    """A frame for the node with left side `t`, excluded rows ``stack[q0:q1]``, candidates ``stack[at:at + m]``.
+
+    When it does not fit, the node is put aside with its candidates.
+    """
+    w, s, stack = word.state, out.state, word.stack
+    begin = at + m
+    if begin + 2 * (q1 - q0) + 3 * m + PADDING > w.max_stack:
+        _put_aside(word, out, t, at, m)
+        return
+    if not s.plain:
+        if not _push_near(g, word, out, t):
+            _put_aside(word, out, t, at, m)
+            return
+        if s.min_root > 1 and reachable_roots(g, word, w.depth) < s.min_root:
+            return
+    n_q = 0
+    for i in range(q0, q1):
+        x = stack[i] & t
+        stack[begin + n_q] = x
+        n_q += x != _ZERO
+    if n_q > WIDE_Q:
+        n_q = keep_widest(stack, begin, n_q)
+    for i in range(m):
+        stack[begin + n_q + i] = stack[at + i]
+    f = word_frame(word, w.depth)
+    f.q0, f.n_q, f.n_c, f.next, f.end = begin, n_q, m, 0, m
+    word.frame_mask[w.depth] = t
+    w.depth += 1
+
+
+@compiled
+def _push_near(g, word, out, t):
+    """The candidate rows that can be in a closure below `t`: those that touch it. False when they don't fit."""
+    w = word.state
+    parent, f = word_frame(word, w.depth - 1), word_frame(word, w.depth)
+    at = parent.near0 + parent.n_near
+    if at + parent.n_near > w.max_near:
+        return False
+    n = at
+    for i in range(parent.near0, at):
+        word.near[n] = word.near[i]
+        word.near_mask[n] = word.near_mask[i]
+        n += word.near_mask[i] & t != _ZERO
+    f.near0, f.n_near = at, n - at
+    return True
+
+
+@compiled
+def reachable_roots(g, word, depth):
+    """An upper bound of the root members of any biclique below the frame at `depth`."""
+    total = 0
+    for i in range(word.state.n_full):
+        total += g.root_members_indptr[word.full[i] + 1] - g.root_members_indptr[word.full[i]]
+    f = word_frame(word, depth)
+    for i in range(f.near0, f.near0 + f.n_near):
+        v = word.row[word.near[i]]
+        total += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
+    return total
+
+
+@compiled
+def _weight(g, word, unit, t):
+    """Base members of the left side `t`."""
+    if unit:
+        return popcount(t)
+    total = 0
+    while t != _ZERO:
+        u = word.left[trailing_zeros(t)]
+        total += g.base_members_indptr[u + 1] - g.base_members_indptr[u]
+        t &= t - _ONE
+    return total
+
+
+@compiled
+def _put_aside(word, out, t, at, m):
+    """Turn the node with left side `t` and candidates ``stack[at:at + m]`` into a piece of its own."""
+    n_path = _closure(word, out, t, 0, word.state.n_rows, True)
+    first = end = begin_aside(out, n_path)
+    for i in range(at, at + m):
+        for r in range(word.state.n_rows):  # twins inside t share one word: name them all
+            if word.mask[r] & t == word.stack[i]:
+                out.aside[end] = word.row[r]
+                end += 1
+    end_aside(out, first, end, 0)
+
+
+@compiled
+def _closure(word, out, t, lo, hi, all_rows):
+    """Write the closure of left side `t` to `out.closure`; how many. Rows to look at: all, or near ones."""
+    n = word.state.n_full
+    for i in range(n):
+        out.closure[i] = word.full[i]
+    for i in range(lo, hi):
+        r = i if all_rows else word.near[i]
+        out.closure[n] = word.row[r]
+        n += (word.mask[r] if all_rows else word.near_mask[i]) & t == t
+    return n
+
+
+@compiled
+def _deliver_reports(g, word, out):
+    """Deliver what was found at the top frame; False when the output is full."""
+    w = word.state
+    f = word_frame(word, w.report_depth - 1)
+    while w.delivered < w.reports:
+        t = word.report[w.delivered]
+        n_roots = _closure(word, out, t, f.near0, f.near0 + f.n_near, False)
+        n_base = 0
+        while t != _ZERO:
+            word.base[n_base] = word.left[trailing_zeros(t)]
+            n_base += 1
+            t &= t - _ONE
+        if not deliver(g, out, word.base, n_base, n_roots):
+            return False
+        w.delivered += 1
+    w.delivered = w.reports = 0
+    return True

@@ -1,0 +1,284 @@
+"""The memory of one search: sized once from the graph, never by the results.
+
+The compiled search is a state machine. Everything it knows between two calls is here, so that it can
+stop anywhere (clock, full output buffer, row limit) and go on, or be written down as `Subtrees`.
+
+Legend: L is the left (base) side of a node, R its closure on the root side, Q rows are excluded, C rows
+are candidates. A *row* is a root vertex restricted to the L of the problem it is in. The same tuples
+hold arrays in Python and pointers (`kernels.cpu.memory`) in compiled code; `pointers` converts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernels.cpu.leaf import MAX_ROWS
+from kernels.cpu.simd import PADDING
+from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
+from schemas.dtypes import OFFSET, VERTEX, WORD
+from schemas.graph import MiningGraph
+from schemas.work import Search, Subtrees
+
+__all__ = [
+    "CLOSED",
+    "HUB_FRAMES",
+    "OUTSIDE",
+    "WORD_BITS",
+    "Graph",
+    "Hub",
+    "Output",
+    "Pieces",
+    "Sizes",
+    "Word",
+    "allocate",
+    "graph_arrays",
+    "pieces_of",
+    "reset",
+    "set_capacities",
+]
+
+#: Left vertices of a word problem, one bit each; it has at most as many frames, for L shrinks.
+WORD_BITS = 64
+#: Frames of a hub problem; what would go deeper is put aside.
+HUB_FRAMES = 256
+#: `Hub.key` of a root vertex outside the problem, and of a member of its closure.
+OUTSIDE, CLOSED = -1, 2**31 - 1
+
+
+def _record(names: str) -> np.dtype:
+    return np.dtype([(name, np.uint64 if name == "fingerprint" else OFFSET) for name in names.split()])
+
+
+WORD_STATE = _record("n_full n_rows depth reports delivered report_depth max_stack max_near max_reports")
+WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
+HUB_STATE = _record("n_left words n_rows first n_full depth wide fresh max_bits max_list max_frame_bits n_sorter")
+HUB_FRAME = _record("list0 n_list next end")
+OUTPUT_STATE = _record(
+    "plain prove listing unit root_is_left min_base max_base min_root max_root "  # options
+    "item keyed steps rows_left "  # where the search is, and how far it may go
+    "count fingerprint n_rows n_left n_right n_aside need_left need_right "  # what it has
+    "max_rows max_left max_right max_aside max_piece"  # capacities
+)
+
+
+class Graph(NamedTuple):
+    """A `MiningGraph` as the search sees it: adjacency, members, and the hash sum of each vertex's members."""
+
+    root_indptr: Any  # (n_roots + 1,) int64
+    root_indices: Any  # int32
+    base_indptr: Any
+    base_indices: Any
+    root_members_indptr: Any
+    root_members: Any
+    base_members_indptr: Any
+    base_members: Any
+    root_hash: Any  # (n_roots,) uint64
+    base_hash: Any
+
+
+class Pieces(NamedTuple):
+    """`schemas.work.Subtrees`."""
+
+    path_indptr: Any
+    path: Any
+    candidate_indptr: Any
+    candidates: Any
+    todo: Any
+    fresh: Any  # int32
+
+
+class Word(NamedTuple):
+    """A problem with at most 64 left vertices: rows are single words."""
+
+    state: Any  # WORD_STATE
+    left: Any  # (64,) int32: base vertex of each bit
+    full: Any  # int32: the problem's closure R
+    row: Any  # int32: root vertex of each candidate row, twins included, in candidate order
+    mask: Any  # uint64: its left vertices
+    stack: Any  # uint64: frame after frame, Q rows then C rows
+    near: Any  # int32: per frame, the candidate rows that touch its L (positions in `row`)
+    near_mask: Any  # uint64: their masks
+    frame: Any  # (65,) WORD_FRAME
+    frame_mask: Any  # (65,) uint64: L of each frame
+    report: Any  # uint64: masks found and not yet delivered
+    touched: Any  # int32: rows of the problem being opened
+    touched_mask: Any  # uint64
+    slot: Any  # (n_roots,) int32: position in `touched`, OUTSIDE for the others
+    leaf: Any  # uint64: scratch of `leaf.intersections`
+    base: Any  # (64,) int32: base vertices of the biclique being delivered
+
+
+class Hub(NamedTuple):
+    """A problem with more than 64 left vertices: rows are bit vectors, only rows that can matter get one."""
+
+    state: Any  # HUB_STATE
+    left: Any  # (n_base,) int32: the L of the problem
+    local: Any  # (n_base,) int32: position in `left`, OUTSIDE for the others
+    full: Any  # (n_roots,) int32: the problem's closure R
+    row: Any  # (n_roots,) int32: root vertices with a bit row: excluded ones, then candidates in order
+    key: Any  # (n_roots,) int32: position in `row`, CLOSED for members of R, OUTSIDE for all others
+    closed_at: Any  # (n_roots,) int32: depth at which a row joined the closure, 0 for not yet
+    count: Any  # (n_roots,) int32: left vertices of each root vertex
+    sorter: Any  # (n_roots,) int64: scratch
+    bits: Any  # uint64: row after row, `words` each
+    list: Any  # int32: candidates of each frame (positions in `row`)
+    frame: Any  # (HUB_FRAMES,) HUB_FRAME
+    frame_bits: Any  # uint64: L of each frame, and of the child at hand behind them
+    child: Any  # (n_base,) int32: base vertices of the node being delivered
+
+
+class Output(NamedTuple):
+    """What leaves the search: counters, delivered bicliques, and pieces put aside."""
+
+    state: Any  # OUTPUT_STATE
+    left_indptr: Any  # (max_rows + 1,) int64
+    left: Any  # int32
+    right_indptr: Any
+    right: Any
+    root: Any  # (max_rows,) int32
+    aside: Any  # int32: pieces put aside: [len(path), *path, len(candidates), *candidates, fresh] each
+    closure: Any  # (n_roots,) int32: R of the biclique at hand
+
+
+class Sizes(NamedTuple):
+    """Knobs of the workspace, in entries; the defaults suit every graph, tests make them tiny."""
+
+    hub_bits: int = 1 << 22
+    hub_list: int = 1 << 20
+    hub_frame_bits: int = 1 << 20
+    word_stack: int = 1 << 18
+    rows: int = 1 << 16
+    members: int = 1 << 22
+
+
+def graph_arrays(graph: MiningGraph) -> Graph:
+    """Adjacency and member hashes of `graph`; the adjacency is shared, not copied."""
+    salts = {"left": LEFT_SALT, "right": RIGHT_SALT}
+    base_side = "right" if graph.root_side == "left" else "left"
+    return Graph(
+        np.asarray(graph.root_indptr),
+        np.asarray(graph.root_indices),
+        np.asarray(graph.base_indptr),
+        np.asarray(graph.base_indices),
+        np.asarray(graph.root_members_indptr),
+        np.asarray(graph.root_members),
+        np.asarray(graph.base_members_indptr),
+        np.asarray(graph.base_members),
+        _hash_sums(graph.root_members_indptr, graph.root_members, salts[graph.root_side]),
+        _hash_sums(graph.base_members_indptr, graph.base_members, salts[base_side]),
+    )
+
+
+def pieces_of(subtrees: Subtrees) -> Pieces:
+    """The same pieces as contiguous arrays of the types the compiled code expects."""
+    offsets, ids = OFFSET, VERTEX
+    types = Pieces(offsets, ids, offsets, ids, ids, ids)
+    return Pieces(*(np.ascontiguousarray(getattr(subtrees, k), t) for k, t in types._asdict().items()))
+
+
+def _hash_sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.ndarray:
+    return np.add.reduceat(splitmix64(members.astype(WORD) ^ salt), np.asarray(indptr[:-1]))
+
+
+def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hub, Output]:
+    """The arrays of one search.
+
+    Notes
+    -----
+    About ``60 n_roots + 12 n_base`` bytes, 60 bytes for each row that 64 base vertices can touch, and
+    what `sizes` says: some 70 MB by default. Nothing depends on the number of bicliques.
+    """
+    n_roots, n_base = graph.n_roots, graph.n_base
+    degrees = np.sort(np.diff(graph.base_indptr))[::-1]
+    touch = int(min(n_roots, degrees[:WORD_BITS].sum())) + PADDING
+    i32, u64 = VERTEX, WORD
+    word = Word(
+        state=np.zeros(1, WORD_STATE),
+        left=np.empty(WORD_BITS, i32),
+        full=np.empty(touch, i32),
+        row=np.empty(touch, i32),
+        mask=np.zeros(touch, u64),
+        stack=np.zeros(3 * touch + sizes.word_stack, u64),
+        near=np.empty(touch + sizes.word_stack, i32),
+        near_mask=np.zeros(touch + sizes.word_stack, u64),
+        frame=np.zeros(WORD_BITS + 1, WORD_FRAME),
+        frame_mask=np.zeros(WORD_BITS + 1, u64),
+        report=np.empty(touch + 4096, u64),
+        touched=np.empty(touch, i32),
+        touched_mask=np.empty(touch, u64),
+        slot=np.empty(n_roots, i32),
+        leaf=np.zeros(2**MAX_ROWS + PADDING, u64),
+        base=np.empty(WORD_BITS, i32),
+    )
+    hub = Hub(
+        state=np.zeros(1, HUB_STATE),
+        left=np.empty(n_base, i32),
+        local=np.empty(n_base, i32),
+        full=np.empty(n_roots, i32),
+        row=np.empty(n_roots, i32),
+        key=np.empty(n_roots, i32),
+        closed_at=np.empty(n_roots, i32),
+        count=np.empty(n_roots, i32),
+        sorter=np.empty(n_roots, OFFSET),
+        bits=np.zeros(sizes.hub_bits, u64),
+        list=np.empty(n_roots + sizes.hub_list, i32),
+        frame=np.zeros(HUB_FRAMES, HUB_FRAME),
+        frame_bits=np.zeros(2 * -(-n_base // WORD_BITS) + sizes.hub_frame_bits, u64),
+        child=np.empty(n_base, i32),
+    )
+    rows, members = (sizes.rows, sizes.members) if search.mode == "list" else (0, 0)
+    out = Output(
+        state=np.zeros(1, OUTPUT_STATE),
+        left_indptr=np.zeros(rows + 1, OFFSET),
+        left=np.empty(members, i32),
+        right_indptr=np.zeros(rows + 1, OFFSET),
+        right=np.empty(members, i32),
+        root=np.empty(rows, i32),
+        aside=np.empty(4 * n_roots + 1024, i32),
+        closure=np.empty(n_roots, i32),
+    )
+    _set_options(out.state[0], graph, search)
+    word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack), len(word.near)
+    word.state[0]["max_reports"] = len(word.report)
+    hub.state[0]["max_bits"], hub.state[0]["max_list"] = len(hub.bits), len(hub.list)
+    hub.state[0]["max_frame_bits"], hub.state[0]["n_sorter"] = len(hub.frame_bits), n_roots
+    out.state[0]["max_piece"] = 2 * n_roots + 3
+    set_capacities(out)
+    return word, hub, out
+
+
+def reset(word: Word, hub: Hub, out: Output) -> None:
+    """Forget the last slice: nothing open, nothing found, no trace in arrays indexed by vertex."""
+    for name in ("n_full", "n_rows", "depth", "reports", "delivered"):
+        word.state[0][name] = 0
+    for name in ("n_left", "n_full", "n_rows", "depth", "fresh"):
+        hub.state[0][name] = 0
+    for name in ("item", "count", "fingerprint", "n_rows", "n_left", "n_right", "n_aside", "need_left", "need_right"):
+        out.state[0][name] = 0
+    out.state[0]["keyed"] = -1
+    word.slot.fill(OUTSIDE)
+    hub.local.fill(OUTSIDE)
+    hub.key.fill(OUTSIDE)
+    hub.closed_at.fill(0)
+    hub.count.fill(0)
+
+
+def set_capacities(out: Output) -> None:
+    """Tell the compiled code how long the output buffers are."""
+    state = out.state[0]
+    state["max_rows"], state["max_aside"] = len(out.root), len(out.aside)
+    state["max_left"], state["max_right"] = len(out.left), len(out.right)
+
+
+def _set_options(state: np.void, graph: MiningGraph, search: Search) -> None:
+    left, right = (search.min_left, search.max_left), (search.min_right, search.max_right)
+    (min_root, max_root), (min_base, max_base) = (left, right) if graph.root_side == "left" else (right, left)
+    unlimited = np.iinfo(OFFSET).max
+    state["prove"] = search.mode != "count"
+    state["listing"] = search.mode == "list"
+    state["unit"] = len(graph.base_members) == graph.n_base
+    state["root_is_left"] = graph.root_side == "left"
+    state["min_base"], state["max_base"] = min_base, unlimited if max_base is None else max_base
+    state["min_root"], state["max_root"] = min_root, unlimited if max_root is None else max_root

@@ -1,0 +1,1 @@
+"""What the data is: arrays, tables, pieces of work. Imports nothing of the other packages."""

@@ -1,0 +1,120 @@
+"""Bicliques in memory, in Parquet, and their fingerprint.
+
+The fingerprint of a set of bicliques is the sum modulo 2**64 of one hash each, over dense ids: it does
+not depend on the order, the engine, the root side or the number of workers. Equal count and equal
+fingerprint of two independent enumerations is what this project calls proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.dtypes import OFFSET, VERTEX
+
+__all__ = ["LEFT_SALT", "RIGHT_SALT", "SCHEMA_VERSION", "Bicliques", "biclique_schema", "fingerprint", "splitmix64"]
+
+#: Version of the Parquet layout and of the fingerprint; a change of either is a new number.
+SCHEMA_VERSION = 1
+
+#: Side constants: vertex 5 on the left and vertex 5 on the right hash differently.
+LEFT_SALT = np.uint64(0x6C65667400000000)  # "left"
+RIGHT_SALT = np.uint64(0x7269676874000000)  # "right"
+
+
+@dataclass(frozen=True, eq=False)
+class Bicliques:
+    """A batch of bicliques as flat arrays of dense ids.
+
+    Parameters
+    ----------
+    left_indptr, right_indptr : ndarray, shape (n + 1,), int64
+    left, right : ndarray, int32
+        Members of biclique ``i``: ``left[left_indptr[i]:left_indptr[i + 1]]``; the order inside a list is
+        the engine's.
+    root : ndarray, shape (n,), int32
+        Dense id (on the root side) of the root of the first-level subtree it was found in.
+    """
+
+    left_indptr: np.ndarray
+    left: np.ndarray
+    right_indptr: np.ndarray
+    right: np.ndarray
+    root: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.root)
+
+    @classmethod
+    def from_pairs(cls, pairs: list[tuple[list[int], list[int]]], roots: list[int] | None = None) -> Bicliques:
+        """From Python lists of (left ids, right ids)."""
+        left, right = ([p[k] for p in pairs] for k in (0, 1))
+        return cls(
+            _offsets(left),
+            np.array([x for side in left for x in side], dtype=VERTEX),
+            _offsets(right),
+            np.array([x for side in right for x in side], dtype=VERTEX),
+            np.array(roots if roots is not None else [-1] * len(pairs), dtype=VERTEX),
+        )
+
+    def to_pairs(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Sorted Python tuples, one (left, right) a biclique, in this batch's order."""
+        return [
+            (
+                tuple(sorted(self.left[self.left_indptr[i] : self.left_indptr[i + 1]].tolist())),
+                tuple(sorted(self.right[self.right_indptr[i] : self.right_indptr[i + 1]].tolist())),
+            )
+            for i in range(len(self))
+        ]
+
+
+def _offsets(lists: list[list[int]]) -> np.ndarray:
+    return np.concatenate([np.zeros(1, OFFSET), np.cumsum([len(x) for x in lists], dtype=OFFSET)]).astype(OFFSET)
+
+
+def biclique_schema(left_label: pa.DataType, right_label: pa.DataType) -> pa.Schema:
+    """Arrow schema of the output, one row a maximal biclique, for the given label types."""
+    return pa.schema(
+        [
+            pa.field("left", pa.list_(pa.field("element", left_label, nullable=False)), nullable=False),
+            pa.field("right", pa.list_(pa.field("element", right_label, nullable=False)), nullable=False),
+            pa.field("n_left", pa.int32(), nullable=False),
+            pa.field("n_right", pa.int32(), nullable=False),
+            pa.field("root", pa.int32(), nullable=False),
+        ],
+        metadata={"bicliques.schema": str(SCHEMA_VERSION)},
+    )
+
+
+def splitmix64(x: np.ndarray) -> np.ndarray:
+    """The 64-bit mixer of Steele, Lea and Flood (OOPSLA 2014, doi:10.1145/2714064.2660195), elementwise.
+
+    Parameters
+    ----------
+    x : ndarray of uint64
+    """
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def fingerprint(batch: Bicliques) -> int:
+    """Sum modulo 2**64 of one hash a biclique: mix(sum of vertex hashes left, sum of vertex hashes right).
+
+    The hash of a vertex is ``splitmix64(id ^ salt of its side)``; ``mix(a, b) = splitmix64(a ^
+    splitmix64(b))``. Sums make it independent of the order inside a list, and let twins be hashed once.
+    """
+    if len(batch) == 0:
+        return 0
+    left = _list_sums(batch.left, batch.left_indptr, LEFT_SALT)
+    right = _list_sums(batch.right, batch.right_indptr, RIGHT_SALT)
+    return int(np.add.reduce(splitmix64(left ^ splitmix64(right))))
+
+
+def _list_sums(ids: np.ndarray, indptr: np.ndarray, salt: np.uint64) -> np.ndarray:
+    hashes = splitmix64(ids.astype(np.uint64) ^ salt)
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
+    return total[indptr[1:]] - total[indptr[:-1]]

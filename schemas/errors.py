@@ -1,0 +1,29 @@
+"""The exceptions a user can meet.
+
+    BicliqueError               every error this project raises on purpose
+    +-- InputError              the data or the options are wrong (CLI exit code 2)
+    +-- ResourceError           memory, disk or device is too small, or missing (exit code 1)
+    +-- IncompleteError         a run's files do not agree with one another (exit code 1)
+
+A message is one sentence that names the thing, the number and the remedy.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BicliqueError", "IncompleteError", "InputError", "ResourceError"]
+
+
+class BicliqueError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class InputError(BicliqueError):
+    """The input or an option is wrong; nothing was written."""
+
+
+class ResourceError(BicliqueError):
+    """Memory, disk or a device is too small, or missing."""
+
+
+class IncompleteError(BicliqueError):
+    """The files of a run are missing, damaged or contradict each other."""

@@ -1,0 +1,146 @@
+"""The graph an engine searches: two CSR directions, vertices grouped and ranked.
+
+The *root side* is the side whose vertices are the roots of the first-level subtrees; the other one is
+the *base side*. An engine sees vertices of a reduced graph: every one stands for a group of original
+vertices with the same neighbourhood (twins), and root vertices are numbered by rank, so that "smaller"
+means "earlier in the order". ``left``/``right`` always mean the user's sides.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.errors import IncompleteError
+
+__all__ = ["MiningGraph", "Side"]
+
+Side = Literal["left", "right"]
+
+_SCALARS = ("root_side", "n_left", "n_right")
+
+
+@dataclass(frozen=True, eq=False)
+class MiningGraph:
+    """A bipartite graph, ready to search.
+
+    Parameters
+    ----------
+    root_side : "left" or "right"
+        The user's side the roots come from.
+    n_left, n_right : int
+        Number of dense ids a side, before reduction; ids in ``*_members`` are below them.
+    root_indptr : ndarray, shape (n_roots + 1,), int64
+    root_indices : ndarray, shape (n_edges,), int32
+        Neighbours of root vertex ``r``: ``root_indices[root_indptr[r]:root_indptr[r + 1]]``, ascending.
+    base_indptr, base_indices
+        The same from the base side; neighbours are root ranks, ascending.
+    root_members_indptr : ndarray, shape (n_roots + 1,), int64
+    root_members : ndarray, int32
+        Dense ids (of `root_side`) root vertex ``r`` stands for, ascending; never empty.
+    base_members_indptr, base_members
+        The same for base vertices, on the other side.
+
+    Notes
+    -----
+    No vertex is isolated, no two root vertices and no two base vertices have the same neighbourhood.
+    On disk a graph is one ``.npy`` file an array, which workers memory-map in milliseconds.
+    """
+
+    root_side: Side
+    n_left: int
+    n_right: int
+    root_indptr: np.ndarray
+    root_indices: np.ndarray
+    base_indptr: np.ndarray
+    base_indices: np.ndarray
+    root_members_indptr: np.ndarray
+    root_members: np.ndarray
+    base_members_indptr: np.ndarray
+    base_members: np.ndarray
+
+    @property
+    def n_roots(self) -> int:
+        """Number of root vertices."""
+        return len(self.root_indptr) - 1
+
+    @property
+    def n_base(self) -> int:
+        """Number of base vertices."""
+        return len(self.base_indptr) - 1
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges of the reduced graph."""
+        return len(self.root_indices)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays together."""
+        return sum(getattr(self, name).nbytes for name in _ARRAYS)
+
+    def validate(self) -> None:
+        """Check every invariant that can be checked in linear time.
+
+        Raises
+        ------
+        IncompleteError
+            Naming the first invariant that does not hold.
+        """
+        for side, other in (("root", "base"), ("base", "root")):
+            n, n_other = getattr(self, f"n_{_PLURAL[side]}"), getattr(self, f"n_{_PLURAL[other]}")
+            _check_csr(f"{side}_indices", getattr(self, f"{side}_indptr"), getattr(self, f"{side}_indices"), n_other)
+            user_side = self.root_side if side == "root" else _OPPOSITE[self.root_side]
+            limit = self.n_left if user_side == "left" else self.n_right
+            indptr = getattr(self, f"{side}_members_indptr")
+            if len(indptr) != n + 1:
+                raise IncompleteError(f"{side}_members_indptr has {len(indptr)} entries, expected {n + 1}")
+            _check_csr(f"{side}_members", indptr, getattr(self, f"{side}_members"), limit)
+        if len(self.root_indices) != len(self.base_indices):
+            raise IncompleteError("the two directions of the graph have different numbers of edges")
+
+    def save(self, folder: Path) -> None:
+        """Write the graph into an existing, empty `folder`."""
+        for name in _ARRAYS:
+            np.save(folder / f"{name}.npy", getattr(self, name))
+        scalars = {name: getattr(self, name) for name in _SCALARS}
+        (folder / "graph.json").write_text(json.dumps(scalars))
+
+    @classmethod
+    def open(cls, folder: Path) -> MiningGraph:
+        """Memory-map a graph that `save` wrote.
+
+        Raises
+        ------
+        IncompleteError
+            If a file is missing or damaged.
+        """
+        try:
+            scalars = json.loads((folder / "graph.json").read_text())
+            arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
+        except (OSError, ValueError) as error:
+            raise IncompleteError(f"the graph in {folder} cannot be read ({error}); start the run again") from error
+        return cls(**{name: scalars[name] for name in _SCALARS}, **arrays)
+
+
+_ARRAYS = tuple(field.name for field in fields(MiningGraph) if field.name not in _SCALARS)
+_PLURAL = {"root": "roots", "base": "base"}
+_OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left"}
+
+
+def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int) -> None:
+    if indptr.dtype != OFFSET or indices.dtype != VERTEX:
+        raise IncompleteError(f"{name} must be int32 with int64 offsets, not {indices.dtype} and {indptr.dtype}")
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) <= 0).any():
+        raise IncompleteError(f"the offsets of {name} do not partition its {len(indices)} entries")
+    if len(indices) and (indices.min() < 0 or indices.max() >= limit):
+        raise IncompleteError(f"{name} holds an id outside 0..{limit - 1}")
+    steps = np.diff(indices)
+    steps[indptr[1:-1] - 1] = 1  # a new row may start lower
+    if (steps <= 0).any():
+        raise IncompleteError(f"{name} is not strictly ascending inside a row")

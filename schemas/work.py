@@ -1,0 +1,278 @@
+"""Pieces of work, and what comes back when some of it is done.
+
+A unit of work is a node of the search tree; any unfinished work is a list of such nodes. Engines take
+`Subtrees`, work for a bounded slice, and return what they found plus the nodes that are left. This one
+contract gives load balancing, progress, checkpoints, resume, cancellation and bounded buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.bicliques import Bicliques
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.errors import IncompleteError
+from schemas.graph import MiningGraph
+
+__all__ = ["EVERYTHING", "Emit", "Engine", "Limits", "Mode", "Search", "Slice", "Subtrees"]
+
+#: `Subtrees.todo` of a whole first-level subtree: its candidates are all that come after the root.
+EVERYTHING = -1
+
+#: ``count`` counts, ``prove`` adds the fingerprint, ``list`` also hands every biclique to `Emit`.
+Mode = Literal["count", "prove", "list"]
+
+Emit = Callable[[Bicliques], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Subtrees:
+    """A list of search-tree nodes whose subtrees are still to be explored, as flat arrays.
+
+    Node ``i`` has
+
+    - a *path*: root vertices (ranks) whose common neighbourhood is the node's L;
+    - *candidates*: root vertices, in the order in which they are to be tried. Those that contain L join
+      its closure, those that miss L are passed over;
+    - ``todo``: how many of the leading candidates are to be explored here. The ones behind them are
+      candidates inside the children, but their own children belong to another piece;
+    - ``fresh``: the node's own biclique is still to be reported.
+
+    Every other root vertex is *excluded*: a biclique whose root side it could join belongs to somebody
+    else. So the node itself is dead, and dropped, when its closure (every root vertex adjacent to all of
+    L) has a member that is neither in the path nor a candidate. A whole first-level subtree is a path of
+    one root, ``todo == EVERYTHING``, no stored candidates (all ranks above the root), fresh.
+
+    Parameters
+    ----------
+    path_indptr, candidate_indptr : ndarray, shape (n + 1,), int64
+    path, candidates : ndarray, int32
+    todo : ndarray, shape (n,), int32
+    fresh : ndarray, shape (n,), bool
+    """
+
+    path_indptr: np.ndarray
+    path: np.ndarray
+    candidate_indptr: np.ndarray
+    candidates: np.ndarray
+    todo: np.ndarray
+    fresh: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.todo)
+
+    @classmethod
+    def of_roots(cls, roots: np.ndarray) -> Subtrees:
+        """Whole first-level subtrees, one for each rank in `roots`, in that order."""
+        n = len(roots)
+        return cls(
+            np.arange(n + 1, dtype=OFFSET),
+            np.asarray(roots, dtype=VERTEX),
+            np.zeros(n + 1, dtype=OFFSET),
+            np.empty(0, dtype=VERTEX),
+            np.full(n, EVERYTHING, dtype=VERTEX),
+            np.ones(n, dtype=np.bool_),
+        )
+
+    @classmethod
+    def empty(cls) -> Subtrees:
+        """No work."""
+        return cls.of_roots(np.empty(0, dtype=VERTEX))
+
+    @classmethod
+    def concat(cls, parts: list[Subtrees]) -> Subtrees:
+        """All nodes of `parts`, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return cls.empty()
+        return cls(
+            _join_offsets([p.path_indptr for p in parts]),
+            np.concatenate([p.path for p in parts]),
+            _join_offsets([p.candidate_indptr for p in parts]),
+            np.concatenate([p.candidates for p in parts]),
+            np.concatenate([p.todo for p in parts]),
+            np.concatenate([p.fresh for p in parts]),
+        )
+
+    def take(self, start: int, stop: int) -> Subtrees:
+        """Nodes ``start`` to ``stop - 1``."""
+        p, c = self.path_indptr[start : stop + 1], self.candidate_indptr[start : stop + 1]
+        return Subtrees(
+            p - p[0],
+            self.path[p[0] : p[-1]],
+            c - c[0],
+            self.candidates[c[0] : c[-1]],
+            self.todo[start:stop],
+            self.fresh[start:stop],
+        )
+
+    def path_of(self, i: int) -> np.ndarray:
+        """Path of node `i`, int32 ranks."""
+        return self.path[self.path_indptr[i] : self.path_indptr[i + 1]]
+
+    def candidates_of(self, i: int) -> np.ndarray:
+        """Stored candidates of node `i`, int32 ranks (none for a whole first-level subtree)."""
+        return self.candidates[self.candidate_indptr[i] : self.candidate_indptr[i + 1]]
+
+    def spread(self, pieces: int) -> Subtrees:
+        """The same work in about `pieces` nodes, by dealing out the ``todo`` lists of the longest nodes.
+
+        Whole first-level subtrees are left as they are: only an engine can open them. Exact: the pieces
+        of a node explore disjoint ranges of its candidates, and each keeps the later ones as candidates.
+        """
+        total = int(np.maximum(self.todo, 1).sum())
+        share = max(1, -(-total // max(pieces, 1)))
+        if len(self) >= pieces or share >= self.todo.max(initial=0):
+            return self
+        parts: list[Subtrees] = []
+        for i in range(len(self)):
+            parts.extend(self._cut(i, share) if self.todo[i] > share else [self.take(i, i + 1)])
+        return Subtrees.concat(parts)
+
+    def _cut(self, i: int, share: int) -> list[Subtrees]:
+        candidates, todo = self.candidates_of(i), int(self.todo[i])
+        path = self.path_of(i)
+        return [
+            _single(path, candidates[k:], min(share, todo - k), bool(self.fresh[i]) and k == 0)
+            for k in range(0, todo, share)
+        ]
+
+    def to_bytes(self) -> bytes:
+        """Arrow IPC stream, zstd."""
+        batch = pa.record_batch(
+            {
+                "path": pa.LargeListArray.from_arrays(self.path_indptr, self.path),
+                "candidates": pa.LargeListArray.from_arrays(self.candidate_indptr, self.candidates),
+                "todo": self.todo,
+                "fresh": pa.array(self.fresh),
+            }
+        )
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+            writer.write_batch(batch)
+        return sink.getvalue().to_pybytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Subtrees:
+        """Inverse of `to_bytes`.
+
+        Raises
+        ------
+        IncompleteError
+            If `data` is damaged.
+        """
+        try:
+            table = pa.ipc.open_stream(data).read_all().combine_chunks()
+            path, candidates = (table[name].combine_chunks() for name in ("path", "candidates"))
+        except (pa.ArrowInvalid, pa.ArrowKeyError, KeyError, OSError) as error:
+            raise IncompleteError(f"a stored list of subtrees cannot be read: {error}") from error
+        return cls(
+            path.offsets.to_numpy().astype(OFFSET),
+            path.values.to_numpy().astype(VERTEX),
+            candidates.offsets.to_numpy().astype(OFFSET),
+            candidates.values.to_numpy().astype(VERTEX),
+            table["todo"].to_numpy().astype(VERTEX),
+            table["fresh"].to_numpy(zero_copy_only=False) if len(table) else np.empty(0, np.bool_),
+        )
+
+
+def _single(path: np.ndarray, candidates: np.ndarray, todo: int, fresh: bool) -> Subtrees:
+    return Subtrees(
+        np.array([0, len(path)], dtype=OFFSET),
+        path,
+        np.array([0, len(candidates)], dtype=OFFSET),
+        candidates,
+        np.array([todo], dtype=VERTEX),
+        np.array([fresh]),
+    )
+
+
+def _join_offsets(offsets: list[np.ndarray]) -> np.ndarray:
+    lengths = np.concatenate([np.diff(o) for o in offsets])
+    return np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
+
+
+@dataclass(frozen=True)
+class Search:
+    """What counts as a result; part of the run's identity.
+
+    Parameters
+    ----------
+    mode : "count", "prove" or "list"
+    min_left, min_right : int
+        Smallest sides of a biclique that is reported. They prune the search.
+    max_left, max_right : int or None
+        Largest sides. Filters on the *maximal* bicliques: a larger one is left out, its parts do not
+        appear in its place.
+    """
+
+    mode: Mode = "list"
+    min_left: int = 1
+    min_right: int = 1
+    max_left: int | None = None
+    max_right: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every maximal biclique counts."""
+        return self.min_left <= 1 and self.min_right <= 1 and self.max_left is None and self.max_right is None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a slice must end; what is unfinished then comes back as left-over.
+
+    Parameters
+    ----------
+    seconds : float or None
+        Wall time. An engine looks at the clock every few milliseconds.
+    rows : int or None
+        Most bicliques this slice may report: exact, never one more.
+    """
+
+    seconds: float | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """What one slice did.
+
+    Parameters
+    ----------
+    count : int
+        Bicliques reported.
+    fingerprint : int or None
+        Sum modulo 2**64 over them (`schemas.bicliques.fingerprint`); None in mode ``count``.
+    left_over : Subtrees
+        What is still to be done; empty when the slice finished.
+    stats : dict
+        Numbers for the report: ``seconds`` always, and what the engine adds.
+    """
+
+    count: int
+    fingerprint: int | None
+    left_over: Subtrees
+    stats: dict[str, float] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """What the pipeline knows of an engine; it cannot tell them apart."""
+
+    name: str
+
+    def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
+        """Explore `subtrees` until done or until a limit is reached.
+
+        In mode ``list`` every biclique reported is handed to `emit` exactly once, in batches whose arrays
+        are valid only during the call. Nothing is ever reported twice or lost between a slice and its
+        left-over.
+        """
+        ...
