@@ -1,0 +1,103 @@
+"""The pieces of the CPU engine that can be called alone."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import njit
+
+from kernels.cpu.leaf import MAX_BITS, MAX_ROWS, closed_subsets, intersections
+from kernels.cpu.memory import addresses, uint64s
+from kernels.cpu.output import mix64
+from kernels.cpu.rows import covered, distinct_by_size, keep_widest
+from kernels.cpu.simd import PADDING, _extract_one_by_one, extract_bits, popcount, trailing_zeros
+from schemas.bicliques import splitmix64
+
+WORDS = st.integers(0, 2**64 - 1)
+
+
+@njit
+def _call(address, n, t, which):
+    rows = uint64s(address)
+    if which == 0:
+        return np.int64(covered(rows, 0, n, t))
+    if which == 1:
+        return distinct_by_size(rows, 0, n)
+    if which == 2:
+        return keep_widest(rows, 0, n)
+    out = uint64s(address + 8 * (n + PADDING))
+    return intersections(rows, 0, n, out)
+
+
+def on_rows(rows, which, t=0):
+    memory = np.zeros(2 * len(rows) + 2**MAX_ROWS + 2 * PADDING, dtype=np.uint64)
+    memory[: len(rows)] = rows
+    return _call(addresses((memory,))[0], len(rows), np.uint64(t), which), memory
+
+
+@njit
+def _bits(x, mask):
+    return popcount(x), trailing_zeros(x), extract_bits(x, mask), mix64(x)
+
+
+@given(WORDS, WORDS)
+def test_bit_instructions(x, mask):
+    ones, zeros, extracted, mixed = _bits(np.uint64(x), np.uint64(mask))
+    assert ones == x.bit_count()
+    assert zeros == (x & -x).bit_length() - 1 if x else zeros == 64
+    positions = [i for i in range(64) if mask >> i & 1]
+    assert extracted == sum((x >> p & 1) << k for k, p in enumerate(positions))
+    assert _extract_one_by_one(np.uint64(x), np.uint64(mask)) == extracted
+    assert mixed == int(splitmix64(np.array([x], dtype=np.uint64))[0])
+
+
+@given(st.lists(WORDS, max_size=40), WORDS)
+def test_covered_looks_at_its_range_only(rows, t):
+    assert on_rows(rows, 0, t)[0] == any(r & t == t for r in rows)
+    memory = on_rows([*rows, 2**64 - 1], 0)[1]  # a word behind the range contains everything
+    assert _call(addresses((memory,))[0], len(rows), np.uint64(t), 0) == any(r & t == t for r in rows)
+
+
+@given(st.lists(st.integers(0, 2**9 - 1), max_size=60))
+def test_distinct_by_size(rows):
+    n, memory = on_rows(rows, 1)
+    assert memory[:n].tolist() == sorted(set(rows), key=lambda r: (r.bit_count(), r))
+
+
+@given(st.lists(st.integers(1, 2**9 - 1), max_size=60))
+def test_keep_widest(rows):
+    n, memory = on_rows(rows, 2)
+    assert set(memory[:n].tolist()) == {r for r in rows if not any(r & s == r and r != s for s in rows)}
+    assert len(set(memory[:n].tolist())) == n
+
+
+@given(st.lists(st.integers(1, 2**8 - 1), min_size=1, max_size=MAX_ROWS, unique=True))
+def test_intersections(rows):
+    n, memory = on_rows(rows, 3)
+    found = memory[len(rows) + PADDING :][:n].tolist()
+    expected = {reduce(int.__and__, c) for k in range(2, len(rows) + 1) for c in combinations(rows, k)}
+    assert found[: len(rows)] == rows
+    assert set(found[len(rows) :]) == expected - {0} - set(rows)
+    assert len(set(found)) == n
+
+
+@given(st.integers(1, MAX_BITS), st.data())
+def test_closed_subsets(k, data):
+    subset = st.integers(1, max(1, 2**k - 2))
+    candidates = data.draw(st.sets(subset, min_size=1)) if k > 1 else set()
+    excluded = data.draw(st.sets(subset)) if k > 1 else set()
+    closed = int(
+        closed_subsets(np.uint64(sum(1 << e for e in excluded)), np.uint64(sum(1 << c for c in candidates)), k)
+    )
+    expected = set(candidates)
+    while True:
+        larger = expected | {a & b for a in expected for b in candidates}
+        if larger == expected:
+            break
+        expected = larger
+    expected = {s for s in expected if s and not any(s & e == s for e in excluded)}
+    assert {s for s in range(64) if closed >> s & 1} == expected
