@@ -45,7 +45,7 @@ def golden_graphs():
         yield pytest.param(name, marks=marks, id=name)
 
 
-@pytest.mark.parametrize("name", golden_graphs())
+@pytest.mark.parametrize("name", list(golden_graphs()))
 def test_count_and_fingerprint(name):
     path = next((f / f"{name}.parquet" for f in FOLDERS if (f / f"{name}.parquet").exists()), None)
     if path is None:
