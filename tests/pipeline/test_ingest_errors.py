@@ -64,6 +64,7 @@ BAD_FILES = {
     "text header or edge": ("x.csv", "a,b\nc,d\n", {}, 1, "may be column names or an edge", "--header or --no-header"),
     # weights
     "text weight": ("out.x", "1 2 0.5\n2 3 heavy\n", {}, 2, "the weight 'heavy' is not a number", "remove the column"),
+    "no weight": ("out.x", "1 2 0.5\n2 3 NA\n", {}, 2, "the weight 'NA' is not a number", SKIP),
     "text time": ("x.el", "1 2 1 1083\n2 3 1 May\n", {}, 2, "the time 'May' is not a number", SKIP),
     "text value": ("x.mtx", BANNER + "1 1 1.0\n2 2 x\n", {}, 4, "the value 'x' is not a number", SKIP),
     # labels
@@ -98,6 +99,7 @@ BAD_FILES = {
         "has a quote out of place",
         "mend it .a label cannot hold a line break",
     ),
+    "open quote": ("x.csv", 'l,r\na,b\nc,"d\n', {"header": True}, 3, "has a quote out of place", SKIP),
     "line break": ("x.csv", 'l,r\n1,"a\nb"\n', {"header": True}, 2, "has a quote out of place", SKIP),
     "stray quote": ("x.csv", 'l,r\n1,"a"b\n', {"header": True}, 2, "has a quote out of place", SKIP),
     # bytes
@@ -326,5 +328,5 @@ def test_a_failure_while_moving(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(ResourceError, match=r"cannot write into .*gone \(No such file or directory\); make room or"):
+    with pytest.raises(InputError, match=r"gone cannot be written into \(No such file or directory\); choose another"):
         ingest(write(tmp_path / "x.csv", "1,2\n"), IngestOptions(), tmp_path / "gone")

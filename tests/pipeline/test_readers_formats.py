@@ -7,7 +7,8 @@ import csv
 import gzip
 import io
 import lzma
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -96,6 +97,19 @@ def test_every_format_and_compression_has_a_tiny_file():
     assert {name for name, _ in TINY.values()} == {format.name for format in formats()}
     assert {Path(name).suffix for name in TINY} >= set(COMPRESSIONS)
     assert {path.name for path in FORMATS.iterdir()} == set(TINY)
+
+
+def test_the_documentation_names_every_format_and_option_and_its_example_runs(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    table = re.findall(r"(?m)^\| `([a-z][a-z-]*)` \| (.*?) \|", text)
+    assert [name for name, _ in table] == [format.name for format in formats()]
+    for format, (_, shown) in zip(formats(), table, strict=True):
+        assert all(pattern.strip("*") in shown for pattern in format.patterns if pattern != "out.*")
+    for option in fields(IngestOptions):
+        assert f"`--{option.name.replace('_', '-')}" in text or f"--{option.name} " in text
+    monkeypatch.chdir(tmp_path)
+    [example] = re.findall(r"(?s)```python\n(.*?)```", text)
+    exec(example.replace("print(", "assert (2, 2, 3) == ("), {})
 
 
 def tiny_objects() -> dict:

@@ -1,0 +1,143 @@
+"""The first step of a run: any edge list in, the normalised edge table and the label tables out."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.normalise import EdgeTable
+from pipeline.readers import open_source
+from schemas.errors import InputError, ResourceError
+from schemas.options import IngestOptions
+
+__all__ = ["EDGES_FILE", "LEFT_LABELS_FILE", "RIGHT_LABELS_FILE", "IngestSummary", "ingest"]
+
+#: Where the tables are, below the folder of a run.
+EDGES_FILE = Path("edges/edges.parquet")
+LEFT_LABELS_FILE = Path("labels/left.parquet")
+RIGHT_LABELS_FILE = Path("labels/right.parquet")
+
+
+@dataclass(frozen=True)
+class IngestSummary:
+    """What was read.
+
+    Parameters
+    ----------
+    n_left, n_right : int
+        Vertices with an edge.
+    n_edges : int
+        Distinct edges.
+    duplicates : int
+        Edges that were there already.
+    skipped_lines : int
+        Lines left out because of ``skip_bad_lines``.
+    format : str
+        Name of the format, or of the library for an object in memory.
+    source : str
+        The path as given, or the object's type.
+    digest : str
+        SHA-256 (hex) of the file's bytes as stored; of the labels and edges for an object in memory.
+    left_label, right_label : str
+        "int64" or "string".
+    seconds : float
+    """
+
+    n_left: int
+    n_right: int
+    n_edges: int
+    duplicates: int
+    skipped_lines: int
+    format: str
+    source: str
+    digest: str
+    left_label: str
+    right_label: str
+    seconds: float
+
+
+def ingest(source: Any, options: IngestOptions, folder: Path) -> IngestSummary:
+    """Read `source` and write `EDGES_FILE`, `LEFT_LABELS_FILE` and `RIGHT_LABELS_FILE` into `folder`.
+
+    Parameters
+    ----------
+    source : path or object
+        A file in one of `pipeline.readers.formats`, or a pandas, Polars or Arrow table, a scipy.sparse
+        matrix, or a networkx graph; an object is not modified.
+    options : IngestOptions
+    folder : Path
+        Exists. After an error it is as it was before.
+
+    Raises
+    ------
+    InputError
+        If the input or an option is wrong: one sentence with the file, the line and the remedy; or if
+        `folder` is not there or may not be written into.
+    ResourceError
+        If writing fails half-way, as on a full disk.
+    """
+    started = time.perf_counter()
+    stream = open_source(source, options)
+    table = EdgeTable()
+    for batch in stream.chunks():
+        if len(batch):
+            table.add(batch)
+    if table.n_rows == 0:
+        left_out = f" ({stream.skipped} bad lines were left out)" if stream.skipped else ""
+        raise InputError(f"{stream.source} holds no edges{left_out}; check the file and its --format")
+    left, right, duplicates = table.finish()
+    stream.check(left.values, right.values)
+    with _all_or_nothing(folder) as staging:
+        left.write(staging / LEFT_LABELS_FILE)
+        right.write(staging / RIGHT_LABELS_FILE)
+        table.write(staging / EDGES_FILE)
+    return IngestSummary(
+        n_left=len(left),
+        n_right=len(right),
+        n_edges=table.n_rows - duplicates,
+        duplicates=duplicates,
+        skipped_lines=stream.skipped,
+        format=stream.format,
+        source=stream.source,
+        digest=stream.digest() or table.digest(left, right),
+        left_label=str(left.type),
+        right_label=str(right.type),
+        seconds=time.perf_counter() - started,
+    )
+
+
+@contextmanager
+def _all_or_nothing(folder: Path) -> Iterator[Path]:
+    """A folder to write into, whose files move to `folder` at the end, the edges last, or disappear."""
+    files = (LEFT_LABELS_FILE, RIGHT_LABELS_FILE, EDGES_FILE)
+    try:
+        staging = Path(tempfile.mkdtemp(prefix=".ingest-", dir=folder))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written into ({error.strerror}); choose another folder") from error
+    made: list[Path] = []
+    try:
+        for file in files:
+            (staging / file).parent.mkdir(exist_ok=True)
+        yield staging
+        for file in files:
+            target = folder / file
+            if not target.parent.exists():
+                target.parent.mkdir()
+                made.append(target.parent)
+            (staging / file).replace(target)
+            made.append(target)
+    except BaseException as error:
+        for path in reversed(made):
+            path.rmdir() if path.is_dir() else path.unlink()
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            raise ResourceError(f"cannot write into {folder} ({reason}); make room or choose another folder") from error
+        raise
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)

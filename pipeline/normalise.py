@@ -1,0 +1,190 @@
+"""Raw labels to dense ids, sorted unique edges, label tables: in labels + 8 bytes an edge of memory.
+
+Ids are positions in sorted label order (`schemas.edges`). Labels are numbered as they come, block by block;
+once all are known, the numbers are replaced by the ranks, and an edge, being a pair of 32-bit ids in one
+64-bit word, is sorted as an integer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from schemas.dtypes import MAX_VERTICES, VERTEX
+from schemas.edges import EDGES, label_schema
+from schemas.errors import ResourceError
+
+__all__ = ["EdgeTable", "Labels"]
+
+#: Edges or labels handled at a time; also rows of a Parquet row group.
+_SLICE = 1 << 20
+
+#: Column of the pairs that is the high half of their 64-bit word: the left side, so that it sorts first.
+_LEFT = 1 if sys.byteorder == "little" else 0
+_RIGHT = 1 - _LEFT
+
+
+class _Side:
+    """The labels of one side, numbered in order of appearance.
+
+    A block's labels are first numbered within the block. Blocks wait until they hold as many distinct
+    labels as are known already; then all are numbered anew together, which keeps the known numbers. So
+    every label is hashed a constant number of times for each block it occurs in, however many blocks.
+    """
+
+    def __init__(self, name: str, column: int):
+        self.name = name
+        self.column = column
+        self.known: pa.Array | None = None
+        self.waiting: list[tuple[int, int, pa.Array]] = []
+        self.n_waiting = 0
+
+    def encode(self, labels: pa.Array, start: int) -> np.ndarray:
+        """Numbers within the block of `labels`, whose edges go to rows from `start`."""
+        encoded = labels.dictionary_encode()
+        self.waiting.append((start, start + len(labels), encoded.dictionary))
+        self.n_waiting += len(encoded.dictionary)
+        return encoded.indices.to_numpy()
+
+    def is_due(self) -> bool:
+        """Whether the waiting blocks are to be settled now."""
+        return self.n_waiting > max(_SLICE, 0 if self.known is None else len(self.known))
+
+    def settle(self, pairs: np.ndarray) -> None:
+        """Replace the numbers within blocks, in `pairs`, by numbers of all labels known."""
+        known = [] if self.known is None else [self.known]
+        merged = pa.chunked_array([*known, *(labels for _, _, labels in self.waiting)]).dictionary_encode()
+        for (start, stop, _), chunk in zip(self.waiting, merged.chunks[len(known) :], strict=True):
+            codes = pairs[start:stop, self.column]
+            pairs[start:stop, self.column] = chunk.indices.to_numpy()[codes]
+        self.known = merged.chunk(0).dictionary
+        if len(self.known) > MAX_VERTICES:
+            raise ResourceError(
+                f"{len(self.known)} {self.name} labels are more than the {MAX_VERTICES} that 32-bit ids can number; "
+                "split the graph"
+            )
+        self.waiting, self.n_waiting = [], 0
+
+    def rank(self, pairs: np.ndarray) -> Labels:
+        """Replace the numbers in `pairs` by positions in sorted label order."""
+        self.settle(pairs)
+        assert self.known is not None
+        order = pc.array_sort_indices(self.known).to_numpy()
+        ranks = np.empty(len(order), dtype=VERTEX)
+        ranks[order] = np.arange(len(order), dtype=VERTEX)
+        for start in range(0, len(pairs), _SLICE):
+            codes = pairs[start : start + _SLICE, self.column]
+            pairs[start : start + _SLICE, self.column] = ranks[codes]
+        return Labels(self.known, order)
+
+
+class Labels:
+    """The distinct labels of one side.
+
+    Parameters
+    ----------
+    values : Array
+        int64 or large_string, in order of appearance.
+    order : ndarray
+        Positions in `values` in sorted order.
+    """
+
+    def __init__(self, values: pa.Array, order: np.ndarray):
+        self.values = values
+        self.order = order
+        self.type = pa.int64() if pa.types.is_integer(values.type) else pa.string()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def slices(self) -> Iterator[pa.Array]:
+        """The labels in sorted order."""
+        for start in range(0, len(self.order), _SLICE):
+            yield pc.cast(self.values.take(pa.array(self.order[start : start + _SLICE])), self.type)
+
+    def write(self, path: Path) -> None:
+        """Write the label table."""
+        schema = label_schema(self.type)
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for labels in self.slices():
+                writer.write_batch(pa.RecordBatch.from_arrays([labels], schema=schema))
+
+
+class EdgeTable:
+    """Edges on their way from raw batches to the sorted unique table.
+
+    Notes
+    -----
+    8 bytes an edge, and at most an eighth more while it grows; the labels, up to three times at the
+    moment of numbering them.
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._pairs = np.empty((_SLICE, 2), dtype=VERTEX)
+        self._left, self._right = _Side("left", _LEFT), _Side("right", _RIGHT)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Append the edges of `batch`, columns left and right."""
+        start, stop = self.n_rows, self.n_rows + len(batch)
+        if stop > len(self._pairs):
+            # realloc: a large block moves by its page table, not by copying
+            self._pairs.resize((max(stop, len(self._pairs) + len(self._pairs) // 8), 2), refcheck=False)
+        self.n_rows = stop
+        for side, labels in ((self._left, batch["left"]), (self._right, batch["right"])):
+            self._pairs[start:stop, side.column] = side.encode(labels, start)
+            if side.is_due():
+                side.settle(self._pairs)
+
+    def finish(self) -> tuple[Labels, Labels, int]:
+        """Sort; the labels of both sides and the number of duplicates. Called once, with an edge at least."""
+        self._pairs.resize((self.n_rows, 2), refcheck=False)
+        labels = self._left.rank(self._pairs), self._right.rank(self._pairs)
+        self._words().sort()
+        return *labels, self.n_rows - sum(len(words) for words in self._unique())
+
+    def write(self, path: Path) -> None:
+        """Write the sorted unique edges."""
+        with pq.ParquetWriter(path, EDGES, compression="zstd", use_dictionary=False) as writer:
+            for words in self._unique():
+                pairs = words.view(VERTEX).reshape(-1, 2)
+                columns = [pa.array(pairs[:, column]) for column in (_LEFT, _RIGHT)]
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=EDGES))
+
+    def digest(self, left: Labels, right: Labels) -> str:
+        """SHA-256 (hex) of the labels and the edges, whatever they were read from."""
+        sha = hashlib.sha256()
+        for labels in (left, right):
+            sha.update(f"{labels.type} {len(labels)} ".encode())
+            if labels.type == pa.string():
+                # All lengths, then all text: no label can be taken for another, wherever slices are cut.
+                for part in labels.slices():
+                    sha.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())
+                for part in labels.slices():
+                    sha.update("".join(part.to_pylist()).encode())
+            else:
+                for part in labels.slices():
+                    sha.update(part.to_numpy().astype("<i8").tobytes())
+        for words in self._unique():
+            sha.update(words.astype("<i8").tobytes())
+        return sha.hexdigest()
+
+    def _words(self) -> np.ndarray:
+        return self._pairs.view(np.int64).reshape(-1)
+
+    def _unique(self) -> Iterator[np.ndarray]:
+        """The distinct words, in order, a slice at a time."""
+        words = self._words()
+        for start in range(0, len(words), _SLICE):
+            part = words[start : start + _SLICE]
+            new = np.empty(len(part), dtype=np.bool_)
+            new[0] = start == 0 or words[start - 1] != part[0]
+            np.not_equal(part[1:], part[:-1], out=new[1:])
+            yield part[new]
