@@ -71,14 +71,8 @@ class _Node:
         self.path, self.candidates, self.todo, self.fresh = path, candidates, todo, fresh
 
     def as_subtree(self) -> Subtrees:
-        return Subtrees(
-            np.array([0, len(self.path)]),
-            np.array(self.path, dtype=VERTEX),
-            np.array([0, len(self.candidates)]),
-            np.array(self.candidates, dtype=VERTEX),
-            np.array([self.todo], dtype=VERTEX),
-            np.array([self.fresh]),
-        )
+        path, candidates = (np.array(ids, dtype=VERTEX) for ids in (self.path, self.candidates))
+        return Subtrees.of_pieces([(path, candidates, self.todo, self.fresh)])
 
 
 class _Tree:

@@ -19,7 +19,7 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
 
-__all__ = ["EVERYTHING", "Emit", "Engine", "Limits", "Mode", "Search", "Slice", "Subtrees"]
+__all__ = ["EVERYTHING", "Emit", "Engine", "Limits", "Mode", "Piece", "Search", "Slice", "Subtrees"]
 
 #: `Subtrees.todo` of a whole first-level subtree: its candidates are all that come after the root.
 EVERYTHING = -1
@@ -28,6 +28,9 @@ EVERYTHING = -1
 Mode = Literal["count", "prove", "list"]
 
 Emit = Callable[[Bicliques], None]
+
+#: One node of `Subtrees`: path, candidates, todo, fresh.
+Piece = tuple[np.ndarray, np.ndarray, int, bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,21 @@ class Subtrees:
         return cls.of_roots(np.empty(0, dtype=VERTEX))
 
     @classmethod
+    def of_pieces(cls, pieces: list[Piece]) -> Subtrees:
+        """One node for each (path, candidates, todo, fresh)."""
+        if not pieces:
+            return cls.empty()
+        paths, candidates, todo, fresh = zip(*pieces, strict=True)
+        return cls(
+            np.cumsum([0, *map(len, paths)], dtype=OFFSET),
+            np.concatenate(paths).astype(VERTEX),
+            np.cumsum([0, *map(len, candidates)], dtype=OFFSET),
+            np.concatenate(candidates).astype(VERTEX),
+            np.array(todo, dtype=VERTEX),
+            np.array(fresh, dtype=np.bool_),
+        )
+
+    @classmethod
     def concat(cls, parts: list[Subtrees]) -> Subtrees:
         """All nodes of `parts`, in order."""
         if len(parts) == 1:
@@ -132,16 +150,17 @@ class Subtrees:
             return self
         parts: list[Subtrees] = []
         for i in range(len(self)):
-            parts.extend(self._cut(i, share) if self.todo[i] > share else [self.take(i, i + 1)])
+            parts.append(self._cut(i, share) if self.todo[i] > share else self.take(i, i + 1))
         return Subtrees.concat(parts)
 
-    def _cut(self, i: int, share: int) -> list[Subtrees]:
-        candidates, todo = self.candidates_of(i), int(self.todo[i])
-        path = self.path_of(i)
-        return [
-            _single(path, candidates[k:], min(share, todo - k), bool(self.fresh[i]) and k == 0)
-            for k in range(0, todo, share)
-        ]
+    def _cut(self, i: int, share: int) -> Subtrees:
+        candidates, todo, path = self.candidates_of(i), int(self.todo[i]), self.path_of(i)
+        return Subtrees.of_pieces(
+            [
+                (path, candidates[k:], min(share, todo - k), bool(self.fresh[i]) and k == 0)
+                for k in range(0, todo, share)
+            ]
+        )
 
     def to_bytes(self) -> bytes:
         """Arrow IPC stream, zstd."""
@@ -181,17 +200,6 @@ class Subtrees:
             table["todo"].to_numpy().astype(VERTEX),
             table["fresh"].to_numpy(zero_copy_only=False) if len(table) else np.empty(0, np.bool_),
         )
-
-
-def _single(path: np.ndarray, candidates: np.ndarray, todo: int, fresh: bool) -> Subtrees:
-    return Subtrees(
-        np.array([0, len(path)], dtype=OFFSET),
-        path,
-        np.array([0, len(candidates)], dtype=OFFSET),
-        candidates,
-        np.array([todo], dtype=VERTEX),
-        np.array([fresh]),
-    )
 
 
 def _join_offsets(offsets: list[np.ndarray]) -> np.ndarray:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.cpu.workspace import Hub, Output, Word
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.work import Subtrees
+from schemas.dtypes import VERTEX
+from schemas.work import Piece, Subtrees
 
 __all__ = ["drain_aside", "left_over"]
-
-_Piece = tuple[np.ndarray, np.ndarray, int, bool]  # path, candidates, todo, fresh
 
 
 def left_over(word: Word, hub: Hub) -> Subtrees:
     """What the open problems still have to explore and to report."""
-    return _subtrees([*_word_pieces(word), *_hub_pieces(hub)])
+    return Subtrees.of_pieces([*_word_pieces(word), *_hub_pieces(hub)])
 
 
 def drain_aside(out: Output) -> Subtrees:
     """The pieces put aside so far; the buffer is empty afterwards."""
-    pieces: list[_Piece] = []
+    pieces: list[Piece] = []
     at, end = 0, int(out.state[0]["n_aside"])
     while at < end:
         first = at + 1
@@ -31,10 +29,10 @@ def drain_aside(out: Output) -> Subtrees:
         path, candidates = out.aside[first : first + n_path], out.aside[after : after + n_candidates]
         pieces.append((path.copy(), candidates.copy(), n_candidates, bool(out.aside[at - 1])))
     out.state[0]["n_aside"] = 0
-    return _subtrees(pieces)
+    return Subtrees.of_pieces(pieces)
 
 
-def _word_pieces(word: Word) -> list[_Piece]:
+def _word_pieces(word: Word) -> list[Piece]:
     state = word.state[0]
     rows, masks = word.row[: state["n_rows"]], word.mask[: state["n_rows"]]
     nothing = np.empty(0, VERTEX)
@@ -42,7 +40,7 @@ def _word_pieces(word: Word) -> list[_Piece]:
     def closure(t: np.uint64) -> np.ndarray:
         return np.concatenate([word.full[: state["n_full"]], rows[masks & t == t]])
 
-    pieces: list[_Piece] = [(closure(t), nothing, 0, True) for t in word.report[state["delivered"] : state["reports"]]]
+    pieces: list[Piece] = [(closure(t), nothing, 0, True) for t in word.report[state["delivered"] : state["reports"]]]
     for frame, t in zip(word.frame[: state["depth"]], word.frame_mask, strict=False):
         first = frame["q0"] + frame["n_q"]
         named = [rows[masks & t == c] for c in word.stack[first + frame["next"] : first + frame["n_c"]]]
@@ -52,10 +50,10 @@ def _word_pieces(word: Word) -> list[_Piece]:
     return pieces
 
 
-def _hub_pieces(hub: Hub) -> list[_Piece]:
+def _hub_pieces(hub: Hub) -> list[Piece]:
     state = hub.state[0]
     rows, closed_at = hub.row[: state["n_rows"]], hub.closed_at[: state["n_rows"]]
-    pieces: list[_Piece] = []
+    pieces: list[Piece] = []
     for depth, frame in enumerate(hub.frame[: state["depth"]], start=1):
         path = np.concatenate([hub.full[: state["n_full"]], rows[(closed_at > 0) & (closed_at <= depth)]])
         candidates = rows[hub.list[frame["list0"] + frame["next"] : frame["list0"] + frame["n_list"]]]
@@ -63,17 +61,3 @@ def _hub_pieces(hub: Hub) -> list[_Piece]:
         if todo or fresh:
             pieces.append((path, candidates, todo, fresh))
     return pieces
-
-
-def _subtrees(pieces: list[_Piece]) -> Subtrees:
-    if not pieces:
-        return Subtrees.empty()
-    paths, candidates, todo, fresh = zip(*pieces, strict=True)
-    return Subtrees(
-        np.cumsum([0, *map(len, paths)], dtype=OFFSET),
-        np.concatenate(paths).astype(VERTEX),
-        np.cumsum([0, *map(len, candidates)], dtype=OFFSET),
-        np.concatenate(candidates).astype(VERTEX),
-        np.array(todo, dtype=VERTEX),
-        np.array(fresh, dtype=np.bool_),
-    )

@@ -1,0 +1,208 @@
+"""`BitMatrixEngine`: the bit-column kernel (``cuda/bitmatrix.cu``) behind the slice contract.
+
+A slice is a few launches: one over the pieces handed in, one more for problems that need more scratch
+memory than most, and again after the output buffers were emptied. See docs/kernels.md.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kernels.gpu.device import CudaDevice, Device
+from kernels.gpu.items import items_of, subtrees_of
+from kernels.gpu.layout import GIVEN, ITEM, PARAMS, QUEUE, RECORD
+from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory, search_params
+from kernels.gpu.unpack import unpack
+from schemas.dtypes import VERTEX
+from schemas.errors import ResourceError
+from schemas.graph import MiningGraph
+from schemas.work import Emit, Limits, Search, Slice, Subtrees
+
+__all__ = ["BitMatrixEngine"]
+
+_KERNEL = "bitmatrix"
+#: Problems with more rows than a launch allows get this many times more in the next.
+_GROWTH = 8
+
+
+class BitMatrixEngine:
+    """Maximal bicliques on one GPU. Not to be shared between threads.
+
+    Parameters
+    ----------
+    device : Device
+        None takes the current CUDA device.
+    sizes : GpuSizes
+        Of the device memory; see there.
+
+    Raises
+    ------
+    ResourceError
+        Without a usable device, or when the graph and one block's scratch do not fit on it.
+    """
+
+    name = "bitmatrix"
+
+    def __init__(self, device: Device | None = None, sizes: GpuSizes | None = None) -> None:
+        self._device = device or CudaDevice()
+        self._sizes = sizes or GpuSizes()
+        self._graph: DeviceGraph | None = None
+        self._search: Search | None = None
+        self._memory: QueueMemory | None = None
+        self._launches: dict[tuple[int, int], Launch] = {}
+
+    def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
+        """See `schemas.work.Engine`."""
+        started = time.perf_counter()
+        if self._graph is None or self._graph.graph is not graph:
+            self._launches.clear()
+            self._graph = DeviceGraph(self._device, graph, self._sizes.hub_bytes)
+        if self._memory is None or search.mode != (self._search or search).mode:
+            self._memory = QueueMemory(self._device, search, self._sizes)
+        self._search = search
+        run = _Run(self, self._device, self._graph, self._memory, search, limits, emit, started)
+        run.work(*items_of(graph, subtrees))
+        return run.result()
+
+    def launch_for(self, level: int) -> Launch:
+        """The launch whose problems may have ``_GROWTH ** level`` times the rows of the first."""
+        assert self._graph is not None
+        rows = min(self._sizes.row_cap * _GROWTH**level, self._graph.max_rows + 128)
+        lists = min(self._sizes.list_cap * _GROWTH**level, 4 * self._graph.max_root_degree + 4096)
+        key = (1 << (rows - 1).bit_length(), lists)
+        if key not in self._launches:
+            if level:
+                self._launches.clear()  # one shape at a time: scratch is most of the memory
+            self._launches[key] = Launch.plan(self._device, _KERNEL, *key, self._sizes)
+        return self._launches[key]
+
+    def can_grow(self, level: int) -> bool:
+        """Whether a launch after `level` would allow more than that one."""
+        assert self._graph is not None
+        factor = _GROWTH**level
+        return (
+            self._sizes.row_cap * factor < self._graph.max_rows + 128
+            or self._sizes.list_cap * factor < 4 * self._graph.max_root_degree + 4096
+        )
+
+
+@dataclass
+class _Run:
+    """One slice."""
+
+    engine: BitMatrixEngine
+    device: Device
+    graph: DeviceGraph
+    memory: QueueMemory
+    search: Search
+    limits: Limits
+    emit: Emit
+    started: float
+    count: int = 0
+    fingerprint: int = 0
+    stats: dict[str, float] = field(default_factory=lambda: {"kernel_s": 0.0, "busy_s": 0.0, "launches": 0.0})
+    rest: list[Subtrees] = field(default_factory=list)
+    busy_ticks: float = 0.0
+    open_ticks: float = 0.0
+
+    def work(self, items: np.ndarray, pool: np.ndarray, level: int = 0) -> None:
+        """Launch until the items are done or a limit is reached; what is left goes to `rest`."""
+        while len(items):
+            if self._is_over():
+                self.rest.append(subtrees_of(self.graph.graph, items, pool))
+                return
+            launch = self.engine.launch_for(level)
+            queue = self._launch(launch, items, pool)
+            begun = min(int(queue["head"]), len(items))
+            n_pool = min(int(queue["pool"]), self.memory.sizes.pool)
+            pool = self.device.read(self.memory.pool, VERTEX, 0, n_pool)
+            oversize = self.device.read(self.memory.oversize, ITEM, 0, int(queue["oversize"]))
+            waiting = self._unserved(queue)
+            left = self.device.read(self.memory.left_over, ITEM, 0, int(queue["left_over"]))
+            items = np.concatenate([waiting, left, items[begun:]])
+            if len(oversize):
+                self._grow(oversize, pool, level)
+
+    def _grow(self, oversize: np.ndarray, pool: np.ndarray, level: int) -> None:
+        if not self.engine.can_grow(level):
+            raise ResourceError("a problem does not fit although the launch allowed every row: a bug, please report it")
+        self.work(oversize, pool, level + 1)
+
+    def _is_over(self) -> bool:
+        late = self.limits.seconds is not None and time.perf_counter() - self.started >= self.limits.seconds
+        return self.stats["launches"] > 0 and (late or self._rows_left() == 0)
+
+    def _rows_left(self) -> int:
+        return -1 if self.limits.rows is None else self.limits.rows - self.count
+
+    def _launch(self, launch: Launch, items: np.ndarray, pool: np.ndarray) -> np.void:
+        memory, device = self.memory, self.device
+        if len(pool) > memory.sizes.pool:
+            raise ResourceError(
+                f"{len(pool)} listed vertices do not fit into a pool of {memory.sizes.pool}; use GpuSizes(pool=...)"
+            )
+        device_items = device.upload(items)
+        start = np.zeros(1, QUEUE)
+        start["open"], start["pool"] = len(items), len(pool)
+        start["rows_left"] = max(self._rows_left(), 0)
+        device.write(memory.queue, start)
+        device.write(memory.pool, pool)
+        device.clear(memory.ready)
+        params = np.zeros(1, PARAMS)
+        values = self.graph.params | memory.params | search_params(self.graph.graph, self.search)
+        values |= {"items": device.address(device_items), "n_items": len(items), "n_warps": launch.n_warps}
+        values |= {"scratch": device.address(launch.scratch), "limited": self.limits.rows is not None}
+        values["plain"] = self.search.mode == "count" and self.search.is_plain and self.limits.rows is None
+        if self.limits.seconds is not None:
+            left = self.limits.seconds - (time.perf_counter() - self.started)
+            values["deadline_ns"] = max(1_000_000, int(left * 1e9))
+        for name, value in values.items():
+            params[name] = value
+        device.write(memory.params_block, params)
+        seconds = device.launch(
+            _KERNEL, launch.defines, launch.n_blocks, 32 * launch.n_warps // launch.n_blocks, memory.params_block
+        )
+        queue = device.read(memory.queue, QUEUE, 0, 1)[0]
+        self._account(queue, seconds, launch)
+        if self.search.mode == "list":
+            self._hand_out(queue)
+        return queue
+
+    def _account(self, queue: np.void, seconds: float, launch: Launch) -> None:
+        if queue["overflow"]:
+            sizes = self.memory.sizes
+            raise ResourceError(
+                f"{int(queue['left_over'])} unfinished nodes or {int(queue['pool'])} listed vertices did not fit into "
+                f"{sizes.left_over} and {sizes.pool}; use larger GpuSizes"
+            )
+        self.count += int(queue["count"])
+        self.fingerprint = (self.fingerprint + int(queue["fingerprint"])) % 2**64
+        self.stats["launches"] += 1
+        self.stats["kernel_s"] += seconds
+        self.stats["given"] = self.stats.get("given", 0) + int(queue["given"])
+        self.stats["tests"] = self.stats.get("tests", 0) + int(queue["tests"])
+        self.busy_ticks += float(queue["busy"])
+        self.open_ticks += float(queue["longest"]) * launch.n_warps
+
+    def _hand_out(self, queue: np.void) -> None:
+        n_records = min(int(queue["rows"]), self.memory.sizes.records)
+        records = self.device.read(self.memory.records, RECORD, 0, n_records)
+        values = self.device.read(self.memory.values, VERTEX, 0, min(int(queue["values"]), self.memory.sizes.values))
+        batch = unpack(self.graph.graph, records, values)
+        if len(batch):
+            self.emit(batch)
+
+    def _unserved(self, queue: np.void) -> np.ndarray:
+        """Items that were given away and that nobody took before the launch ended."""
+        given = int(queue["tail"])
+        ready = self.device.read(self.memory.ready, np.int32, 0, given)
+        return self.device.read(self.memory.given, ITEM, 0, given)[ready == GIVEN]
+
+    def result(self) -> Slice:
+        self.stats["seconds"] = time.perf_counter() - self.started
+        self.stats["busy_ratio"] = self.busy_ticks / self.open_ticks if self.open_ticks else 1.0
+        fingerprint = self.fingerprint if self.search.mode != "count" else None
+        return Slice(self.count, fingerprint, Subtrees.concat(self.rest), self.stats)

@@ -1,0 +1,154 @@
+// Maximal biclique enumeration in bit columns: one persistent kernel, a warp an item.
+//
+// Compiled by kernels/source.py (NVRTC through CuPy), which sets ROW_CAP, LIST_CAP and BLOCK; compiles alone
+// with the defaults of types.cuh.
+//
+// Input: Params (types.cuh), built by kernels/bitmatrix.py: the graph in both directions, root vertices by
+// rank; the host's items, heaviest first; memory for the queue, the pool, the output and one Scratch a warp.
+// Output: counters in Queue; in mode list, Records into `values`; when the slice ends early, the work that is
+// left as items in `left_over`, and host items that nobody has begun (from Queue.head on).
+//
+// Method: docs/kernels.md. A first-level subtree with at most 64 left vertices is one word problem
+// (rows.cuh, search.cuh); a larger one is intersected with candidate after candidate (hub.cuh), each child
+// again a word problem or a larger node. Waiting warps are served by working ones (queue.cuh).
+//
+// Launch: any number of blocks of BLOCK threads that are resident together; no shared memory.
+// When an output buffer or a limit is reached the node at hand is given back and every warp writes its open
+// levels down: nothing is lost and nothing is reported twice.
+#include "hub.cuh"
+
+// First-level subtree of a root with few left vertices.
+__device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    const Params* p = w.p;
+    i64 at = p->root_indptr[item.bound];
+    i32 n = (i32)(p->root_indptr[item.bound + 1] - at);
+    write_list(p->root_indices + at, n, w.s->left);
+    __syncwarp();
+    Kin kin = {item.bound, item.bound, 0, 0, 0, 0, 0, 0, false};
+    return solve(w, n, kin, item.fresh, begun, too_large);
+}
+
+__device__ inline i32 run_word(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    const i32* pool = w.p->pool;
+    write_list(pool + item.left_at, item.n_left, w.s->left);
+    __syncwarp();
+    Kin kin = {NOBODY, NOBODY, pool + item.cand_at, item.n_cand, item.begin, item.end, 0, 0, true};
+    return solve(w, item.n_left, kin, item.fresh, begun, too_large);
+}
+
+// Explore the large node with left vertices `left`; its closure is found here when `closure` is NULL.
+__device__ inline i32 run_frame(Worker& w, const Item& item, HubFrame f, bool* begun, bool* too_large) {
+    if (f.closure == 0) {
+        i32* closure = w.s->list + f.list_end;
+        HubFrame above = f;  // what the closure may contain: the path, and candidates
+        above.closure = item.kind == PATH ? w.p->pool + item.left_at : 0;
+        above.n_closure = item.kind == PATH ? item.n_left : 0;
+        i32 n = close(w, f.left, f.n_left, above, f.bound, f.bound, closure, LIST_CAP - f.list_end);
+        if (n == -1) return DONE;
+        *too_large = n == -2;
+        if (*too_large) return DONE;
+        f.closure = closure;
+        f.n_closure = n;
+        f.list_end += n;
+    }
+    if (item.fresh) {
+        w.tests += 1;
+        if (!report_large(w, f.left, f.n_left, f.closure, f.n_closure)) {
+            *begun = false;
+            return STOPPED;
+        }
+    }
+    if (lane_id() == 0) w.s->frame[0] = f;
+    __syncwarp();
+    i32 ended = search_large(w);
+    w.hub_depth = NOBODY;
+    return ended;
+}
+
+__device__ inline i32 run_hub(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    const Params* p = w.p;
+    bool first_level = item.left_at == NOBODY;
+    HubFrame f;
+    f.left = first_level ? p->root_indices + p->root_indptr[item.bound] : p->pool + item.left_at;
+    f.closure = first_level ? 0 : p->pool + item.closure_at;
+    f.cand = item.cand_at == NOBODY ? 0 : p->pool + item.cand_at;
+    f.n_left = first_level ? (i32)(p->root_indptr[item.bound + 1] - p->root_indptr[item.bound]) : item.n_left;
+    f.n_closure = item.n_closure;
+    f.n_cand = item.n_cand;
+    f.next = item.begin;
+    f.end = item.end;
+    f.bound = item.bound;
+    f.list_end = 0;
+    return run_frame(w, item, f, begun, too_large);
+}
+
+// A node by its path: L is the common neighbourhood.
+__device__ inline i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    const Params* p = w.p;
+    const i32* path = p->pool + item.left_at;
+    i32 first = path[0];
+    for (i32 i = 1; i < item.n_left; i++)
+        if (p->root_indptr[path[i] + 1] - p->root_indptr[path[i]] < p->root_indptr[first + 1] - p->root_indptr[first])
+            first = path[i];
+    i32 n = (i32)(p->root_indptr[first + 1] - p->root_indptr[first]);
+    *too_large = n > LIST_CAP;
+    if (*too_large) return DONE;
+    i32* left = w.s->list;
+    write_list(p->root_indices + p->root_indptr[first], n, left);
+    __syncwarp();
+    for (i32 i = 0; i < item.n_left; i++) n = intersect(w, left, n, path[i], left);
+    if (n > LEFT_CAP) {
+        HubFrame f = {left, 0, p->pool + item.cand_at, n, 0, item.n_cand, item.begin, item.end, NOBODY, n};
+        return run_frame(w, item, f, begun, too_large);
+    }
+    write_list(left, n, w.s->left);
+    __syncwarp();
+    Kin kin = {NOBODY, NOBODY, p->pool + item.cand_at, item.n_cand, item.begin, item.end, path, item.n_left, false};
+    return solve(w, n, kin, item.fresh, begun, too_large);
+}
+
+__device__ inline void run_item(Worker& w, const Item& item) {
+    bool begun = true, too_large = false;
+    i32 ended = DONE;
+    w.hub_depth = NOBODY;
+    w.visits = 0;
+    if (item.kind == ROOT)
+        ended = run_root(w, item, &begun, &too_large);
+    else if (item.kind == WORD)
+        ended = run_word(w, item, &begun, &too_large);
+    else if (item.kind == HUB)
+        ended = run_hub(w, item, &begun, &too_large);
+    else
+        ended = run_path(w, item, &begun, &too_large);
+    if (too_large) set_oversize(w, item);
+    if (ended == STOPPED && !begun) leave_over(w, item);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix(const Params* params) {
+    i64 warp = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
+    Worker w;
+    w.p = params;
+    w.q = params->queue;
+    w.s = (Scratch*)params->scratch + warp;
+    w.count = w.fingerprint = w.tests = 0;
+    w.value_at = w.value_end = w.record_at = w.record_end = 0;
+    w.deadline = params->deadline_ns == 0 ? 0 : now_ns() + (u64)params->deadline_ns;
+    w.tick = (i32)warp;  // not all warps look at the queue at once
+    i64 began = clock64(), busy = 0;
+    Item item;
+    while (take(w, &item)) {
+        i64 start = clock64();
+        run_item(w, item);
+        finish_item(w);
+        busy += clock64() - start;
+    }
+    if (lane_id() == 0) {
+        atomicAdd(&w.q->count, w.count);
+        atomicAdd(&w.q->fingerprint, w.fingerprint);
+        atomicAdd(&w.q->tests, w.tests);
+        atomicAdd(&w.q->busy, (u64)busy);
+        atomicMax(&w.q->longest, (u64)(clock64() - began));
+    }
+    // unused records of this warp's chunk are holes
+    for (i64 i = w.record_at + lane_id(); i < w.record_end; i += 32) params->records[i].n_root = 0;
+}

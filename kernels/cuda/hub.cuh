@@ -1,0 +1,303 @@
+// Nodes with more than 64 left vertices: lists, intersected with one candidate after the other. Warp-level.
+//
+// A child with at most 64 left vertices becomes a word problem; a larger one is tested here (its closure is
+// among the neighbours of any one of its left vertices) and pushed as a frame of its own.
+#pragma once
+#include "search.cuh"
+
+// Whether root vertex v is adjacent to base vertex u. Thread-level.
+__device__ __forceinline__ bool adjacent(const Params* p, i32 v, i32 u) {
+    if (p->hub_bits != 0 && v >= p->first_hub) return (p->hub_bits[(v - p->first_hub) * p->hub_words + (u >> 5)] >> (u & 31)) & 1;
+    i64 at = p->root_indptr[v];
+    i32 n = (i32)(p->root_indptr[v + 1] - at);
+    i32 i = lower_bound(p->root_indices + at, n, u);
+    return i < n && p->root_indices[at + i] == u;
+}
+
+// Common left vertices of a list and root vertex v, to `out` (room for n); how many.
+__device__ inline i32 intersect(const Worker& w, const i32* left, i32 n, i32 v, i32* out) {
+    i32 found = 0;
+    for (i32 base = 0; base < n; base += 32) {
+        i32 i = base + lane_id();
+        i32 u = i < n ? left[i] : 0;
+        bool common = i < n && adjacent(w.p, v, u);
+        u32 all = warp_ballot(common);
+        if (common) out[found + __popc(all & lanes_below())] = u;
+        found += __popc(all);
+    }
+    __syncwarp();
+    return found;
+}
+
+// A left vertex of small degree: its neighbours include the closure.
+__device__ inline i32 rarest(const Worker& w, const i32* left, i32 n) {
+    i32 u = left[lane_id() < n ? lane_id() : 0];
+    u32 degree = (u32)(w.p->base_indptr[u + 1] - w.p->base_indptr[u]);
+    u32 least = __reduce_min_sync(ALL_LANES, degree);
+    return from(u, __ffs(warp_ballot(degree == least)) - 1);
+}
+
+__device__ inline bool contains_all(const Params* p, i32 v, const i32* left, i32 n) {
+    if (p->root_indptr[v + 1] - p->root_indptr[v] < n) return false;
+    for (i32 i = 0; i < n; i++)
+        if (!adjacent(p, v, left[i])) return false;
+    return true;
+}
+
+// Position of v among the frame's candidates, or NOBODY. Thread-level.
+__device__ inline i32 position(const HubFrame& f, i32 v) {
+    if (f.cand == 0) return v;
+    for (i32 i = 0; i < f.n_cand; i++)
+        if (f.cand[i] == v) return i;
+    return NOBODY;
+}
+
+__device__ inline bool listed(const i32* list, i32 n, i32 v) {
+    for (i32 i = 0; i < n; i++)
+        if (list[i] == v) return true;
+    return false;
+}
+
+// Closure of a list of left vertices to `out` (at most `room`). The node is dead when a member is neither in
+// the parent's closure, nor `self`, nor a candidate of the frame behind `self`. Returns the size, -1 when
+// dead, -2 when there is no room.
+__device__ inline i32 close(const Worker& w, const i32* left, i32 n, const HubFrame& parent, i32 self, i32 self_at, i32* out, i32 room) {
+    i32 u = rarest(w, left, n);
+    i64 at = w.p->base_indptr[u];
+    i32 degree = (i32)(w.p->base_indptr[u + 1] - at);
+    i32 found = 0;
+    bool dead = false;
+    for (i32 base = 0; base < degree; base += 32) {
+        i32 i = base + lane_id();
+        i32 v = i < degree ? w.p->base_indices[at + i] : 0;
+        bool member = i < degree && contains_all(w.p, v, left, n);
+        if (member && v != self && position(parent, v) <= self_at && !listed(parent.closure, parent.n_closure, v)) dead = true;
+        u32 all = warp_ballot(member);
+        if (found + __popc(all) > room) return -2;
+        if (member) out[found + __popc(all & lanes_below())] = v;
+        found += __popc(all);
+    }
+    __syncwarp();
+    return warp_any(dead) ? -1 : found;
+}
+
+// Report a large node; false when it has to be given back.
+__device__ inline bool report_large(Worker& w, const i32* left, i32 n_left, const i32* closure, i32 n_closure) {
+    if (w.p->plain) {
+        w.count += 1;
+        return true;
+    }
+    SideSums base = sums_of(w.p->base_weight, w.p->base_hash, left, n_left);
+    SideSums root = sums_of(w.p->root_weight, w.p->root_hash, closure, n_closure);
+    i32 admitted = admit(w, n_left, n_closure, base, root);
+    if (admitted <= 0) return admitted == 0;
+    i32* out = w.p->values + w.value_at;
+    write_list(left, n_left, out);
+    write_list(closure, n_closure, out + n_left);
+    written(w, n_left, n_closure);
+    return true;
+}
+
+// A frame's children [f.next, f.end) as an item. Lists go to the pool unless they are there already; a
+// first-level subtree needs none, its lists are found again from its root.
+__device__ inline bool describe_frame(Worker& w, const HubFrame& f, Item* item) {
+    const Params* p = w.p;
+    item->kind = HUB;
+    item->bound = f.bound;
+    item->left_at = item->closure_at = NOBODY;
+    item->cand_at = f.cand == 0 ? NOBODY : f.cand - p->pool;
+    item->n_left = f.n_left;
+    item->n_closure = f.n_closure;
+    item->n_cand = f.n_cand;
+    item->begin = f.next;
+    item->end = f.end;
+    item->fresh = 0;
+    if (f.bound != NOBODY) return true;
+    if (f.left >= p->pool && f.left < p->pool + p->n_pool) {
+        item->left_at = f.left - p->pool;
+        item->closure_at = f.closure - p->pool;
+        return true;
+    }
+    i64 room = reserve_pool(w, (i64)f.n_left + f.n_closure);
+    if (room == NOBODY) return false;
+    write_list(f.left, f.n_left, w.p->pool + room);
+    write_list(f.closure, f.n_closure, w.p->pool + room + f.n_left);
+    item->left_at = room;
+    item->closure_at = room + f.n_left;
+    __syncwarp();
+    return true;
+}
+
+__device__ inline void leave_frames(Worker& w, i32 depth) {
+    for (i32 level = 0; level <= depth; level++) {
+        HubFrame f = w.s->frame[level];
+        if (f.next >= f.end) continue;
+        Item item;
+        if (describe_frame(w, f, &item))
+            leave_over(w, item);
+        else if (lane_id() == 0)
+            atomicExch(&w.q->overflow, 1);
+    }
+    __syncwarp();
+}
+
+// When warps wait: give away the children of the shallowest frame that has some. Whether there were any.
+__device__ bool give_children(Worker& w, i32 depth) {
+    for (i32 level = 0; level <= depth; level++) {
+        HubFrame f = w.s->frame[level];
+        i32 n = f.end - f.next;
+        if (n <= 0) continue;
+        i32 wanted = demand(w);
+        if (wanted <= 0) return true;
+        i32 n_items = n < wanted ? n : wanted;
+        if (n_items > 64) n_items = 64;
+        Item item;
+        if (!describe_frame(w, f, &item)) return true;
+        i64 slot = reserve_given(w, n_items);
+        if (slot == NOBODY) return true;
+        publish(w, slot, n_items, item);
+        if (lane_id() == 0) w.s->frame[level].end = f.next;
+        __syncwarp();
+        return true;
+    }
+    return false;
+}
+
+// Kin of child `self` of a frame.
+__device__ __forceinline__ Kin kin_of(const HubFrame& f, i32 self, i32 self_at) {
+    Kin kin;
+    kin.bound = f.cand == 0 ? self : NOBODY;
+    kin.self = self;
+    kin.cand = f.cand + self_at + 1;
+    kin.n_cand = f.cand == 0 ? 0 : f.n_cand - self_at - 1;
+    kin.begin = 0;
+    kin.end = kin.n_cand;
+    kin.closure = f.closure;
+    kin.n_closure = f.n_closure;
+    kin.alive = false;
+    return kin;
+}
+
+// Open and explore a word problem whose left vertices are in s->left. STOPPED: the rest is written down, but
+// for the node itself, which has not been begun when *begun stays false.
+__device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fresh, bool* begun, bool* too_large) {
+    Problem problem;
+    *begun = true;
+    *too_large = false;
+    i32 opened = open_problem(w, n_bits, kin, &problem);
+    if (opened == OVERSIZE) *too_large = true;
+    if (opened != OPEN) return DONE;
+    w.tests += 1;
+    bool small = w.p->min_base > 1 && left_sums(w, low_bits(n_bits)).members < w.p->min_base;
+    if (small) return DONE;
+    if (fresh && !report(w, problem, low_bits(n_bits), 0)) {
+        *begun = false;
+        return STOPPED;
+    }
+    if (problem.n_cand == 0) return DONE;
+    return search(w, problem);
+}
+
+// Child `at` of a frame as an item for a launch with more scratch.
+__device__ inline void set_child_aside(Worker& w, HubFrame f, i32 at, bool fresh) {
+    f.next = at;
+    f.end = at + 1;
+    Item item;
+    if (describe_frame(w, f, &item)) {
+        item.fresh = fresh;
+        set_oversize(w, item);
+    } else if (lane_id() == 0) {
+        atomicExch(&w.q->overflow, 1);
+    }
+}
+
+__device__ __forceinline__ void set_next(Worker& w, i32 depth, i32 next) {
+    __syncwarp();
+    if (lane_id() == 0) w.s->frame[depth].next = next;
+    __syncwarp();
+}
+
+// A large child whose left vertices are at `left`: test it, report it, push its frame. STOPPED: give it back.
+__device__ inline i32 push_large(Worker& w, const HubFrame& f, i32 v, i32 at, i32* left, i32 n, i32* depth) {
+    i32* closure = left + n;
+    i32 room = (i32)(w.s->list + LIST_CAP - closure);
+    i32 n_closure = close(w, left, n, f, v, at, closure, room);
+    if (n_closure == -1) return DONE;
+    if (n_closure == -2 || *depth + 1 == HUB_DEPTH) {
+        set_child_aside(w, f, at, false);
+        return DONE;
+    }
+    if (!report_large(w, left, n, closure, n_closure)) return STOPPED;
+    HubFrame child;
+    child.left = left;
+    child.closure = closure;
+    child.cand = f.cand == 0 ? 0 : f.cand + at + 1;
+    child.n_left = n;
+    child.n_closure = n_closure;
+    child.n_cand = f.cand == 0 ? 0 : f.n_cand - at - 1;
+    child.next = f.cand == 0 ? v + 1 : 0;
+    child.end = f.cand == 0 ? (i32)w.p->n_roots : child.n_cand;
+    child.bound = NOBODY;
+    child.list_end = (i32)(closure + n_closure - w.s->list);
+    *depth += 1;
+    if (lane_id() == 0) w.s->frame[*depth] = child;
+    __syncwarp();
+    return DONE;
+}
+
+// One child of the frame at *depth. STOPPED: the slice ends, the child is given back unless begun.
+__device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
+    HubFrame f = w.s->frame[*depth];
+    i32 at = f.next;
+    i32 v = f.cand == 0 ? at : f.cand[at];
+    set_next(w, *depth, at + 1);
+    *begun = true;
+    i32* left = w.s->list + f.list_end;
+    if (f.list_end + f.n_left > LIST_CAP) {
+        set_child_aside(w, f, at, false);
+        return DONE;
+    }
+    w.visits += 1;
+    i32 n = intersect(w, f.left, f.n_left, v, left);
+    if (n == 0 || n == f.n_left) return DONE;
+    w.tests += 1;
+    if (w.p->min_base > 1 && sums_of(w.p->base_weight, w.p->base_hash, left, n).members < w.p->min_base) return DONE;
+    if (n > LEFT_CAP) {
+        i32 ended = push_large(w, f, v, at, left, n, depth);
+        *begun = ended == DONE;
+        return ended;
+    }
+    write_list(left, n, w.s->left);
+    __syncwarp();
+    bool too_large = false;
+    i32 ended = solve(w, n, kin_of(f, v, at), true, begun, &too_large);
+    if (too_large) set_child_aside(w, f, at, false);
+    return ended;
+}
+
+// Explore the large node in s->frame[0].
+__device__ __noinline__ i32 search_large(Worker& w) {
+    i32 depth = 0;
+    while (depth >= 0) {
+        w.hub_depth = depth;
+        if ((++w.tick & (POLL - 1)) == 0) {
+            if (w.visits > 0 && check_stop(w)) {
+                leave_frames(w, depth);
+                return STOPPED;
+            }
+            give_children(w, depth);
+        }
+        if (w.s->frame[depth].next >= w.s->frame[depth].end) {
+            depth -= 1;
+            continue;
+        }
+        bool begun = true;
+        i32 at = w.s->frame[depth].next, level = depth;
+        if (visit_child(w, &depth, &begun) == STOPPED) {
+            if (!begun) set_next(w, level, at);
+            leave_frames(w, level);
+            return STOPPED;
+        }
+    }
+    return DONE;
+}

@@ -1,0 +1,96 @@
+// Reporting a biclique: sizes, filters, fingerprint, and a place in the output. Warp-level.
+#pragma once
+#include "queue.cuh"
+
+// Ints a warp takes from `values` at a time, and entries from `records`.
+#ifndef VALUE_CHUNK
+#define VALUE_CHUNK 4096
+#endif
+#ifndef RECORD_CHUNK
+#define RECORD_CHUNK 64
+#endif
+
+// Make room for one record with n values; false (and the launch stopped) when the output is full.
+__device__ inline bool make_room(Worker& w, i64 n) {
+    bool room = true;
+    if (w.value_at + n > w.value_end) {
+        i64 chunk = n > VALUE_CHUNK ? n : VALUE_CHUNK;
+        w.value_at = (i64)draw(&w.q->values, (u64)chunk);
+        w.value_end = w.value_at + chunk;
+        if (w.value_end > w.p->n_values) {
+            w.value_end = w.value_at = 0;
+            room = false;
+        }
+    }
+    if (room && w.record_at == w.record_end) {
+        w.record_at = (i64)draw(&w.q->rows, RECORD_CHUNK);
+        w.record_end = w.record_at + RECORD_CHUNK;
+        if (w.record_end > w.p->n_records) {
+            w.record_end = w.record_at = 0;
+            room = false;
+        }
+    }
+    if (!room && lane_id() == 0) atomicExch(&w.q->stop, 1);
+    return room;
+}
+
+// One of the last `rows_left` places; false (and the launch stopped) when none is left.
+__device__ inline bool within_limit(Worker& w) {
+    if (!w.p->limited) return true;
+    i64 left = (i64)draw(&w.q->rows_left, ~0ull);
+    if (left > 0) return true;
+    if (lane_id() == 0) {
+        atomicAdd(&w.q->rows_left, 1ull);
+        atomicExch(&w.q->stop, 1);
+    }
+    return false;
+}
+
+// What a report needs to know of a side, summed over its vertices.
+struct SideSums {
+    i64 members;
+    u64 hash;
+};
+
+// Decide on a biclique whose sums are known, and reserve its place. Returns -1: could not be reported, give
+// the node back; 0: filtered or only counted; 1: write it at w.value_at, then call `written`.
+__device__ inline i32 admit(Worker& w, i32 n_base, i32 n_root, SideSums base, SideSums root) {
+    const Params* p = w.p;
+    if (base.members < p->min_base || base.members > p->max_base || root.members < p->min_root ||
+        root.members > p->max_root)
+        return 0;
+    if (p->list && !make_room(w, (i64)n_base + n_root)) return -1;
+    if (!within_limit(w)) return -1;
+    w.count += 1;
+    if (p->prove) {
+        u64 left = p->root_is_left ? root.hash : base.hash;
+        u64 right = p->root_is_left ? base.hash : root.hash;
+        w.fingerprint += mix64(left ^ mix64(right));
+    }
+    return p->list ? 1 : 0;
+}
+
+__device__ inline void written(Worker& w, i32 n_base, i32 n_root) {
+    if (lane_id() == 0) {
+        Record record;
+        record.at = w.value_at;
+        record.n_base = n_base;
+        record.n_root = n_root;
+        w.p->records[w.record_at] = record;
+    }
+    w.record_at += 1;
+    w.value_at += (i64)n_base + n_root;
+    __syncwarp();
+}
+
+// Sums over a list of vertices.
+__device__ inline SideSums sums_of(const i32* weight, const u64* hash, const i32* list, i32 n) {
+    i64 members = 0;
+    u64 total = 0;
+    for (i32 i = lane_id(); i < n; i += 32) {
+        members += weight[list[i]];
+        total += hash[list[i]];
+    }
+    SideSums sums = {warp_sum(members), warp_sum(total)};
+    return sums;
+}

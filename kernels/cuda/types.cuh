@@ -1,0 +1,135 @@
+// Types, limits and the parameter block shared by host and device. Included by every other header.
+//
+// Legend: L is the left (base) side of a node, R its closure on the root side. Rows are root vertices
+// restricted to the L of a problem. All device code is warp-level: 32 lanes work on one problem, every
+// collective names all lanes, nothing needs the block. "Leader" is lane 0.
+#pragma once
+
+typedef int i32;
+typedef long long i64;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+// Guarded defaults, so that the file compiles alone; the launcher sets them (kernels/bitmatrix.py).
+#ifndef ROW_CAP
+#define ROW_CAP 4096  // rows of a word problem; a power of two, at least 64
+#endif
+#ifndef LIST_CAP
+#define LIST_CAP 32768  // base vertices on the stack of large nodes
+#endif
+#ifndef BLOCK
+#define BLOCK 128  // threads; any multiple of 32
+#endif
+#ifndef MIN_BLOCKS
+#define MIN_BLOCKS 4  // blocks a multiprocessor that registers must allow
+#endif
+#ifndef POLL
+#define POLL 32  // visits between two looks at the queue; power of two
+#endif
+#ifndef GIVE_MIN
+#define GIVE_MIN 1024  // least (children x rows) worth giving away
+#endif
+
+#define WORD_CAP (ROW_CAP / 32)
+#define HASH_CAP (2 * ROW_CAP)
+#define LEFT_CAP 64   // left vertices of a word problem
+#define HUB_DEPTH 32  // large nodes on the stack
+#define ALL_LANES 0xffffffffu
+#define NOBODY (-1)
+
+// How an item names its work (Item.kind)
+#define ROOT 0   // first-level subtree of `bound`, at most LEFT_CAP left vertices
+#define HUB 1    // large node: L, R and candidates by range or list
+#define WORD 2   // node known to be alive, L listed, candidates listed
+#define PATH 3   // any node, by its path; whether it is alive is still to be found out
+
+// What a warp's search ended with
+#define DONE 0
+#define STOPPED 1
+
+struct Item {
+    i32 kind;
+    i32 bound;       // ROOT, HUB by range: the root whose subtree this is, NOBODY otherwise
+    i64 left_at;     // L (HUB, WORD) or path (PATH) in the pool; NOBODY: neighbours of `bound`
+    i64 closure_at;  // R in the pool (HUB below the first level)
+    i64 cand_at;     // candidates in the pool; NOBODY: the ranks above `bound`
+    i32 n_left;
+    i32 n_closure;
+    i32 n_cand;
+    i32 begin;       // children to explore: positions in the candidates, or ranks
+    i32 end;
+    i32 fresh;       // report the node itself
+};
+
+// Shared by all warps of a launch; zeroed by the host.
+struct Queue {
+    u64 head;         // tickets drawn: ticket t takes item t
+    u64 tail;         // items given away so far, behind the n_items of the host
+    u64 open;         // items not finished; the launch ends at zero. Host sets n_items.
+    u64 pool;         // ints of the pool in use. Host sets what it uses itself.
+    u64 left_over;    // items in `left_over`
+    u64 oversize;     // items in `oversize`
+    u64 values;       // ints of `values` in use
+    u64 rows;         // entries of `records` in use
+    i32 stop;         // deadline, full buffer, or the host asked
+    i32 overflow;     // left_over or oversize itself was too short: the slice is void, run it again smaller
+    u64 count;        // bicliques reported
+    u64 fingerprint;
+    u64 busy;         // clock ticks inside items, all warps
+    u64 longest;      // clock ticks of the longest-living warp
+    u64 given;        // items given away
+    u64 tests;        // nodes tested
+    u64 rows_left;    // row limit: what is left of it
+};
+
+struct Record {  // one biclique, as (ranks, base vertices), in `values`
+    i64 at;
+    i32 n_base;
+    i32 n_root;  // 0: a hole
+};
+
+struct Params {
+    const i64* root_indptr;
+    const i32* root_indices;
+    const i64* base_indptr;
+    const i32* base_indices;
+    const i32* root_weight;
+    const i32* base_weight;
+    const u64* root_hash;
+    const u64* base_hash;
+    const u32* hub_bits;  // bit rows of the ranks from first_hub on, hub_words each; NULL: none
+    i64 first_hub;
+    i64 hub_words;
+    i64 n_roots;
+    i64 n_base;
+    const Item* items;
+    i64 n_items;
+    Item* given;          // items given away, behind those of the host
+    i32* ready;           // one flag an entry of `given`
+    i64 n_given;          // capacity
+    i32* pool;
+    i64 n_pool;
+    Item* left_over;
+    i64 n_left_over;
+    Item* oversize;
+    i64 n_oversize;
+    i32* values;
+    i64 n_values;
+    Record* records;
+    i64 n_records;
+    Queue* queue;
+    void* scratch;        // one Scratch a warp
+    i64 n_warps;
+    i64 plain;            // every maximal biclique counts, and only counts
+    i64 prove;
+    i64 list;
+    i64 limited;          // rows_left holds
+    i64 root_is_left;
+    i64 min_base;
+    i64 max_base;
+    i64 min_root;
+    i64 max_root;
+    i64 deadline_ns;      // after the launch began; 0: none
+    volatile i32* host_stop;  // mapped host memory, may be NULL
+    volatile i64* host_count;
+};

@@ -1,0 +1,62 @@
+// Warp-level primitives. Every function is called by all 32 lanes together.
+#pragma once
+#include "types.cuh"
+
+__device__ __forceinline__ i32 lane_id() { return threadIdx.x & 31; }
+
+// Lanes below this one.
+__device__ __forceinline__ u32 lanes_below() { return (1u << lane_id()) - 1u; }
+
+__device__ __forceinline__ bool warp_any(bool x) { return __any_sync(ALL_LANES, x); }
+__device__ __forceinline__ u32 warp_ballot(bool x) { return __ballot_sync(ALL_LANES, x); }
+
+template <class T>
+__device__ __forceinline__ T from(T x, i32 lane) { return __shfl_sync(ALL_LANES, x, lane); }
+
+// Sum over the warp, valid in every lane.
+template <class T>
+__device__ __forceinline__ T warp_sum(T x) {
+    for (i32 step = 16; step; step >>= 1) x += __shfl_xor_sync(ALL_LANES, x, step);
+    return x;
+}
+
+// Sum over the lanes below this one.
+__device__ __forceinline__ i32 sum_below(i32 x) {
+    i32 total = x;
+    for (i32 step = 1; step < 32; step <<= 1) {
+        i32 other = __shfl_up_sync(ALL_LANES, total, step);
+        if (lane_id() >= step) total += other;
+    }
+    return total - x;
+}
+
+// The leader's atomicAdd, its old value in every lane.
+__device__ __forceinline__ u64 draw(u64* counter, u64 amount) {
+    u64 old = 0;
+    if (lane_id() == 0) old = atomicAdd(counter, amount);
+    return from(old, 0);
+}
+
+// Position of x in ascending a[0..n), or of the first larger entry. Thread-level.
+__device__ __forceinline__ i32 lower_bound(const i32* a, i32 n, i32 x) {
+    i32 lo = 0;
+    while (n > 0) {
+        i32 half = n >> 1;
+        if (a[lo + half] < x) {
+            lo += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return lo;
+}
+
+__device__ __forceinline__ u64 low_bits(i32 n) { return n >= 64 ? ~0ull : (1ull << n) - 1ull; }
+
+__device__ __forceinline__ u64 mix64(u64 x) {  // splitmix64, as in schemas/bicliques.py
+    x += 0x9E3779B97F4A7C15ull;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+}

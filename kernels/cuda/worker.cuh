@@ -1,0 +1,82 @@
+// What one warp owns: its scratch memory, its counters, its chunks of the output.
+#pragma once
+#include "warp.cuh"
+
+struct HubFrame {  // a large node; lists live in Scratch.list, in the pool, or are neighbours in the graph
+    const i32* left;
+    const i32* closure;
+    const i32* cand;  // NULL: candidates are ranks
+    i32 n_left;
+    i32 n_closure;
+    i32 n_cand;
+    i32 next;  // next candidate: position, or rank
+    i32 end;
+    i32 bound;     // root of a range, else NOBODY
+    i32 list_end;  // ints of Scratch.list in use up to here
+};
+
+struct Scratch {
+    // word problem: rows in order, candidates first
+    u64 mask[ROW_CAP];           // left vertices of each row
+    i32 row[ROW_CAP];            // root vertex of each row
+    u32 column[LEFT_CAP * WORD_CAP];  // rows of each left vertex, bit rows of n_words
+    i32 full[ROW_CAP];           // the problem's closure
+    i32 left[LEFT_CAP];
+    // its depth-first stack: per level n_words words
+    u32 cand[LEFT_CAP * WORD_CAP];
+    u32 closed[LEFT_CAP * WORD_CAP];
+    u64 level_left[LEFT_CAP];
+    i32 level_end[LEFT_CAP];     // candidates from here on belong to somebody else
+    // build: hash table of the root vertices met, each slot with its left vertices
+    i32 key[HASH_CAP];
+    u32 lo[HASH_CAP];
+    u32 hi[HASH_CAP];
+    i32 slot[ROW_CAP];           // slots in the order in which they were taken
+    i32 start[LEFT_CAP + 1];
+    i32 bin[LEFT_CAP + 2];
+    // large nodes
+    HubFrame frame[HUB_DEPTH];
+    i32 list[LIST_CAP];
+};
+
+struct Worker {
+    const Params* p;
+    Queue* q;
+    Scratch* s;
+    u64 count;
+    u64 fingerprint;
+    u64 tests;
+    i64 value_at, value_end;    // this warp's chunk of Params.values
+    i64 record_at, record_end;  // and of Params.records
+    u64 deadline;               // globaltimer, ns; 0: none
+    i32 tick;
+    i32 visits;     // children visited since the item was taken: a slice stops after the first, or never moves on
+    i32 hub_depth;  // deepest frame in use, NOBODY: none
+};
+
+// A word problem that is open: everything small enough for registers.
+struct Problem {
+    i32 n_bits;   // left vertices
+    i32 n_rows;
+    i32 n_cand;   // rows [0, n_cand) are candidates
+    i32 n_words;  // words a bit row
+    i32 n_full;   // closure
+    i32 begin;    // children to explore at the first level
+    i32 end;
+};
+
+__device__ __forceinline__ u64 now_ns() {
+    u64 t;
+#ifdef EMULATED
+    t = emulated_ns();
+#else
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+#endif
+    return t;
+}
+
+__device__ __forceinline__ i32 load_now(const volatile i32* x) {
+    i32 value = 0;
+    if (lane_id() == 0) value = *x;
+    return from(value, 0);
+}

@@ -1,0 +1,1 @@
+"""The GPU engines' host side: devices, sources, memory, items in and bicliques out."""

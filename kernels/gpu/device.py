@@ -1,0 +1,164 @@
+"""A CUDA device, as little of it as the engines need.
+
+The seam is narrow on purpose: tests put a CPU emulation of warps behind it (`tests/emulation`), so that
+every kernel runs in CI without a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from schemas.errors import ResourceError
+
+__all__ = ["CudaDevice", "Device", "why_no_gpu"]
+
+Defines = dict[str, int]
+
+
+class Device(Protocol):
+    """Memory and launches of one device. Handles are opaque; addresses go into parameter blocks."""
+
+    name: str
+    n_multiprocessors: int
+
+    def free_bytes(self) -> int:
+        """Device memory that can still be allocated."""
+        ...
+
+    def upload(self, array: np.ndarray) -> Any:
+        """A device copy of `array`."""
+        ...
+
+    def empty(self, n: int, dtype: np.dtype | type) -> Any:
+        """Uninitialised device memory for `n` entries."""
+        ...
+
+    def zeros(self, n: int, dtype: np.dtype | type) -> Any:
+        """Zeroed device memory for `n` entries."""
+        ...
+
+    def clear(self, handle: Any) -> None:
+        """Zero the memory again."""
+        ...
+
+    def write(self, handle: Any, array: np.ndarray) -> None:
+        """Copy `array` to the beginning of the memory."""
+        ...
+
+    def read(self, handle: Any, dtype: np.dtype | type, start: int, n: int) -> np.ndarray:
+        """A host copy of entries ``start`` to ``start + n - 1``; synchronises."""
+        ...
+
+    def address(self, handle: Any) -> int:
+        """Where the memory begins."""
+        ...
+
+    def resident_blocks(self, kernel: str, defines: Defines, n_threads: int) -> int:
+        """Blocks of `n_threads` that run together on the whole device; compiles the kernel if need be."""
+        ...
+
+    def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: Any) -> float:
+        """Run ``kernel(params)`` from ``cuda/<kernel>.cu`` and wait; seconds on the device."""
+        ...
+
+
+def why_no_gpu() -> str | None:
+    """Why no CUDA device can be used, or None. Never raises."""
+    try:
+        import cupy
+    except ImportError:
+        return "CuPy is not installed (pip install '.[gpu]')"
+    try:
+        n = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"no CUDA device answers ({error})"
+    return None if n else "there is no CUDA device"
+
+
+class CudaDevice:
+    """The current CUDA device, through CuPy."""
+
+    def __init__(self) -> None:
+        reason = why_no_gpu()
+        if reason is not None:
+            raise ResourceError(f"a GPU engine was asked for, but {reason}")
+        import cupy
+
+        self._cupy = cupy
+        self._device = cupy.cuda.Device()
+        properties = cupy.cuda.runtime.getDeviceProperties(self._device.id)
+        self.name = properties["name"].decode()
+        self.n_multiprocessors = int(properties["multiProcessorCount"])
+
+    def free_bytes(self) -> int:
+        """See `Device`."""
+        pool = self._cupy.get_default_memory_pool()
+        return int(self._cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+
+    def upload(self, array: np.ndarray) -> Any:
+        """See `Device`."""
+        return self._bytes(array.nbytes, np.ascontiguousarray(array))
+
+    def empty(self, n: int, dtype: np.dtype | type) -> Any:
+        """See `Device`."""
+        return self._bytes(n * np.dtype(dtype).itemsize)
+
+    def zeros(self, n: int, dtype: np.dtype | type) -> Any:
+        """See `Device`."""
+        handle = self.empty(n, dtype)
+        self.clear(handle)
+        return handle
+
+    def clear(self, handle: Any) -> None:
+        """See `Device`."""
+        handle.data.memset_async(0, handle.nbytes)
+
+    def write(self, handle: Any, array: np.ndarray) -> None:
+        """See `Device`."""
+        if array.nbytes:
+            handle[: array.nbytes].set(np.ascontiguousarray(array).view(np.uint8).reshape(-1))
+
+    def read(self, handle: Any, dtype: np.dtype | type, start: int, n: int) -> np.ndarray:
+        """See `Device`."""
+        size = np.dtype(dtype).itemsize
+        return handle[start * size : (start + n) * size].get().view(dtype)
+
+    def address(self, handle: Any) -> int:
+        """See `Device`."""
+        return int(handle.data.ptr)
+
+    def resident_blocks(self, kernel: str, defines: Defines, n_threads: int) -> int:
+        """See `Device`."""
+        from kernels.gpu.source import load
+
+        function = load(kernel, tuple(sorted(defines.items())))
+        per_multiprocessor = self._cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+            function.kernel.ptr, n_threads, 0
+        )
+        return int(per_multiprocessor) * self.n_multiprocessors
+
+    def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: Any) -> float:
+        """See `Device`."""
+        from kernels.gpu.source import load
+
+        function = load(kernel, tuple(sorted(defines.items())))
+        begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+        begin.record()
+        function((n_blocks,), (n_threads,), (params,))
+        end.record()
+        end.synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1000
+
+    def _bytes(self, n: int, content: np.ndarray | None = None) -> Any:
+        try:
+            handle = self._cupy.empty(max(n, 1), dtype=np.uint8)
+        except self._cupy.cuda.memory.OutOfMemoryError as error:
+            free = self.free_bytes()
+            raise ResourceError(
+                f"{self.name} has {free >> 20} MiB free, {n >> 20} MiB more are needed; lower the memory options"
+            ) from error
+        if content is not None:
+            self.write(handle, content)
+        return handle

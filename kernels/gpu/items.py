@@ -1,0 +1,135 @@
+"""Between `Subtrees` and the items of the kernel's queue."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.gpu.layout import HUB, ITEM, NOBODY, PATH, ROOT, WORD, WORD_BITS
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.graph import MiningGraph
+from schemas.work import EVERYTHING, Piece, Subtrees
+
+__all__ = ["items_of", "subtrees_of"]
+
+#: Candidates of a hub root that make one item.
+HUB_CHUNK = 32
+
+
+def items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.ndarray]:
+    """Items, heaviest first, and the pool of vertex lists they point into."""
+    whole = subtrees.todo == EVERYTHING
+    roots = subtrees.path[subtrees.path_indptr[:-1][whole]]
+    items = [_root_items(graph, roots), _hub_items(graph, roots)]
+    pool = np.empty(0, VERTEX)
+    if not whole.all():
+        parts, pool = _path_items(subtrees, np.flatnonzero(~whole))
+        items.insert(0, parts)
+    return np.concatenate(items), pool
+
+
+def _weights(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    """Wedges of each root: what it costs to open."""
+    base_degree = np.diff(graph.base_indptr)
+    total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(base_degree[graph.root_indices], dtype=OFFSET)])
+    return total[graph.root_indptr[roots + 1]] - total[graph.root_indptr[roots]]
+
+
+def _root_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    degree = np.diff(graph.root_indptr)[roots]
+    small = roots[degree <= WORD_BITS]
+    small = small[np.argsort(-_weights(graph, small) * degree[degree <= WORD_BITS], kind="stable")]
+    items = _blank(len(small))
+    items["kind"], items["bound"], items["fresh"] = ROOT, small, 1
+    return items
+
+
+def _hub_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    degree = np.diff(graph.root_indptr)[roots]
+    hubs = roots[degree > WORD_BITS]
+    hubs = hubs[np.argsort(-degree[degree > WORD_BITS], kind="stable")]
+    first = hubs.astype(OFFSET) + 1
+    n_chunks = np.maximum(1, -(-(graph.n_roots - first) // HUB_CHUNK))
+    owner = np.repeat(np.arange(len(hubs)), n_chunks)
+    number = np.arange(len(owner)) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
+    items = _blank(len(owner))
+    items["kind"], items["bound"] = HUB, hubs[owner]
+    items["begin"] = first[owner] + number * HUB_CHUNK
+    items["end"] = np.minimum(items["begin"] + HUB_CHUNK, graph.n_roots)
+    items["fresh"] = number == 0
+    return items
+
+
+def _path_items(subtrees: Subtrees, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    items = _blank(len(which))
+    items["kind"], items["fresh"], items["end"] = PATH, subtrees.fresh[which], subtrees.todo[which]
+    items["left_at"] = subtrees.path_indptr[:-1][which]
+    items["n_left"] = np.diff(subtrees.path_indptr)[which]
+    items["cand_at"] = len(subtrees.path) + subtrees.candidate_indptr[:-1][which]
+    items["n_cand"] = np.diff(subtrees.candidate_indptr)[which]
+    order = np.argsort(-items["end"].astype(OFFSET), kind="stable")
+    return items[order], np.concatenate([subtrees.path, subtrees.candidates]).astype(VERTEX)
+
+
+def _blank(n: int) -> np.ndarray:
+    items = np.zeros(n, ITEM)
+    for name in ("bound", "left_at", "closure_at", "cand_at"):
+        items[name] = NOBODY
+    return items
+
+
+def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subtrees:
+    """What items of any kind still have to explore."""
+    roots = items["bound"][items["kind"] == ROOT]
+    ranges = (items["kind"] == HUB) & (items["bound"] != NOBODY)
+    pieces = _range_pieces(graph, items[ranges])
+    for item in items[(items["kind"] != ROOT) & ~ranges]:
+        pieces.append(_piece(graph, item, pool))
+    return Subtrees.concat([Subtrees.of_pieces(pieces), Subtrees.of_roots(roots)])
+
+
+def _range_pieces(graph: MiningGraph, items: np.ndarray) -> list[Piece]:
+    """First-level subtrees of hubs, by ranges of candidates; neighbouring ranges are joined again."""
+    items = items[np.lexsort((items["begin"], items["bound"]))]
+    if not len(items):
+        return []
+    joined = (items["bound"][1:] == items["bound"][:-1]) & (items["begin"][1:] == items["end"][:-1])
+    starts = np.flatnonzero(np.concatenate([[True], ~joined]))
+    ends = np.concatenate([starts[1:], [len(items)]]) - 1
+    pieces: list[Piece] = []
+    for a, b in zip(starts, ends, strict=True):
+        begin, end, root = int(items["begin"][a]), int(items["end"][b]), int(items["bound"][a])
+        candidates = np.arange(begin, graph.n_roots, dtype=VERTEX)
+        fresh = bool(items["fresh"][a])
+        path = np.array([root], dtype=VERTEX)
+        if begin > root + 1:  # closure among the earlier candidates has to be in the path
+            left = graph.root_indices[graph.root_indptr[root] : graph.root_indptr[root + 1]]
+            path = _closure(graph, left)
+        pieces.append((path, candidates, end - begin, fresh))
+    return pieces
+
+
+def _piece(graph: MiningGraph, item: np.void, pool: np.ndarray) -> Piece:
+    def part(at: str, n: str) -> np.ndarray:
+        return pool[item[at] : item[at] + item[n]]
+
+    if item["kind"] == PATH:
+        path = part("left_at", "n_left")
+    elif item["kind"] == WORD:
+        path = _closure(graph, part("left_at", "n_left"))
+    else:
+        path = part("closure_at", "n_closure")
+    if item["kind"] == HUB and item["cand_at"] == NOBODY:
+        candidates = np.arange(item["begin"], graph.n_roots, dtype=VERTEX)
+    else:
+        candidates = part("cand_at", "n_cand")[item["begin"] :]
+    return path.copy(), candidates.copy(), int(item["end"] - item["begin"]), bool(item["fresh"])
+
+
+def _closure(graph: MiningGraph, left: np.ndarray) -> np.ndarray:
+    """Root vertices adjacent to all of `left`."""
+    rows = [graph.base_indices[graph.base_indptr[u] : graph.base_indptr[u + 1]] for u in left]
+    rows.sort(key=len)
+    closure = np.asarray(rows[0])
+    for row in rows[1:]:
+        closure = closure[np.isin(closure, row, assume_unique=True)]
+    return closure

@@ -1,0 +1,213 @@
+"""Device memory of an engine: the graph once, the queue and the output once a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernels.gpu.device import Device
+from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, WORD_BITS
+from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.errors import ResourceError
+from schemas.graph import MiningGraph
+from schemas.work import Search
+
+__all__ = ["DeviceGraph", "GpuSizes", "Launch", "QueueMemory", "scratch_bytes"]
+
+_THREADS = 128
+_HUB_DEPTH = 32  # as in types.cuh
+
+
+class GpuSizes(NamedTuple):
+    """Knobs of the device memory; the defaults suit every graph on a large device, tests make them tiny.
+
+    Parameters
+    ----------
+    row_cap : int
+        Rows a word problem may have in the first launch; larger problems run in a second one.
+    list_cap : int
+        Base vertices on a warp's stack of large nodes, likewise.
+    given, left_over, pool : int
+        Items that can be given away in a launch, items and vertex lists written down.
+    values, records : int
+        Vertices and bicliques the output buffers hold.
+    hub_bytes : int
+        Most bytes for the bit rows of large root vertices; binary search serves beyond.
+    warps : int or None
+        Warps to launch; None: as many as are resident together and have scratch memory.
+    poll, give_min : int
+        Visits between two looks at the queue (a power of two), and the least work (children x rows) a warp
+        gives away.
+    min_blocks : int
+        Blocks of 128 threads a multiprocessor that the compiler must leave registers for.
+    """
+
+    row_cap: int = 4096
+    list_cap: int = 32768
+    given: int = 1 << 19
+    left_over: int = 1 << 17
+    pool: int = 1 << 26
+    values: int = 1 << 27
+    records: int = 1 << 23
+    hub_bytes: int = 1 << 30
+    warps: int | None = None
+    poll: int = 32
+    give_min: int = 1024
+    min_blocks: int = 4
+
+
+def scratch_bytes(row_cap: int, list_cap: int) -> int:
+    """``sizeof(Scratch)`` of ``cuda/worker.cuh``."""
+    words = row_cap // 32
+    i32, u32, u64 = np.int32, np.uint32, np.uint64
+    frame = np.dtype([("pointers", np.int64, (3,)), ("numbers", i32, (8,))], align=True)
+    return np.dtype(
+        [
+            ("mask", u64, (row_cap,)),
+            ("row", i32, (row_cap,)),
+            ("column", u32, (WORD_BITS * words,)),
+            ("full", i32, (row_cap,)),
+            ("left", i32, (WORD_BITS,)),
+            ("cand", u32, (WORD_BITS * words,)),
+            ("closed", u32, (WORD_BITS * words,)),
+            ("level_left", u64, (WORD_BITS,)),
+            ("level_end", i32, (WORD_BITS,)),
+            ("key", i32, (2 * row_cap,)),
+            ("lo", u32, (2 * row_cap,)),
+            ("hi", u32, (2 * row_cap,)),
+            ("slot", i32, (row_cap,)),
+            ("start", i32, (WORD_BITS + 1,)),
+            ("bin", i32, (WORD_BITS + 2,)),
+            ("frame", frame, (_HUB_DEPTH,)),
+            ("list", i32, (list_cap,)),
+        ],
+        align=True,
+    ).itemsize
+
+
+@dataclass
+class Launch:
+    """One shape of the kernel: its compile-time limits, its scratch memory, its grid."""
+
+    defines: dict[str, int]
+    n_blocks: int
+    n_warps: int
+    scratch: Any
+
+    @classmethod
+    def plan(cls, device: Device, kernel: str, row_cap: int, list_cap: int, sizes: GpuSizes) -> Launch:
+        """As many warps as are resident together and fit into 60 % of the free memory.
+
+        Raises
+        ------
+        ResourceError
+            If not even one block fits.
+        """
+        defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS}
+        defines |= {"POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
+        per_block = _THREADS // 32
+        each = scratch_bytes(row_cap, list_cap)
+        n_blocks = device.resident_blocks(kernel, defines, _THREADS)
+        if sizes.warps is not None:
+            n_blocks = min(n_blocks, -(-sizes.warps // per_block))
+        fitting = int(0.6 * device.free_bytes()) // (each * per_block)
+        if fitting == 0:
+            raise ResourceError(
+                f"{device.name} has {device.free_bytes() >> 20} MiB free, one block with {row_cap} rows a warp "
+                f"needs {each * per_block >> 20} MiB; use a larger device or engine='cpu'"
+            )
+        n_blocks = min(n_blocks, fitting)
+        n_warps = n_blocks * per_block
+        return cls(defines, n_blocks, n_warps, device.empty(n_warps * each, np.uint8))
+
+
+class DeviceGraph:
+    """A `MiningGraph` on the device, with the size and hash sum of every vertex and the bit rows of hubs."""
+
+    def __init__(self, device: Device, graph: MiningGraph, hub_bytes: int) -> None:
+        self.graph = graph
+        degree = np.diff(graph.root_indptr)
+        base_degree = np.sort(np.diff(graph.base_indptr))[::-1]
+        self.max_root_degree = int(degree.max())
+        self.max_rows = int(min(graph.n_roots, base_degree[:WORD_BITS].sum()))
+        large = np.flatnonzero(degree > WORD_BITS)
+        self.first_hub = int(large[0]) if len(large) else graph.n_roots
+        self.hub_words = -(-graph.n_base // 32)
+        salts = {"left": LEFT_SALT, "right": RIGHT_SALT}
+        base_side = "right" if graph.root_side == "left" else "left"
+        self.arrays = {
+            "root_indptr": device.upload(graph.root_indptr),
+            "root_indices": device.upload(graph.root_indices),
+            "base_indptr": device.upload(graph.base_indptr),
+            "base_indices": device.upload(graph.base_indices),
+            "root_weight": device.upload(np.diff(graph.root_members_indptr).astype(VERTEX)),
+            "base_weight": device.upload(np.diff(graph.base_members_indptr).astype(VERTEX)),
+            "root_hash": device.upload(_sums(graph.root_members_indptr, graph.root_members, salts[graph.root_side])),
+            "base_hash": device.upload(_sums(graph.base_members_indptr, graph.base_members, salts[base_side])),
+        }
+        self.params: dict[str, int] = {name: device.address(handle) for name, handle in self.arrays.items()}
+        self.params |= {"n_roots": graph.n_roots, "n_base": graph.n_base, "first_hub": self.first_hub}
+        n_words = (graph.n_roots - self.first_hub) * self.hub_words
+        if 0 < 4 * n_words <= hub_bytes:
+            self._make_hub_bits(device, n_words)
+
+    def _make_hub_bits(self, device: Device, n_words: int) -> None:
+        bits = device.zeros(n_words, np.uint32)
+        self.arrays["hub_bits"] = bits
+        self.params |= {"hub_bits": device.address(bits), "hub_words": self.hub_words}
+        params = np.zeros(1, PARAMS)
+        for name, value in self.params.items():
+            params[name] = value
+        device.launch("hub_bits", {}, 4 * device.n_multiprocessors, _THREADS, device.upload(params))
+
+
+def _sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.ndarray:
+    return np.add.reduceat(splitmix64(np.asarray(members).astype(np.uint64) ^ salt), np.asarray(indptr[:-1]))
+
+
+class QueueMemory:
+    """Queue, pool and output buffers of a search."""
+
+    def __init__(self, device: Device, search: Search, sizes: GpuSizes) -> None:
+        listing = search.mode == "list"
+        self.sizes = sizes
+        self.queue = device.zeros(1, QUEUE)
+        self.params_block = device.zeros(1, PARAMS)
+        self.given = device.empty(sizes.given, ITEM)
+        self.ready = device.zeros(sizes.given, np.int32)
+        self.pool = device.empty(sizes.pool, VERTEX)
+        self.left_over = device.empty(sizes.left_over, ITEM)
+        self.oversize = device.empty(sizes.left_over, ITEM)
+        self.values = device.empty(sizes.values if listing else 1, VERTEX)
+        self.records = device.empty(sizes.records if listing else 1, RECORD)
+        self.params: dict[str, int] = {
+            name: device.address(getattr(self, name))
+            for name in ("queue", "given", "ready", "pool", "left_over", "oversize", "values", "records")
+        }
+        self.params |= {
+            "n_given": sizes.given,
+            "n_pool": sizes.pool,
+            "n_left_over": sizes.left_over,
+            "n_oversize": sizes.left_over,
+            "n_values": sizes.values if listing else 0,
+            "n_records": sizes.records if listing else 0,
+        }
+
+
+def search_params(graph: MiningGraph, search: Search) -> dict[str, int]:
+    """What counts as a result, by root and base side."""
+    left, right = (search.min_left, search.max_left), (search.min_right, search.max_right)
+    (min_root, max_root), (min_base, max_base) = (left, right) if graph.root_side == "left" else (right, left)
+    unlimited = int(np.iinfo(OFFSET).max)
+    return {
+        "prove": search.mode != "count",
+        "list": search.mode == "list",
+        "root_is_left": graph.root_side == "left",
+        "min_base": min_base,
+        "max_base": unlimited if max_base is None else max_base,
+        "min_root": min_root,
+        "max_root": unlimited if max_root is None else max_root,
+    }

@@ -1,0 +1,56 @@
+"""CUDA sources: files beside the code, compiled by NVRTC, looked up by name where they run.
+
+Nothing is compiled at import, and a compiled kernel is never pickled: workers call `load` themselves.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FOLDER", "KERNELS", "compile_options", "load", "source_digest", "source_of"]
+
+FOLDER = Path(__file__).parent.parent / "cuda"
+#: Every kernel: its file is ``cuda/<name>.cu``, its entry point has the same name.
+KERNELS = ("bitmatrix", "hub_bits")
+
+
+def source_of(kernel: str) -> str:
+    """Text of ``cuda/<kernel>.cu``; the headers it includes lie beside it."""
+    return (FOLDER / f"{kernel}.cu").read_text()
+
+
+def source_digest() -> str:
+    """First 16 hex digits of the SHA-256 of all CUDA sources; part of a run's manifest."""
+    digest = hashlib.sha256()
+    for path in sorted(FOLDER.glob("*.cu*")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def compile_options(defines: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
+    """NVRTC options; the same in CI, where nothing is run."""
+    # the digest makes CuPy's cache of compiled code notice a changed header
+    return (
+        "--std=c++17",
+        f"-I{FOLDER}",
+        *(f"-D{name}={value}" for name, value in defines),
+        f"-DSOURCE_DIGEST=0x{source_digest()}ull",
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _load(device: int, kernel: str, defines: tuple[tuple[str, int], ...]) -> Any:
+    import cupy
+
+    module = cupy.RawModule(code=source_of(kernel), options=compile_options(defines))
+    return module.get_function(kernel)
+
+
+def load(kernel: str, defines: tuple[tuple[str, int], ...]) -> Any:
+    """The compiled kernel on the current device, memoised."""
+    import cupy
+
+    return _load(cupy.cuda.Device().id, kernel, defines)

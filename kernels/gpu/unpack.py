@@ -1,0 +1,75 @@
+"""From the kernel's records to `Bicliques`: members expanded, holes dropped, no loop over bicliques in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.compiled import compiled
+from schemas.bicliques import Bicliques
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.graph import MiningGraph
+
+__all__ = ["unpack"]
+
+
+def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicliques:
+    """Bicliques in dense ids of the user's sides.
+
+    Parameters
+    ----------
+    records : ndarray of `layout.RECORD`
+        ``n_root == 0`` marks a hole.
+    values : ndarray, int32
+        For each record its base vertices, then its root ranks.
+    """
+    records = records[records["n_root"] > 0]
+    n_base, n_root, at = (np.ascontiguousarray(records[name]) for name in ("n_base", "n_root", "at"))
+    base = _expand(values, at, n_base, np.asarray(graph.base_members_indptr), np.asarray(graph.base_members))
+    root = _expand(values, at + n_base, n_root, np.asarray(graph.root_members_indptr), np.asarray(graph.root_members))
+    first = np.asarray(graph.root_members)[
+        np.asarray(graph.root_members_indptr)[_smallest(values, at + n_base, n_root)]
+    ]
+    left, right = (root, base) if graph.root_side == "left" else (base, root)
+    return Bicliques(*left, *right, first.astype(VERTEX))
+
+
+def _expand(
+    values: np.ndarray, at: np.ndarray, n: np.ndarray, indptr: np.ndarray, members: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    sizes = _member_counts(values, at, n, indptr)
+    out_indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(sizes, dtype=OFFSET)])
+    return out_indptr, _fill(values, at, n, indptr, members, out_indptr)
+
+
+@compiled
+def _member_counts(values, at, n, indptr):
+    sizes = np.empty(at.size, dtype=np.int64)
+    for i in range(at.size):
+        total = 0
+        for k in range(at[i], at[i] + n[i]):
+            total += indptr[values[k] + 1] - indptr[values[k]]
+        sizes[i] = total
+    return sizes
+
+
+@compiled
+def _fill(values, at, n, indptr, members, out_indptr):
+    out = np.empty(out_indptr[-1], dtype=np.int32)
+    for i in range(at.size):
+        free = out_indptr[i]
+        for k in range(at[i], at[i] + n[i]):
+            for e in range(indptr[values[k]], indptr[values[k] + 1]):
+                out[free] = members[e]
+                free += 1
+    return out
+
+
+@compiled
+def _smallest(values, at, n):
+    out = np.empty(at.size, dtype=np.int64)
+    for i in range(at.size):
+        least = values[at[i]]
+        for k in range(at[i] + 1, at[i] + n[i]):
+            least = min(least, values[k])
+        out[i] = least
+    return out

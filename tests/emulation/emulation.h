@@ -1,0 +1,264 @@
+// Runs warp-level CUDA code on a CPU: 32 fibers a warp, which meet at every collective.
+//
+// Enough for kernels that use warps only (no __syncthreads, no shared memory). Lanes of a warp run one after the
+// other between two collectives, in an order that changes every time, so that code which relies on lock step
+// without saying so gives wrong results. One operating system thread runs everything: atomics are plain.
+#pragma once
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <csetjmp>
+#include <type_traits>
+#include <ucontext.h>
+#include <vector>
+
+#define EMULATED 1
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __noinline__
+#define __restrict__
+#define __launch_bounds__(...)
+
+struct Dim {
+    unsigned x, y, z;
+};
+
+namespace emulation {
+
+const size_t STACK_BYTES = 256 * 1024;
+
+struct Lane {
+    jmp_buf here;
+    ucontext_t first;
+    std::vector<char> stack;
+    bool started = false, finished = false;
+    unsigned meetings = 0;  // collectives entered
+};
+
+struct Warp {
+    Lane lanes[32];
+    unsigned block, first_thread;
+    unsigned arrived = 0, meetings = 0;  // collectives completed
+    uint64_t deposit[2][32];
+    unsigned running = 32;
+};
+
+struct Machine {
+    std::vector<Warp*> warps;
+    Warp* warp = nullptr;
+    unsigned lane = 0;
+    jmp_buf scheduler;
+    void (*kernel)(void*) = nullptr;
+    void* argument = nullptr;
+    uint64_t random = 88172645463325252ull;
+    Dim thread, block, block_size, grid;
+};
+
+extern Machine machine;
+
+inline unsigned shuffled() {  // xorshift64
+    machine.random ^= machine.random << 13;
+    machine.random ^= machine.random >> 7;
+    machine.random ^= machine.random << 17;
+    return (unsigned)machine.random;
+}
+
+inline void yield() {
+    if (_setjmp(machine.warp->lanes[machine.lane].here) == 0) _longjmp(machine.scheduler, 1);
+}
+
+// Deposit a value, wait for the other 31 lanes; everybody's values, valid until the next collective.
+inline const uint64_t* meet(uint64_t value) {
+    Warp* warp = machine.warp;
+    Lane& lane = warp->lanes[machine.lane];
+    if (warp->running != 32) {
+        std::fprintf(stderr, "a collective after some lanes have left\n");
+        std::abort();
+    }
+    unsigned turn = lane.meetings++;
+    warp->deposit[turn & 1][machine.lane] = value;
+    if (++warp->arrived == 32) {
+        warp->arrived = 0;
+        warp->meetings++;
+    }
+    while (warp->meetings <= turn) yield();
+    return warp->deposit[turn & 1];
+}
+
+template <class T>
+inline uint64_t pack(T x) {
+    static_assert(sizeof(T) <= 8, "64 bits at most");
+    uint64_t bits = 0;
+    std::memcpy(&bits, &x, sizeof(T));
+    return bits;
+}
+
+template <class T>
+inline T unpack(uint64_t bits) {
+    T x;
+    std::memcpy(&x, &bits, sizeof(T));
+    return x;
+}
+
+inline void enter() {
+    machine.kernel(machine.argument);
+    Lane& lane = machine.warp->lanes[machine.lane];
+    lane.finished = true;
+    machine.warp->running--;
+    _longjmp(machine.scheduler, 1);
+}
+
+inline void resume(Warp* warp, unsigned l) {
+    Lane& lane = warp->lanes[l];
+    machine.warp = warp;
+    machine.lane = l;
+    machine.thread = {warp->first_thread + l, 0, 0};
+    machine.block = {warp->block, 0, 0};
+    if (_setjmp(machine.scheduler) != 0) return;
+    if (lane.started) _longjmp(lane.here, 1);
+    lane.started = true;
+    lane.stack.resize(STACK_BYTES);
+    getcontext(&lane.first);
+    lane.first.uc_stack.ss_sp = lane.stack.data();
+    lane.first.uc_stack.ss_size = STACK_BYTES;
+    lane.first.uc_link = nullptr;
+    makecontext(&lane.first, enter, 0);
+    setcontext(&lane.first);
+}
+
+// Run `kernel(argument)` on n_blocks blocks of n_threads threads, a warp a little at a time.
+inline void launch(void (*kernel)(void*), void* argument, unsigned n_blocks, unsigned n_threads) {
+    machine.kernel = kernel;
+    machine.argument = argument;
+    machine.block_size = {n_threads, 1, 1};
+    machine.grid = {n_blocks, 1, 1};
+    for (unsigned b = 0; b < n_blocks; b++)
+        for (unsigned t = 0; t < n_threads; t += 32) {
+            Warp* warp = new Warp();
+            warp->block = b;
+            warp->first_thread = t;
+            machine.warps.push_back(warp);
+        }
+    bool alive = true;
+    while (alive) {
+        alive = false;
+        for (Warp* warp : machine.warps) {
+            unsigned turns = 1 + (shuffled() & 127);
+            for (unsigned turn = 0; turn < turns && warp->running; turn++) {
+                unsigned offset = shuffled(), stride = (shuffled() & 30) | 1;
+                for (unsigned i = 0; i < 32; i++) {
+                    unsigned l = (offset + i * stride) & 31;
+                    if (!warp->lanes[l].finished) resume(warp, l);
+                }
+            }
+            alive |= warp->running != 0;
+        }
+    }
+    for (Warp* warp : machine.warps) delete warp;
+    machine.warps.clear();
+}
+
+}  // namespace emulation
+
+#define threadIdx (emulation::machine.thread)
+#define blockIdx (emulation::machine.block)
+#define blockDim (emulation::machine.block_size)
+#define gridDim (emulation::machine.grid)
+
+inline unsigned __ballot_sync(unsigned, bool x) {
+    const uint64_t* all = emulation::meet(x);
+    unsigned bits = 0;
+    for (unsigned i = 0; i < 32; i++) bits |= (unsigned)(all[i] != 0) << i;
+    return bits;
+}
+inline bool __any_sync(unsigned m, bool x) { return __ballot_sync(m, x) != 0; }
+inline bool __all_sync(unsigned m, bool x) { return __ballot_sync(m, x) == ~0u; }
+inline void __syncwarp(unsigned = ~0u) { emulation::meet(0); }
+
+template <class T>
+inline T __shfl_sync(unsigned, T x, int lane) {
+    return emulation::unpack<T>(emulation::meet(emulation::pack(x))[lane & 31]);
+}
+template <class T>
+inline T __shfl_xor_sync(unsigned, T x, int mask) {
+    unsigned self = emulation::machine.lane;
+    return emulation::unpack<T>(emulation::meet(emulation::pack(x))[(self ^ mask) & 31]);
+}
+template <class T>
+inline T __shfl_up_sync(unsigned, T x, unsigned step) {
+    unsigned self = emulation::machine.lane;
+    return emulation::unpack<T>(emulation::meet(emulation::pack(x))[self >= step ? self - step : self]);
+}
+template <class T>
+inline T __shfl_down_sync(unsigned, T x, unsigned step) {
+    unsigned self = emulation::machine.lane;
+    return emulation::unpack<T>(emulation::meet(emulation::pack(x))[self + step < 32 ? self + step : self]);
+}
+inline unsigned __reduce_or_sync(unsigned, unsigned x) {
+    const uint64_t* all = emulation::meet(x);
+    unsigned y = 0;
+    for (unsigned i = 0; i < 32; i++) y |= (unsigned)all[i];
+    return y;
+}
+inline unsigned __reduce_and_sync(unsigned, unsigned x) {
+    const uint64_t* all = emulation::meet(x);
+    unsigned y = ~0u;
+    for (unsigned i = 0; i < 32; i++) y &= (unsigned)all[i];
+    return y;
+}
+inline unsigned __reduce_min_sync(unsigned, unsigned x) {
+    const uint64_t* all = emulation::meet(x);
+    unsigned y = ~0u;
+    for (unsigned i = 0; i < 32; i++) y = (unsigned)all[i] < y ? (unsigned)all[i] : y;
+    return y;
+}
+template <class T>
+inline unsigned __match_any_sync(unsigned, T x) {
+    uint64_t mine = emulation::pack(x);
+    const uint64_t* all = emulation::meet(mine);
+    unsigned bits = 0;
+    for (unsigned i = 0; i < 32; i++) bits |= (unsigned)(all[i] == mine) << i;
+    return bits;
+}
+
+template <class T>
+inline T exchange(T* p, T x) {
+    T old = *p;
+    *p = x;
+    return old;
+}
+template <class T>
+inline T atomicAdd(T* p, std::common_type_t<T> x) { return exchange(p, (T)(*p + x)); }
+template <class T>
+inline T atomicSub(T* p, std::common_type_t<T> x) { return exchange(p, (T)(*p - x)); }
+template <class T>
+inline T atomicOr(T* p, std::common_type_t<T> x) { return exchange(p, (T)(*p | x)); }
+template <class T>
+inline T atomicMax(T* p, std::common_type_t<T> x) { return exchange(p, *p > x ? *p : (T)x); }
+template <class T>
+inline T atomicMin(T* p, std::common_type_t<T> x) { return exchange(p, *p < x ? *p : (T)x); }
+template <class T>
+inline T atomicExch(T* p, std::common_type_t<T> x) { return exchange(p, (T)x); }
+template <class T>
+inline T atomicCAS(T* p, std::common_type_t<T> expected, std::common_type_t<T> x) { return exchange(p, *p == expected ? (T)x : *p); }
+
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline void __threadfence_system() {}
+inline void __nanosleep(unsigned) { emulation::yield(); }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+template <class T>
+inline T __ldg(const T* p) { return *p; }
+inline long long clock64() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+inline unsigned long long emulated_ns() { return (unsigned long long)clock64(); }
