@@ -1,19 +1,20 @@
 """What a user can choose, validated once, immutable, and stored with the run.
 
 `IngestOptions` says how to read, `schemas.work.Search` what counts as a result, `BuildOptions` how the
-graph is prepared. How many workers mine it is not part of a run's identity and lives in
-`pipeline.cluster`.
+graph is prepared; `RunOptions` is all of them. `RunLimits` and the number of workers
+(`pipeline.workers.WorkerOptions`) are not part of a run's identity.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from schemas.errors import InputError
 from schemas.graph import Side
+from schemas.work import Search
 
-__all__ = ["BuildOptions", "IngestOptions", "LabelType"]
+__all__ = ["BuildOptions", "IngestOptions", "LabelType", "RunLimits", "RunOptions"]
 
 LabelType = Literal["auto", "int", "string"]
 
@@ -69,3 +70,83 @@ class BuildOptions:
 
     root_side: Literal["auto"] | Side = "auto"
     order: Literal["degree", "two-hop", "unilateral", "id"] = "degree"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Everything that identifies a run: two runs with equal options and equal input have equal results.
+
+    Parameters
+    ----------
+    source : str
+        The path as given, or the type of an object in memory.
+    search : Search
+    build : BuildOptions
+    ingest : IngestOptions
+    engine : str
+        A name of `pipeline.engines`, never "auto".
+    ids : "labels" or "dense"
+        What the lists in Parquet hold: the user's labels, or row numbers of the label tables.
+    """
+
+    source: str
+    search: Search = field(default_factory=Search)
+    build: BuildOptions = field(default_factory=BuildOptions)
+    ingest: IngestOptions = field(default_factory=IngestOptions)
+    engine: str = "cpu"
+    ids: Literal["labels", "dense"] = "labels"
+
+    def __post_init__(self) -> None:
+        if self.ids not in ("labels", "dense"):
+            raise InputError(f"ids must be labels or dense, not {self.ids!r}")
+        if self.build.root_side not in ("auto", "left", "right"):
+            raise InputError(f"the root side must be auto, left or right, not {self.build.root_side!r}")
+        if self.build.order not in ("degree", "two-hop", "unilateral", "id"):
+            raise InputError(f"the order must be degree, two-hop, unilateral or id, not {self.build.order!r}")
+        for side in ("left", "right"):
+            _check_sizes(side, getattr(self.search, f"min_{side}"), getattr(self.search, f"max_{side}"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionaries, for a JSON file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> RunOptions:
+        """Inverse of `to_json`."""
+        return cls(
+            source=data["source"],
+            search=Search(**data["search"]),
+            build=BuildOptions(**data["build"]),
+            ingest=IngestOptions(**data["ingest"]),
+            engine=data["engine"],
+            ids=data["ids"],
+        )
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """When a run stops although work is left. It can be resumed, with other limits.
+
+    Parameters
+    ----------
+    max_results : int or None
+        Most bicliques of the whole run: exact, never one more.
+    time_limit_s : float or None
+        Seconds of mining, from the first slice of this session on; reading the input does not count.
+    """
+
+    max_results: int | None = None
+    time_limit_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_results is not None and self.max_results < 1:
+            raise InputError(f"max_results must be at least 1, not {self.max_results}")
+        if self.time_limit_s is not None and not self.time_limit_s > 0:
+            raise InputError(f"the time limit must be more than 0 seconds, not {self.time_limit_s}")
+
+
+def _check_sizes(side: str, smallest: int, largest: int | None) -> None:
+    if smallest < 1:
+        raise InputError(f"min_{side} must be at least 1, not {smallest}: both sides of a biclique have a member")
+    if largest is not None and largest < smallest:
+        raise InputError(f"max_{side} is {largest}, less than min_{side}, which is {smallest}; nothing could be found")

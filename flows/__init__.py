@@ -1,0 +1,1 @@
+"""Prefect flows over the steps of a run."""

@@ -1,0 +1,56 @@
+"""Neighbourhoods in the graph as it was read, for checking rows against the input."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.graph.csr import from_sorted_pairs, transpose
+
+__all__ = ["Adjacency"]
+
+#: Neighbours gathered at a time.
+_CHUNK = 1 << 20
+
+
+class Adjacency:
+    """The input's edges in both directions.
+
+    Parameters
+    ----------
+    left, right : ndarray, int32
+        Edges, sorted by (left, right), no duplicates.
+    n_left, n_right : int
+    """
+
+    def __init__(self, left: np.ndarray, right: np.ndarray, n_left: int, n_right: int):
+        self._of_left = from_sorted_pairs(left, right, n_left)
+        self._of_right = transpose(*self._of_left, n_right)
+
+    def objection(self, left: np.ndarray, right: np.ndarray) -> str | None:
+        """Why (left, right) is not a maximal biclique, as a clause; None when it is one."""
+        for members, others, csr, other_size, side in (
+            (left, right, self._of_left, len(self._of_right[0]) - 1, "right"),
+            (right, left, self._of_right, len(self._of_left[0]) - 1, "left"),
+        ):
+            if len(np.unique(members)) != len(members):
+                return "repeats a member"
+            common = _common_neighbours(csr, members, other_size)
+            if not np.isin(others, common).all():
+                return "is not a biclique: an edge is missing"
+            if len(common) > len(others):
+                return f"is not maximal: {len(common) - len(others)} {side} vertices can be added"
+        return None
+
+
+def _common_neighbours(csr: tuple[np.ndarray, np.ndarray], members: np.ndarray, n_other: int) -> np.ndarray:
+    """Vertices adjacent to all of `members`, ascending."""
+    indptr, indices = csr
+    counts = np.zeros(n_other, np.int64)
+    starts, degrees = indptr[members], indptr[members + 1] - indptr[members]
+    batch_of = np.cumsum(degrees) // _CHUNK
+    for batch in np.unique(batch_of):
+        chosen = batch_of == batch
+        first, n = starts[chosen], degrees[chosen]
+        offset = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n)
+        counts += np.bincount(indices[offset + np.arange(len(offset))], minlength=n_other)
+    return np.flatnonzero(counts == len(members))

@@ -1,0 +1,194 @@
+"""What the command line prints: run cards as ``key: value`` lines, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline import engines
+from pipeline.dry_run import DryRun
+from pipeline.estimate import Guess
+from pipeline.progress import size
+from pipeline.readers import formats
+from pipeline.results import Count, Results
+from pipeline.verification import Verification
+from schemas.manifest import Manifest
+
+__all__ = [
+    "count_card",
+    "dry_run_card",
+    "formats_table",
+    "run_card",
+    "run_json",
+    "top_json",
+    "top_table",
+    "verify_card",
+]
+
+_LABEL_WIDTH = 60
+
+_WHY = {
+    "max_results": "the limit on the number of results was reached",
+    "time_limit": "the time limit was reached",
+    "interrupted": "it was stopped",
+}
+
+
+def run_card(results: Results) -> str:
+    """The run in some ten lines."""
+    if results.complete:
+        return _lines(_facts(results.manifest, results))
+    return _lines(
+        [
+            ("bicliques", f"{len(results):,} so far; not complete: {_why(results)}"),
+            ("files", results.path / "bicliques"),
+            ("go on with", f"bicliques resume {results.path}"),
+        ]
+    )
+
+
+def run_json(results: Results) -> dict[str, Any]:
+    """The same for machines; the manifest, when there is one."""
+    state = {"folder": str(results.path), "complete": results.complete, "outcome": results.outcome}
+    if results.complete:
+        return state | results.manifest.to_json()
+    return state | {"count": len(results), "resume": f"bicliques resume {results.path}"}
+
+
+def count_card(count: Count) -> str:
+    """A count in a few lines."""
+    rows: list[tuple[str, object]] = [
+        ("bicliques", f"{count.count:,}" if count.complete else f"at least {count.count:,}")
+    ]
+    if not count.complete:
+        rows.append(("not complete", _WHY[count.outcome]))
+    if count.fingerprint is not None:
+        rows.append(("fingerprint", count.fingerprint))
+    return _lines([*rows, ("seconds", f"{count.seconds:.2f}")])
+
+
+def verify_card(found: Verification) -> str:
+    """What was proven, what only in a sample, and what not."""
+    text = [f"verified: {found.count:,} bicliques, fingerprint {found.fingerprint}, in {found.seconds:.1f} s", ""]
+    for title, statements in (
+        ("for all rows", found.proven),
+        ("in the sample", found.sampled_only),
+        ("not proven", found.not_proven),
+    ):
+        text += [f"{title}:", *(f"  - {statement}" for statement in statements)]
+    return "\n".join(text)
+
+
+def dry_run_card(dry: DryRun) -> str:
+    """Profile, plan and estimates."""
+    graph, plan, guess = dry.graph, dry.plan, dry.estimate
+    rows: list[tuple[str, object]] = [
+        ("input", _input(dry.input)),
+        *((f"degrees {side}", _degrees(graph["profile"][side])) for side in ("left", "right")),
+        ("after reduction", _reduced(graph)),
+        ("root side", f"{graph['root_side']} ({graph['wedges_left']:,} wedges left, {graph['wedges_right']:,} right)"),
+        (
+            "plan",
+            f"{plan['n_roots']:,} roots; {_share(plan['heaviest_share'])} of the estimated work in the heaviest, "
+            f"{_share(plan['top_share'])} in the heaviest hundredth",
+        ),
+        ("engine", f"{dry.engine.name} ({dry.engine.reason})"),
+        ("memory", f"at most {size(dry.memory.shared)} shared, and {size(dry.memory.worker)} a worker"),
+    ]
+    if guess is None:
+        return _lines([*rows, ("bicliques", "none: the thresholds leave nothing of the graph")])
+    rows += [
+        ("bicliques", f"about {_range(guess.bicliques, lambda x: f'{x:,.0f}')}"),
+        ("output", "none" if dry.count_only else f"about {_range(guess.bytes, size)}"),
+        ("time", f"about {_range(guess.seconds, lambda x: f'{x:,.1f} s')} for one worker"),
+        ("estimated from", f"{guess.sampled} roots{_rough(guess.cut)}"),
+    ]
+    return _lines(rows)
+
+
+def top_table(rows: pa.Table) -> str:
+    """The largest bicliques, one a line, long lists cut."""
+    text = [f"{'#':>4} {'left':>8} {'right':>8} {'edges':>12}  members"]
+    for k, row in enumerate(rows.to_pylist(), start=1):
+        sizes = f"{row['n_left']:>8} {row['n_right']:>8} {row['n_left'] * row['n_right']:>12}"
+        text.append(f"{k:>4} {sizes}  {_members(row['left'])} x {_members(row['right'])}")
+    return "\n".join(text)
+
+
+def top_json(rows: pa.Table) -> list[dict[str, Any]]:
+    """The same for machines, lists in full."""
+    return [dict(row) for row in rows.to_pylist()]
+
+
+def formats_table() -> str:
+    """Formats and engines."""
+    text = ["formats (also .gz, .bz2, .xz, .zst for text):"]
+    text += [f"  {format.name:<14} {', '.join(format.patterns):<26} {format.description}" for format in formats()]
+    text += ["", "engines:"]
+    for kind in engines.kinds():
+        reason = kind.why_not()
+        text.append(f"  {kind.name:<14} {kind.description}" + (f" (cannot run here: {reason})" if reason else ""))
+    return "\n".join(text)
+
+
+def _facts(manifest: Manifest, results: Results) -> Iterable[tuple[str, object]]:
+    mining, seconds = manifest.mining, manifest.seconds
+    yield "bicliques", f"{manifest.count:,}, all of them"
+    yield "fingerprint", f"{manifest.fingerprint}{' (the same from Parquet)' if manifest.proven_rows else ''}"
+    yield "input", _input(manifest.input)
+    yield "after reduction", _reduced(manifest.graph)
+    yield "root side", f"{manifest.graph['root_side']}, {manifest.plan['n_roots']:,} roots"
+    yield "engine", manifest.options["engine"]
+    yield (
+        "mined by",
+        f"{len(mining['workers'])} process(es) in {mining['slices']} slices, busy {_share(mining['busy_ratio'])}",
+    )
+    yield "seconds", ", ".join(f"{step} {value:.2f}" for step, value in seconds.items())
+    if manifest.parts:
+        yield "files", f"{results.path / 'bicliques'}: {len(manifest.parts)} Parquet files, {size(manifest.bytes)}"
+    yield "manifest", results.path / "manifest.json"
+
+
+def _why(results: Results) -> str:
+    return _WHY.get(results.outcome, "it ended before it was done")
+
+
+def _input(facts: dict[str, Any]) -> str:
+    extra = "".join(
+        f", {facts[key]:,} {word}"
+        for key, word in (("duplicates", "duplicates removed"), ("skipped_lines", "bad lines left out"))
+        if facts[key]
+    )
+    return f"{facts['source']}: {facts['n_left']:,} left, {facts['n_right']:,} right, {facts['n_edges']:,} edges{extra}"
+
+
+def _degrees(profile: dict[str, Any]) -> str:
+    mean, median = f"mean {profile['mean']:.1f}", f"median {profile['median']:.0f}"
+    return f"{mean}, {median}, max {profile['max']:,}, Gini {profile['gini']:.2f}"
+
+
+def _reduced(graph: dict[str, Any]) -> str:
+    return f"{graph['merged_left']:,} left, {graph['merged_right']:,} right, {graph['merged_edges']:,} edges"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _range(guess: Guess, write: Any) -> str:
+    return f"{write(guess.value)} ({write(guess.low)} to {write(guess.high)})"
+
+
+def _rough(cut: int) -> str:
+    return f"; a rough guess, for {cut} of them did not finish in their time" if cut else ""
+
+
+def _members(labels: list[Any]) -> str:
+    text = "{" + ", ".join(str(label) for label in labels[:20])
+    return text + "}" if len(labels) <= 20 and len(text) < _LABEL_WIDTH else text[: _LABEL_WIDTH - 4] + " ...}"
+
+
+def _lines(rows: Iterable[tuple[str, object]]) -> str:
+    return "\n".join(f"{key}: {value}" for key, value in rows)

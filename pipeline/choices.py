@@ -1,0 +1,45 @@
+"""From the words a user says to validated options."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pipeline import engines
+from schemas.errors import InputError
+from schemas.options import BuildOptions, IngestOptions, RunOptions
+from schemas.work import Search
+
+__all__ = ["PathLike", "how_to_read", "run_options"]
+
+logger = logging.getLogger(__name__)
+
+PathLike = str | os.PathLike[str]
+
+
+def how_to_read(options: dict[str, Any]) -> tuple[BuildOptions, IngestOptions]:
+    """Keyword arguments as options of building and of reading; an unknown one is an `InputError`."""
+    build = {key: options[key] for key in ("root_side", "order") if key in options}
+    ingest = {key: value for key, value in options.items() if key not in build}
+    unknown = sorted(set(ingest) - {field.name for field in fields(IngestOptions)})
+    if unknown:
+        raise InputError(f"there is no option {', '.join(unknown)}")
+    return BuildOptions(**build), IngestOptions(**ingest)
+
+
+def run_options(
+    source: Any,
+    search: Search,
+    build: BuildOptions,
+    ingest: IngestOptions,
+    engine: str,
+    ids: Literal["labels", "dense"],
+) -> RunOptions:
+    """Validated options, the engine chosen."""
+    name = str(Path(source).absolute()) if isinstance(source, (str, os.PathLike)) else f"<{type(source).__name__}>"
+    choice = engines.choose(engine)
+    logger.info("engine %s: %s", choice.name, choice.reason)
+    return RunOptions(name, search, build, ingest, choice.name, ids)

@@ -1,0 +1,187 @@
+"""Dask: a LocalCluster, or a scheduler that is there already. The only module that imports it.
+
+A dead worker's tasks are not rerun by Dask but reported as lost: trying again, and giving up, is decided in
+one place (`pipeline.schedule`).
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import dask
+import dask.system
+import distributed
+
+from pipeline import worker
+from pipeline.pool import Result, WorkerLostError
+from pipeline.version import __version__
+from schemas.errors import ResourceError
+
+__all__ = ["DaskPool"]
+
+logger = logging.getLogger(__name__)
+
+#: How long a scheduler or the first worker may take, in seconds.
+_START_S = 60.0
+
+_CONFIG = {
+    "distributed.scheduler.allowed-failures": 0,  # a lost task is ours to try again
+    "distributed.scheduler.work-stealing": False,  # one task a worker at a time: nothing to steal
+    "distributed.comm.timeouts.connect": "30s",
+    "logging.distributed": "critical",  # of the workers: what goes wrong there comes back as an error
+}
+
+
+class _IgnoreInterrupt(distributed.WorkerPlugin):  # type: ignore[misc]
+    """Ctrl-C reaches every process of a terminal; only the driver is to act on it."""
+
+    name = "ignore-interrupt"
+
+    def setup(self, worker: Any) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class DaskPool:
+    """Tasks on Dask workers. See `pipeline.pool.Pool`; made by `local` or `connect`."""
+
+    def __init__(self, client: distributed.Client, cluster: distributed.LocalCluster | None, name: str):
+        self._client = client
+        self._cluster = cluster
+        self._name = name
+        self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
+        self._futures: dict[int, distributed.Future] = {}
+
+    @classmethod
+    def local(cls, workers: int | None) -> DaskPool:
+        """One-thread worker processes on this machine; None is one a core.
+
+        Raises
+        ------
+        ResourceError
+            If they do not start.
+        """
+        count = workers if workers is not None else dask.system.CPU_COUNT
+        with dask.config.set(_CONFIG):
+            try:
+                cluster = distributed.LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=0,  # a worker's memory is bounded by construction
+                    dashboard_address=":0",
+                    silence_logs=logging.CRITICAL,
+                )
+                client = distributed.Client(cluster, timeout=_START_S, set_as_default=False)
+            except (OSError, TimeoutError, RuntimeError) as error:
+                raise ResourceError(
+                    f"{count} worker processes could not be started ({error}); try --workers 0, and in a script "
+                    "call the pipeline under: if __name__ == '__main__'"
+                ) from error
+        client.register_plugin(_IgnoreInterrupt())
+        return cls(client, cluster, f"{count} local worker{'s' if count != 1 else ''}")
+
+    @classmethod
+    def connect(cls, address: str) -> DaskPool:
+        """The workers of a running scheduler.
+
+        Raises
+        ------
+        ResourceError
+            If it does not answer, has no workers, or they have another version of this package.
+        """
+        try:
+            client = distributed.Client(address, timeout=_START_S, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ResourceError(
+                f"the Dask scheduler at {address} does not answer ({error}); check --scheduler"
+            ) from error
+        pool = cls(client, None, f"workers of {address}")
+        try:
+            versions = client.run(worker.version)
+        except Exception as error:  # whatever a worker of another environment raises
+            pool.close()
+            raise ResourceError(
+                f"the workers of {address} cannot import this package ({error}); install it where they run"
+            ) from error
+        odd = {name: version for name, version in versions.items() if version != __version__}
+        if odd or not versions:
+            pool.close()
+            name, version = next(iter(odd.items()), ("none", ""))
+            raise ResourceError(
+                f"worker {name} of {address} has version {version} of this package instead of {__version__}; "
+                "install the same everywhere"
+                if odd
+                else f"the Dask scheduler at {address} has no workers; start some, then try again"
+            )
+        return pool
+
+    def slots(self) -> int:
+        """Threads of all workers."""
+        return sum(self._client.nthreads().values())
+
+    def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
+        """One task pinned to each worker of now; one that joins later does without."""
+        workers = self._client.nthreads()
+        futures = [self._client.submit(function, argument, workers=[name], pure=False) for name in workers]
+        for future in futures:
+            future.exception()  # waits; what is wrong with a worker shows again when it works
+
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        """Never pure: the same slice may have to run again."""
+        key = f"bicliques-{function.__name__}-{tag}-{time.monotonic_ns()}"
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")  # left-overs of some MB are usual
+            future = self._client.submit(function, argument, key=key, pure=False)
+        self._futures[tag] = future
+        future.add_done_callback(lambda done: self._done.put((tag, done)))
+
+    def wait(self, seconds: float) -> list[Result]:
+        """All that has ended, the first within `seconds`."""
+        results = []
+        try:
+            ended = self._done.get(timeout=seconds)
+            while True:
+                results.append(self._result(*ended))
+                ended = self._done.get_nowait()
+        except queue.Empty:
+            return results
+
+    def grow(self) -> None:
+        """A cluster has the size it was given."""
+
+    def longest_task_s(self) -> float | None:
+        """Any time."""
+        return None
+
+    def describe(self) -> str:
+        """For the run card."""
+        return self._name
+
+    def close(self) -> None:
+        """Abandon what is running; stop the workers, if they are ours."""
+        if self._cluster is None:
+            self._client.cancel(list(self._futures.values()))
+            for address in self._client.nthreads():
+                self._client.submit(worker.forget, workers=[address], pure=False)
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def _result(self, tag: int, future: distributed.Future) -> Result:
+        self._futures.pop(tag, None)
+        try:
+            return Result(tag, value=future.result())
+        except distributed.KilledWorker as error:
+            lost = WorkerLostError("its worker died; the memory of the machine may be too small")
+            lost.__cause__ = error
+            return Result(tag, error=lost)
+        except Exception as error:
+            return Result(tag, error=error)

@@ -1,0 +1,86 @@
+"""Files that are either whole or not there, and errors of the file system in one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import IncompleteError, ResourceError
+
+__all__ = ["disk_errors", "read_json", "replace_file", "settle", "write_json"]
+
+
+@contextmanager
+def disk_errors(place: Path) -> Iterator[None]:
+    """Turn an error of the file system into one sentence.
+
+    Raises
+    ------
+    ResourceError
+        Naming `place` and the reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ResourceError(f"cannot write {place} ({reason}); make room") from error
+
+
+def replace_file(temporary: Path, target: Path) -> None:
+    """Give a finished file its name, and make sure that both survive a loss of power."""
+    _flush(temporary)
+    temporary.replace(target)
+    _flush(target.parent)
+
+
+def settle(folder: Path) -> None:
+    """Make sure that the files of a folder survive a loss of power."""
+    for path in (*folder.iterdir(), folder):
+        _flush(path)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(target: Path, data: dict[str, Any]) -> None:
+    """Write a JSON file that is either whole or not there.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, or the like.
+    """
+    temporary = target.with_name(f".{target.name}.tmp")
+    with disk_errors(target):
+        try:
+            temporary.write_text(json.dumps(data, indent=1))
+            replace_file(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises
+    ------
+    IncompleteError
+        If it is missing or damaged.
+    """
+    try:
+        data = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise IncompleteError(f"{file} cannot be read ({error})") from error
+    if not isinstance(data, dict):
+        raise IncompleteError(f"{file} does not hold a JSON object")
+    return data

@@ -1,0 +1,77 @@
+"""Workers that come when the work turns out to be worth them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+from pipeline.pool import InProcess, Result
+
+__all__ = ["Growing"]
+
+
+class Growing:
+    """In this process at first; once `grow` is called, also on what `start` starts, as soon as it is there."""
+
+    def __init__(self, start: Callable[[], Any]):
+        self._start = start
+        self._here = InProcess()
+        self._workers: Any = None
+        self._starting: Thread | None = None
+        self._error: BaseException | None = None
+        self._prepare: tuple[Callable[[Any], Any], Any] | None = None
+
+    def slots(self) -> int:
+        """One, or the workers."""
+        return 1 if self._workers is None else int(self._workers.slots())
+
+    def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
+        """Here, and on the workers when they come."""
+        self._prepare = (function, argument)
+        (self._workers or self._here).everywhere(function, argument)
+
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        """To the workers, if they are there."""
+        (self._workers or self._here).submit(tag, function, argument)
+
+    def wait(self, seconds: float) -> list[Result]:
+        """From here while a task waits here, then from the workers."""
+        if self._error is not None:
+            raise self._error
+        results = self._here.wait(seconds)
+        if results or self._workers is None:
+            return results
+        self._here.close()  # nothing will come here any more
+        return list(self._workers.wait(seconds))
+
+    def grow(self) -> None:
+        """Start the workers in the background, the first time."""
+        if self._starting is None:
+            self._starting = Thread(target=self._bring, daemon=True)
+            self._starting.start()
+
+    def longest_task_s(self) -> float | None:
+        """Half a second while workers may come, who would have to wait for this process to have time for them."""
+        return 0.5 if self._workers is None else None
+
+    def describe(self) -> str:
+        """Of whoever works."""
+        return str((self._workers or self._here).describe())
+
+    def close(self) -> None:
+        """Both, however far the workers have come."""
+        self._here.close()
+        if self._starting is not None:
+            self._starting.join()
+        if self._workers is not None:
+            self._workers.close()
+
+    def _bring(self) -> None:
+        try:
+            workers = self._start()
+            if self._prepare is not None:
+                workers.everywhere(*self._prepare)
+            self._workers = workers
+        except BaseException as error:
+            self._error = error

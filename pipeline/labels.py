@@ -1,0 +1,64 @@
+"""Labels by dense id, and dense ids by label."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.build import LABEL_FILES
+from pipeline.folder import RunFolder
+from schemas.dtypes import VERTEX
+from schemas.errors import IncompleteError
+
+__all__ = ["ids_of", "open_labels"]
+
+
+def open_labels(folder: RunFolder, side: str) -> pa.Array:
+    """The labels of a side in order of dense ids, memory-mapped.
+
+    Raises
+    ------
+    IncompleteError
+        If the file is missing or damaged.
+    """
+    file = folder.graph / LABEL_FILES[side]
+    try:
+        table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise IncompleteError(f"{file} cannot be read ({error}); start the run again") from error
+    return pa.concat_arrays(table["label"].chunks) if table["label"].num_chunks != 1 else table["label"].chunk(0)
+
+
+def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
+    """Dense ids of labels, int32.
+
+    Parameters
+    ----------
+    values : Array
+        int64 or string; or string, dictionary encoded.
+    labels : Array
+        The labels of the side, sorted.
+
+    Raises
+    ------
+    IncompleteError
+        If a value is not a label of this side.
+
+    Notes
+    -----
+    Every distinct value is looked up once: labels repeat.
+    """
+    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    distinct = encoded.dictionary
+    if pa.types.is_integer(labels.type):
+        known = labels.to_numpy()
+        found = np.minimum(np.searchsorted(known, distinct.to_numpy()), max(len(known) - 1, 0))
+        missing = np.flatnonzero(known[found] != distinct.to_numpy())
+    else:
+        found = pc.fill_null(pc.index_in(distinct, value_set=labels), -1).to_numpy()
+        missing = np.flatnonzero(found < 0)
+    if len(missing):
+        raise IncompleteError(f"{distinct[int(missing[0])].as_py()!r} is not the label of a vertex of the input")
+    ids: np.ndarray = found.astype(VERTEX)[encoded.indices.to_numpy()]
+    return ids

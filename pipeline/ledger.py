@@ -1,0 +1,195 @@
+"""The ledger: which work is done, what it gave, and what is therefore still to be done.
+
+Work comes from *sources*: the plan, and the left-over of every committed slice. An entry says which
+ranges of which sources its slice took. So the outstanding work of a run is nothing that is stored: it
+is all nodes of all sources minus the ranges taken. An entry whose source, or one of whose files, is
+missing never happened: it is dropped, and so is every entry that took from its left-over.
+
+One writer: the driver that holds the lock of the run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.files import disk_errors, read_json, write_json
+from pipeline.folder import RunFolder
+from schemas.errors import IncompleteError
+from schemas.manifest import PLAN, LedgerEntry
+from schemas.work import Subtrees
+
+__all__ = ["Ledger"]
+
+logger = logging.getLogger(__name__)
+
+
+class Ledger:
+    """All valid entries of a run.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    n_plan : int
+        Nodes of the plan.
+    entries : dict of int to LedgerEntry
+        By number of the slice, ascending.
+    """
+
+    def __init__(self, folder: RunFolder, n_plan: int, entries: dict[int, LedgerEntry]):
+        self.folder = folder
+        self.n_plan = n_plan
+        self.entries = entries
+
+    @classmethod
+    def load(cls, folder: RunFolder, n_plan: int) -> Ledger:
+        """Read the ledger as it is.
+
+        Raises
+        ------
+        IncompleteError
+            If an entry is damaged.
+        """
+        entries = {}
+        for file in _files(folder.ledger):
+            entry = _read(file)
+            entries[entry.slice] = entry
+        return cls(folder, n_plan, dict(sorted(entries.items())))
+
+    @classmethod
+    def repair(cls, folder: RunFolder, n_plan: int) -> Ledger:
+        """Read the ledger, and make the folder agree with it, so that the run can go on.
+
+        Deletes damaged entries, entries whose parts are missing or have another size, entries whose
+        source is gone, and files in ``bicliques/`` that no remaining entry names.
+        """
+        found = {}
+        with disk_errors(folder.ledger):
+            for file in _files(folder.ledger):
+                try:
+                    entry = _read(file)
+                    found[entry.slice] = entry
+                except IncompleteError as error:
+                    logger.warning("%s; its slice is mined again", error)
+                    file.unlink()
+            ledger = cls(folder, n_plan, {})
+            for entry in (found[k] for k in sorted(found)):
+                reason = ledger.problem(entry)
+                if reason is None:
+                    ledger.entries[entry.slice] = entry
+                else:
+                    logger.warning("slice %d is mined again: %s", entry.slice, reason)
+                    ledger.file(entry.slice).unlink()
+            for orphan in ledger.orphans():
+                logger.info("%s belongs to no committed slice and is deleted", orphan)
+                orphan.unlink()
+        return ledger
+
+    def file(self, number: int) -> Path:
+        """Where the entry of a slice is."""
+        return self.folder.ledger / f"{number}.json"
+
+    def left_over(self, number: int) -> Subtrees:
+        """The left-over of a slice, from its file."""
+        return LedgerEntry.from_json(read_json(self.file(number)))[1]
+
+    def commit(self, entry: LedgerEntry, left_over: bytes) -> None:
+        """Make a slice's work count, at once and for good.
+
+        Parameters
+        ----------
+        entry : LedgerEntry
+        left_over : bytes
+            Packed by `Subtrees.to_bytes`; empty for none.
+
+        Raises
+        ------
+        ResourceError
+            If the disk is full; the slice does not count then.
+        """
+        write_json(self.file(entry.slice), entry.to_json(left_over))
+        self.entries[entry.slice] = entry
+
+    @property
+    def count(self) -> int:
+        """Bicliques of all entries."""
+        return sum(entry.count for entry in self.entries.values())
+
+    @property
+    def fingerprint(self) -> int | None:
+        """Sum modulo 2**64 over all entries; None when they have none (mode ``count``)."""
+        prints = [entry.fingerprint for entry in self.entries.values()]
+        known = [p for p in prints if p is not None]
+        return sum(known) % 2**64 if len(known) == len(prints) else None
+
+    def source_size(self, source: int) -> int:
+        """Number of nodes of a source."""
+        return self.n_plan if source == PLAN else self.entries[source].n_left_over
+
+    def outstanding(self) -> dict[int, list[tuple[int, int]]]:
+        """The ranges nobody has taken, by source; sources without any are left out.
+
+        Raises
+        ------
+        IncompleteError
+            If two slices took the same node.
+        """
+        taken: dict[int, list[tuple[int, int, int]]] = {k: [] for k in (PLAN, *self.entries)}
+        for entry in self.entries.values():
+            for source, start, stop in entry.took:
+                taken[source].append((start, stop, entry.slice))
+        gaps: dict[int, list[tuple[int, int]]] = {}
+        for source, ranges in taken.items():
+            free = _gaps(source, sorted(ranges), self.source_size(source))
+            if free:
+                gaps[source] = free
+        return gaps
+
+    def problem(self, entry: LedgerEntry) -> str | None:
+        """Why an entry cannot count, given the ones before it; None when it can."""
+        for source, start, stop in entry.took:
+            if source != PLAN and source not in self.entries:
+                return f"the ledger entry of slice {source}, whose left-over it took, is missing"
+            if not 0 <= start < stop <= self.source_size(source):
+                return f"it took nodes {start} to {stop} of source {source}, which has {self.source_size(source)}"
+        for part in entry.parts:
+            path = self.folder.bicliques / part.name
+            size = path.stat().st_size if path.exists() else None
+            if size != part.bytes:
+                return f"{path} has {size if size is not None else 'no'} bytes instead of {part.bytes}"
+        return None
+
+    def orphans(self) -> Iterator[Path]:
+        """Files in ``bicliques/`` that no entry names."""
+        named = {part.name for entry in self.entries.values() for part in entry.parts}
+        return (path for path in sorted(self.folder.bicliques.iterdir()) if path.name not in named)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))
+
+
+def _read(file: Path) -> LedgerEntry:
+    try:
+        entry, _ = LedgerEntry.from_json(read_json(file))
+    except IncompleteError as error:
+        raise IncompleteError(f"ledger entry {file} cannot be used ({error}); delete it and resume the run") from error
+    if file.name != f"{entry.slice}.json":
+        raise IncompleteError(f"ledger entry {file} says that it is slice {entry.slice}; delete it and resume the run")
+    return entry
+
+
+def _gaps(source: int, taken: list[tuple[int, int, int]], size: int) -> list[tuple[int, int]]:
+    """Maximal ranges of ``0..size - 1`` outside the sorted ranges `taken`."""
+    free, end, last = [], 0, -1
+    for start, stop, number in taken:
+        if start < end:
+            name = "the plan" if source == PLAN else f"the left-over of slice {source}"
+            raise IncompleteError(f"slices {last} and {number} both took node {start} of {name}; start the run again")
+        if start > end:
+            free.append((end, start))
+        end, last = stop, number
+    if end < size:
+        free.append((end, size))
+    return free

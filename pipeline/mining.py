@@ -1,0 +1,245 @@
+"""The fourth step of a run: drive the scheduler, the workers and the ledger until the work is done."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+
+from pipeline.folder import RunFolder
+from pipeline.instructions import Finish, Policy, Start
+from pipeline.ledger import Ledger
+from pipeline.plan import Plan
+from pipeline.pool import Pool, Result, WorkerLostError
+from pipeline.progress import Progress, Report
+from pipeline.schedule import Scheduler
+from pipeline.session import MiningSession, interruptible, remember
+from pipeline.weights import RootWeights
+from pipeline.worker import SliceReport, SliceTask, mine_slice, warm_up
+from schemas.errors import BicliqueError, ResourceError
+from schemas.graph import MiningGraph
+from schemas.manifest import PLAN, LedgerEntry
+from schemas.options import RunLimits
+from schemas.work import Limits, Subtrees
+
+__all__ = ["mine_run"]
+
+#: A pool that can grow is asked to after so many seconds of mining, when so many seconds are thought to be left.
+_GROW_AFTER_S, _GROW_FOR_S = 1.0, 4.0
+#: Seconds between two looks at the number of workers.
+_LOOK_S = 1.0
+#: How long a run waits for a worker when it has none.
+_NO_WORKERS_S = 60.0
+
+
+def mine_run(
+    folder: RunFolder,
+    pool: Pool,
+    limits: RunLimits,
+    report: Report,
+    slice_seconds: float = 10.0,
+    stop: threading.Event | None = None,
+) -> MiningSession:
+    """Mine what is outstanding, from the ledger on.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Its plan is done.
+    pool : Pool
+    limits : RunLimits
+    report : callable
+        Called with a `Progress` after every slice and about once a second.
+    slice_seconds : float
+        Longest time of a slice.
+    stop : Event
+        When it is set, no slice is started any more, and the running ones are waited for and committed.
+        Ctrl-C does the same in the main thread; a second Ctrl-C abandons the running slices.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, no worker is left, or a slice fails again and again. The run can be resumed.
+    """
+    folder.need("plan")
+    for place in (folder.bicliques, folder.ledger):
+        place.mkdir(exist_ok=True)
+    driver = _Driver(folder, pool, limits, report, slice_seconds, stop or threading.Event())
+    with interruptible(driver.stop):
+        session = driver.run()
+    remember(folder, session)
+    return session
+
+
+class _Driver:
+    def __init__(
+        self,
+        folder: RunFolder,
+        pool: Pool,
+        limits: RunLimits,
+        report: Report,
+        slice_seconds: float,
+        stop: threading.Event,
+    ):
+        self.started = time.monotonic()
+        self.folder, self.pool, self.limits, self.report, self.stop = folder, pool, limits, report, stop
+        self.run_id = folder.run_id()
+        self.plan = Plan.open(folder)
+        self.weights = RootWeights(MiningGraph.open(folder.graph))
+        self.ledger = Ledger.repair(folder, len(self.plan.roots))
+        self.count = self.count_before = self.ledger.count
+        self.bytes = sum(part.bytes for entry in self.ledger.entries.values() for part in entry.parts)
+        self.slices = 0
+        self.busy_s = self.capacity_s = 0.0  # of all workers together
+        self.finish: Finish | None = None
+        self.deadline = math.inf
+        self.told_of_stop = False
+        wanted = None if limits.max_results is None else limits.max_results - self.count
+        policy = Policy(max_seconds=slice_seconds, min_seconds=min(0.25, slice_seconds), max_results=wanted)
+        self.machine = Scheduler(policy, max(self.ledger.entries, default=-1) + 1, float(self.plan.weights.sum()))
+        self.left_overs: dict[int, Subtrees] = {}
+        self.taking: dict[int, Start] = {}
+        for source, ranges in self.ledger.outstanding().items():
+            self._add(source, ranges)
+
+    def run(self) -> MiningSession:
+        looked = now = self.with_workers = self.started
+        self.pool.everywhere(warm_up, self.folder.options().engine)  # or the time of first slices would mislead
+        if self.limits.time_limit_s is not None:
+            self.deadline = time.monotonic() + self.limits.time_limit_s
+        self._look_at_workers(now)
+        while self.finish is None:
+            for result in self.pool.wait(0.2):
+                self._receive(result)
+            before, now = now, time.monotonic()
+            self.capacity_s += self.slots * (now - before)
+            if self.stop.is_set():
+                self._interrupt()
+            if now >= self.deadline:
+                self._carry_out(self.machine.stop("time_limit"))
+            if now - self.started > _GROW_AFTER_S and self.machine.seconds_left > _GROW_FOR_S:
+                self.pool.grow()
+            if now - looked > _LOOK_S:
+                looked = now
+                self._look_at_workers(now)
+            self._tell()
+        if self.finish.outcome == "failed":
+            raise ResourceError(self.finish.reason)
+        return MiningSession(
+            outcome=self.finish.outcome,
+            count=self.count,
+            seconds=time.monotonic() - self.started,
+            slices=self.slices,
+            retries=self.machine.retries,
+            workers=self.pool.describe(),
+            busy_seconds=self.busy_s,
+            idle_seconds=max(self.capacity_s - self.busy_s, 0.0),
+        )
+
+    def _add(self, source: int, ranges: list[tuple[int, int]]) -> None:
+        if source == PLAN:
+            self.machine.add_source(source, self.plan.weights, ranges, is_plan=True)
+        else:
+            self.left_overs[source] = self.ledger.left_over(source)
+            self.machine.add_source(source, self.weights.of(self.left_overs[source]), ranges, is_plan=False)
+
+    def _carry_out(self, instructions: list[Start | Finish]) -> None:
+        for instruction in instructions:
+            if isinstance(instruction, Finish):
+                self.finish = instruction
+            else:
+                self.taking[instruction.slice] = instruction
+                self.pool.submit(instruction.slice, mine_slice, self._task(instruction))
+
+    def _task(self, start: Start) -> SliceTask:
+        pieces = []
+        for source, first, last in start.took:
+            if source == PLAN:
+                pieces.append(Subtrees.of_roots(self.plan.roots[first:last]))
+            else:
+                pieces.append(self.left_overs[source].take(first, last))
+        seconds = min(start.seconds, self.pool.longest_task_s() or start.seconds)
+        seconds = max(min(seconds, self.deadline - time.monotonic()), 0.01)
+        return SliceTask(
+            folder=str(self.folder.path.resolve()),
+            run=self.run_id,
+            slice=start.slice,
+            attempt=start.attempt,
+            subtrees=Subtrees.concat(pieces).to_bytes(),
+            limits=Limits(seconds, start.rows),
+        )
+
+    def _receive(self, result: Result) -> None:
+        if isinstance(result.value, SliceReport):
+            self._carry_out(self._commit(result.value))
+        elif isinstance(result.error, BicliqueError):
+            raise result.error  # trying again would not help
+        else:
+            error = result.error
+            reason = str(error) if isinstance(error, WorkerLostError) else f"{type(error).__name__}: {error}"
+            self._carry_out(self.machine.failed(result.tag, reason))
+
+    def _commit(self, report: SliceReport) -> list[Start | Finish]:
+        start = self.taking.pop(report.slice)
+        left_over, packed = Subtrees.empty(), report.left_over
+        if packed:
+            left_over = Subtrees.from_bytes(packed)
+            pieces = self.machine.pieces_wanted()
+            if pieces > len(left_over):
+                left_over = left_over.spread(pieces)
+                packed = left_over.to_bytes()
+        entry = LedgerEntry(
+            slice=report.slice,
+            took=start.took,
+            parts=report.parts,
+            count=report.count,
+            fingerprint=report.fingerprint,
+            n_left_over=len(left_over),
+            seconds=report.seconds,
+            worker=report.worker,
+            attempt=report.attempt,
+            stats=report.stats,
+            timed=report.timed,
+        )
+        self.ledger.commit(entry, packed)
+        self.count += report.count
+        self.bytes += sum(part.bytes for part in report.parts)
+        self.slices += 1
+        self.busy_s += report.seconds
+        if len(left_over):
+            self.left_overs[report.slice] = left_over
+        instructions = self.machine.returned(report.slice, report.seconds, report.count, self.weights.of(left_over))
+        for source in {source for source, _, _ in start.took}:
+            if not self.machine.is_open(source):
+                self.left_overs.pop(source, None)
+        return instructions
+
+    def _interrupt(self) -> None:
+        if not self.told_of_stop and self.machine.running:
+            note = f"stopping: {self.machine.running} slices are being finished; Ctrl-C again abandons them"
+            self.report(Progress("mine", note=note))
+        self.told_of_stop = True
+        self._carry_out(self.machine.stop("interrupted"))
+
+    def _look_at_workers(self, now: float) -> None:
+        self.slots = self.pool.slots()
+        if self.slots:
+            self.with_workers = now
+        elif now - self.with_workers > _NO_WORKERS_S:
+            raise ResourceError(f"no worker has been there for {_NO_WORKERS_S:.0f} seconds; start some")
+        self._carry_out(self.machine.set_slots(self.slots))
+
+    def _tell(self) -> None:
+        seconds = time.monotonic() - self.started
+        self.report(
+            Progress(
+                stage="mine",
+                share=1.0 if self.finish and self.finish.outcome == "complete" else min(self.machine.share, 0.999),
+                bicliques=self.count,
+                rate=(self.count - self.count_before) / max(seconds, 1e-3),
+                bytes=self.bytes,
+                running=self.machine.running,
+                workers=self.pool.describe(),
+                seconds=seconds,
+            )
+        )

@@ -1,0 +1,149 @@
+"""Groups of options that several commands share. Every option names its default and its unit."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from pipeline import engines
+from pipeline.api import AS_BEFORE
+
+__all__ = ["add_build", "add_limits", "add_quiet", "add_reading", "add_search", "add_workers", "natural", "or_none"]
+
+
+def add_search(command: argparse.ArgumentParser) -> None:
+    """Which bicliques count."""
+    group = command.add_argument_group("which bicliques")
+    for side in ("left", "right"):
+        group.add_argument(
+            f"--min-{side}",
+            type=int,
+            default=1,
+            metavar="N",
+            help=f"fewest {side} members; prunes the search (default: 1)",
+        )
+        group.add_argument(
+            f"--max-{side}",
+            type=int,
+            metavar="N",
+            help=f"most {side} members; a filter: larger ones are left out, their parts do not appear (default: any)",
+        )
+
+
+def add_limits(command: argparse.ArgumentParser, default: str) -> None:
+    """When to stop; `default` says what happens without a wish."""
+    group = command.add_argument_group("when to stop, resumable")
+    before = default == AS_BEFORE
+    group.add_argument(
+        "--max-results",
+        type=or_none(int),
+        metavar="N",
+        default=AS_BEFORE if before else None,
+        help=f"bicliques of the whole run, exact; none lifts the limit (default: {default})",
+    )
+    group.add_argument(
+        "--time-limit",
+        type=or_none(float),
+        metavar="SECONDS",
+        default=AS_BEFORE if before else None,
+        help=f"of mining; reading the input does not count; none lifts the limit (default: {default})",
+    )
+
+
+def add_build(command: argparse.ArgumentParser) -> None:
+    """How to search."""
+    group = command.add_argument_group("how to search; none of these changes the result")
+    names = (engines.AUTO, *(kind.name for kind in engines.kinds()))
+    group.add_argument(
+        "--engine", choices=names, default=engines.AUTO, help="(default: auto, the fastest that can run)"
+    )
+    group.add_argument(
+        "--root-side",
+        choices=("auto", "left", "right"),
+        default="auto",
+        help="(default: auto, the one with fewer wedges)",
+    )
+    group.add_argument(
+        "--order",
+        choices=("degree", "two-hop", "unilateral", "id"),
+        default="degree",
+        help="rank of the roots (default: degree)",
+    )
+
+
+def add_workers(command: argparse.ArgumentParser) -> None:
+    """Where to search."""
+    group = command.add_argument_group("workers")
+    group.add_argument(
+        "--workers",
+        type=natural,
+        metavar="N",
+        help="processes on this machine; 0 works in this one (default: this one, then one a core if it takes longer)",
+    )
+    group.add_argument(
+        "--scheduler", metavar="ADDRESS", help="of a running Dask scheduler, as tcp://10.0.0.1:8786 (default: none)"
+    )
+    group.add_argument(
+        "--slice-seconds",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="longest time a worker works without reporting (default: 10)",
+    )
+    add_quiet(group)
+
+
+def add_quiet(group: Any) -> None:
+    """Whether to show progress."""
+    group.add_argument(
+        "--quiet",
+        action="store_true",
+        help="no progress on stderr (default: a bar on a terminal, elsewhere a line every 10 seconds)",
+    )
+
+
+def add_reading(command: argparse.ArgumentParser) -> None:
+    """How to read the input."""
+    group = command.add_argument_group("how to read SOURCE")
+    group.add_argument(
+        "--format", metavar="NAME", help="a name that bicliques formats lists (default: by name and content)"
+    )
+    group.add_argument("--left", metavar="COLUMN", help="by name, or by position from 0 (default: the first column)")
+    group.add_argument("--right", metavar="COLUMN", help="by name, or by position from 0 (default: the second column)")
+    group.add_argument("--delimiter", metavar="CHAR", help="between columns of a CSV (default: by its first lines)")
+    group.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first line of a CSV names the columns (default: by its first lines)",
+    )
+    group.add_argument(
+        "--label-type",
+        choices=("auto", "int", "string"),
+        default="auto",
+        help="(default: auto, integers if all labels of a side are)",
+    )
+    group.add_argument(
+        "--skip-bad-lines",
+        action="store_true",
+        help="leave out and count what cannot be read (default: refuse the file)",
+    )
+
+
+def natural(text: str) -> int:
+    """A number that is 0 or more."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is less than 0")
+    return number
+
+
+def or_none(kind: type[int] | type[float]) -> Any:
+    """A parser of numbers of a type, and of the word none."""
+
+    def parse(text: str) -> int | float | str | None:
+        if text == AS_BEFORE:  # argparse parses defaults, too
+            return text
+        return None if text == "none" else kind(text)
+
+    parse.__name__ = kind.__name__
+    return parse

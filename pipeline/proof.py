@@ -1,0 +1,143 @@
+"""Reading parts back: rows, hashes and counts from Parquet, a row group at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.labels import ids_of
+from pipeline.worker import open_run
+from pipeline.writer import Tables, part_schema
+from schemas.bicliques import LEFT_SALT, RIGHT_SALT, SCHEMA_VERSION, Bicliques, splitmix64
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.errors import IncompleteError
+from schemas.manifest import Part
+
+__all__ = ["PartProof", "ProofTask", "prove_part", "read_part", "row_hashes", "vertex_hashes"]
+
+
+@dataclass(frozen=True)
+class ProofTask:
+    """One part to be read back, on whatever worker.
+
+    Parameters
+    ----------
+    folder, run : str
+        As in `pipeline.worker.SliceTask`.
+    part : Part
+    """
+
+    folder: str
+    run: str
+    part: Part
+
+
+@dataclass(frozen=True)
+class PartProof:
+    """What a part holds: its rows, and the sum modulo 2**64 of their hashes."""
+
+    rows: int
+    fingerprint: int
+
+
+def prove_part(task: ProofTask) -> PartProof:
+    """Count and hash the rows of a part.
+
+    Raises
+    ------
+    IncompleteError
+        If it cannot be read, has another schema, or holds a label that the input does not have.
+    """
+    run = open_run(task.folder, task.run)
+    hashes = vertex_hashes(run.graph.n_left, run.graph.n_right)
+    rows = total = 0
+    for batch in read_part(run.folder.bicliques / task.part.name, run.tables):
+        rows += len(batch)
+        total += int(np.add.reduce(row_hashes(batch, hashes), dtype=np.uint64))
+    return PartProof(rows, total % 2**64)
+
+
+def read_part(path: Path, tables: Tables) -> Iterator[Bicliques]:
+    """The rows of a part as dense ids, one batch a row group.
+
+    Parameters
+    ----------
+    path : Path
+    tables : Tables
+        Labels by dense id; None when the part holds dense ids.
+
+    Raises
+    ------
+    IncompleteError
+        If the file is damaged, has another schema, or its columns contradict each other.
+    """
+    try:
+        with pq.ParquetFile(path, read_dictionary=_texts(tables)) as file:
+            _check_schema(path, pq.read_schema(path), tables)
+            for group in range(file.num_row_groups):
+                yield _batch(path, file.read_row_group(group), tables)
+    except (OSError, pa.ArrowException) as error:
+        raise IncompleteError(f"{path} cannot be read ({error}); delete it and resume the run") from error
+
+
+def vertex_hashes(n_left: int, n_right: int) -> tuple[np.ndarray, np.ndarray]:
+    """The hash of every dense id of both sides, uint64, as `schemas.bicliques.fingerprint` defines it."""
+    left, right = (np.arange(n, dtype=np.uint64) for n in (n_left, n_right))
+    return splitmix64(left ^ LEFT_SALT), splitmix64(right ^ RIGHT_SALT)
+
+
+def row_hashes(batch: Bicliques, hashes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """One hash a biclique, uint64; their sum modulo 2**64 is the fingerprint of the batch."""
+    if len(batch) == 0:
+        return np.empty(0, np.uint64)
+    left = np.add.reduceat(hashes[0][batch.left], batch.left_indptr[:-1])
+    right = np.add.reduceat(hashes[1][batch.right], batch.right_indptr[:-1])
+    return splitmix64(left ^ splitmix64(right))
+
+
+def _texts(tables: Tables) -> list[str]:
+    """Columns of text, which Parquet holds as dictionaries already."""
+    if tables is None:
+        return []
+    return [f"{side}.list.element" for side, t in zip(("left", "right"), tables, strict=True) if t.type == pa.string()]
+
+
+def _check_schema(path: Path, schema: pa.Schema, tables: Tables) -> None:
+    version = (schema.metadata or {}).get(b"bicliques.schema", b"none").decode()
+    if version != str(SCHEMA_VERSION):
+        raise IncompleteError(f"{path} has schema version {version}; this package reads version {SCHEMA_VERSION}")
+    expected = part_schema(tables)
+    if not schema.equals(expected):
+        raise IncompleteError(f"{path} has the columns {_columns(schema)} instead of {_columns(expected)}")
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def _batch(path: Path, table: pa.Table, tables: Tables) -> Bicliques:
+    sides = []
+    for k, side in enumerate(("left", "right")):
+        lists = pa.concat_arrays(_plain(table[side])) if table[side].num_chunks != 1 else table[side].chunk(0)
+        indptr = lists.offsets.to_numpy().astype(OFFSET)
+        values = lists.values.slice(int(indptr[0]), int(indptr[-1] - indptr[0]))
+        ids = values.to_numpy().astype(VERTEX, copy=False) if tables is None else ids_of(values, tables[k])
+        indptr = indptr - indptr[0]
+        if not (np.diff(indptr) == table[f"n_{side}"].to_numpy()).all() or (np.diff(indptr) <= 0).any():
+            raise IncompleteError(f"{path}: column n_{side} is not the length of column {side}")
+        sides.append((indptr, ids))
+    return Bicliques(*sides[0], *sides[1], table["root"].to_numpy())
+
+
+def _plain(column: pa.ChunkedArray) -> list[pa.Array]:
+    """Chunks of a column, dictionaries undone: each chunk has its own."""
+    return [pa.ListArray.from_arrays(c.offsets, _decoded(c.values)) for c in column.chunks]
+
+
+def _decoded(values: pa.Array) -> pa.Array:
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values

@@ -1,0 +1,231 @@
+"""What came out of a run, read when asked for and not before."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.folder import RunFolder
+from pipeline.instructions import Outcome
+from pipeline.labels import open_labels
+from pipeline.ledger import Ledger
+from pipeline.plan import Plan
+from pipeline.session import sessions
+from pipeline.writer import Tables, part_schema
+from schemas.errors import IncompleteError, InputError
+from schemas.manifest import Manifest, Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow.dataset as ds
+
+__all__ = ["By", "Count", "Results", "open_results"]
+
+By = Literal["edges", "balance", "left", "right"]
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many maximal bicliques there are.
+
+    Parameters
+    ----------
+    count : int
+    outcome : Outcome
+        "complete", or why there may be more than `count`.
+    fingerprint : int or None
+        Of the bicliques counted, if asked for and complete.
+    seconds : float
+        Wall time, everything included.
+    """
+
+    count: int
+    outcome: Outcome
+    fingerprint: int | None
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all."""
+        return self.outcome == "complete"
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        number = None if self.fingerprint is None else str(self.fingerprint)
+        return vars(self) | {"complete": self.complete, "fingerprint": number}
+
+
+class Results:
+    """The bicliques of a run, in Parquet.
+
+    Parameters
+    ----------
+    folder : RunFolder
+
+    Notes
+    -----
+    Opening reads the names of the parts; rows are read by `dataset`, `to_arrow`, `to_pandas` and `top`. A run that
+    is not complete shows what is committed so far.
+    """
+
+    def __init__(self, folder: RunFolder):
+        self._folder = folder
+        self._manifest = folder.manifest()
+        self._parts, self._count = self._committed()
+
+    def _committed(self) -> tuple[tuple[Part, ...], int]:
+        if self._manifest is not None:
+            return self._manifest.parts, self._manifest.count
+        if self._folder.facts("plan") is None:
+            return (), 0
+        ledger = Ledger.load(self._folder, len(Plan.open(self._folder).roots))
+        return tuple(part for entry in ledger.entries.values() for part in entry.parts), ledger.count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else "not complete"
+        return f"<{self._count:,} maximal bicliques in {self.path}, {state}>"
+
+    @property
+    def path(self) -> Path:
+        """Folder of the run."""
+        return self._folder.path
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all, and proven."""
+        return self._manifest is not None
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended: "complete", or how the last session ended; "failed" also when it was killed."""
+        if self.complete:
+            return "complete"
+        ended = sessions(self._folder)
+        outcome: Outcome = ended[-1]["outcome"] if ended else "failed"
+        return outcome if outcome != "complete" else "failed"
+
+    @property
+    def manifest(self) -> Manifest:
+        """The proof and the run card.
+
+        Raises
+        ------
+        IncompleteError
+            If the run is not complete.
+        """
+        if self._manifest is None:
+            raise IncompleteError(f"{self.path} is not complete; continue with: bicliques resume {self.path}")
+        return self._manifest
+
+    @property
+    def files(self) -> list[Path]:
+        """The Parquet parts."""
+        return [self._folder.bicliques / part.name for part in self._parts]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the rows; see `schemas.bicliques.biclique_schema`."""
+        tables: Tables = None
+        if self._folder.options().ids == "labels" and self._folder.facts("build"):
+            tables = (open_labels(self._folder, "left"), open_labels(self._folder, "right"))
+        return part_schema(tables)
+
+    def dataset(self) -> ds.Dataset:
+        """A lazy `pyarrow.dataset.Dataset`, which DuckDB and Polars scan as it is.
+
+        Raises
+        ------
+        InputError
+            If the run only counted.
+        """
+        import pyarrow.dataset as ds  # only here: it imports pandas
+
+        self._refuse_count_only()
+        files = [str(file) for file in self.files]
+        return (
+            ds.dataset(files, schema=self.schema, format="parquet") if files else ds.dataset(self.schema.empty_table())
+        )
+
+    def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:
+        """All rows, or those a `pyarrow.dataset` expression selects, as one Arrow table in memory."""
+        return self.dataset().to_table(columns=columns, filter=filter)
+
+    def to_pandas(self, columns: list[str] | None = None, filter: Any = None) -> pd.DataFrame:
+        """The same as a pandas frame; the lists are NumPy arrays."""
+        return self.to_arrow(columns, filter).to_pandas()
+
+    def top(self, n: int = 20, by: By = "edges") -> pa.Table:
+        """The `n` largest bicliques, the largest first.
+
+        Parameters
+        ----------
+        n : int
+        by : "edges", "balance", "left" or "right"
+            Number of edges, size of the smaller side, size of the left or right side. Ties go to the larger
+            number of edges, then to the larger left side.
+
+        Notes
+        -----
+        Reads the two size columns once, then the lists of the row groups that hold a winner: bounded memory.
+        """
+        if n < 1:
+            raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
+        if by not in ("edges", "balance", "left", "right"):
+            raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
+        self._refuse_count_only()
+        best: list[tuple[tuple[int, int, int], int, int, int]] = []
+        for k, file in enumerate(self.files):
+            with pq.ParquetFile(file) as part:
+                for group in range(part.num_row_groups):
+                    sizes = part.read_row_group(group, columns=["n_left", "n_right"])
+                    best = heapq.nlargest(n, [*best, *_candidates(sizes, by, n, k, group)])
+        return self._rows([place[1:] for place in best])
+
+    def _refuse_count_only(self) -> None:
+        if self._folder.options().search.mode != "list":
+            raise InputError(f"{self.path} was mined with --count-only and holds no bicliques; mine it again without")
+
+    def _rows(self, places: list[tuple[int, int, int]]) -> pa.Table:
+        """Rows by (file, row group, row), in that order; every row group is read once."""
+        rows: dict[tuple[int, int, int], pa.Table] = {}
+        for k, group in sorted({place[:2] for place in places}):
+            with pq.ParquetFile(self.files[k]) as part:
+                table = part.read_row_group(group)
+            for place in places:
+                if place[:2] == (k, group):
+                    rows[place] = table.slice(place[2], 1).combine_chunks()
+        return pa.concat_tables([rows[place] for place in places]) if places else self.schema.empty_table()
+
+
+def open_results(path: Path) -> Results:
+    """The results in the folder of a run, complete or not.
+
+    Raises
+    ------
+    InputError
+        If it is not the folder of a run.
+    """
+    folder = RunFolder(path)
+    folder.options()
+    return Results(folder)
+
+
+def _candidates(
+    sizes: pa.Table, by: By, n: int, file: int, group: int
+) -> Iterator[tuple[tuple[int, int, int], int, int, int]]:
+    """The best `n` rows of a row group, as (key, file, row group, row)."""
+    left, right = (sizes[name].to_numpy().astype(np.int64) for name in ("n_left", "n_right"))
+    edges = left * right
+    key = {"edges": edges, "balance": np.minimum(left, right), "left": left, "right": right}[by]
+    for row in np.lexsort((left, edges, key))[::-1][:n]:
+        yield (int(key[row]), int(edges[row]), int(left[row])), file, group, int(row)

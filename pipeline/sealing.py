@@ -1,0 +1,162 @@
+"""The last step of a run: the proof that it is complete, and the manifest that says so.
+
+Sealing proves that every node of every source was taken exactly once and nothing is outstanding; that the
+parts are the files the ledger names; that each slice's rows, read back from Parquet, have the count and
+the fingerprint its engine reported. It refuses to write ``manifest.json`` otherwise.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from pipeline.files import disk_errors, write_json
+from pipeline.folder import RunFolder
+from pipeline.ledger import Ledger
+from pipeline.plan import Plan
+from pipeline.pool import Pool, run_all
+from pipeline.progress import Progress, Report
+from pipeline.proof import PartProof, ProofTask, prove_part
+from pipeline.ranking import rank_correlation
+from pipeline.session import sessions
+from pipeline.version import __version__
+from schemas.bicliques import SCHEMA_VERSION
+from schemas.errors import IncompleteError
+from schemas.manifest import PLAN, LedgerEntry, Manifest
+
+__all__ = ["check_cover", "prove_parts", "seal"]
+
+#: Rows below which one process reads them back before others have started.
+_ROWS_WORTH_WORKERS = 10_000_000
+
+
+def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
+    """Prove a run and write its manifest.
+
+    Raises
+    ------
+    IncompleteError
+        If anything is missing or does not agree; the sentence names it.
+    """
+    started = time.perf_counter()
+    facts = {step: folder.need(step) for step in ("ingest", "build", "plan")}
+    plan = Plan.open(folder)
+    ledger = Ledger.load(folder, len(plan.roots))
+    check_cover(ledger)
+    _check_files(ledger)
+    options = folder.options()
+    listing = options.search.mode == "list"
+    proven = prove_parts(folder, ledger, pool, report) if listing else 0
+    mined = sessions(folder)
+    manifest = Manifest(
+        schema_version=SCHEMA_VERSION,
+        version=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        count=ledger.count,
+        fingerprint=ledger.fingerprint if options.search.mode != "count" else None,
+        proven_rows=proven,
+        options=options.to_json(),
+        input=facts["ingest"],
+        graph=facts["build"],
+        plan=facts["plan"] | _compare_times(ledger, plan),
+        parts=tuple(part for entry in ledger.entries.values() for part in entry.parts),
+        mining=_mining_facts(ledger, mined),
+        seconds={step: fact["seconds"] for step, fact in facts.items()}
+        | {"mine": sum(session["seconds"] for session in mined), "prove": time.perf_counter() - started},
+    )
+    write_json(folder.manifest_file, manifest.to_json())
+    return manifest
+
+
+def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -> int:
+    """Read every part back and compare it with its ledger entry; the number of rows.
+
+    Raises
+    ------
+    IncompleteError
+        Naming the first slice whose rows are not what its engine reported.
+    """
+    started = time.monotonic()
+    parts = [(entry, part) for entry in ledger.entries.values() for part in entry.parts]
+    total = sum(part.rows for _, part in parts)
+    if total > _ROWS_WORTH_WORKERS:
+        pool.grow()
+    run, path = folder.run_id(), str(folder.path.resolve())
+    found: dict[int, list[PartProof]] = defaultdict(list)
+    rows = 0
+    for tag, proof in run_all(pool, prove_part, [ProofTask(path, run, part) for _, part in parts]):
+        entry, part = parts[tag]
+        _check_rows(folder, part.name, part.rows, proof.rows)
+        found[entry.slice].append(proof)
+        rows += part.rows
+        seconds = time.monotonic() - started
+        rate = rows / max(seconds, 1e-3)
+        report(Progress("prove", rows / total, rows, rate, workers=pool.describe(), seconds=seconds))
+    for entry in ledger.entries.values():
+        _check_slice(entry, found[entry.slice])
+    return rows
+
+
+def _check_rows(folder: RunFolder, name: str, expected: int, rows: int) -> None:
+    if rows != expected:
+        raise IncompleteError(
+            f"{folder.bicliques / name} holds {rows} rows instead of {expected}; delete it and resume the run"
+        )
+
+
+def _check_slice(entry: LedgerEntry, proofs: list[PartProof]) -> None:
+    rows, fingerprint = sum(p.rows for p in proofs), sum(p.fingerprint for p in proofs) % 2**64
+    if (rows, fingerprint) != (entry.count, entry.fingerprint):
+        raise IncompleteError(
+            f"the Parquet rows of slice {entry.slice} ({rows}, fingerprint {fingerprint}) are not what its engine "
+            f"reported ({entry.count}, {entry.fingerprint}); delete ledger/{entry.slice}.json and resume the run"
+        )
+
+
+def check_cover(ledger: Ledger) -> None:
+    """Every node of every source taken, none twice (`Ledger.outstanding` refuses those)."""
+    for entry in ledger.entries.values():
+        reason = ledger.problem(entry)
+        if reason:
+            raise IncompleteError(f"slice {entry.slice} does not count: {reason}; resume the run")
+    for source, ranges in ledger.outstanding().items():
+        name = "the plan" if source == PLAN else f"the left-over of slice {source}"
+        left = sum(stop - start for start, stop in ranges)
+        raise IncompleteError(f"{left} nodes of {name} are not mined yet; resume the run")
+
+
+def _check_files(ledger: Ledger) -> None:
+    """No files but those the ledger names: an interrupted attempt's are deleted."""
+    with disk_errors(ledger.folder.bicliques):
+        for orphan in ledger.orphans():
+            orphan.unlink()
+
+
+def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
+    """Spearman's correlation of estimated weight and measured time, over the roots that were mined alone."""
+    weight_of = np.empty(len(plan.roots))
+    weight_of[plan.roots] = plan.weights
+    timed = [(float(weight_of[root]), seconds) for entry in ledger.entries.values() for root, seconds in entry.timed]
+    return {"rank_correlation": rank_correlation(timed), "roots_timed": len(timed)}
+
+
+def _mining_facts(ledger: Ledger, mined: list[dict[str, Any]]) -> dict[str, Any]:
+    workers: dict[str, dict[str, float]] = defaultdict(lambda: {"slices": 0, "bicliques": 0, "busy_seconds": 0.0})
+    for entry in ledger.entries.values():
+        mine = workers[entry.worker]
+        mine["slices"] += 1
+        mine["bicliques"] += entry.count
+        mine["busy_seconds"] += entry.seconds
+    busy, idle = (sum(session[key] for session in mined) for key in ("busy_seconds", "idle_seconds"))
+    return {
+        "slices": len(ledger.entries),
+        "retries": sum(session["retries"] for session in mined),
+        "bytes": sum(part.bytes for entry in ledger.entries.values() for part in entry.parts),
+        "busy_ratio": busy / max(busy + idle, 1e-9),
+        "workers": dict(workers),
+        "sessions": mined,
+    }

@@ -1,0 +1,88 @@
+"""One call of mining: how it ended, what is remembered of it, and how Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from types import FrameType
+from typing import Any
+
+from pipeline.folder import RunFolder
+from pipeline.instructions import Outcome
+
+__all__ = ["MiningSession", "interruptible", "last_session", "remember", "sessions"]
+
+
+@dataclass(frozen=True)
+class MiningSession:
+    """What one call of `mine_run` did.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        "complete" when no work is left; else why the run stopped, resumable.
+    count : int
+        Bicliques of the whole run so far.
+    seconds : float
+        Wall time of this session.
+    slices, retries : int
+        Of this session.
+    workers : str
+        In a few words.
+    slots : int
+        Most slices that ran at a time.
+    """
+
+    outcome: Outcome
+    count: int
+    seconds: float
+    slices: int
+    retries: int
+    workers: str
+    busy_seconds: float
+    idle_seconds: float
+
+    @property
+    def busy_ratio(self) -> float:
+        """Share of the workers' time that was spent in slices, 0 to 1."""
+        return self.busy_seconds / max(self.busy_seconds + self.idle_seconds, 1e-9)
+
+
+def remember(folder: RunFolder, session: MiningSession) -> None:
+    """Add a session to those of the run."""
+    facts = asdict(session) | {"busy_ratio": session.busy_ratio}
+    folder.finish("mine", {"sessions": [*sessions(folder), facts]})
+
+
+def last_session(folder: RunFolder) -> MiningSession:
+    """The session that ended last; the run is complete."""
+    facts = sessions(folder)[-1]
+    return MiningSession(**{field.name: facts[field.name] for field in fields(MiningSession)})
+
+
+def sessions(folder: RunFolder) -> list[dict[str, Any]]:
+    """`MiningSession` of every session that ended by itself, oldest first, as dictionaries."""
+    facts = folder.facts("mine")
+    return list(facts["sessions"]) if facts else []
+
+
+@contextmanager
+def interruptible(stop: threading.Event) -> Iterator[None]:
+    """In the main thread, the first Ctrl-C sets `stop`, and the second one raises KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

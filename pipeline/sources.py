@@ -1,0 +1,59 @@
+"""A source of work as the scheduler sees it: nodes by weight, taken from the front in ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+__all__ = ["Source"]
+
+
+class Source:
+    """Outstanding nodes of one source.
+
+    Parameters
+    ----------
+    number : int
+        Of the source, as in the ledger.
+    weights : ndarray, shape (n,), float64
+        Estimated work of every node, whether outstanding or not.
+    ranges : iterable of (start, stop)
+        The outstanding nodes, disjoint.
+    """
+
+    def __init__(self, number: int, weights: np.ndarray, ranges: Iterable[tuple[int, int]]):
+        self.number = number
+        self._until = np.concatenate([np.zeros(1), np.cumsum(weights, dtype=np.float64)])
+        self._ranges = sorted(ranges, reverse=True)
+        self.n_left = sum(stop - start for start, stop in self._ranges)
+        self.weight_left = float(sum(self._weight(start, stop) for start, stop in self._ranges))
+
+    def take(self, weight: float, nodes: int) -> tuple[int, int, float]:
+        """Remove nodes from the front of the first outstanding range.
+
+        Parameters
+        ----------
+        weight : float
+            Take nodes until they weigh so much; the last one may weigh more.
+        nodes : int
+            Take at most so many, and at least one.
+
+        Returns
+        -------
+        start, stop : int
+        weight : float
+            Of the nodes taken.
+        """
+        start, end = self._ranges.pop()
+        enough = int(np.searchsorted(self._until, self._until[start] + weight, side="left"))
+        stop = min(max(enough, start + 1), start + max(nodes, 1), end)
+        if stop < end:
+            self._ranges.append((stop, end))
+        taken = self._weight(start, stop)
+        self.n_left -= stop - start
+        self.weight_left = max(self.weight_left - taken, 0.0) if self.n_left else 0.0
+        return start, stop, taken
+
+    def _weight(self, start: int, stop: int) -> float:
+        return float(self._until[stop] - self._until[start])

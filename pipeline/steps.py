@@ -1,0 +1,229 @@
+"""The steps of a run, one by one or all together: each from the folder to the folder, under the run's lock.
+
+    start -> ingest -> build -> plan -> mine -> seal
+
+A step that is done says so in ``steps/`` and is skipped the next time; mining goes on from its ledger. So
+every step, and the whole, can simply be called again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pipeline import engines, mining, sealing
+from pipeline.build import build as build_graph
+from pipeline.folder import RunFolder, new_run
+from pipeline.ingest import ingest as ingest_source
+from pipeline.lock import locked
+from pipeline.plan import plan as plan_roots
+from pipeline.pool import Pool
+from pipeline.progress import Progress, Report, Stage, reporter
+from pipeline.session import MiningSession, last_session
+from pipeline.workers import WorkerOptions, open_pool
+from schemas.errors import InputError, ResourceError
+from schemas.manifest import Manifest
+from schemas.options import RunLimits, RunOptions
+
+__all__ = ["build", "ingest", "mine", "plan", "prepare", "run", "seal", "start"]
+
+logger = logging.getLogger(__name__)
+
+
+def start(
+    source: Any, path: Path, options: RunOptions, limits: RunLimits, report: Report | bool | None = None
+) -> RunFolder:
+    """Make the folder of a run and read the input into it; after an error the folder is not there.
+
+    Parameters
+    ----------
+    source : path or object
+        See `pipeline.ingest.ingest`.
+    path : Path
+        A folder that is empty or does not exist.
+    options : RunOptions
+    limits : RunLimits
+        The ones to resume with.
+    report : callable, bool or None
+        See `pipeline.progress.reporter`.
+
+    Raises
+    ------
+    InputError
+        If the input or the folder cannot be used; one sentence.
+    """
+    with new_run(path) as folder:
+        folder.write_options(options, limits)
+        _ingest(folder, reporter(report), source)
+    return folder
+
+
+def ingest(path: Path, report: Report | bool | None = None) -> dict[str, Any]:
+    """Read the input, if that was interrupted in `start`. Returns `pipeline.ingest.IngestSummary` as a dictionary."""
+    with _run(path) as folder:
+        return _ingest(folder, reporter(report))
+
+
+def build(path: Path, report: Report | bool | None = None) -> dict[str, Any]:
+    """Make the graph; see `pipeline.build.build`."""
+    with _run(path) as folder:
+        return _build(folder, reporter(report))
+
+
+def plan(path: Path, report: Report | bool | None = None) -> dict[str, Any]:
+    """Weigh the roots; see `pipeline.plan.plan`."""
+    with _run(path) as folder:
+        return _plan(folder, reporter(report))
+
+
+def mine(
+    path: Path,
+    workers: WorkerOptions | None = None,
+    limits: RunLimits | None = None,
+    report: Report | bool | None = None,
+    stop: threading.Event | None = None,
+) -> MiningSession:
+    """Mine what is outstanding; see `pipeline.mining.mine_run`. `limits` default to the run's own."""
+    workers = workers or WorkerOptions()
+    with _run(path) as folder:
+        if _is_proven(folder):
+            return last_session(folder)
+        with open_pool(workers) as pool:
+            return _mine(folder, pool, limits or folder.limits(), reporter(report), workers, stop)
+
+
+def seal(path: Path, workers: WorkerOptions | None = None, report: Report | bool | None = None) -> Manifest:
+    """Prove the run and write its manifest; see `pipeline.sealing.seal`."""
+    with _run(path) as folder, open_pool(workers or WorkerOptions(workers=0)) as pool:
+        return folder.manifest() or sealing.seal(folder, pool, reporter(report))
+
+
+def prepare(path: Path, report: Report | bool | None = None) -> None:
+    """Everything before mining that is not done yet."""
+    with _run(path) as folder:
+        _prepare(folder, reporter(report))
+
+
+def run(
+    path: Path,
+    workers: WorkerOptions,
+    limits: RunLimits,
+    report: Report | bool | None = None,
+    stop: threading.Event | None = None,
+    keep: bool = True,
+) -> MiningSession | None:
+    """All steps that are not done yet, with one set of workers; sealed when it is complete.
+
+    Parameters
+    ----------
+    keep : bool
+        False for a folder that will not be there long: errors do not say how to resume it.
+
+    Returns
+    -------
+    MiningSession or None
+        None when the run was complete already.
+    """
+    say = reporter(report)
+    with _run(path, keep) as folder:
+        if _is_proven(folder):
+            return None
+        if limits != folder.limits():
+            folder.write_options(folder.options(), limits)
+        _prepare(folder, say)
+        with open_pool(workers) as pool:
+            session = _mine(folder, pool, limits, say, workers, stop)
+            if session.outcome == "complete":
+                sealing.seal(folder, pool, say)
+    return session
+
+
+def _is_proven(folder: RunFolder) -> bool:
+    """Whether the run is complete and its parts are there; a manifest whose parts are not is withdrawn."""
+    manifest = folder.manifest()
+    if manifest is None:
+        return False
+    damage = folder.damage(manifest)
+    if damage is None:
+        return True
+    logger.warning("%s; the manifest is withdrawn, and what is missing is mined again", damage)
+    folder.manifest_file.unlink()
+    return False
+
+
+def _prepare(folder: RunFolder, report: Report) -> None:
+    _ingest(folder, report)
+    _build(folder, report)
+    _plan(folder, report)
+
+
+def _ingest(folder: RunFolder, report: Report, source: Any = None) -> dict[str, Any]:
+    options = folder.options()
+
+    def read() -> dict[str, Any]:
+        given = options.source if source is None else source
+        if isinstance(given, str) and not Path(given).exists() and source is None:
+            raise InputError(
+                f"{given} cannot be read again, and {folder.path} does not hold all of it; start the run anew"
+            )
+        facts = asdict(ingest_source(given, options.ingest, folder.path))
+        folder.finish("ingest", facts)
+        return facts
+
+    return _once(folder, "ingest", "read", report, read)
+
+
+def _build(folder: RunFolder, report: Report) -> dict[str, Any]:
+    return _once(folder, "build", "build", report, lambda: build_graph(folder))
+
+
+def _plan(folder: RunFolder, report: Report) -> dict[str, Any]:
+    return _once(folder, "plan", "plan", report, lambda: plan_roots(folder))
+
+
+def _mine(
+    folder: RunFolder,
+    pool: Pool,
+    limits: RunLimits,
+    report: Report,
+    workers: WorkerOptions,
+    stop: threading.Event | None,
+) -> MiningSession:
+    engine = folder.options().engine
+    if engines.will_compile(engine):
+        report(Progress("mine", note=f"compiling the {engine} engine, once in this environment: about half a minute"))
+        engines.compile_engine(engine)
+    return mining.mine_run(folder, pool, limits, report, workers.slice_seconds, stop)
+
+
+def _once(
+    folder: RunFolder, step: str, stage: Stage, report: Report, work: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    facts = folder.facts(step)
+    if facts is not None:
+        return facts
+    started = time.monotonic()
+    report(Progress(stage))
+    facts = work()
+    report(Progress(stage, share=1.0, seconds=time.monotonic() - started))
+    return facts
+
+
+@contextmanager
+def _run(path: Path | str | os.PathLike[str], keep: bool = True) -> Iterator[RunFolder]:
+    folder = RunFolder(Path(path))
+    folder.options()  # says so if this is not the folder of a run
+    with locked(folder.lock_file):
+        try:
+            yield folder
+        except ResourceError as error:
+            if not keep:
+                raise
+            raise ResourceError(f"{error}, then continue with: bicliques resume {path}") from error

@@ -1,0 +1,73 @@
+"""The workers a user asked for. Not part of a run's identity: a run may be resumed with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.growing import Growing
+from pipeline.pool import InProcess, Pool
+from schemas.errors import InputError
+
+__all__ = ["WorkerOptions", "open_pool"]
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """How many workers, and where. Not part of a run's identity: a run may be resumed with others.
+
+    Parameters
+    ----------
+    workers : int or None
+        Processes on this machine; 0 works in this one. None starts one a core as soon as a run takes longer
+        than a second.
+    scheduler : str or None
+        Address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``, whose workers see the run's
+        folder under the same path; instead of `workers`.
+    slice_seconds : float
+        Longest time a worker works without reporting, in seconds.
+    """
+
+    workers: int | None = None
+    scheduler: str | None = None
+    slice_seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 0:
+            raise InputError(f"the number of workers must be 0 or more, not {self.workers}")
+        if self.workers is not None and self.scheduler is not None:
+            raise InputError("give either a number of workers or the address of a scheduler, not both")
+        if not self.slice_seconds > 0:
+            raise InputError(f"slices must last more than 0 seconds, not {self.slice_seconds}")
+
+
+@contextmanager
+def open_pool(options: WorkerOptions) -> Iterator[Pool]:
+    """The workers a user asked for, ready to work; they are gone after the block.
+
+    Raises
+    ------
+    ResourceError
+        If the scheduler does not answer or has no workers, or workers do not start.
+    """
+    pool: Any
+    if options.workers == 0:
+        pool = InProcess()
+    elif options.workers is None and options.scheduler is None:
+        pool = Growing(lambda: _cluster().local(None))
+    elif options.scheduler is not None:
+        pool = _cluster().connect(options.scheduler)
+    else:
+        pool = _cluster().local(options.workers)
+    try:
+        yield pool
+    finally:
+        pool.close()
+
+
+def _cluster() -> Any:
+    from pipeline.cluster import DaskPool  # only here: it imports Dask
+
+    return DaskPool

@@ -1,0 +1,168 @@
+"""From batches of bicliques to Parquet parts, in bounded memory; a part is whole or not there."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.files import disk_errors, replace_file
+from schemas.bicliques import Bicliques, biclique_schema
+from schemas.manifest import Part
+
+__all__ = ["PartWriter", "Tables", "to_batch", "writer_bytes"]
+
+#: Members (left and right together) of a row group; a biclique that has more is one alone.
+GROUP_MEMBERS = 1 << 21
+#: Rows of a row group.
+GROUP_ROWS = 1 << 19
+#: A part that has reached so many bytes is closed, and the slice goes on with another one.
+PART_BYTES = 1 << 29
+
+#: Measured on six graphs (docs/design.md): labels repeat, so dictionaries make files a third smaller and no
+#: slower; level 3 of zstd is as fast here as level 1.
+_PARQUET = {"compression": "zstd", "compression_level": 3, "use_dictionary": True}
+
+#: The label of every dense id, left and right; None when the lists are to hold dense ids.
+Tables = tuple[pa.Array, pa.Array] | None
+
+
+def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:
+    """Bicliques as rows of `schemas.bicliques.biclique_schema`; the arrays of `found` are not referred to."""
+    left, right = tables or (None, None)
+    columns = [
+        _lists(found.left_indptr, found.left, left),
+        _lists(found.right_indptr, found.right, right),
+        pa.array(np.diff(found.left_indptr).astype(np.int32)),
+        pa.array(np.diff(found.right_indptr).astype(np.int32)),
+        pa.array(found.root.copy()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=part_schema(tables))
+
+
+def part_schema(tables: Tables) -> pa.Schema:
+    """Arrow schema of the parts."""
+    left, right = (pa.int32(), pa.int32()) if tables is None else (tables[0].type, tables[1].type)
+    return biclique_schema(left, right)
+
+
+def writer_bytes(tables: Tables) -> int:
+    """Bound of the memory of one `PartWriter`, in bytes, as long as no single biclique fills a row group.
+
+    Two row groups (one collected, one being encoded) of members at the mean size of a label.
+    """
+    width = 4.0 if tables is None else 8.0 + max(t.nbytes / max(len(t), 1) for t in tables)
+    return int(2 * 2 * GROUP_MEMBERS * width) + 8 * GROUP_ROWS * 28
+
+
+class PartWriter:
+    """Collects the bicliques of one slice and writes them into parts.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the parts go.
+    slice_number : int
+        Part of their names, with a random suffix: two attempts at a slice never touch the same file.
+    tables : Tables
+    """
+
+    def __init__(self, folder: Path, slice_number: int, tables: Tables):
+        self.folder = folder
+        self.stem = f"part-{slice_number:06d}-{uuid.uuid4().hex[:12]}"
+        self.tables = tables
+        self.parts: list[Part] = []
+        self._collected: list[pa.RecordBatch] = []
+        self._members = self._rows = self._rows_of_part = 0
+        self._file: Any = None  # a pyarrow.OSFile while a part is open
+        self._writer: Any = None  # and its pyarrow.parquet.ParquetWriter
+
+    def add(self, found: Bicliques) -> None:
+        """Append a batch, whose arrays may change afterwards.
+
+        Raises
+        ------
+        ResourceError
+            If the disk is full, or the like.
+        """
+        for piece in _pieces(found):
+            self._collected.append(to_batch(piece, self.tables))
+            self._members += len(piece.left) + len(piece.right)
+            self._rows += len(piece)
+            if self._members >= GROUP_MEMBERS or self._rows >= GROUP_ROWS:
+                self._write_group()
+
+    def close(self) -> list[Part]:
+        """Write what is left and name the last part. No rows, no part."""
+        if self._collected:
+            self._write_group()
+        self._close_part()
+        return self.parts
+
+    def discard(self) -> None:
+        """Remove everything written, after an error."""
+        if self._writer is not None:
+            self._writer.is_open = False  # or it would try to write the end of the file once more
+            self._file.close()
+            self._writer = self._file = None
+        for path in [self._temporary(), *(self.folder / part.name for part in self.parts)]:
+            path.unlink(missing_ok=True)
+        self.parts = []
+
+    def _write_group(self) -> None:
+        with disk_errors(self._temporary()):
+            if self._writer is None:
+                self._file = pa.OSFile(str(self._temporary()), "wb")
+                self._writer = pq.ParquetWriter(self._file, part_schema(self.tables), **_PARQUET)
+            self._writer.write_table(pa.Table.from_batches(self._collected), row_group_size=2 * GROUP_ROWS)
+        self._rows_of_part += self._rows
+        self._collected, self._members, self._rows = [], 0, 0
+        if self._file.tell() >= PART_BYTES:
+            self._close_part()
+
+    def _close_part(self) -> None:
+        if self._writer is None:
+            return
+        name = f"{self.stem}-{len(self.parts)}.parquet"
+        with disk_errors(self.folder / name):
+            self._writer.close()
+            size = self._file.tell()
+            self._file.close()
+            replace_file(self._temporary(), self.folder / name)
+        self.parts.append(Part(name, self._rows_of_part, size))
+        self._writer, self._file, self._rows_of_part = None, None, 0
+
+    def _temporary(self) -> Path:
+        return self.folder / f".{self.stem}-{len(self.parts)}.tmp"
+
+
+def _pieces(found: Bicliques) -> list[Bicliques]:
+    """The batch in pieces of at most `GROUP_MEMBERS` members, or of one biclique."""
+    until = found.left_indptr + found.right_indptr
+    pieces, start = [], 0
+    while start < len(found):
+        stop = int(np.searchsorted(until, until[start] + GROUP_MEMBERS, side="right")) - 1
+        stop = min(max(stop, start + 1), len(found))
+        pieces.append(_rows(found, start, stop))
+        start = stop
+    return pieces
+
+
+def _rows(found: Bicliques, start: int, stop: int) -> Bicliques:
+    left, right = found.left_indptr[start : stop + 1], found.right_indptr[start : stop + 1]
+    return Bicliques(
+        left - left[0],
+        found.left[left[0] : left[-1]],
+        right - right[0],
+        found.right[right[0] : right[-1]],
+        found.root[start:stop],
+    )
+
+
+def _lists(indptr: np.ndarray, ids: np.ndarray, labels: pa.Array | None) -> pa.ListArray:
+    values = pa.array(ids.copy()) if labels is None else labels.take(pa.array(ids))
+    return pa.ListArray.from_arrays(pa.array(indptr.astype(np.int32)), values)

@@ -1,0 +1,242 @@
+"""Damage to the files of a stopped run: resume mines again what is lost, or refuses; never a row too many."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pipeline
+from pipeline import ledger, steps
+from pipeline.workers import WorkerOptions
+from schemas.errors import IncompleteError, ResourceError
+from schemas.options import RunLimits, RunOptions
+from tests.runs import answer, bicliques, environment, load_ledger, manifest_pair, random_edges, write_edges
+
+EDGES = random_edges(60, 40, 0.3, 1)
+EXPECTED = answer(EDGES)
+
+
+def stopped(folder: Path, most: int | None = 2500) -> Path:
+    """A run of many small slices that stopped at a limit; or, without one, is mined and not sealed."""
+    folder.mkdir(exist_ok=True)
+    source = write_edges(folder / "g.parquet", EDGES)
+    out = folder / "out"
+    steps.start(source, out, RunOptions(str(source)), RunLimits(), False)
+    steps.prepare(out, False)
+    for limit in (400, 900, 1500, 2200, most):
+        steps.mine(out, WorkerOptions(workers=0, slice_seconds=0.02), RunLimits(max_results=limit), False)
+    assert len(load_ledger(out).entries) >= 5
+    return out
+
+
+def check_resumed(out: Path) -> None:
+    """Resume; the same count and fingerprint, no row twice, no file that does not belong."""
+    results = pipeline.resume(out, max_results=None, workers=0, progress=False)
+    assert manifest_pair(out) == EXPECTED
+    assert pipeline.verify(out, progress=False).count == EXPECTED[0]
+    named = {part.name for part in results.manifest.parts}
+    assert {path.name for path in (out / "bicliques").iterdir()} == named
+    assert results.to_arrow(columns=["root"]).num_rows == EXPECTED[0]
+
+
+def first_part(out: Path) -> Path:
+    entry = next(entry for entry in load_ledger(out).entries.values() if entry.parts)
+    return out / "bicliques" / entry.parts[0].name
+
+
+def test_nothing_happened(tmp_path: Path) -> None:
+    check_resumed(stopped(tmp_path))
+
+
+def test_a_truncated_part(tmp_path: Path) -> None:
+    out = stopped(tmp_path)
+    part = first_part(out)
+    part.write_bytes(part.read_bytes()[:-100])
+    check_resumed(out)
+
+
+def test_a_missing_part(tmp_path: Path) -> None:
+    out = stopped(tmp_path)
+    first_part(out).unlink()
+    check_resumed(out)
+
+
+@pytest.mark.parametrize("which", [0, 2, -1])
+def test_a_missing_ledger_entry(tmp_path: Path, which: int) -> None:
+    out = stopped(tmp_path)
+    entries = load_ledger(out)
+    entries.file(list(entries.entries)[which]).unlink()
+    check_resumed(out)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"slice": 0}'])
+def test_a_damaged_ledger_entry(tmp_path: Path, text: str) -> None:
+    out = stopped(tmp_path)
+    entries = load_ledger(out)
+    entries.file(next(iter(entries.entries))).write_text(text)
+    check_resumed(out)
+
+
+def test_a_left_over_with_one_letter_changed(tmp_path: Path) -> None:
+    out = stopped(tmp_path)
+    entries = load_ledger(out)
+    number = next(entry.slice for entry in entries.entries.values() if entry.n_left_over)
+    data = json.loads(entries.file(number).read_text())
+    packed = data["left_over"]
+    data["left_over"] = packed[:200] + ("A" if packed[200] != "A" else "B") + packed[201:]
+    entries.file(number).write_text(json.dumps(data))
+    check_resumed(out)
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "added"])
+def test_a_complete_run_whose_parts_are_not_there_any_more(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = stopped(tmp_path, None)
+    steps.seal(out, report=False)
+    part = first_part(out)
+    if damage == "missing":
+        part.unlink()
+    elif damage == "truncated":
+        part.write_bytes(part.read_bytes()[:-1])
+    else:
+        (out / "bicliques" / "more.parquet").write_bytes(b"x")
+    with pytest.raises(IncompleteError, match=f"mend it with: bicliques resume {out}"):
+        pipeline.verify(out, progress=False)
+    check_resumed(out)
+    assert "the manifest is withdrawn" in caplog.text
+
+
+def test_files_of_an_attempt_that_was_not_committed(tmp_path: Path) -> None:
+    out = stopped(tmp_path)
+    part = first_part(out)
+    (out / "bicliques" / "part-000099-deadbeef0000-0.parquet").write_bytes(part.read_bytes())
+    (out / "bicliques" / ".part-000099-deadbeef0000-1.tmp").write_bytes(b"half a file")
+    (out / "ledger" / ".99.json.tmp").write_text("half an entry")
+    check_resumed(out)
+
+
+def test_steps_that_were_interrupted(tmp_path: Path) -> None:
+    out = stopped(tmp_path)
+    for marker in (out / "steps").iterdir():
+        marker.unlink()
+    for child in (*(out / "ledger").iterdir(), *(out / "bicliques").iterdir(), *(out / "plan").iterdir()):
+        child.unlink()
+    check_resumed(out)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6))
+def test_any_entries_and_parts_may_be_gone(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    out = stopped(tmp_path_factory.mktemp("run"))
+    rng = random.Random(seed)
+    for path in [*(out / "ledger").iterdir(), *(out / "bicliques").iterdir()]:
+        if rng.random() < 0.3:
+            path.unlink()
+    check_resumed(out)
+
+
+def edit(out: Path, **changes: Any) -> int:
+    entries = load_ledger(out)
+    number = next(entry.slice for entry in entries.entries.values() if entry.count > 1)
+    data = json.loads(entries.file(number).read_text())
+    entries.file(number).write_text(json.dumps(data | changes))
+    return number
+
+
+@pytest.mark.parametrize("changes", [{"count": 3}, {"fingerprint": "12345"}], ids=str)
+def test_sealing_is_refused_when_the_rows_are_not_what_the_engine_reported(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    out = stopped(tmp_path, None)
+    number = edit(out, **changes)
+    with pytest.raises(IncompleteError, match=rf"rows of slice {number} .* delete ledger/{number}.json and resume"):
+        steps.seal(out, report=False)
+    assert not (out / "manifest.json").exists()
+    (out / "ledger" / f"{number}.json").unlink()
+    check_resumed(out)
+
+
+def test_sealing_is_refused_when_a_row_was_exchanged(tmp_path: Path) -> None:
+    out = stopped(tmp_path, None)
+    part = first_part(out)
+    table = pq.read_table(part)
+    other = table.slice(1, 1)
+    number = next(e.slice for e in load_ledger(out).entries.values() if e.parts and e.parts[0].name == part.name)
+    pq.write_table(pa.concat_tables([other, table.slice(1)]).cast(table.schema), part)
+    data = json.loads((out / "ledger" / f"{number}.json").read_text())
+    data["parts"][0]["bytes"] = part.stat().st_size
+    (out / "ledger" / f"{number}.json").write_text(json.dumps(data))
+    with pytest.raises(IncompleteError, match=f"the Parquet rows of slice {number}"):
+        steps.seal(out, report=False)
+    assert not (out / "manifest.json").exists()
+
+
+def test_sealing_is_refused_while_work_is_outstanding(tmp_path: Path) -> None:
+    out = stopped(tmp_path)
+    with pytest.raises(IncompleteError, match="are not mined yet; resume the run"):
+        steps.seal(out, report=False)
+
+
+def test_a_node_taken_twice_is_refused(tmp_path: Path) -> None:
+    out = stopped(tmp_path, None)
+    entries = load_ledger(out)
+    entry = entries.entries[0]
+    data = json.loads(entries.file(0).read_text()) | {"slice": 1000, "parts": [], "took": [list(entry.took[0])]}
+    entries.file(1000).write_text(json.dumps(data))
+    for act in (lambda: steps.seal(out, report=False), lambda: pipeline.resume(out, workers=0, progress=False)):
+        with pytest.raises(IncompleteError, match="slices 0 and 1000 both took node"):
+            act()
+
+
+def test_a_disk_that_takes_no_larger_file(tmp_path: Path) -> None:
+    """What any user can do without a file system of their own: a limit on the size of a file."""
+    edges = random_edges(200, 80, 0.35, 3)
+    source = write_edges(tmp_path / "g.parquet", edges)
+    out = tmp_path / "out"
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+    command = [sys.executable, "-m", "pipeline", "mine", source, "-o", out, "--workers", "0", "--ids", "dense"]
+    ended = subprocess.run(
+        list(map(str, command)),
+        env=environment(),
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "(File too large); make room, then" in ended.stderr
+    assert f"continue with: bicliques resume {out}" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (out / "manifest.json").exists()
+    assert bicliques("resume", out, "--workers", "0", "--quiet").returncode == 0
+    assert manifest_pair(out) == answer(edges)
+    assert list(load_ledger(out).orphans()) == []
+
+
+def test_a_disk_that_is_full_for_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = stopped(tmp_path)
+
+    def full(target: Path, data: dict[str, Any]) -> None:
+        raise ResourceError(f"cannot write {target} (No space left on device)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "write_json", full)
+        with pytest.raises(ResourceError, match="No space left"):
+            pipeline.resume(out, max_results=None, workers=0, slice_seconds=0.01, progress=False)
+    check_resumed(out)

@@ -1,0 +1,155 @@
+"""Processes killed in the middle, a full disk, Ctrl-C: after resume the same answer, no row twice, no orphan."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+import pipeline
+from tests.runs import ROOT, answer, bicliques, environment, load_ledger, manifest_pair, random_edges, write_edges
+
+EDGES = random_edges(250, 80, 0.35, 7)
+ROWS = 1_996_684
+
+
+@pytest.fixture(scope="module")
+def expected() -> tuple[int, int]:
+    return answer(EDGES)
+
+
+def start(folder: Path, out: Path, *options: str) -> subprocess.Popen[str]:
+    source = write_edges(folder / "g.parquet", EDGES)
+    command = [sys.executable, "-m", "pipeline", "mine", str(source), "-o", str(out), "--quiet", *options]
+    return subprocess.Popen(
+        command,
+        env=environment(),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_entries(out: Path, n: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while len(list((out / "ledger").glob("*.json")) if (out / "ledger").exists() else []) < n:
+        assert process.poll() is None, f"it ended too early: {process.communicate()}"
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.02)
+
+
+def check(out: Path, expected: tuple[int, int]) -> None:
+    assert manifest_pair(out) == expected
+    ledger = load_ledger(out)
+    assert list(ledger.orphans()) == []
+    assert ledger.outstanding() == {}
+    assert pipeline.verify(out, sample=50, progress=False).count == expected[0]
+
+
+def test_a_killed_worker(tmp_path: Path, expected: tuple[int, int]) -> None:
+    out = tmp_path / "out"
+    process = start(tmp_path, out, "--workers", "2", "--slice-seconds", "0.15")
+    wait_for_entries(out, 3, process)
+    victim = int(load_ledger(out).entries[0].worker.rpartition(":")[2])
+    assert victim != process.pid
+    os.kill(victim, signal.SIGKILL)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 0, error
+    check(out, expected)
+    manifest = pipeline.open_run(out).manifest
+    assert manifest.mining["retries"] == 1
+    assert len(manifest.mining["workers"]) >= 2
+
+
+def test_a_killed_driver(tmp_path: Path, expected: tuple[int, int]) -> None:
+    out = tmp_path / "out"
+    process = start(tmp_path, out, "--workers", "2", "--slice-seconds", "0.15")
+    wait_for_entries(out, 3, process)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(workers, timeout=15)
+    assert not alive, "workers outlive their driver"
+    assert (out / "run.lock").exists()
+    entries = len(load_ledger(out).entries)
+    assert not (out / "manifest.json").exists()
+    assert len(pipeline.open_run(out)) > 0
+    resumed = bicliques("resume", out, "--workers", "0", "--quiet")
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(load_ledger(out).entries) > entries
+    check(out, expected)
+    assert not (out / "run.lock").exists()
+
+
+def test_ctrl_c_in_a_terminal(tmp_path: Path, expected: tuple[int, int]) -> None:
+    out = tmp_path / "out"
+    process = start(tmp_path, out, "--workers", "2", "--slice-seconds", "0.15")
+    wait_for_entries(out, 3, process)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the group
+    output, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert error == f"bicliques: not complete; go on with: bicliques resume {out}\n"
+    assert "so far; not complete: it was stopped" in output
+    ledger = load_ledger(out)
+    assert 0 < ledger.count < ROWS
+    assert list(ledger.orphans()) == []
+    assert f"{ledger.count:,} so far" in output
+    resumed = bicliques("resume", out, "--workers", "0", "--quiet")
+    assert resumed.returncode == 0, resumed.stderr
+    check(out, expected)
+
+
+def test_a_second_driver_is_refused(tmp_path: Path, expected: tuple[int, int]) -> None:
+    out = tmp_path / "out"
+    process = start(tmp_path, out, "--workers", "0", "--slice-seconds", "0.15")
+    wait_for_entries(out, 2, process)
+    second = bicliques("resume", out)
+    assert second.returncode == 2
+    assert f"is being worked on by process {process.pid} on" in second.stderr
+    assert process.wait(timeout=120) == 0
+    process.communicate()
+    check(out, expected)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=5m", "none", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small file system needs root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_full_disk(small_disk: Path, tmp_path: Path, expected: tuple[int, int], workers: str) -> None:
+    out = small_disk / "out"
+    process = start(tmp_path, out, "--workers", workers, "--slice-seconds", "0.15")
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 1, error
+    assert "No space left on device" in error
+    assert f"continue with: bicliques resume {out}" in error
+    assert error.count("\n") == 1, error
+    assert not (out / "manifest.json").exists()
+    subprocess.run(["mount", "-o", "remount,size=200m", str(small_disk)], check=True)
+    resumed = bicliques("resume", out, "--workers", "0", "--quiet")
+    assert resumed.returncode == 0, resumed.stderr
+    check(out, expected)
+
+
+def test_the_graph_is_what_the_tests_think(expected: tuple[int, int]) -> None:
+    assert expected[0] == ROWS
+    assert np.unique(EDGES, axis=0).shape == EDGES.shape

@@ -1,0 +1,253 @@
+"""The same through Dask: a LocalCluster, a scheduler by address, workers that are shared, lost, or not there."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import pipeline
+from pipeline import cluster, mining, sealing, steps
+from pipeline.cluster import DaskPool
+from pipeline.folder import RunFolder
+from pipeline.growing import Growing
+from pipeline.memory import memory_bound
+from pipeline.pool import InProcess, WorkerLostError
+from pipeline.workers import WorkerOptions, open_pool
+from schemas.errors import InputError, ResourceError
+from schemas.options import RunLimits, RunOptions
+from schemas.work import Search
+from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+
+EDGES = random_edges(120, 70, 0.35, 5)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[DaskPool]:
+    with open_pool(WorkerOptions(workers=2)) as pool:
+        assert isinstance(pool, DaskPool)
+        yield pool
+
+
+def prepared(tmp_path: Path, search: Search | None = None, strings: bool = False) -> RunFolder:
+    source = write_edges(tmp_path / "g.parquet", EDGES, strings)
+    steps.start(source, tmp_path / "out", RunOptions(str(source), search or Search()), RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    return RunFolder(tmp_path / "out")
+
+
+def quiet(progress: object) -> None:
+    pass
+
+
+def slow(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def fail(message: str) -> None:
+    raise ResourceError(message)
+
+
+def peak_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10  # type: ignore[index]
+
+
+def die(argument: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("slice_seconds", [0.01, 10.0])
+def test_two_workers_give_the_same_whatever_the_slices(tmp_path: Path, pool: DaskPool, slice_seconds: float) -> None:
+    folder = prepared(tmp_path)
+    session = mining.mine_run(folder, pool, RunLimits(), quiet, slice_seconds)
+    assert session.outcome == "complete"
+    manifest = sealing.seal(folder, pool, quiet)
+    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
+    assert len(manifest.mining["workers"]) == 2
+    assert pipeline.verify(folder.path, progress=False).fingerprint == manifest.fingerprint
+
+
+def test_two_workers_never_write_one_row_too_many(tmp_path: Path, pool: DaskPool) -> None:
+    folder = prepared(tmp_path)
+    for most in (1, 5000, 5001):
+        session = mining.mine_run(folder, pool, RunLimits(max_results=most), quiet, 0.02)
+        assert (session.outcome, session.count) == ("max_results", most)
+        assert len(pipeline.open_run(folder.path).to_arrow(columns=["root"])) == most
+    mining.mine_run(folder, pool, RunLimits(), quiet)
+    sealing.seal(folder, pool, quiet)
+    assert manifest_pair(folder.path) == answer(EDGES)
+
+
+def test_stopping_commits_what_is_running(tmp_path: Path, pool: DaskPool) -> None:
+    folder = prepared(tmp_path)
+    stop = threading.Event()
+    seen = []
+
+    def watch(progress: object) -> None:
+        seen.append(progress)
+        if len(load_ledger(folder.path).entries) > 3:
+            stop.set()
+
+    session = mining.mine_run(folder, pool, RunLimits(), watch, 0.01, stop)
+    assert session.outcome == "interrupted"
+    ledger = load_ledger(folder.path)
+    assert session.count == ledger.count == len(pipeline.open_run(folder.path))
+    assert list(ledger.orphans()) == []
+    mining.mine_run(folder, pool, RunLimits(), quiet)
+    sealing.seal(folder, pool, quiet)
+    assert manifest_pair(folder.path) == answer(EDGES)
+
+
+def test_counting_only(tmp_path: Path, pool: DaskPool) -> None:
+    folder = prepared(tmp_path, Search(mode="count"))
+    session = mining.mine_run(folder, pool, RunLimits(), quiet)
+    assert session.count == answer(EDGES)[0]
+    assert sealing.seal(folder, pool, quiet).fingerprint is None
+    assert list(folder.bicliques.iterdir()) == []
+
+
+def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: DaskPool) -> None:
+    address = pool._client.scheduler.address
+    source = write_edges(tmp_path / "g.parquet", EDGES, strings=True)
+    results = pipeline.mine(source, tmp_path / "out", scheduler=address, progress=False)
+    assert results.complete
+    assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {address}"
+    assert pool.slots() == 2
+
+
+def test_workers_with_another_version_are_refused(pool: DaskPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "__version__", "9.9")
+    with pytest.raises(ResourceError, match=r"has version .* instead of 9\.9; install the same everywhere"):
+        DaskPool.connect(pool._client.scheduler.address)
+
+
+def test_a_scheduler_that_does_not_answer_is_an_error_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_START_S", 0.3)
+    with pytest.raises(ResourceError, match=r"scheduler at tcp://127\.0\.0\.1:1 does not answer"):
+        DaskPool.connect("tcp://127.0.0.1:1")
+
+
+def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(pool: DaskPool) -> None:
+    pool.submit(0, slow, 0.0)
+    pool.submit(1, fail, "no room")
+    pool.submit(2, die, None)
+    results = {}
+    while len(results) < 3:
+        results |= {result.tag: result for result in pool.wait(0.1)}
+    assert results[0].value != os.getpid()
+    assert isinstance(results[1].error, ResourceError)
+    assert str(results[1].error) == "no room"
+    assert isinstance(results[2].error, WorkerLostError)
+    deadline = time.monotonic() + 60
+    while pool.slots() < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert pool.slots() == 2, "the dead worker was not replaced"
+
+
+def test_workers_ignore_the_terminals_interrupt(pool: DaskPool) -> None:
+    pool.submit(0, slow, 0.0)
+    (result,) = pool.wait(10)
+    os.kill(result.value, signal.SIGINT)
+    time.sleep(0.3)
+    assert psutil.pid_exists(result.value)
+    assert pool.slots() == 2
+
+
+def test_a_workers_memory_is_below_its_bound(tmp_path: Path, pool: DaskPool) -> None:
+    folder = prepared(tmp_path)
+    mining.mine_run(folder, pool, RunLimits(), quiet)
+    bound = memory_bound(folder)
+    for peak in pool._client.run(peak_bytes).values():
+        assert 100 << 20 < peak < bound.shared + bound.worker
+
+
+def test_a_run_without_workers_ends_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nobody:
+        def slots(self) -> int:
+            return 0
+
+        def everywhere(self, function: object, argument: object) -> None:
+            pass
+
+        def wait(self, seconds: float) -> list[object]:
+            return []
+
+        def describe(self) -> str:
+            return "nobody"
+
+        def grow(self) -> None:
+            pass
+
+    monkeypatch.setattr(mining, "_LOOK_S", 0.01)
+    monkeypatch.setattr(mining, "_NO_WORKERS_S", 0.05)
+    with pytest.raises(ResourceError, match="no worker has been there"):
+        mining.mine_run(prepared(tmp_path), Nobody(), RunLimits(), quiet)  # type: ignore[arg-type]
+
+
+def test_workers_come_when_the_work_turns_out_to_be_long(
+    tmp_path: Path, pool: DaskPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mining, "_GROW_AFTER_S", 0.0)
+    monkeypatch.setattr(mining, "_GROW_FOR_S", -1.0)
+    monkeypatch.setattr(mining, "_LOOK_S", 0.05)
+    folder, growing = prepared(tmp_path), Growing(lambda: pool)
+
+    def wait_for_workers(progress: object) -> None:
+        while growing.slots() == 1:
+            time.sleep(0.01)
+
+    session = mining.mine_run(folder, growing, RunLimits(), wait_for_workers, 0.02)
+    assert session.workers == "2 local workers"
+    manifest = sealing.seal(folder, growing, quiet)
+    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
+    assert len(manifest.mining["workers"]) == 3
+
+
+def test_tasks_that_were_waiting_here_are_done_here_when_workers_come() -> None:
+    started, said = threading.Event(), []
+
+    class Workers(InProcess):
+        def slots(self) -> int:
+            return 3
+
+    def start() -> Workers:
+        started.wait(10)
+        return Workers()
+
+    growing = Growing(start)
+    growing.everywhere(said.append, "hello")
+    growing.submit(0, len, "a")
+    growing.grow()
+    assert (growing.slots(), growing.longest_task_s()) == (1, 0.5)
+    started.set()
+    while growing.slots() == 1:
+        time.sleep(0.01)
+    assert (growing.longest_task_s(), said) == (None, ["hello", "hello"])
+    growing.submit(1, len, "ab")
+    assert [(r.tag, r.value) for _ in range(3) for r in growing.wait(0)] == [(0, 1), (1, 2)]
+    growing.close()
+
+
+def test_workers_that_cannot_start_fail_the_run() -> None:
+    growing = Growing(lambda: fail("no workers today"))
+    growing.grow()
+    growing._starting.join()
+    with pytest.raises(ResourceError, match="no workers today"):
+        growing.wait(0)
+    growing.close()
+
+
+def test_a_number_of_workers_and_an_address_exclude_each_other() -> None:
+    with pytest.raises(InputError, match="not both"):
+        WorkerOptions(workers=2, scheduler="tcp://x:1")
+    with pytest.raises(InputError, match="0 or more"):
+        WorkerOptions(workers=-1)

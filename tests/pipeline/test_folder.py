@@ -1,0 +1,264 @@
+"""The folder of a run: made whole or not at all, held by one driver, its steps done one by one or together."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import socket
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pipeline
+from pipeline import engines, steps
+from pipeline.files import read_json, write_json
+from pipeline.folder import RunFolder, new_run
+from pipeline.lock import locked
+from pipeline.progress import Progress, line, reporter, size
+from pipeline.session import sessions
+from pipeline.workers import WorkerOptions
+from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.manifest import PLAN, LedgerEntry, Manifest, Part
+from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
+from schemas.work import Search, Subtrees
+from tests.runs import answer, manifest_pair, random_edges, write_edges
+
+EDGES = random_edges(40, 30, 0.3, 4)
+OPTIONS = RunOptions(
+    "x.csv",
+    Search("prove", 2, 3, None, 9),
+    BuildOptions("left", "id"),
+    IngestOptions("csv", 0, 1),
+    "reference",
+    "dense",
+)
+
+
+def test_options_survive_the_folder(tmp_path: Path) -> None:
+    with new_run(tmp_path / "out") as folder:
+        folder.write_options(OPTIONS, RunLimits(7, 1.5))
+    first = folder.run_id()
+    assert folder.options() == OPTIONS
+    assert folder.limits() == RunLimits(7, 1.5)
+    folder.write_options(OPTIONS, RunLimits())
+    assert folder.run_id() == first
+    assert folder.limits() == RunLimits()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ids": "names"}, "ids must be labels or dense"),
+        ({"build": BuildOptions("top")}, "root side must be auto, left or right"),  # type: ignore[arg-type]
+        ({"build": BuildOptions(order="size")}, "order must be degree"),  # type: ignore[arg-type]
+        ({"search": Search(min_right=0)}, "min_right must be at least 1, not 0"),
+        ({"search": Search(min_left=3, max_left=2)}, "max_left is 2, less than min_left, which is 3"),
+    ],
+    ids=str,
+)
+def test_odd_options_are_refused(change: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        RunOptions("x", **change)  # type: ignore[arg-type]
+
+
+def test_a_run_that_fails_to_begin_leaves_nothing(tmp_path: Path) -> None:
+    def begin() -> None:
+        with new_run(tmp_path / "a" / "out") as folder:
+            folder.write_options(OPTIONS, RunLimits())
+            (folder.path / "edges").mkdir()
+            (folder.path / "edges" / "half").write_text("x")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        begin()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_content_of_a_folder_is_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "letter").write_text("mine")
+    with pytest.raises(InputError, match="not empty"), new_run(tmp_path):
+        raise AssertionError("it was taken")
+    assert [path.name for path in tmp_path.iterdir()] == ["letter"]
+
+
+def test_two_that_begin_in_the_same_folder(tmp_path: Path) -> None:
+    with new_run(tmp_path / "out") as folder:
+        with pytest.raises(InputError, match="is being worked on by process"), new_run(tmp_path / "out"):
+            raise AssertionError("both have it")
+        folder.write_options(OPTIONS, RunLimits())
+    assert folder.options() == OPTIONS
+
+
+def hold(path: Path, ready: object, done: object) -> None:
+    with locked(path):
+        ready.set()  # type: ignore[attr-defined]
+        done.wait(30)  # type: ignore[attr-defined]
+        os._exit(9)  # dies with the lock in its hands
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    other = context.Process(target=hold, args=(tmp_path / "run.lock", ready, done))
+    other.start()
+    assert ready.wait(30)
+    with (
+        pytest.raises(InputError, match=f"is being worked on by process {other.pid} on"),
+        locked(tmp_path / "run.lock"),
+    ):
+        pass
+    done.set()
+    other.join(30)
+    assert (tmp_path / "run.lock").exists()
+    with locked(tmp_path / "run.lock"):
+        assert json.loads((tmp_path / "run.lock").read_text())["pid"] == os.getpid()
+    assert not (tmp_path / "run.lock").exists()
+
+
+def test_the_lock_of_another_host_is_respected(tmp_path: Path) -> None:
+    file = tmp_path / "run.lock"
+    file.write_text(json.dumps({"pid": 1, "host": socket.gethostname() + "x", "since": "then"}))
+    with pytest.raises(InputError, match="if that process is dead, delete"), locked(file):
+        pass
+    assert file.exists()
+    file.write_text("half a lo")
+    with locked(file):
+        pass
+
+
+def test_json_files_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_json(tmp_path / "x.json", {"a": 1})
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ResourceError, match=r"cannot write .*x\.json \(No space left on device\); make room"):
+        write_json(tmp_path / "x.json", {"a": 2})
+    assert read_json(tmp_path / "x.json") == {"a": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_steps_can_be_called_one_by_one(tmp_path: Path) -> None:
+    source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
+    steps.start(source, out, RunOptions(str(source)), RunLimits(), False)
+    assert steps.ingest(out, False)["n_edges"] == len(EDGES)
+    with pytest.raises(IncompleteError, match=r"step plan of .* is not done"):
+        steps.mine(out, WorkerOptions(workers=0), report=False)
+    first = steps.build(out, False)
+    assert steps.build(out, False) == first, "a step that is done is not done again"
+    assert steps.plan(out, False)["n_roots"] > 0
+    assert steps.mine(out, WorkerOptions(workers=0), report=False).outcome == "complete"
+    assert steps.seal(out, report=False).count == answer(EDGES)[0]
+    assert manifest_pair(out) == answer(EDGES)
+    assert steps.run(out, WorkerOptions(workers=0), RunLimits(), False) is None
+    again = steps.mine(out, WorkerOptions(workers=0), report=False)
+    assert (again.outcome, again.count) == ("complete", answer(EDGES)[0])
+    assert len(sessions(RunFolder(out))) == 1, "a proven run is not mined again"
+
+
+def test_limits_are_those_of_the_last_time(tmp_path: Path) -> None:
+    source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
+    pipeline.mine(source, out, max_results=5, workers=0, progress=False)
+    pipeline.resume(out, max_results=9, workers=0, progress=False)
+    assert RunFolder(out).limits() == RunLimits(max_results=9)
+    assert len(pipeline.resume(out, workers=0, progress=False)) == 9
+
+
+def test_a_run_of_another_schema_version_is_not_touched(tmp_path: Path) -> None:
+    source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
+    pipeline.mine(source, out, max_results=5, workers=0, progress=False)
+    header = json.loads((out / "options.json").read_text())
+    (out / "options.json").write_text(json.dumps(header | {"schema_version": 0, "version": "0.0.1"}))
+    with pytest.raises(InputError, match=r"schema version 0, .* use version 0\.0\.1 of the package"):
+        pipeline.resume(out)
+
+
+def test_an_object_in_memory_cannot_be_read_again(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    table = pa.table({"left": EDGES[:, 0], "right": EDGES[:, 1]})
+    pipeline.mine(table, out, workers=0, max_results=1, progress=False)
+    (out / "steps" / "ingest.json").unlink()
+    with pytest.raises(InputError, match="start the run anew"):
+        steps.ingest(out, False)
+
+
+def test_a_ledger_entry_survives_its_file() -> None:
+    left_over = Subtrees.of_roots(np.array([3, 1]))
+    entry = LedgerEntry(
+        4, ((PLAN, 0, 2), (3, 5, 9)), (Part("p", 10, 99),), 10, 2**64 - 1, 2, 1.5, "h:1", 1, {"x": 1.0}, ((7, 0.5),)
+    )
+    again, pieces = LedgerEntry.from_json(json.loads(json.dumps(entry.to_json(left_over.to_bytes()))))
+    assert again == entry
+    assert pieces.path.tolist() == [3, 1]
+    nothing = LedgerEntry(0, (), (), 0, None, 0, 0.0, "")
+    assert LedgerEntry.from_json(nothing.to_json(b""))[0] == nothing
+
+
+def test_a_manifest_survives_its_file(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    manifest = pipeline.mine(source, tmp_path / "out", workers=0, progress=False).manifest
+    assert Manifest.from_json(json.loads(json.dumps(manifest.to_json()))) == manifest
+    with pytest.raises(IncompleteError, match="the manifest is damaged"):
+        Manifest.from_json({"count": 3})
+    with pytest.raises(InputError, match="is not the folder of a run"):
+        RunFolder(tmp_path).options()
+
+
+def test_engines_are_chosen_by_name_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engines.choose("auto").name == "cpu"
+    assert engines.choose("reference").reason == "asked for"
+    with pytest.raises(InputError, match="there is no engine 'gpu'; choose one of auto, cpu"):
+        engines.choose("gpu")
+    cpu = engines.kind("cpu")
+    broken = engines.EngineKind("cpu", "", cpu.make, lambda: "the sun shines", cpu.workspace_bytes)
+    monkeypatch.setitem(engines._KINDS, "cpu", broken)
+    with pytest.raises(ResourceError, match="engine cpu cannot run here: the sun shines"):
+        engines.choose("cpu")
+    with pytest.raises(ResourceError, match="no engine can run here: cpu cannot: the sun shines"):
+        engines.choose("auto")
+    monkeypatch.setattr(engines, "_PREFERENCE", ("cpu", "reference"))
+    assert engines.choose("auto") == ("reference", "the fastest that can run here; cpu cannot: the sun shines")
+
+
+def test_compiling_is_announced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engines.compile_engine("cpu")
+    assert not engines.will_compile("cpu")
+    assert not engines.will_compile("reference")
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    assert engines.will_compile("cpu")
+
+
+class Terminal:
+    def __init__(self, is_terminal: bool):
+        self.is_terminal, self.text = is_terminal, ""
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+
+def test_progress_is_a_bar_on_a_terminal_and_a_few_lines_elsewhere() -> None:
+    for is_terminal in (True, False):
+        stream = Terminal(is_terminal)
+        report = reporter(None if is_terminal else True, stream)  # type: ignore[arg-type]
+        for k in range(1001):
+            report(Progress("mine", k / 1000, 5 * k, 3.0, 2_500_000, 2, "2 local workers", 1.0))
+        assert ("\r" in stream.text) == is_terminal
+        assert ("####" in stream.text) == is_terminal
+        assert stream.text.count("mining") < 10, "throttled"
+        assert stream.text.endswith("100.0 % of the work  5,000 bicliques  3/s  2.5 MB  2 local workers\n")
+    silent = Terminal(False)
+    reporter(None, silent)(Progress("mine"))  # type: ignore[arg-type]
+    reporter(False, silent)(Progress("mine"))  # type: ignore[arg-type]
+    assert silent.text == ""
+    assert line(Progress("read")).strip() == "reading"
+    assert [size(n) for n in (999, 1_500, 2.5e9, 3e13)] == ["999 B", "1.5 kB", "2.5 GB", "30.0 TB"]

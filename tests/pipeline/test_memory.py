@@ -1,0 +1,60 @@
+"""Memory is the graph and a bounded workspace: a run with millions of rows peaks where one with few does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline import steps
+from pipeline.folder import RunFolder
+from pipeline.memory import PROCESS_BYTES, memory_bound
+from schemas.options import RunLimits, RunOptions
+from schemas.work import Search
+from tests.runs import environment, random_edges, write_edges
+
+EDGES = random_edges(300, 90, 0.35, 7)
+ROWS = 4_884_077
+#: What the lists of these rows would take in memory, with 64-bit labels.
+LISTS_BYTES = 500 << 20
+
+PROGRAM = """
+import resource, sys, pipeline
+peaks = {}
+def watch(progress):
+    peaks[progress.stage] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+results = pipeline.mine(sys.argv[1], sys.argv[2], max_results=int(sys.argv[3]), workers=0, progress=watch)
+print(len(results), peaks["mine"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+"""
+
+
+def peaks(source: Path, out: Path, most: int) -> tuple[int, int]:
+    """Peak memory in bytes until the end of mining, and of the whole run, of a process of its own."""
+    command = [sys.executable, "-c", PROGRAM, str(source), str(out), str(most)]
+    ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+    rows, mining, whole = map(int, ended.stdout.split())
+    assert rows == min(most, ROWS)
+    return mining, whole
+
+
+def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    few, _ = peaks(source, tmp_path / "few", 500_000)
+    many, whole = peaks(source, tmp_path / "many", 10**9)
+    bound = memory_bound(RunFolder(tmp_path / "many"))
+    assert whole < bound.shared + bound.worker
+    assert bound.shared + bound.worker < PROCESS_BYTES + LISTS_BYTES
+    assert many - few < LISTS_BYTES / 8
+
+
+@pytest.mark.parametrize("mode", ["list", "count"])
+def test_the_bound_is_made_of_what_it_says(tmp_path: Path, mode: str) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4), strings=True)
+    steps.start(source, tmp_path / "out", RunOptions(str(source), Search(mode=mode)), RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    bound = memory_bound(RunFolder(tmp_path / "out"))
+    assert bound.worker > PROCESS_BYTES + (200 << 20 if mode == "list" else 0)
+    assert bound.total(4) - bound.total(3) == bound.worker
+    assert bound.shared > 1000

@@ -1,0 +1,124 @@
+"""Results are read when asked for: frames, datasets, the largest ones, and the queries of the documentation."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pytest
+
+import pipeline
+from pipeline import writer
+from schemas.bicliques import biclique_schema
+from schemas.errors import IncompleteError, InputError
+from tests.runs import ROOT, environment, random_edges, write_edges
+
+EDGES = random_edges(60, 40, 0.3, 1)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    source = write_edges(folder / "g.parquet", EDGES, strings=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "GROUP_MEMBERS", 3000)  # many row groups
+        patch.setattr(writer, "PART_BYTES", 5000)  # and parts
+        pipeline.mine(source, folder / "out", workers=0, slice_seconds=0.05, progress=False)
+    return folder / "out"
+
+
+@pytest.fixture
+def results(out: Path) -> pipeline.Results:
+    return pipeline.open_run(out)
+
+
+def test_the_schema_is_the_one_that_is_promised(results: pipeline.Results) -> None:
+    assert results.schema.equals(biclique_schema(pa.string(), pa.string()))
+    assert results.to_arrow().schema.equals(results.schema)
+    assert len(results.files) > 2
+
+
+def test_columns_and_rows_can_be_chosen(results: pipeline.Results) -> None:
+    is_wide = (pc.field("n_left") >= 4) & (pc.field("n_right") >= 3)
+    wide = results.to_arrow(columns=["n_left", "n_right"], filter=is_wide)
+    assert wide.column_names == ["n_left", "n_right"]
+    frame = results.to_pandas(columns=["left", "n_left", "n_right"])
+    assert wide.num_rows == ((frame.n_left >= 4) & (frame.n_right >= 3)).sum() > 0
+    assert isinstance(results.dataset(), ds.Dataset)
+    assert results.dataset().count_rows() == len(results)
+
+
+def test_opening_reads_no_rows(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("a part was opened")
+
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile.__init__", refuse)
+    opened = pipeline.open_run(out)
+    assert len(opened) == opened.manifest.count > 1000
+    assert "maximal bicliques" in repr(opened)
+    with pytest.raises(AssertionError, match="a part was opened"):
+        opened.top()
+
+
+@pytest.mark.parametrize("by", ["edges", "balance", "left", "right"])
+def test_the_largest_are_the_largest(results: pipeline.Results, by: Any) -> None:
+    frame = results.to_pandas(columns=["n_left", "n_right"])
+    frame["edges"] = frame.n_left * frame.n_right
+    frame["balance"] = frame[["n_left", "n_right"]].min(axis=1)
+    frame = frame.rename(columns={"n_left": "left", "n_right": "right"})
+    ordered = frame.sort_values([by, "edges", "left"], ascending=False).head(20)
+    top = results.top(20, by)
+    assert top["n_left"].to_pylist() == ordered["left"].tolist()
+    assert top["n_right"].to_pylist() == ordered["right"].tolist()
+    assert [len(x) for x in top["left"].to_pylist()] == top["n_left"].to_pylist()
+    assert top.schema.equals(results.schema)
+
+
+def test_more_than_there_are_are_all_of_them(results: pipeline.Results) -> None:
+    assert results.top(10**6).num_rows == len(results)
+
+
+def test_odd_wishes_are_refused(results: pipeline.Results) -> None:
+    with pytest.raises(InputError, match="at least 1, not 0"):
+        results.top(0)
+    with pytest.raises(InputError, match="by edges, balance, left or right, not by 'size'"):
+        results.top(3, "size")  # type: ignore[arg-type]
+
+
+def test_an_incomplete_run_has_rows_but_no_manifest(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", max_results=50, workers=0, progress=False)
+    assert len(results.to_pandas()) == len(results) == 50
+    assert not results.complete
+    with pytest.raises(IncompleteError, match="bicliques resume"):
+        _ = results.manifest
+
+
+def test_importing_the_pipeline_imports_no_cluster_and_no_pandas() -> None:
+    program = (
+        "import sys, pipeline, pipeline.cli\n"
+        "heavy = {'dask', 'distributed', 'pandas', 'prefect', 'cupy', 'cudf', 'duckdb', 'polars'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_queries_of_the_documentation_run(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "output.md").read_text()
+    programs = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(programs) >= 4
+    for library in ("import pandas", "import polars", "import duckdb", "import pipeline"):
+        assert any(library in program for program in programs), library
+    monkeypatch.chdir(out.parent)
+    (out.parent / "OUT").symlink_to(out.name)
+    for program in programs:
+        exec(program, {})

@@ -1,0 +1,127 @@
+"""Parts: rows as they were found, row groups bounded, nothing half written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline import writer
+from pipeline.proof import read_part
+from pipeline.writer import PartWriter, to_batch, writer_bytes
+from schemas.bicliques import Bicliques
+from schemas.errors import ResourceError
+
+LABELS = (pa.array([10, 20, 30, 40]), pa.array(["a", "b", "c"]))
+
+
+def some(n: int, seed: int = 0) -> Bicliques:
+    rng = np.random.default_rng(seed)
+    pairs = [
+        (
+            rng.choice(4, rng.integers(1, 5), replace=False).tolist(),
+            rng.choice(3, 2, replace=False).tolist(),
+        )
+        for _ in range(n)
+    ]
+    return Bicliques.from_pairs(pairs, list(range(n)))
+
+
+def test_labels_take_the_place_of_ids() -> None:
+    batch = to_batch(Bicliques.from_pairs([([0, 2], [1]), ([3], [2, 0])], [5, 6]), LABELS)
+    assert batch.to_pylist() == [
+        {"left": [10, 30], "right": ["b"], "n_left": 2, "n_right": 1, "root": 5},
+        {"left": [40], "right": ["c", "a"], "n_left": 1, "n_right": 2, "root": 6},
+    ]
+
+
+@pytest.mark.parametrize("tables", [None, LABELS], ids=["dense", "labels"])
+def test_a_batch_does_not_refer_to_the_engines_arrays(tables: writer.Tables) -> None:
+    found = some(50)
+    batch = to_batch(found, tables)
+    before = batch.to_pylist()
+    for array in (found.left, found.right, found.root, found.left_indptr, found.right_indptr):
+        array.fill(0)
+    assert batch.to_pylist() == before
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sizes=st.lists(st.integers(0, 60), max_size=8),
+    members=st.integers(1, 200),
+    rows=st.integers(1, 60),
+    part=st.integers(1, 8000),
+    dense=st.booleans(),
+)
+def test_whatever_goes_in_comes_out(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], members: int, rows: int, part: int, dense: bool
+) -> None:
+    folder, tables = tmp_path_factory.mktemp("parts"), None if dense else LABELS
+    batches = [some(n, seed) for seed, n in enumerate(sizes)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "GROUP_MEMBERS", members)
+        patch.setattr(writer, "GROUP_ROWS", rows)
+        patch.setattr(writer, "PART_BYTES", part)
+        out = PartWriter(folder, 3, tables)
+        for batch in batches:
+            out.add(batch)
+        parts = out.close()
+    assert {path.name for path in folder.iterdir()} == {p.name for p in parts}
+    assert all((folder / p.name).stat().st_size == p.bytes for p in parts)
+    assert all(p.name.startswith("part-000003-") for p in parts)
+    back = [pair for p in parts for batch in read_part(folder / p.name, tables) for pair in batch.to_pairs()]
+    assert back == [pair for batch in batches for pair in batch.to_pairs()]
+    assert sum(p.rows for p in parts) == sum(sizes)
+    for p in parts:
+        file = pq.ParquetFile(folder / p.name)
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            held = sum(table["n_left"].to_pylist()) + sum(table["n_right"].to_pylist())
+            assert held < 2 * members + 14
+        file.close()
+
+
+def test_one_biclique_larger_than_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "GROUP_MEMBERS", 3)
+    out = PartWriter(tmp_path, 0, LABELS)
+    out.add(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
+    (part,) = out.close()
+    assert pq.read_table(tmp_path / part.name)["n_left"].to_pylist() == [4, 1]
+
+
+def test_no_rows_make_no_part(tmp_path: Path) -> None:
+    assert PartWriter(tmp_path, 0, LABELS).close() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_discarded_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "GROUP_ROWS", 10)
+    monkeypatch.setattr(writer, "PART_BYTES", 500)
+    out = PartWriter(tmp_path, 0, LABELS)
+    out.add(some(95))
+    assert list(tmp_path.iterdir())
+    out.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = PartWriter(tmp_path, 0, LABELS)
+    out.add(some(5))
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "Error writing bytes to file")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    with pytest.raises(ResourceError, match=r"cannot write .* \(No space left on device\); make room"):
+        out.close()
+    out.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_bound_follows_the_labels() -> None:
+    assert writer_bytes(None) < writer_bytes(LABELS) < writer_bytes((pa.array(["x" * 1000]), LABELS[1]))
