@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check environment clean
+.PHONY: demo test check environment constraints budget clean
 
 environment: $(STAMP)  ## the pinned environment in .venv
 
@@ -24,6 +24,14 @@ check: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+constraints: $(STAMP)  ## pin again what pyproject.toml allows now
+	$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --extra dev \
+		--no-header --no-annotate --output-file constraints.txt pyproject.toml
+
+budget: $(STAMP)  ## measure the kernels again: registers, stack, spills, shared memory
+	$(BIN)/python -m tests.kernels.resources
 
 clean:
 	rm -rf $(VENV) demo-output
