@@ -1,0 +1,127 @@
+"""What every CUDA kernel needs of a multiprocessor, measured by compiling it; no GPU takes part.
+
+``python -m tests.kernels.resources`` (``make budget``) compiles all of them and writes the budget anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kernels.gpu.source import FOLDER, KERNELS, compile_options, source_of
+
+#: Compute capabilities 8.0 (A100), 9.0 (H100, H200), 10.0 (B200) and 12.0 (RTX 50).
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+BUDGET = FOLDER / "budget.json"
+
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_STACK = re.compile(r"(\d+) bytes cumulative stack size")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+
+
+class CompileError(Exception):
+    """NVRTC refused a kernel; the message is its log."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Needs of one kernel on one architecture.
+
+    Parameters
+    ----------
+    registers : int
+        A thread.
+    stack_bytes, spill_bytes : int
+        A thread, in local memory; spills are stores and loads of all its functions, counted in the code and
+        not as often as they run.
+    shared_bytes : int
+        A block, without what a launch adds.
+    """
+
+    registers: int
+    stack_bytes: int
+    spill_bytes: int
+    shared_bytes: int
+
+    def over(self, budget: Resources) -> list[str]:
+        """One clause for every number that is larger than in `budget`."""
+        mine, allowed = asdict(self), asdict(budget)
+        return [f"{name} {mine[name]}, budget {allowed[name]}" for name in mine if mine[name] > allowed[name]]
+
+    def with_headroom(self) -> Resources:
+        """The budget for a kernel that needs this: up to where registers and shared memory cost no more.
+
+        Registers are handed out in eights and shared memory in units of 1 KiB; stack and spills get 32 to 95 bytes.
+        """
+        return Resources(
+            registers=_round_up(self.registers, 8),
+            stack_bytes=_round_up(self.stack_bytes + 32, 64),
+            spill_bytes=_round_up(self.spill_bytes + 32, 64),
+            shared_bytes=_round_up(self.shared_bytes, 1024),
+        )
+
+
+def _round_up(n: int, unit: int) -> int:
+    return -(-n // unit) * unit
+
+
+def measure(kernel: str, architecture: str, defines: tuple[tuple[str, int], ...] = ()) -> Resources:
+    """Compile ``cuda/<kernel>.cu`` to machine code as `kernels.gpu.source.load` does, and read the assembler's report.
+
+    Raises
+    ------
+    CompileError
+        If it does not compile, or if a warning is given.
+    """
+    options = [*compile_options(defines), f"--gpu-architecture={architecture}", "--ptxas-options=-v"]
+    log = _compile(source_of(kernel), f"{kernel}.cu", options)
+    if "warning" in log:
+        raise CompileError(f"{kernel} for {architecture} compiles with warnings:\n{log}")
+    registers = [int(n) for n in _REGISTERS.findall(log)]
+    if not registers:
+        raise CompileError(f"{kernel} for {architecture}: no registers in the assembler's report:\n{log}")
+    return Resources(
+        registers=max(registers),
+        stack_bytes=max(map(int, _STACK.findall(log)), default=0),
+        spill_bytes=sum(int(n) for pair in _SPILLS.findall(log) for n in pair),
+        shared_bytes=max(map(int, _SHARED.findall(log)), default=0),
+    )
+
+
+def _compile(source: str, name: str, options: list[str]) -> str:
+    """NVRTC's log of compiling `source`."""
+    from cuda.bindings import nvrtc
+
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], [])
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+        _, size = nvrtc.nvrtcGetProgramLogSize(program)
+        log = b" " * size
+        nvrtc.nvrtcGetProgramLog(program, log)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    text = log.decode(errors="replace").rstrip("\0 \n")
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CompileError(f"{name} with {' '.join(options)}: {status.name}\n{text}")
+    return text
+
+
+def read_budget(path: Path = BUDGET) -> dict[tuple[str, str], Resources]:
+    """(kernel, architecture) -> what it may need."""
+    stored = json.loads(path.read_text())
+    return {(kernel, arch): Resources(**needs) for kernel, archs in stored.items() for arch, needs in archs.items()}
+
+
+def write_budget(path: Path = BUDGET) -> None:
+    """Measure all kernels and store what they need, with headroom."""
+    budget = {
+        kernel: {arch: asdict(measure(kernel, arch).with_headroom()) for arch in ARCHITECTURES} for kernel in KERNELS
+    }
+    path.write_text(json.dumps(budget, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    write_budget()

@@ -1,0 +1,68 @@
+"""Every CUDA kernel compiles for every architecture, and needs no more of it than its budget allows."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernels.gpu.source import FOLDER, KERNELS
+from tests.kernels.resources import ARCHITECTURES, CompileError, Resources, measure, read_budget
+
+pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip install '.[nvrtc]')")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernel_compiles_within_its_budget(kernel, architecture):
+    budget = read_budget().get((kernel, architecture))
+    needs = measure(kernel, architecture)
+    assert budget is not None, f"{kernel} for {architecture} has no budget (it needs {needs}): run make budget"
+    over = needs.over(budget)
+    assert not over, (
+        f"{kernel} for {architecture} is over budget: {'; '.join(over)}. If that is worth it, run make budget"
+    )
+
+
+def test_every_source_is_a_kernel_and_every_budget_has_one():
+    assert {path.stem for path in FOLDER.glob("*.cu")} == set(KERNELS)
+    assert {kernel for kernel, _ in read_budget()} == set(KERNELS)
+
+
+def test_needs_over_budget_are_named_with_both_numbers():
+    needs = Resources(registers=40, stack_bytes=0, spill_bytes=12, shared_bytes=0)
+    assert needs.over(needs) == []
+    assert needs.over(needs.with_headroom()) == []
+    assert needs.over(Resources(32, 0, 8, 0)) == ["registers 40, budget 32", "spill_bytes 12, budget 8"]
+
+
+def test_source_that_does_not_compile_is_an_error_with_the_log():
+    with pytest.raises(CompileError, match=r"hub_bits\.cu with .*NVRTC_ERROR_COMPILATION(?s:.*)error"):
+        measure("hub_bits", "sm_90", (("atomicOr", 1),))
+
+
+def test_the_report_is_read(monkeypatch):
+    """A kernel made to need more registers, and another to spill, are seen to."""
+    plain = measure("hub_bits", "sm_90")
+    assert 16 <= plain.registers <= 64
+    assert plain.spill_bytes == plain.shared_bytes == 0
+    heavy = """
+    extern "C" __global__ void __launch_bounds__(1024, 2) heavy(float* out) {
+        __shared__ float tile[512];
+        float a[64];
+        #pragma unroll
+        for (int i = 0; i < 64; ++i) a[i] = out[i * 1024 + threadIdx.x];
+        tile[threadIdx.x & 511] = a[0];
+        __syncthreads();
+        #pragma unroll
+        for (int k = 0; k < 64; ++k)
+            #pragma unroll
+            for (int i = 0; i < 64; ++i) a[i] = a[i] * a[(i * 7 + k) & 63] + tile[i];
+        #pragma unroll
+        for (int i = 0; i < 64; ++i) out[i * 1024 + threadIdx.x] = a[i];
+    }
+    """
+    monkeypatch.setattr("tests.kernels.resources.source_of", lambda kernel: heavy)
+    needs = measure("heavy", "sm_90")
+    assert needs.registers == 32
+    assert needs.shared_bytes == 2048
+    assert needs.spill_bytes > 0
+    assert needs.stack_bytes > 0
