@@ -11,15 +11,36 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pipeline.files import disk_errors
-from schemas.errors import InputError
+from schemas.errors import InputError, ResourceError
 
-__all__ = ["locked"]
+__all__ = ["Holder", "holder", "locked"]
+
+#: A look at the lock (`holder`) holds it for an instant: so long does a driver try before it gives up, in seconds.
+_PATIENCE_S = 0.2
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What a lock file says.
+
+    Parameters
+    ----------
+    alive : bool
+        Whether the lock is held; a process on another host is thought to hold it.
+    words : str
+        Which process, where, since when.
+    """
+
+    alive: bool
+    words: str
 
 
 @contextmanager
@@ -42,26 +63,57 @@ def locked(lock_file: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def holder(lock_file: Path) -> Holder | None:
+    """Who works on a run, or did when the process died; None when nobody does and the last one ended by itself.
+
+    Raises
+    ------
+    ResourceError
+        If the file cannot be read.
+    """
+    try:
+        descriptor = os.open(lock_file, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ResourceError(f"cannot read {lock_file} ({os.strerror(error.errno or 0)}); ask its owner") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        alive = False
+    except BlockingIOError:
+        alive = True
+    finally:
+        said = _holder(descriptor)
+        os.close(descriptor)
+    if not alive and not said:
+        return None  # of a driver that is just starting, or ending
+    return Holder(alive or said.get("host") != socket.gethostname(), _words(said))
+
+
 def _acquire(lock_file: Path) -> int:
+    deadline = time.monotonic() + _PATIENCE_S
     while True:
         descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = _holder(descriptor)
+            if time.monotonic() < deadline:
+                os.close(descriptor)
+                time.sleep(0.02)
+                continue
+            said = _holder(descriptor)
             os.close(descriptor)
             raise InputError(
-                f"{lock_file.parent} is being worked on by {_words(holder)}; wait for it, or stop it"
+                f"{lock_file.parent} is being worked on by {_words(said)}; wait for it, or stop it"
             ) from None
         if _is_current(descriptor, lock_file):
             break
         os.close(descriptor)  # its last holder removed the file just now; take the new one
-    holder = _holder(descriptor)
-    if holder and holder.get("host") != socket.gethostname():
+    said = _holder(descriptor)
+    if said and said.get("host") != socket.gethostname():
         os.close(descriptor)
         raise InputError(
-            f"{lock_file.parent} is locked by {_words(holder)}; if that process is dead, delete {lock_file} "
-            "and try again"
+            f"{lock_file.parent} is locked by {_words(said)}; if that process is dead, delete {lock_file} and try again"
         )
     me = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
     os.ftruncate(descriptor, 0)
@@ -83,7 +135,7 @@ def _holder(descriptor: int) -> dict[str, str]:
         return {}  # not written yet, or by a process that died while writing
 
 
-def _words(holder: dict[str, str]) -> str:
-    if not holder:
+def _words(said: dict[str, str]) -> str:
+    if not said:
         return "another process"
-    return f"process {holder.get('pid')} on {holder.get('host')} since {holder.get('since')}"
+    return f"process {said.get('pid')} on {said.get('host')} since {said.get('since')}"

@@ -81,7 +81,7 @@ class _Driver:
         slice_seconds: float,
         stop: threading.Event,
     ):
-        self.started = time.monotonic()
+        self.began, self.started = time.time(), time.monotonic()
         self.folder, self.pool, self.limits, self.report, self.stop = folder, pool, limits, report, stop
         self.run_id = folder.run_id()
         self.plan = Plan.open(folder)
@@ -128,6 +128,7 @@ class _Driver:
         return MiningSession(
             outcome=self.finish.outcome,
             count=self.count,
+            began=self.began,
             seconds=time.monotonic() - self.started,
             slices=self.slices,
             retries=self.machine.retries,
@@ -195,6 +196,7 @@ class _Driver:
             count=report.count,
             fingerprint=report.fingerprint,
             n_left_over=len(left_over),
+            began=report.began,
             seconds=report.seconds,
             worker=report.worker,
             attempt=report.attempt,

@@ -26,18 +26,21 @@ class MiningSession:
         "complete" when no work is left; else why the run stopped, resumable.
     count : int
         Bicliques of the whole run so far.
+    began : float
+        When it began, in seconds since 1970 (UTC).
     seconds : float
         Wall time of this session.
     slices, retries : int
         Of this session.
     workers : str
         In a few words.
-    slots : int
-        Most slices that ran at a time.
+    busy_seconds, idle_seconds : float
+        Of all workers together: in slices, and not.
     """
 
     outcome: Outcome
     count: int
+    began: float
     seconds: float
     slices: int
     retries: int

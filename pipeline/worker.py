@@ -28,7 +28,7 @@ from schemas.manifest import Part
 from schemas.options import RunOptions
 from schemas.work import EVERYTHING, Emit, Engine, Limits, Slice, Subtrees
 
-__all__ = ["OpenRun", "SliceReport", "SliceTask", "forget", "mine_slice", "open_run", "version", "warm_up"]
+__all__ = ["OpenRun", "SliceReport", "SliceTask", "forget", "identity", "mine_slice", "open_run", "version", "warm_up"]
 
 #: Roots of a slice that are mined alone and timed, and the share of the slice's time they may take together.
 _PROBES, _PROBE_SHARE = 8, 0.1
@@ -69,6 +69,7 @@ class SliceReport:
     fingerprint: int | None
     left_over: bytes
     n_left_over: int
+    began: float
     seconds: float
     worker: str
     stats: dict[str, float]
@@ -93,7 +94,7 @@ def mine_slice(task: SliceTask) -> SliceReport:
     ResourceError
         If the disk is full, or the like; nothing is left behind.
     """
-    started = time.perf_counter()
+    began, started = time.time(), time.perf_counter()
     run = open_run(task.folder, task.run)
     engine = _engine(run.options.engine, task.run)
     listing = run.options.search.mode == "list"
@@ -101,7 +102,9 @@ def mine_slice(task: SliceTask) -> SliceReport:
     try:
         session = _Session(engine, run, task.limits, writer.add)
         session.all_of(Subtrees.from_bytes(task.subtrees))
+        closing = time.perf_counter()
         parts = writer.close() if listing else []
+        writing = session.writing + time.perf_counter() - closing
     except BaseException:
         writer.discard()
         raise
@@ -117,9 +120,10 @@ def mine_slice(task: SliceTask) -> SliceReport:
         fingerprint=session.fingerprint,
         left_over=left_over.to_bytes() if len(left_over) else b"",
         n_left_over=len(left_over),
+        began=began,
         seconds=time.perf_counter() - started,
-        worker=f"{socket.gethostname()}:{os.getpid()}",
-        stats=session.stats,
+        worker=identity(),
+        stats=session.stats | {"writing_seconds": writing},
         timed=tuple(session.timed),
     )
 
@@ -129,8 +133,9 @@ class _Session:
 
     def __init__(self, engine: Engine, run: OpenRun, limits: Limits, emit: Emit):
         self.started = time.perf_counter()
-        self.engine, self.run, self.limits, self.emit = engine, run, limits, emit
+        self.engine, self.run, self.limits, self._emit = engine, run, limits, emit
         self.count = 0
+        self.writing = 0.0  # seconds in which the search waited for the output
         self.fingerprint: int | None = 0
         self.stats: dict[str, float] = {}
         self.left_over: list[Subtrees] = []
@@ -151,6 +156,11 @@ class _Session:
         for name, value in found.stats.items():
             self.stats[name] = self.stats.get(name, 0.0) + float(value)
         return found
+
+    def emit(self, found: Bicliques) -> None:
+        began = time.perf_counter()
+        self._emit(found)
+        self.writing += time.perf_counter() - began
 
     def seconds_left(self) -> float | None:
         return None if self.limits.seconds is None else self.limits.seconds - (time.perf_counter() - self.started)
@@ -222,6 +232,11 @@ def warm_up(engine: str) -> None:
     """Load what the first slice would load: machine code, and what pyarrow imports at its first array."""
     engines.compile_engine(engine)
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
+
+
+def identity(_: object = None) -> str:
+    """Host and process, as the ledger and the log name a worker."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def version() -> str:

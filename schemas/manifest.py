@@ -59,6 +59,8 @@ class LedgerEntry:
     n_left_over : int
         Nodes of its left-over, a source for later slices. The nodes are in the file, not in this record: a
         run may have more slices than memory has room for their left-overs.
+    began : float
+        When it began, by the worker's clock, in seconds since 1970 (UTC).
     seconds : float
         Wall time in the worker, reading and writing included.
     worker : str
@@ -66,7 +68,7 @@ class LedgerEntry:
     attempt : int
         0 unless the slice failed before.
     stats : dict
-        Numbers for the report, as the engine gave them.
+        Numbers for the report, as the engine gave them, and ``writing_seconds``, which the search waited for output.
     timed : tuple of (int, float)
         Roots (ranks) that were mined alone, and their seconds.
     """
@@ -77,6 +79,7 @@ class LedgerEntry:
     count: int
     fingerprint: int | None
     n_left_over: int
+    began: float
     seconds: float
     worker: str
     attempt: int = 0
@@ -112,6 +115,7 @@ class LedgerEntry:
                 count=data["count"],
                 fingerprint=None if data["fingerprint"] is None else int(data["fingerprint"]),
                 n_left_over=data["n_left_over"],
+                began=data["began"],
                 seconds=data["seconds"],
                 worker=data["worker"],
                 attempt=data["attempt"],

@@ -189,12 +189,23 @@ def test_an_object_in_memory_cannot_be_read_again(tmp_path: Path) -> None:
 def test_a_ledger_entry_survives_its_file() -> None:
     left_over = Subtrees.of_roots(np.array([3, 1]))
     entry = LedgerEntry(
-        4, ((PLAN, 0, 2), (3, 5, 9)), (Part("p", 10, 99),), 10, 2**64 - 1, 2, 1.5, "h:1", 1, {"x": 1.0}, ((7, 0.5),)
+        4,
+        ((PLAN, 0, 2), (3, 5, 9)),
+        (Part("p", 10, 99),),
+        10,
+        2**64 - 1,
+        2,
+        1.7e9,
+        1.5,
+        "h:1",
+        1,
+        {"x": 1.0},
+        ((7, 0.5),),
     )
     again, pieces = LedgerEntry.from_json(json.loads(json.dumps(entry.to_json(left_over.to_bytes()))))
     assert again == entry
     assert pieces.path.tolist() == [3, 1]
-    nothing = LedgerEntry(0, (), (), 0, None, 0, 0.0, "")
+    nothing = LedgerEntry(0, (), (), 0, None, 0, 0.0, 0.0, "")
     assert LedgerEntry.from_json(nothing.to_json(b""))[0] == nothing
 
 
