@@ -1,0 +1,87 @@
+"""Everything has one place, the four package names are ours, and nothing here belongs to one machine."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import LAYERS, ROOT, text_of, tracked
+
+TOP = {
+    *(".ci", ".gitignore", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
+    *("pyproject.toml", "constraints.txt", "prefect.yaml"),
+    *("benchmarks", "docs", "examples", "tests", *LAYERS),
+}
+MOST_LINES = 400
+MOST_BYTES = 600_000
+
+#: What must not stand in a file of the project, and in which files it may all the same.
+FORBIDDEN = {
+    "the address of a package registry": (r"pypi\.org|pythonhosted|anaconda\.org|index-url|find-links|/simple/", ()),
+    "a path of one machine": (r"(?<![\w.~-])/(?:work|root|home|opt|Users)/\w", ()),
+    "data beside the repository": (r"\bshared/", ("tests/", "benchmarks/")),
+}
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_package_is_the_one_in_this_repository(package):
+    """The names are general; another distribution that has one of them would be imported instead, in silence."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    assert Path(spec.origin) == ROOT / package / "__init__.py"
+    owners = set(importlib.metadata.packages_distributions().get(package, [])) - {"bicliques"}
+    assert not owners, f"{', '.join(owners)} also installs a package {package}: uninstall it"
+
+
+def test_top_level_holds_what_is_listed():
+    assert {path.parts[0] for path in tracked()} <= TOP
+
+
+def test_every_folder_of_code_is_a_package():
+    folders = {path.parent for path in tracked() if path.parts[0] in LAYERS and path.suffix == ".py"}
+    assert {folder for folder in folders if not (ROOT / folder / "__init__.py").exists()} == set()
+
+
+def test_no_module_is_a_drawer_and_none_hides_a_standard_one():
+    modules = [path for path in tracked() if path.suffix == ".py"]
+    assert [path for path in modules if path.stem in ("utils", "util", "helpers", "misc", "common")] == []
+    # a flow started by its path has its folder first on sys.path
+    assert [path for path in modules if path.parts[0] == "flows" and path.stem in sys.stdlib_module_names] == []
+
+
+def test_files_are_of_a_size_to_be_read():
+    sources = [path for path in tracked() if path.suffix in (".py", ".cu", ".cuh", ".h", ".cpp")]
+    assert {str(path): n for path in sources if (n := text_of(path).count("\n")) > MOST_LINES} == {}
+    assert {str(path): n for path in tracked() if (n := (ROOT / path).stat().st_size) > MOST_BYTES} == {}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_file_names(what):
+    pattern, allowed = FORBIDDEN[what]
+    found = [
+        f"{path}:{number}: {line.strip()}"
+        for path in tracked()
+        if not str(path).startswith(("tests/house/", *allowed))
+        for number, line in enumerate(text_of(path).splitlines(), 1)
+        if re.search(pattern, line)
+    ]
+    assert not found, f"{what}:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("the address of a package registry", "--extra-index-url https://example.com/simple/numpy"),
+        ("the address of a package registry", "https://files.pythonhosted.org/packages/x.whl"),
+        ("a path of one machine", 'DATA = "/home/ann/graphs"'),
+        ("data beside the repository", "see ../shared/DESIGN.md"),
+    ],
+)
+def test_what_is_forbidden_is_found(what, line):
+    assert re.search(FORBIDDEN[what][0], line)

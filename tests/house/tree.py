@@ -1,0 +1,34 @@
+"""The repository as the house tests see it: its root, its packages, the files that belong to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: Highest layer first; each may import those after it.
+LAYERS = ("flows", "pipeline", "kernels", "schemas")
+
+
+def tracked() -> list[Path]:
+    """Files under version control, relative to the root; skips the test where there is no checkout."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("the list of tracked files needs git and a checkout")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return sorted(Path(name) for name in listed.split("\0") if name and (ROOT / name).exists())
+
+
+def text_of(path: Path) -> str:
+    """Content of a tracked file, or nothing if it is not text."""
+    data = (ROOT / path).read_bytes()
+    return "" if b"\0" in data else data.decode("utf-8", errors="ignore")
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """This process's environment without the variables that would change which code is imported."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
+    return kept | more
