@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline import engines, steps
-from pipeline.choices import PathLike, run_options
+from pipeline.choices import AS_BEFORE, PathLike, run_options
 from pipeline.folder import RunFolder
 from pipeline.progress import Report
 from pipeline.results import Results, open_results
@@ -17,10 +17,7 @@ from schemas.graph import Side
 from schemas.options import BuildOptions, IngestOptions, LabelType, RunLimits
 from schemas.work import Search
 
-__all__ = ["AS_BEFORE", "mine", "open_run", "resume", "verify"]
-
-#: For `resume`: the limit the run was last started with.
-AS_BEFORE: Literal["as before"] = "as before"
+__all__ = ["mine", "open_run", "resume", "verify"]
 
 
 def mine(
@@ -114,6 +111,7 @@ def mine(
         ingest=IngestOptions(format, left, right, delimiter, header, label_type, skip_bad_lines),
         engine=engine,
         ids=ids,
+        report=progress,
     )
     steps.start(source, Path(output), options, limits, progress)
     steps.run(Path(output), worker_options, limits, progress, stop)

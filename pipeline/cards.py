@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline import engines
-from pipeline.dry_run import DryRun
+from pipeline.dry_running import DryRun
 from pipeline.estimate import Guess
 from pipeline.progress import size
 from pipeline.readers import formats

@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline import engines
+from pipeline.progress import Progress, Report, reporter
 from schemas.errors import InputError
 from schemas.options import BuildOptions, IngestOptions, RunOptions
 from schemas.work import Search
 
-__all__ = ["PathLike", "how_to_read", "run_options"]
+__all__ = ["AS_BEFORE", "PathLike", "how_to_read", "run_options"]
 
 logger = logging.getLogger(__name__)
 
 PathLike = str | os.PathLike[str]
+
+#: For resuming: the limit the run was last started with.
+AS_BEFORE: Literal["as before"] = "as before"
 
 
 def how_to_read(options: dict[str, Any]) -> tuple[BuildOptions, IngestOptions]:
@@ -37,9 +41,12 @@ def run_options(
     ingest: IngestOptions,
     engine: str,
     ids: Literal["labels", "dense"],
+    report: Report | bool | None = None,
 ) -> RunOptions:
-    """Validated options, the engine chosen."""
+    """Validated options, the engine chosen; `report` is told why it is not a faster one."""
     name = str(Path(source).absolute()) if isinstance(source, (str, os.PathLike)) else f"<{type(source).__name__}>"
     choice = engines.choose(engine)
     logger.info("engine %s: %s", choice.name, choice.reason)
+    if choice.is_fallback:
+        reporter(report)(Progress("read", note=f"engine {choice.name}: {choice.reason}"))
     return RunOptions(name, search, build, ingest, choice.name, ids)

@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
-from pipeline import api, cards, counting
-from pipeline.arguments import HOW_TO_READ, WHAT_TO_FIND, parser
-from pipeline.demo import demo_source, how_to_read
-from pipeline.dry_run import dry_run
-from pipeline.engines import kinds
-from pipeline.readers import formats
-from pipeline.results import Results
+from pipeline.commands import COMMANDS
+from pipeline.commands.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["main"]
+__all__ = ["main", "parser"]
 
-_COMPLETE, _FAILURE, _BAD_INPUT, _LIMIT, _INTERRUPTED = 0, 1, 2, 3, 130
-_CODES = {"complete": _COMPLETE, "max_results": _LIMIT, "time_limit": _LIMIT, "interrupted": _INTERRUPTED}
+_EXIT_CODES = """exit codes:
+  0    complete (for count: counted to the end)
+  1    failure: disk, memory, workers, or a proof that fails; one sentence says which
+  2    bad input or options; nothing was written
+  3    a limit was reached (--max-results, --time-limit); the run can be resumed
+  130  stopped by Ctrl-C; the run can be resumed
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, as every other error is said."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see: {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``bicliques``."""
+    shape = argparse.RawDescriptionHelpFormatter
+    top = _Parser(
+        prog="bicliques",
+        description="List every maximal biclique of a bipartite graph, exactly, into Parquet.",
+        epilog=_EXIT_CODES,
+        formatter_class=shape,
+    )
+    words = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for command in COMMANDS:
+        text = command.help[0].upper() + command.help[1:] + "."
+        options = words.add_parser(
+            command.name, help=command.help, description=text, epilog=_EXIT_CODES, formatter_class=shape
+        )
+        options.add_argument("--json", action="store_true", help="print the result as one JSON object (default: text)")
+        command.add_arguments(options)
+    return top
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,92 +59,25 @@ def main(argv: list[str] | None = None) -> int:
     """
     _log_to_stderr()
     words = parser()
+    arguments = argparse.Namespace()
     try:
-        arguments = words.parse_args(argv)
+        words.parse_args(argv, arguments)
         if arguments.command is None:
             words.print_help()
-            return _COMPLETE
-        return _COMMANDS[arguments.command](arguments)
+            return COMPLETE
+        return next(command for command in COMMANDS if command.name == arguments.command).run(arguments)
     except InputError as error:
         print(f"bicliques: {error}", file=sys.stderr)
-        return _BAD_INPUT
+        return BAD_INPUT
     except BicliqueError as error:
         print(f"bicliques: {error}", file=sys.stderr)
-        return _FAILURE
+        return FAILURE
     except KeyboardInterrupt:
         print(f"bicliques: stopped; {_what_is_left(arguments)}", file=sys.stderr)
-        return _INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of stdout has gone, and there is nobody to tell
-        return _FAILURE
-
-
-def _mine(arguments: argparse.Namespace) -> int:
-    options = _chosen(arguments, *HOW_TO_READ, *WHAT_TO_FIND, "count_only", "engine", "ids", "root_side", "order")
-    if arguments.dry_run:
-        found = dry_run(arguments.source, sample_time=arguments.sample_time, progress=_progress(arguments), **options)
-        _print(arguments, found.to_json, lambda: cards.dry_run_card(found))
-        return _COMPLETE
-    if arguments.output is None:
-        raise InputError("mine needs a folder to write into; give it with --output")
-    options |= _chosen(arguments, "max_results", "time_limit", "workers", "scheduler", "slice_seconds")
-    return _report(arguments, api.mine(arguments.source, arguments.output, progress=_progress(arguments), **options))
-
-
-def _count(arguments: argparse.Namespace) -> int:
-    options = _chosen(
-        arguments,
-        *HOW_TO_READ,
-        *WHAT_TO_FIND,
-        "fingerprint",
-        "folder",
-        "engine",
-        "root_side",
-        "order",
-        "max_results",
-        "time_limit",
-        "workers",
-        "scheduler",
-        "slice_seconds",
-    )
-    count = counting.count(arguments.source, progress=_progress(arguments), **options)
-    _print(arguments, count.to_json, lambda: cards.count_card(count))
-    return _CODES[count.outcome]
-
-
-def _resume(arguments: argparse.Namespace) -> int:
-    options = _chosen(arguments, "max_results", "time_limit", "workers", "scheduler", "slice_seconds")
-    return _report(arguments, api.resume(arguments.run, progress=_progress(arguments), **options))
-
-
-def _verify(arguments: argparse.Namespace) -> int:
-    found = api.verify(arguments.run, sample=arguments.sample, seed=arguments.seed, progress=_progress(arguments))
-    _print(arguments, lambda: vars(found) | {"fingerprint": str(found.fingerprint)}, lambda: cards.verify_card(found))
-    return _COMPLETE
-
-
-def _show(arguments: argparse.Namespace) -> int:
-    rows = api.open_run(arguments.run).top(arguments.top, arguments.by)
-    _print(arguments, lambda: cards.top_json(rows), lambda: cards.top_table(rows))
-    return _COMPLETE
-
-
-def _formats(arguments: argparse.Namespace) -> int:
-    def names() -> dict[str, Any]:
-        engines = {kind.name: kind.why_not() for kind in kinds()}
-        return {"formats": {f.name: list(f.patterns) for f in formats()}, "engines": engines}
-
-    _print(arguments, names, cards.formats_table)
-    return _COMPLETE
-
-
-def _demo(arguments: argparse.Namespace) -> int:
-    options = _chosen(arguments, "workers", "scheduler", "slice_seconds")
-    results = api.mine(demo_source(), arguments.output, progress=_progress(arguments), **options)
-    code = _report(arguments, results)
-    if code == _COMPLETE and not arguments.json:
-        print(f"\n{how_to_read(results)}")
-    return code
+        return FAILURE
 
 
 def _what_is_left(arguments: argparse.Namespace) -> str:
@@ -134,38 +92,3 @@ def _log_to_stderr() -> None:
     handler.setFormatter(logging.Formatter("bicliques: %(message)s"))
     handler.addFilter(lambda record: record.name.partition(".")[0] in ("pipeline", "kernels"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-
-
-def _report(arguments: argparse.Namespace, results: Results) -> int:
-    _print(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))
-    if not results.complete:
-        print(f"bicliques: not complete; go on with: bicliques resume {results.path}", file=sys.stderr)
-    return _CODES.get(results.outcome, _FAILURE)
-
-
-def _print(arguments: argparse.Namespace, machine: Callable[[], Any], people: Callable[[], str]) -> None:
-    print(json.dumps(machine(), indent=1, default=str) if arguments.json else people(), flush=True)
-
-
-def _progress(arguments: argparse.Namespace) -> bool:
-    return not arguments.quiet
-
-
-def _chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
-    chosen = {name: getattr(arguments, name) for name in names}
-    for side in ("left", "right"):
-        column = chosen.get(side)
-        if isinstance(column, str) and column.isdecimal():
-            chosen[side] = int(column)
-    return chosen
-
-
-_COMMANDS = {
-    "mine": _mine,
-    "count": _count,
-    "resume": _resume,
-    "verify": _verify,
-    "show": _show,
-    "formats": _formats,
-    "demo": _demo,
-}

@@ -57,7 +57,7 @@ def count(
     limits = RunLimits(max_results, time_limit)
     build, ingest = how_to_read(how)
     search = Search(mode, min_left, min_right, max_left, max_right)
-    options = run_options(source, search, build, ingest, engine, "dense")
+    options = run_options(source, search, build, ingest, engine, "dense", progress)
     with tempfile.TemporaryDirectory(prefix="bicliques-", dir=folder) as temporary:
         path = Path(temporary) / "run"
         steps.start(source, path, options, limits, progress)

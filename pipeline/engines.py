@@ -1,6 +1,7 @@
 """Engines by name: which there are, which can run here and why not, and what they need.
 
-Workers look an engine up by its name; no engine object crosses a process border.
+Workers look an engine up by its name; no engine object crosses a process border. An engine's module is
+imported when the engine is made, because compilers and GPU libraries take a second or more to import.
 """
 
 from __future__ import annotations
@@ -8,22 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-import numba
 import numpy as np
 
-from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import Sizes, allocate, graph_arrays
-from kernels.reference import ReferenceEngine
 from schemas.errors import InputError, ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Engine, Limits, Search, Subtrees
 
-__all__ = ["AUTO", "Choice", "EngineKind", "choose", "compile_engine", "kind", "kinds", "will_compile"]
+__all__ = ["AUTO", "Choice", "EngineKind", "Place", "choose", "compile_engine", "kind", "kinds"]
 
 #: Let `choose` take the first engine of its list that can run.
 AUTO = "auto"
+
+#: What one engine occupies, so how many workers are right: a processor core each, or a GPU each.
+Place = Literal["core", "gpu"]
 
 
 @dataclass(frozen=True)
@@ -35,41 +35,110 @@ class EngineKind:
     name : str
     description : str
         One line for ``bicliques formats``.
+    place : Place
     make : callable
         () -> engine; one engine serves one thread.
     why_not : callable
         () -> one clause saying why it cannot run in this process, or None when it can.
     workspace_bytes : callable
-        (graph, search) -> memory of one engine besides the graph, in bytes; it does not depend on the results.
+        (graph, search) -> main memory of one engine besides the graph, in bytes; it does not depend on the results.
+    will_compile : callable
+        () -> whether its first use in this environment, which takes about half a minute, is still to come.
     """
 
     name: str
     description: str
+    place: Place
     make: Callable[[], Engine]
     why_not: Callable[[], str | None]
     workspace_bytes: Callable[[MiningGraph, Search], int]
+    will_compile: Callable[[], bool] = lambda: False
 
 
 class Choice(NamedTuple):
-    """The engine of a run, and why it is this one."""
+    """The engine of a run, why it is this one, and whether a faster one had to be passed over."""
 
     name: str
     reason: str
+    is_fallback: bool = False
+
+
+def _make_cpu() -> Engine:
+    from kernels.cpu.engine import CpuEngine
+
+    return CpuEngine()
 
 
 def _cpu_workspace(graph: MiningGraph, search: Search) -> int:
+    from kernels.cpu.workspace import Sizes, allocate, graph_arrays
+
     arrays = [array for group in allocate(graph, search, Sizes()) for array in group]
     return sum(array.nbytes for array in arrays) + sum(a.nbytes for a in graph_arrays(graph)[-2:])
 
 
+def _cpu_will_compile() -> bool:
+    import numba
+
+    import kernels.compiled  # noqa: F401 - says where machine code is kept
+
+    outermost = "explore.explore-*.nbi"  # written when everything it calls has been compiled
+    return not any(Path(numba.config.CACHE_DIR).glob(f"*/{outermost}"))
+
+
+def _make_bitmatrix() -> Engine:
+    from kernels.bitmatrix import BitMatrixEngine
+
+    return BitMatrixEngine()
+
+
+def _why_no_gpu() -> str | None:
+    from kernels.gpu.device import why_no_gpu
+
+    return why_no_gpu()
+
+
+def _gpu_workspace(graph: MiningGraph, search: Search) -> int:
+    """What is read back after a launch: lists of vertices, and the biclique records, once as read, twice unpacked."""
+    from kernels.gpu.layout import RECORD
+    from kernels.gpu.memory import GpuSizes
+
+    sizes = GpuSizes()
+    listing = search.mode == "list"
+    return 4 * sizes.pool + (3 * (4 * sizes.values + RECORD.itemsize * sizes.records) if listing else 0)
+
+
+def _make_reference() -> Engine:
+    from kernels.reference import ReferenceEngine
+
+    return ReferenceEngine()
+
+
+#: In the order in which they are shown.
 _KINDS = {
     kind.name: kind
     for kind in (
-        EngineKind("cpu", "compiled bit-matrix search, one core a worker", CpuEngine, lambda: None, _cpu_workspace),
+        EngineKind(
+            "bitmatrix",
+            "bit-matrix search on a CUDA GPU, one GPU a worker",
+            "gpu",
+            _make_bitmatrix,
+            _why_no_gpu,
+            _gpu_workspace,
+        ),
+        EngineKind(
+            "cpu",
+            "compiled bit-matrix search, one core a worker",
+            "core",
+            _make_cpu,
+            lambda: None,
+            _cpu_workspace,
+            _cpu_will_compile,
+        ),
         EngineKind(
             "reference",
             "the definition in plain Python, for graphs of a few hundred edges",
-            ReferenceEngine,
+            "core",
+            _make_reference,
             lambda: None,
             lambda graph, search: 400 * graph.n_edges + (1 << 20),
         ),
@@ -77,7 +146,7 @@ _KINDS = {
 }
 
 #: What ``auto`` tries, the fastest first.
-_PREFERENCE = ("cpu",)
+_PREFERENCE = ("bitmatrix", "cpu")
 
 
 def kinds() -> tuple[EngineKind, ...]:
@@ -117,15 +186,9 @@ def choose(name: str) -> Choice:
     for candidate in _PREFERENCE:
         reason = kind(candidate).why_not()
         if reason is None:
-            return Choice(candidate, "; ".join(["the fastest that can run here", *passed_over]))
+            return Choice(candidate, "; ".join(["the fastest that can run here", *passed_over]), bool(passed_over))
         passed_over.append(f"{candidate} cannot: {reason}")
     raise ResourceError(f"no engine can run here: {'; '.join(passed_over)}")
-
-
-def will_compile(name: str) -> bool:
-    """Whether the first use of an engine in this environment is still to come: about half a minute."""
-    outermost = "explore.explore-*.nbi"  # written when everything it calls has been compiled
-    return name == CpuEngine.name and not any(Path(numba.config.CACHE_DIR).glob(f"*/{outermost}"))
 
 
 def compile_engine(name: str) -> None:

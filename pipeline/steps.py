@@ -95,7 +95,7 @@ def mine(
     with _run(path) as folder:
         if _is_proven(folder):
             return last_session(folder)
-        with open_pool(workers) as pool:
+        with open_pool(workers, _place(folder)) as pool:
             return _mine(folder, pool, limits or folder.limits(), reporter(report), workers, stop)
 
 
@@ -138,11 +138,15 @@ def run(
         if limits != folder.limits():
             folder.write_options(folder.options(), limits)
         _prepare(folder, say)
-        with open_pool(workers) as pool:
+        with open_pool(workers, _place(folder)) as pool:
             session = _mine(folder, pool, limits, say, workers, stop)
             if session.outcome == "complete":
                 sealing.seal(folder, pool, say)
     return session
+
+
+def _place(folder: RunFolder) -> engines.Place:
+    return engines.kind(folder.options().engine).place
 
 
 def _is_proven(folder: RunFolder) -> bool:
@@ -196,10 +200,11 @@ def _mine(
     workers: WorkerOptions,
     stop: threading.Event | None,
 ) -> MiningSession:
-    engine = folder.options().engine
-    if engines.will_compile(engine):
-        report(Progress("mine", note=f"compiling the {engine} engine, once in this environment: about half a minute"))
-        engines.compile_engine(engine)
+    engine = engines.kind(folder.options().engine)
+    if engine.will_compile():
+        note = f"compiling the {engine.name} engine, once in this environment: about half a minute"
+        report(Progress("mine", note=note))
+        engines.compile_engine(engine.name)
     return mining.mine_run(folder, pool, limits, report, workers.slice_seconds, stop)
 
 

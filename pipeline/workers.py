@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.engines import Place
 from pipeline.growing import Growing
 from pipeline.pool import InProcess, Pool
 from schemas.errors import InputError
@@ -22,7 +23,7 @@ class WorkerOptions:
     ----------
     workers : int or None
         Processes on this machine; 0 works in this one. None starts one a core as soon as a run takes longer
-        than a second.
+        than a second, and with a GPU engine works in this one.
     scheduler : str or None
         Address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``, whose workers see the run's
         folder under the same path; instead of `workers`.
@@ -44,27 +45,35 @@ class WorkerOptions:
 
 
 @contextmanager
-def open_pool(options: WorkerOptions) -> Iterator[Pool]:
+def open_pool(options: WorkerOptions, place: Place = "core") -> Iterator[Pool]:
     """The workers a user asked for, ready to work; they are gone after the block.
+
+    Parameters
+    ----------
+    options : WorkerOptions
+    place : "core" or "gpu"
+        What the engine of one worker occupies (`pipeline.engines.EngineKind`).
 
     Raises
     ------
     ResourceError
         If the scheduler does not answer or has no workers, or workers do not start.
     """
-    pool: Any
-    if options.workers == 0:
-        pool = InProcess()
-    elif options.workers is None and options.scheduler is None:
-        pool = Growing(lambda: _cluster().local(None))
-    elif options.scheduler is not None:
-        pool = _cluster().connect(options.scheduler)
-    else:
-        pool = _cluster().local(options.workers)
+    pool = _open(options, place)
     try:
         yield pool
     finally:
         pool.close()
+
+
+def _open(options: WorkerOptions, place: Place) -> Any:
+    if options.scheduler is not None:
+        return _cluster().connect(options.scheduler)
+    if options.workers == 0 or (options.workers is None and place == "gpu"):
+        return InProcess()
+    if options.workers is None:
+        return Growing(lambda: _cluster().local(None))
+    return _cluster().local(options.workers)
 
 
 def _cluster() -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline import cli
-from pipeline.arguments import parser
+from pipeline.cli import parser
 from pipeline.version import __version__
 from tests.runs import ROOT, answer, bicliques, manifest_pair, random_edges, write_edges
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pipeline
+from kernels.graph.prepare import prepare
 from pipeline import engines, steps
 from pipeline.files import read_json, write_json
 from pipeline.folder import RunFolder, new_run
@@ -219,28 +220,48 @@ def test_a_manifest_survives_its_file(tmp_path: Path) -> None:
         RunFolder(tmp_path).options()
 
 
+def engine(name: str, why_not: str | None) -> engines.EngineKind:
+    return engines.EngineKind(name, "", "core", engines.kind("reference").make, lambda: why_not, lambda g, s: 0)
+
+
 def test_engines_are_chosen_by_name_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert engines.choose("auto").name == "cpu"
-    assert engines.choose("reference").reason == "asked for"
-    with pytest.raises(InputError, match="there is no engine 'gpu'; choose one of auto, cpu"):
+    monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", "it rains"))
+    assert engines.choose("auto") == ("cpu", "the fastest that can run here; bitmatrix cannot: it rains", True)
+    assert engines.choose("reference") == ("reference", "asked for", False)
+    with pytest.raises(InputError, match="there is no engine 'gpu'; choose one of auto, bitmatrix, cpu"):
         engines.choose("gpu")
-    cpu = engines.kind("cpu")
-    broken = engines.EngineKind("cpu", "", cpu.make, lambda: "the sun shines", cpu.workspace_bytes)
-    monkeypatch.setitem(engines._KINDS, "cpu", broken)
-    with pytest.raises(ResourceError, match="engine cpu cannot run here: the sun shines"):
-        engines.choose("cpu")
-    with pytest.raises(ResourceError, match="no engine can run here: cpu cannot: the sun shines"):
+    with pytest.raises(
+        ResourceError, match=r"^engine bitmatrix cannot run here: it rains; choose another one, or auto$"
+    ):
+        engines.choose("bitmatrix")
+    monkeypatch.setitem(engines._KINDS, "cpu", engine("cpu", "the sun shines"))
+    with pytest.raises(ResourceError, match=r"no engine can run here: bitmatrix .* rains; cpu cannot: the sun shines"):
         engines.choose("auto")
-    monkeypatch.setattr(engines, "_PREFERENCE", ("cpu", "reference"))
-    assert engines.choose("auto") == ("reference", "the fastest that can run here; cpu cannot: the sun shines")
+    monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", None))
+    assert engines.choose("auto") == ("bitmatrix", "the fastest that can run here", False)
+
+
+def test_the_fallback_is_said_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", "it rains"))
+    source = write_edges(tmp_path / "g.parquet", random_edges(10, 8, 0.4, 1))
+    notes: list[str] = []
+    pipeline.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
+    assert [note for note in notes if note] == ["engine cpu: the fastest that can run here; bitmatrix cannot: it rains"]
+
+
+def test_every_engine_that_runs_on_a_gpu_says_what_it_needs_of_main_memory() -> None:
+    graph, _ = prepare(*random_edges(10, 8, 0.4, 1).T, 10, 8, BuildOptions())
+    for kind in engines.kinds():
+        needs = {mode: kind.workspace_bytes(graph, Search(mode=mode)) for mode in ("count", "list")}
+        assert 0 < needs["count"] <= needs["list"], kind.name
 
 
 def test_compiling_is_announced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engines.compile_engine("cpu")
-    assert not engines.will_compile("cpu")
-    assert not engines.will_compile("reference")
+    assert not engines.kind("cpu").will_compile()
+    assert not engines.kind("reference").will_compile()
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
-    assert engines.will_compile("cpu")
+    assert engines.kind("cpu").will_compile()
 
 
 class Terminal:

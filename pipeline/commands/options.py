@@ -3,12 +3,46 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from pipeline import engines
-from pipeline.api import AS_BEFORE
+from pipeline.choices import AS_BEFORE
 
-__all__ = ["add_build", "add_limits", "add_quiet", "add_reading", "add_search", "add_workers", "natural", "or_none"]
+__all__ = [
+    "BUILD",
+    "LIMITS",
+    "READING",
+    "SEARCH",
+    "WORKERS",
+    "add_build",
+    "add_limits",
+    "add_quiet",
+    "add_reading",
+    "add_run",
+    "add_search",
+    "add_source",
+    "add_workers",
+    "natural",
+    "or_none",
+]
+
+#: What each group adds; the API calls its parameters the same.
+SEARCH = ("min_left", "min_right", "max_left", "max_right")
+LIMITS = ("max_results", "time_limit")
+BUILD = ("engine", "root_side", "order")
+WORKERS = ("workers", "scheduler", "slice_seconds")
+READING = ("format", "left", "right", "delimiter", "header", "label_type", "skip_bad_lines")
+
+
+def add_source(command: argparse.ArgumentParser) -> None:
+    """The input."""
+    command.add_argument("source", metavar="SOURCE", help="an edge list; see: bicliques formats")
+
+
+def add_run(command: argparse.ArgumentParser) -> None:
+    """The folder of a run that is there."""
+    command.add_argument("run", metavar="OUT", type=Path, help="folder of the run")
 
 
 def add_search(command: argparse.ArgumentParser) -> None:

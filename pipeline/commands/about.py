@@ -1,0 +1,60 @@
+"""``formats`` and ``demo``: what the program can do, told and shown."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pipeline.commands.command import COMPLETE, Command, chosen, progress, say
+from pipeline.commands.mining import say_results
+from pipeline.commands.options import WORKERS, add_workers
+from pipeline.engines import kinds
+
+__all__ = ["COMMANDS"]
+
+
+def _add_formats(command: argparse.ArgumentParser) -> None:
+    pass  # nothing to choose
+
+
+def _add_demo(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        type=Path,
+        default=Path("demo-output"),
+        help="folder of the run: empty or new (default: demo-output)",
+    )
+    add_workers(command)
+
+
+def _formats(arguments: argparse.Namespace) -> int:
+    from pipeline import cards
+    from pipeline.readers import formats
+
+    def names() -> dict[str, Any]:
+        engines = {kind.name: kind.why_not() for kind in kinds()}
+        return {"formats": {f.name: list(f.patterns) for f in formats()}, "engines": engines}
+
+    say(arguments, names, cards.formats_table)
+    return COMPLETE
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from pipeline import api
+    from pipeline.demo import demo_source, how_to_read
+
+    options = chosen(arguments, *WORKERS)
+    results = api.mine(demo_source(), arguments.output, progress=progress(arguments), **options)
+    code = say_results(arguments, results)
+    if code == COMPLETE and not arguments.json:
+        print(f"\n{how_to_read(results)}")
+    return code
+
+
+COMMANDS = (
+    Command("formats", "list the formats that can be read and the engines that can run", _add_formats, _formats),
+    Command("demo", "mine the graph that comes with the project and show how to read the result", _add_demo, _demo),
+)

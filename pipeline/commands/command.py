@@ -1,0 +1,75 @@
+"""What a command is, and what all of them do: exit codes, printing for people or for machines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.instructions import Outcome
+
+__all__ = [
+    "BAD_INPUT",
+    "COMPLETE",
+    "FAILURE",
+    "INTERRUPTED",
+    "LIMIT",
+    "Command",
+    "chosen",
+    "code_of",
+    "progress",
+    "say",
+]
+
+COMPLETE, FAILURE, BAD_INPUT, LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+@dataclass(frozen=True)
+class Command:
+    """A word of the command line.
+
+    Parameters
+    ----------
+    name : str
+    help : str
+        One clause, in small letters; the list of commands shows it.
+    add_arguments : callable
+        (parser of the command) -> None; ``--json`` is there already.
+    run : callable
+        (parsed arguments) -> exit code. Results go to stdout (`say`), progress to stderr, and what is wrong is
+        raised as a `schemas.errors.BicliqueError`.
+    """
+
+    name: str
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def code_of(outcome: Outcome) -> int:
+    """Exit code of a run that ended like this."""
+    codes = {"complete": COMPLETE, "max_results": LIMIT, "time_limit": LIMIT, "interrupted": INTERRUPTED}
+    return codes.get(outcome, FAILURE)
+
+
+def say(arguments: argparse.Namespace, machine: Callable[[], Any], people: Callable[[], str]) -> None:
+    """Print a result: as JSON if asked to, else as text."""
+    print(json.dumps(machine(), indent=1, default=str) if arguments.json else people(), flush=True)
+
+
+def progress(arguments: argparse.Namespace) -> bool:
+    """Whether to show progress on stderr."""
+    return not arguments.quiet
+
+
+def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Some of the arguments, by name; columns given as digits are positions."""
+    values = {name: getattr(arguments, name) for name in names}
+    for side in ("left", "right"):
+        column = values.get(side)
+        if isinstance(column, str) and column.isdecimal():
+            values[side] = int(column)
+    return values

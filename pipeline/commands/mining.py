@@ -1,0 +1,130 @@
+"""``mine``, ``count`` and ``resume``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.choices import AS_BEFORE
+from pipeline.commands.command import COMPLETE, Command, chosen, code_of, progress, say
+from pipeline.commands.options import (
+    BUILD,
+    LIMITS,
+    READING,
+    SEARCH,
+    WORKERS,
+    add_build,
+    add_limits,
+    add_reading,
+    add_run,
+    add_search,
+    add_source,
+    add_workers,
+)
+from schemas.errors import InputError
+
+if TYPE_CHECKING:
+    from pipeline.results import Results
+
+__all__ = ["COMMANDS", "say_results"]
+
+
+def _add_mine(command: argparse.ArgumentParser) -> None:
+    add_source(command)
+    command.add_argument("-o", "--output", metavar="OUT", type=Path, help="folder of the run: empty or new")
+    command.add_argument("--count-only", action="store_true", help="count and fingerprint, write no bicliques")
+    command.add_argument(
+        "--ids",
+        choices=("labels", "dense"),
+        default="labels",
+        help="what the lists hold: labels, or row numbers of OUT/labels/*.parquet (default: labels)",
+    )
+    command.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the profile, the plan and estimates of memory, output and time; OUT is not touched",
+    )
+    command.add_argument(
+        "--sample-time",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="for the estimates of --dry-run (default: 10)",
+    )
+    _add_how(command)
+
+
+def _add_count(command: argparse.ArgumentParser) -> None:
+    add_source(command)
+    command.add_argument("--fingerprint", action="store_true", help="also print the fingerprint; takes longer")
+    command.add_argument(
+        "--folder",
+        type=Path,
+        metavar="DIR",
+        help="where the graph is put meanwhile; workers of --scheduler must see it (default: the temporary folder)",
+    )
+    _add_how(command)
+
+
+def _add_how(command: argparse.ArgumentParser) -> None:
+    add_search(command)
+    add_limits(command, "no limit")
+    add_build(command)
+    add_workers(command)
+    add_reading(command)
+
+
+def _add_resume(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    add_limits(command, AS_BEFORE)
+    add_workers(command)
+
+
+def _mine(arguments: argparse.Namespace) -> int:
+    from pipeline import api, cards
+    from pipeline.dry_running import dry_run
+
+    options = chosen(arguments, *READING, *SEARCH, *BUILD, "count_only", "ids")
+    if arguments.dry_run:
+        found = dry_run(arguments.source, sample_time=arguments.sample_time, progress=progress(arguments), **options)
+        say(arguments, found.to_json, lambda: cards.dry_run_card(found))
+        return COMPLETE
+    if arguments.output is None:
+        raise InputError("mine needs a folder to write into; give it with --output")
+    options |= chosen(arguments, *LIMITS, *WORKERS)
+    return say_results(arguments, api.mine(arguments.source, arguments.output, progress=progress(arguments), **options))
+
+
+def _count(arguments: argparse.Namespace) -> int:
+    from pipeline import cards, counting
+
+    options = chosen(arguments, *READING, *SEARCH, *BUILD, *LIMITS, *WORKERS, "fingerprint", "folder")
+    count = counting.count(arguments.source, progress=progress(arguments), **options)
+    say(arguments, count.to_json, lambda: cards.count_card(count))
+    return code_of(count.outcome)
+
+
+def _resume(arguments: argparse.Namespace) -> int:
+    from pipeline import api
+
+    options = chosen(arguments, *LIMITS, *WORKERS)
+    return say_results(arguments, api.resume(arguments.run, progress=progress(arguments), **options))
+
+
+def say_results(arguments: argparse.Namespace, results: Results) -> int:
+    """Print the run card, and on stderr how to go on if the run is not complete; the exit code."""
+    from pipeline import cards
+
+    say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))
+    if not results.complete:
+        print(f"bicliques: not complete; go on with: bicliques resume {results.path}", file=sys.stderr)
+    return code_of(results.outcome)
+
+
+COMMANDS = (
+    Command("mine", "write every maximal biclique of SOURCE into the folder OUT", _add_mine, _mine),
+    Command("count", "count them; nothing is kept", _add_count, _count),
+    Command("resume", "go on with the run in OUT, however it stopped", _add_resume, _resume),
+)

@@ -1,0 +1,52 @@
+"""``verify`` and ``show``."""
+
+from __future__ import annotations
+
+import argparse
+
+from pipeline.commands.command import COMPLETE, Command, progress, say
+from pipeline.commands.options import add_quiet, add_run, natural
+
+__all__ = ["COMMANDS"]
+
+
+def _add_verify(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    command.add_argument(
+        "--sample", type=natural, default=1000, metavar="ROWS", help="rows to compare with the input (default: 1000)"
+    )
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice of rows (default: 0)")
+    add_quiet(command)
+
+
+def _add_show(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    command.add_argument("--top", type=int, default=20, metavar="N", help="how many (default: 20)")
+    command.add_argument(
+        "--by",
+        choices=("edges", "balance", "left", "right"),
+        default="edges",
+        help="number of edges, size of the smaller side, of the left side, of the right side (default: edges)",
+    )
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from pipeline import api, cards
+
+    found = api.verify(arguments.run, sample=arguments.sample, seed=arguments.seed, progress=progress(arguments))
+    say(arguments, lambda: vars(found) | {"fingerprint": str(found.fingerprint)}, lambda: cards.verify_card(found))
+    return COMPLETE
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from pipeline import api, cards
+
+    rows = api.open_run(arguments.run).top(arguments.top, arguments.by)
+    say(arguments, lambda: cards.top_json(rows), lambda: cards.top_table(rows))
+    return COMPLETE
+
+
+COMMANDS = (
+    Command("verify", "check the results of a complete run again, from its files", _add_verify, _verify),
+    Command("show", "print the largest bicliques of a run", _add_show, _show),
+)

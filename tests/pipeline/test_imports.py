@@ -1,0 +1,63 @@
+"""What is imported when: nothing heavy for the command line's help, no GPU library for anything else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import pipeline
+from pipeline.commands import COMMANDS
+from tests.runs import ROOT, environment
+
+HEAVY = ("cudf", "cupy", "dask", "dask_cuda", "distributed", "duckdb", "numba", "pandas", "polars", "prefect", "scipy")
+
+
+def loaded_after(program: str) -> set[str]:
+    """Which heavy libraries are in a fresh interpreter after `program`."""
+    code = f"{program}\nimport sys; print([name for name in {HEAVY} if name in sys.modules])"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(eval(ended.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import pipeline, schemas, kernels",
+        "import pipeline.cli; pipeline.cli.main([])",
+        "import pipeline.cli; pipeline.cli.main(['formats', '--wrong'])",
+        "import pipeline.engines; pipeline.engines.kinds()",
+    ],
+)
+def test_nothing_heavy_is_imported_before_there_is_something_to_do(program: str) -> None:
+    assert loaded_after(program) == set()
+
+
+def test_mining_in_this_process_imports_no_cluster_and_no_gpu_library() -> None:
+    program = (
+        "import pipeline, pyarrow as pa\n"
+        "assert pipeline.count(pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]}), engine='cpu', workers=0).count == 2"
+    )
+    assert loaded_after(program) <= {"numba", "pandas", "scipy"}
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in pipeline.__all__:
+        assert getattr(pipeline, name) is getattr(pipeline, name)
+        assert callable(getattr(pipeline, name)) or name == "__version__"
+    assert set(pipeline.__all__) <= set(dir(pipeline))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = pipeline.nothing
+
+
+def test_no_module_hides_a_public_name() -> None:
+    modules = {path.stem for path in (ROOT / "pipeline").iterdir()}
+    assert modules.isdisjoint(pipeline.__all__)
+
+
+def test_no_command_is_there_twice() -> None:
+    names = [command.name for command in COMMANDS]
+    assert len(set(names)) == len(names)
