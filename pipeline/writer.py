@@ -14,7 +14,7 @@ from pipeline.files import disk_errors, replace_file
 from schemas.bicliques import Bicliques, biclique_schema
 from schemas.manifest import Part
 
-__all__ = ["PartWriter", "Tables", "to_batch", "writer_bytes"]
+__all__ = ["PartWriter", "Tables", "pieces_of", "to_batch", "writer_bytes"]
 
 #: Members (left and right together) of a row group; a biclique that has more is one alone.
 GROUP_MEMBERS = 1 << 21
@@ -89,19 +89,30 @@ class PartWriter:
         ResourceError
             If the disk is full, or the like.
         """
-        for piece in _pieces(found):
+        for piece in pieces_of(found):
             self._collected.append(to_batch(piece, self.tables))
             self._members += len(piece.left) + len(piece.right)
             self._rows += len(piece)
             if self._members >= GROUP_MEMBERS or self._rows >= GROUP_ROWS:
-                self._write_group()
+                self._write_collected()
 
     def close(self) -> list[Part]:
         """Write what is left and name the last part. No rows, no part."""
         if self._collected:
-            self._write_group()
+            self._write_collected()
         self._close_part()
         return self.parts
+
+    def write_group(self, batches: list[pa.RecordBatch]) -> None:
+        """Write batches, which `to_batch` made, as one row group, past what `add` collects."""
+        with disk_errors(self._temporary()):
+            if self._writer is None:
+                self._file = pa.OSFile(str(self._temporary()), "wb")
+                self._writer = pq.ParquetWriter(self._file, part_schema(self.tables), **_PARQUET)
+            self._writer.write_table(pa.Table.from_batches(batches), row_group_size=2 * GROUP_ROWS)
+        self._rows_of_part += sum(map(len, batches))
+        if self._file.tell() >= PART_BYTES:
+            self._close_part()
 
     def discard(self) -> None:
         """Remove everything written, after an error."""
@@ -113,16 +124,10 @@ class PartWriter:
             path.unlink(missing_ok=True)
         self.parts = []
 
-    def _write_group(self) -> None:
-        with disk_errors(self._temporary()):
-            if self._writer is None:
-                self._file = pa.OSFile(str(self._temporary()), "wb")
-                self._writer = pq.ParquetWriter(self._file, part_schema(self.tables), **_PARQUET)
-            self._writer.write_table(pa.Table.from_batches(self._collected), row_group_size=2 * GROUP_ROWS)
-        self._rows_of_part += self._rows
+    def _write_collected(self) -> None:
+        collected = self._collected
         self._collected, self._members, self._rows = [], 0, 0
-        if self._file.tell() >= PART_BYTES:
-            self._close_part()
+        self.write_group(collected)
 
     def _close_part(self) -> None:
         if self._writer is None:
@@ -140,7 +145,7 @@ class PartWriter:
         return self.folder / f".{self.stem}-{len(self.parts)}.tmp"
 
 
-def _pieces(found: Bicliques) -> list[Bicliques]:
+def pieces_of(found: Bicliques) -> list[Bicliques]:
     """The batch in pieces of at most `GROUP_MEMBERS` members, or of one biclique."""
     until = found.left_indptr + found.right_indptr
     pieces, start = [], 0
