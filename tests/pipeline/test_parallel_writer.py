@@ -76,7 +76,7 @@ def test_row_groups_are_encoded_side_by_side_and_never_more_than_there_are_threa
 
 
 def test_a_full_disk_is_a_sentence_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "GROUP_ROWS", 10)
+    monkeypatch.setattr(writer, "GROUP_MEMBERS", 40)
     monkeypatch.setattr(writer, "PART_BYTES", 1)  # every group makes a part
     write = PartWriter.write_group
     fifth = threading.Semaphore(4)
