@@ -17,7 +17,7 @@ from kernels.gpu.layout import GIVEN, ITEM, PARAMS, QUEUE, RECORD
 from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory, search_params
 from kernels.gpu.unpack import unpack
 from schemas.dtypes import VERTEX
-from schemas.errors import ResourceError
+from schemas.errors import ResourceError, SliceTooLargeError
 from schemas.graph import MiningGraph
 from schemas.work import Emit, Limits, Search, Slice, Subtrees
 
@@ -141,7 +141,7 @@ class _Run:
     def _launch(self, launch: Launch, items: np.ndarray, pool: np.ndarray) -> np.void:
         memory, device = self.memory, self.device
         if len(pool) > memory.sizes.pool:
-            raise ResourceError(
+            raise SliceTooLargeError(
                 f"{len(pool)} listed vertices do not fit into a pool of {memory.sizes.pool}; use GpuSizes(pool=...)"
             )
         device_items = device.upload(items)
@@ -174,7 +174,7 @@ class _Run:
     def _account(self, queue: np.void, seconds: float, launch: Launch) -> None:
         if queue["overflow"]:
             sizes = self.memory.sizes
-            raise ResourceError(
+            raise SliceTooLargeError(
                 f"{int(queue['left_over'])} unfinished nodes or {int(queue['pool'])} listed vertices did not fit into "
                 f"{sizes.left_over} and {sizes.pool}; use larger GpuSizes"
             )

@@ -3,6 +3,8 @@
     BicliqueError               every error this project raises on purpose
     +-- InputError              the data or the options are wrong (CLI exit code 2)
     +-- ResourceError           memory, disk or device is too small, or missing (exit code 1)
+    |   +-- DeviceMemoryError   a GPU has less memory than was asked of it; the engine can ask for less
+    |   +-- SliceTooLargeError  a slice is more than an engine's buffers hold; half of it may fit
     +-- IncompleteError         a run's files do not agree with one another (exit code 1)
 
 A message is one sentence that names the thing, the number and the remedy.
@@ -10,7 +12,14 @@ A message is one sentence that names the thing, the number and the remedy.
 
 from __future__ import annotations
 
-__all__ = ["BicliqueError", "IncompleteError", "InputError", "ResourceError"]
+__all__ = [
+    "BicliqueError",
+    "DeviceMemoryError",
+    "IncompleteError",
+    "InputError",
+    "ResourceError",
+    "SliceTooLargeError",
+]
 
 
 class BicliqueError(Exception):
@@ -23,6 +32,14 @@ class InputError(BicliqueError):
 
 class ResourceError(BicliqueError):
     """Memory, disk or a device is too small, or missing."""
+
+
+class DeviceMemoryError(ResourceError):
+    """A device has less memory than was asked of it; an engine with smaller buffers may fit."""
+
+
+class SliceTooLargeError(ResourceError):
+    """The nodes of a slice are more than an engine's buffers hold; a part of them may fit."""
 
 
 class IncompleteError(BicliqueError):

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from schemas.errors import ResourceError
+from schemas.errors import DeviceMemoryError, ResourceError
 
 __all__ = ["CudaDevice", "Device", "why_no_gpu"]
 
@@ -156,7 +156,7 @@ class CudaDevice:
             handle = self._cupy.empty(max(n, 1), dtype=np.uint8)
         except self._cupy.cuda.memory.OutOfMemoryError as error:
             free = self.free_bytes()
-            raise ResourceError(
+            raise DeviceMemoryError(
                 f"{self.name} has {free >> 20} MiB free, {n >> 20} MiB more are needed; lower the memory options"
             ) from error
         if content is not None:

@@ -11,7 +11,7 @@ from kernels.gpu.device import Device
 from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, WORD_BITS
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
-from schemas.errors import ResourceError
+from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
 from schemas.work import Search
 
@@ -58,6 +58,11 @@ class GpuSizes(NamedTuple):
     give_min: int = 1024
     min_blocks: int = 4
 
+    def halved(self, times: int) -> GpuSizes:
+        """The same with half the memory for output, queues and hubs, so many times; scratch adapts by itself."""
+        shared = ("given", "left_over", "pool", "values", "records", "hub_bytes")
+        return self._replace(**{name: max(getattr(self, name) >> times, 1 << 10) for name in shared})
+
 
 def scratch_bytes(row_cap: int, list_cap: int) -> int:
     """``sizeof(Scratch)`` of ``cuda/worker.cuh``."""
@@ -103,7 +108,7 @@ class Launch:
 
         Raises
         ------
-        ResourceError
+        DeviceMemoryError
             If not even one block fits.
         """
         defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS}
@@ -115,7 +120,7 @@ class Launch:
             n_blocks = min(n_blocks, -(-sizes.warps // per_block))
         fitting = int(0.6 * device.free_bytes()) // (each * per_block)
         if fitting == 0:
-            raise ResourceError(
+            raise DeviceMemoryError(
                 f"{device.name} has {device.free_bytes() >> 20} MiB free, one block with {row_cap} rows a warp "
                 f"needs {each * per_block >> 20} MiB; use a larger device or engine='cpu'"
             )
