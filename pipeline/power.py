@@ -1,0 +1,180 @@
+"""Energy: a GPU's from NVML's counter, the processors' from RAPL; or the reason why it cannot be read.
+
+Both count all that the device or the package used, whoever caused it. NVML's power reading, which the peak
+is taken from, is an average over the last second on recent devices; see docs/power.md for the protocol.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+__all__ = ["Counter", "NvmlCounter", "PowerMeter", "RaplCounter", "Usage", "gpu_counter", "processor_counter"]
+
+_POWERCAP = Path("/sys/class/powercap")
+#: Seconds between two looks at the power: as often as NVML has a new value.
+_INTERVAL_S = 0.05
+
+
+class Counter(Protocol):
+    """Something that counts energy since some moment."""
+
+    name: str
+
+    def joules(self) -> float:
+        """Energy so far."""
+        ...
+
+    def watts(self) -> float | None:
+        """Power now; None if only energy is counted."""
+        ...
+
+
+@dataclass
+class Usage:
+    """Energy of a stretch of time; all zero until it has ended.
+
+    Parameters
+    ----------
+    joules, seconds : float
+    peak_watts : float
+        The largest power reading, at least the mean.
+    """
+
+    joules: float = 0.0
+    seconds: float = 0.0
+    peak_watts: float = 0.0
+
+    @property
+    def mean_watts(self) -> float:
+        """Energy by time."""
+        return self.joules / self.seconds if self.seconds > 0 else 0.0
+
+
+class NvmlCounter:
+    """One GPU, by its PCI bus address. Use `gpu_counter`, which says why there is none."""
+
+    def __init__(self, nvml: Any, bus: str):
+        self._nvml = nvml
+        self._handle = nvml.nvmlDeviceGetHandleByPciBusId(bus)
+        self.name = str(nvml.nvmlDeviceGetUUID(self._handle))
+
+    def joules(self) -> float:
+        """Since the driver was loaded, to the millijoule; the driver adds to it some ten times a second or more."""
+        return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1e3
+
+    def watts(self) -> float | None:
+        """The driver's reading."""
+        return float(self._nvml.nvmlDeviceGetPowerUsage(self._handle)) / 1e3
+
+
+class RaplCounter:
+    """All processor packages of this machine. Use `processor_counter`, which says why there is none.
+
+    Parameters
+    ----------
+    domains : list of Path
+        Folders with ``energy_uj``, which wraps after ``max_energy_range_uj``; look at it at least once a minute.
+    """
+
+    name = "processor packages"
+
+    def __init__(self, domains: list[Path]):
+        self._domains = domains
+        self._ranges = [int((domain / "max_energy_range_uj").read_text()) for domain in domains]
+        self._last = self._read()
+        self._total = 0
+
+    def joules(self) -> float:
+        """Since this object was made."""
+        now = self._read()
+        for last, value, wrap in zip(self._last, now, self._ranges, strict=True):
+            self._total += value - last if value >= last else value + wrap - last
+        self._last = now
+        return self._total / 1e6
+
+    def watts(self) -> float | None:
+        """RAPL counts energy only."""
+        return None
+
+    def _read(self) -> list[int]:
+        return [int((domain / "energy_uj").read_text()) for domain in self._domains]
+
+
+def gpu_counter() -> NvmlCounter | str:
+    """The counter of the current CUDA device of this process, or one clause saying why there is none."""
+    try:
+        import cupy
+        import pynvml
+    except ImportError as error:
+        return f"{error.name} is not installed"
+    try:
+        pynvml.nvmlInit()
+        counter = NvmlCounter(pynvml, cupy.cuda.Device().pci_bus_id)
+        counter.joules()
+    except Exception as error:  # NVML has a class for each of its errors, CuPy others
+        return f"NVML gives no energy counter ({error})"
+    return counter
+
+
+def processor_counter(powercap: Path = _POWERCAP) -> RaplCounter | str:
+    """The counter of this machine's processors, or one clause saying why there is none."""
+    domains = []
+    for domain in sorted(powercap.glob("*-rapl:*")):
+        name = domain / "name"
+        if name.exists() and name.read_text().startswith("package"):
+            domains.append(domain)
+    if not domains:
+        return f"{powercap} has no RAPL domain of a processor package"
+    try:
+        return RaplCounter(domains)
+    except OSError as error:
+        return f"RAPL may not be read ({error.strerror}: {error.filename})"
+
+
+class PowerMeter:
+    """Energy and peak power of stretches of time, from one counter.
+
+    Parameters
+    ----------
+    counter : Counter
+    interval_s : float
+        Seconds between two readings of the power while a stretch lasts.
+    """
+
+    def __init__(self, counter: Counter, interval_s: float = _INTERVAL_S):
+        self.counter = counter
+        self._interval_s = interval_s
+
+    @contextmanager
+    def stretch(self) -> Iterator[Usage]:
+        """Measure the block; the numbers are there when it has ended, however it ended."""
+        usage, over = Usage(), threading.Event()
+        sampler = threading.Thread(target=self._watch, args=(usage, over), daemon=True)
+        began, energy = time.perf_counter(), self.counter.joules()
+        sampler.start()
+        try:
+            yield usage
+        finally:
+            over.set()
+            sampler.join()
+            usage.joules = self.counter.joules() - energy
+            usage.seconds = time.perf_counter() - began
+            usage.peak_watts = max(usage.peak_watts, usage.mean_watts)
+
+    def _watch(self, usage: Usage, over: threading.Event) -> None:
+        joules, then = self.counter.joules(), time.perf_counter()
+        while not over.wait(self._interval_s):
+            watts = self.counter.watts()
+            if watts is None:  # power as energy by time, over a second at least, as the readings of NVML
+                now = time.perf_counter()
+                if now - then < 1.0:
+                    continue
+                energy = self.counter.joules()
+                watts, joules, then = (energy - joules) / (now - then), energy, now
+            usage.peak_watts = max(usage.peak_watts, watts)
