@@ -15,15 +15,16 @@ LAYERS = ("flows", "pipeline", "kernels", "schemas")
 
 
 def tracked() -> list[Path]:
-    """Files under version control, relative to the root; skips the test where there is no checkout."""
+    """Files of the repository, new ones included, relative to its root; skips where there is no checkout."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
-        pytest.skip("the list of tracked files needs git and a checkout")
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return sorted(Path(name) for name in listed.split("\0") if name and (ROOT / name).exists())
+        pytest.skip("the list of files needs git and a checkout")
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return sorted({Path(name) for name in listed.split("\0") if name and (ROOT / name).exists()})
 
 
 def text_of(path: Path) -> str:
-    """Content of a tracked file, or nothing if it is not text."""
+    """Content of a file of the repository, or nothing if it is not text."""
     data = (ROOT / path).read_bytes()
     return "" if b"\0" in data else data.decode("utf-8", errors="ignore")
 

@@ -1,0 +1,151 @@
+"""README and docs are true: commands run, options exist, links lead somewhere, numbers are the ones of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pipeline import engines
+from pipeline.cli import parser
+from pipeline.readers import formats
+from tests.house.tree import ROOT, clean_environment, text_of, tracked
+
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = [Path(name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+DOCUMENTS += sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("*.md"))
+EXAMPLE = "examples/debian12_package_tag.parquet"
+BENCHMARK = ROOT / "benchmarks" / "cpu.json"
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Fenced blocks whose first line is exactly `language`."""
+    return re.findall(rf"(?ms)^```{re.escape(language)}\n(.*?)^```", text)
+
+
+def shell_lines(text: str) -> list[str]:
+    return [line.partition("#")[0].strip() for block in blocks(text, "sh") for line in block.splitlines() if line]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a reader's commands run: the example is there, and a run in OUT."""
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    return folder
+
+
+def run(folder: Path, *command: str) -> str:
+    environment = clean_environment(PYTHONPATH=str(ROOT), COLUMNS="120")
+    result = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert result.returncode == 0, f"{' '.join(command)} gave {result.returncode}: {result.stderr[-2000:]}"
+    return result.stdout
+
+
+def test_commands_of_the_readme_run(folder):
+    """Line after line, as a reader would; `make` targets are looked up, since this test is inside one of them."""
+    targets = set(re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text()))
+    ran = 0
+    for line in shell_lines(README):
+        program, *words = shlex.split(line)
+        if program == "make":
+            assert words[0] in targets, line
+        else:
+            assert program == "bicliques", f"no rule to try this command: {line}"
+            assert run(folder, "-m", "pipeline", *words), line
+            ran += 1
+    assert ran >= 5
+
+
+def test_first_command_of_the_readme_is_the_demonstration(folder):
+    """What `make demo` runs, and the lines of pandas that it prints."""
+    assert shell_lines(README)[0] == "make demo"
+    recipe = re.search(r"(?m)^demo:.*\n\t\$\(BIN\)/bicliques (.*)$", (ROOT / "Makefile").read_text())
+    assert recipe is not None
+    printed = run(folder, "-m", "pipeline", *shlex.split(recipe[1]))
+    lines = printed.partition("Read them with pandas:")[2].strip()
+    assert len(lines.splitlines()) == 3
+    assert "n_left" in run(folder, "-c", lines)
+    manifest = json.loads((folder / "demo-output" / "manifest.json").read_text())
+    facts = (manifest["count"], *(manifest["input"][name] for name in ("n_left", "n_right", "n_edges")))
+    assert all(f"{n:,}" in README for n in facts), facts
+
+
+def test_programs_of_the_readme_run(folder):
+    [program] = blocks(README, "python")
+    assert "True" in run(folder, "-c", program)
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks((ROOT / d).read_text(), "python run")], ids=str)
+def test_marked_programs_of_a_document_run(folder, document):
+    """Blocks that begin with ```python run, one after the other in one process; OUT is a run of the example."""
+    if not (folder / "OUT").exists():
+        run(folder, "-m", "pipeline", "mine", EXAMPLE, "--output", "OUT", "--quiet")
+    run(folder, "-c", "\n".join(blocks((ROOT / document).read_text(), "python run")))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_command_line_of_a_document_is_understood(document):
+    lines = re.findall(r"(?m)^(?: {4}|\$ )?(bicliques [a-z].*)$", (ROOT / document).read_text())
+    for line in lines:
+        words = shlex.split(line.partition(" #")[0])
+        parser().parse_args(words[1:])
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_links_of_a_document_lead_somewhere(document):
+    text = (ROOT / document).read_text()
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"https?://", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (ROOT / document).parent / name if name else ROOT / document
+        assert file.exists(), f"{document} links to {target}, which is not there"
+        if anchor:
+            assert anchor in anchors(file.read_text()), f"{document} links to {target}; there is no such heading"
+
+
+def anchors(text: str) -> set[str]:
+    """What a heading is called in a link."""
+    headings = re.findall(r"(?m)^#+ (.*)$", text)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_tables_of_the_readme_are_those_of_the_program():
+    rows = dict(re.findall(r"(?m)^\| ((?:`[a-z-]+`(?:, )?)+) \| (.*) \|$", README))
+    named = [name for cell in rows for name in re.findall(r"`([a-z-]+)`", cell)]
+    assert named == [format.name for format in formats()] + [kind.name for kind in engines.kinds()]
+
+
+def test_extras_that_are_named_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for path in tracked():
+        for names in re.findall(r"pip install '\.\[([a-z,]+)\]'", text_of(path)):
+            assert set(names.split(",")) <= set(extras), f"{path} names the extra {names}"
+
+
+def test_known_counts_in_the_readme_are_the_golden_ones():
+    golden = json.loads((ROOT / "tests/golden/golden.json").read_text())
+    for name in ("youtube", "bookcrossing_core", "cp4im_heart_cleveland"):
+        assert f"{golden[name]['bicliques']:,}" in README
+
+
+@pytest.mark.skipif(not BENCHMARK.exists(), reason="no benchmark has been recorded in benchmarks/cpu.json")
+def test_speed_in_the_readme_is_the_recorded_one():
+    shown = re.search(r"(?s)<!-- cpu table -->\n(.*?)\n<!-- end of cpu table -->", README)
+    assert shown is not None
+    assert shown[1] == run(ROOT, "-m", "benchmarks.cpu", "--table").strip()

@@ -1,0 +1,120 @@
+"""What is built is what is in the tree: all of the four packages, their CUDA files, and nothing of the tests."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+from shutil import copy2
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from tests.house.tree import LAYERS, ROOT, clean_environment, tracked
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CODE = (".py", ".cu", ".cuh")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source archive and the wheel made from it, from tracked files alone."""
+    source, output = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    for path in tracked():
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        copy2(ROOT / path, source / path)
+    # the build tools of this environment, which are pinned; an isolated build would fetch others
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(output), str(source)]
+    result = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
+    return output
+
+
+def wheel_files(built: Path) -> set[str]:
+    [wheel] = built.glob("*.whl")
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+def code_in_tree() -> set[str]:
+    return {str(path) for path in tracked() if path.parts[0] in LAYERS and path.suffix in CODE}
+
+
+def test_wheel_holds_the_four_packages_and_nothing_else(built):
+    files = wheel_files(built)
+    metadata = {name for name in files if ".dist-info/" in name}
+    assert files - metadata == code_in_tree()
+    assert any(name.endswith(".cuh") for name in files)
+    assert any(name.endswith("licenses/LICENSE") for name in metadata)
+
+
+def test_source_archive_holds_what_the_wheel_needs_and_no_test(built):
+    [archive] = built.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        files = {name.partition("/")[2] for name in tar.getnames()}
+    assert files >= code_in_tree() | {"LICENSE", "README.md", "pyproject.toml"}
+    assert not [name for name in files if name.startswith(("tests", "benchmarks", ".ci"))]
+
+
+def test_installed_wheel_runs_from_anywhere(built, tmp_path):
+    """Installed beside nothing of this repository; what it depends on comes from this environment."""
+    [wheel] = built.glob("*.whl")
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
+    subprocess.run([*pip, str(wheel)], env=clean_environment(), check=True, timeout=120)
+    environment = clean_environment(PYTHONPATH=str(site), COLUMNS="120")
+
+    def run(*command: str) -> str:
+        result = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert result.returncode == 0, result.stderr[-2000:]
+        return result.stdout
+
+    origin = run(sys.executable, "-c", "import kernels, pipeline; print(kernels.__file__); print(pipeline.__file__)")
+    assert all(line.startswith(str(site)) for line in origin.splitlines())
+    text = run(sys.executable, str(site / "bin" / "bicliques"), "--help")
+    assert "mine" in text
+    assert "exit codes" in text
+    source = run(
+        sys.executable, "-c", "from kernels.gpu.source import *; print(*map(source_of, KERNELS), source_digest())"
+    )
+    assert "__global__" in source
+
+
+def test_versions_agree():
+    from pipeline import __version__
+
+    assert PROJECT["version"] == __version__
+    newest = re.search(r"(?m)^## (\S+)", (ROOT / "CHANGELOG.md").read_text())
+    assert newest is not None
+    assert newest[1] == __version__
+
+
+def pins() -> dict[str, list[Requirement]]:
+    """Lines of constraints.txt by name; some have one line for each version of Python."""
+    lines: dict[str, list[Requirement]] = {}
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        requirement = Requirement(line)
+        lines.setdefault(requirement.name, []).append(requirement)
+    return lines
+
+
+@pytest.mark.parametrize("python", ["3.11.4", "3.12.4"])
+def test_every_requirement_is_pinned_within_its_bounds(python):
+    here = {"python_full_version": python, "python_version": python.rpartition(".")[0], "sys_platform": "linux"}
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *extras["dev"], *extras["nvrtc"]]
+    for requirement in map(Requirement, wanted):
+        if requirement.name == PROJECT["name"]:
+            continue
+        lines = [pin for pin in pins().get(requirement.name, []) if pin.marker is None or pin.marker.evaluate(here)]
+        remedy = "run make constraints"
+        assert len(lines) == 1, f"{requirement} has {len(lines)} pins for Python {python}: {remedy}"
+        [pin] = lines[0].specifier
+        assert pin.operator == "=="
+        assert Version(pin.version) in requirement.specifier, f"{lines[0]} is not {requirement}: {remedy}"
