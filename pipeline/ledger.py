@@ -58,29 +58,35 @@ class Ledger:
         return cls(folder, n_plan, dict(sorted(entries.items())))
 
     @classmethod
+    def survey(cls, folder: RunFolder, n_plan: int) -> tuple[Ledger, dict[Path, str]]:
+        """The entries that count, and for each file that does not, why; nothing is touched."""
+        ledger, found, problems = cls(folder, n_plan, {}), {}, {}
+        for file in _files(folder.ledger):
+            try:
+                entry = _read(file)
+                found[entry.slice] = entry
+            except IncompleteError as error:
+                problems[file] = f"{error}; its slice is mined again"
+        for entry in (found[k] for k in sorted(found)):
+            reason = ledger.problem(entry)
+            if reason is None:
+                ledger.entries[entry.slice] = entry
+            else:
+                problems[ledger.file(entry.slice)] = f"slice {entry.slice} is mined again: {reason}"
+        return ledger, problems
+
+    @classmethod
     def repair(cls, folder: RunFolder, n_plan: int) -> Ledger:
         """Read the ledger, and make the folder agree with it, so that the run can go on.
 
         Deletes damaged entries, entries whose parts are missing or have another size, entries whose
         source is gone, and files in ``bicliques/`` that no remaining entry names.
         """
-        found = {}
+        ledger, problems = cls.survey(folder, n_plan)
         with disk_errors(folder.ledger):
-            for file in _files(folder.ledger):
-                try:
-                    entry = _read(file)
-                    found[entry.slice] = entry
-                except IncompleteError as error:
-                    logger.warning("%s; its slice is mined again", error)
-                    file.unlink()
-            ledger = cls(folder, n_plan, {})
-            for entry in (found[k] for k in sorted(found)):
-                reason = ledger.problem(entry)
-                if reason is None:
-                    ledger.entries[entry.slice] = entry
-                else:
-                    logger.warning("slice %d is mined again: %s", entry.slice, reason)
-                    ledger.file(entry.slice).unlink()
+            for file, problem in problems.items():
+                logger.warning("%s", problem)
+                file.unlink()
             for orphan in ledger.orphans():
                 logger.info("%s belongs to no committed slice and is deleted", orphan)
                 orphan.unlink()

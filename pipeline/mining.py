@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import threading
 import time
+from contextlib import suppress
 
 from pipeline.folder import RunFolder
-from pipeline.instructions import Finish, Policy, Start
+from pipeline.instructions import Finish, Outcome, Policy, Start
 from pipeline.ledger import Ledger
 from pipeline.plan import Plan
 from pipeline.pool import Pool, Result, WorkerLostError
@@ -65,8 +66,15 @@ def mine_run(
     for place in (folder.bicliques, folder.ledger):
         place.mkdir(exist_ok=True)
     driver = _Driver(folder, pool, limits, report, slice_seconds, stop or threading.Event())
-    with interruptible(driver.stop):
-        session = driver.run()
+    remember(folder, driver.session("failed"))
+    try:
+        with interruptible(driver.stop):
+            outcome = driver.run()
+    except BicliqueError as error:
+        with suppress(ResourceError):  # a full disk has been said already
+            remember(folder, driver.session("failed", str(error)))
+        raise
+    session = driver.session(outcome)
     remember(folder, session)
     return session
 
@@ -125,8 +133,11 @@ class _Driver:
             self._tell()
         if self.finish.outcome == "failed":
             raise ResourceError(self.finish.reason)
+        return self.finish.outcome
+
+    def session(self, outcome: Outcome, reason: str = "") -> MiningSession:
         return MiningSession(
-            outcome=self.finish.outcome,
+            outcome=outcome,
             count=self.count,
             began=self.began,
             seconds=time.monotonic() - self.started,
@@ -135,6 +146,7 @@ class _Driver:
             workers=self.pool.describe(),
             busy_seconds=self.busy_s,
             idle_seconds=max(self.capacity_s - self.busy_s, 0.0),
+            reason=reason,
         )
 
     def _add(self, source: int, ranges: list[tuple[int, int]]) -> None:
@@ -189,6 +201,7 @@ class _Driver:
             if pieces > len(left_over):
                 left_over = left_over.spread(pieces)
                 packed = left_over.to_bytes()
+        weights = self.weights.of(left_over)
         entry = LedgerEntry(
             slice=report.slice,
             took=start.took,
@@ -202,6 +215,7 @@ class _Driver:
             attempt=report.attempt,
             stats=report.stats,
             timed=report.timed,
+            weight=max(self.machine.weight(report.slice) - float(weights.sum()), 0.0),
         )
         self.ledger.commit(entry, packed)
         self.count += report.count
@@ -210,7 +224,7 @@ class _Driver:
         self.busy_s += report.seconds
         if len(left_over):
             self.left_overs[report.slice] = left_over
-        instructions = self.machine.returned(report.slice, report.seconds, report.count, self.weights.of(left_over))
+        instructions = self.machine.returned(report.slice, report.seconds, report.count, weights)
         for source in {source for source, _, _ in start.took}:
             if not self.machine.is_open(source):
                 self.left_overs.pop(source, None)

@@ -167,6 +167,10 @@ class Scheduler:
         """How long what is not running will take all slots together; a guess, infinite before the first slice."""
         return self._weight / (self._rate.value * max(self._slots, 1)) if self._rate.value else math.inf
 
+    def weight(self, number: int) -> float:
+        """Estimated work of a running slice."""
+        return self._running[number].weight
+
     def is_open(self, source: int) -> bool:
         """Whether nodes of a source are still to be dealt, or belong to a slice that is not committed."""
         return source in self._sources or source in self._users

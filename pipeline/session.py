@@ -36,6 +36,8 @@ class MiningSession:
         In a few words.
     busy_seconds, idle_seconds : float
         Of all workers together: in slices, and not.
+    reason : str
+        One sentence when it failed, else empty.
     """
 
     outcome: Outcome
@@ -47,6 +49,7 @@ class MiningSession:
     workers: str
     busy_seconds: float
     idle_seconds: float
+    reason: str = ""
 
     @property
     def busy_ratio(self) -> float:
@@ -55,9 +58,10 @@ class MiningSession:
 
 
 def remember(folder: RunFolder, session: MiningSession) -> None:
-    """Add a session to those of the run."""
+    """Add a session to those of the run, or say of the last one how it ended."""
     facts = asdict(session) | {"busy_ratio": session.busy_ratio}
-    folder.finish("mine", {"sessions": [*sessions(folder), facts]})
+    before = [other for other in sessions(folder) if other["began"] != session.began]
+    folder.finish("mine", {"sessions": [*before, facts]})
 
 
 def last_session(folder: RunFolder) -> MiningSession:
@@ -67,7 +71,7 @@ def last_session(folder: RunFolder) -> MiningSession:
 
 
 def sessions(folder: RunFolder) -> list[dict[str, Any]]:
-    """`MiningSession` of every session that ended by itself, oldest first, as dictionaries."""
+    """`MiningSession` of every session, oldest first, as dictionaries; of one that was killed, how it began."""
     facts = folder.facts("mine")
     return list(facts["sessions"]) if facts else []
 

@@ -71,6 +71,8 @@ class LedgerEntry:
         Numbers for the report, as the engine gave them, and ``writing_seconds``, which the search waited for output.
     timed : tuple of (int, float)
         Roots (ranks) that were mined alone, and their seconds.
+    weight : float
+        Estimated work that it did, in the unit of the plan's weights.
     """
 
     slice: int
@@ -85,6 +87,7 @@ class LedgerEntry:
     attempt: int = 0
     stats: dict[str, float] = field(default_factory=dict)
     timed: tuple[tuple[int, float], ...] = ()
+    weight: float = 0.0
 
     def to_json(self, left_over: bytes) -> dict[str, Any]:
         """For one JSON file, together with the packed left-over (`Subtrees.to_bytes`; empty for none)."""
@@ -121,6 +124,7 @@ class LedgerEntry:
                 attempt=data["attempt"],
                 stats=data["stats"],
                 timed=tuple((root, seconds) for root, seconds in data["timed"]),
+                weight=data["weight"],
             )
         except (KeyError, TypeError, ValueError) as error:
             raise IncompleteError(f"it is damaged ({type(error).__name__}: {error})") from error
