@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 import pipeline
-from pipeline import cluster, mining, sealing, steps
+from pipeline import cluster, engines, mining, sealing, steps
 from pipeline.cluster import DaskPool
 from pipeline.folder import RunFolder
 from pipeline.growing import Growing
@@ -31,6 +31,7 @@ EDGES = random_edges(120, 70, 0.35, 5)
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[DaskPool]:
+    engines.compile_engine("cpu")  # as a run does, in the driver: compiling is not part of a worker's memory bound
     with open_pool(WorkerOptions(workers=2)) as pool:
         assert isinstance(pool, DaskPool)
         yield pool
