@@ -37,22 +37,25 @@ class EngineKind:
         One line for ``bicliques formats``.
     place : Place
     make : callable
-        () -> engine; one engine serves one thread.
+        (halvings) -> engine, with its device memory halved so often; one engine serves one thread at a time.
     why_not : callable
         () -> one clause saying why it cannot run in this process, or None when it can.
     workspace_bytes : callable
         (graph, search) -> main memory of one engine besides the graph, in bytes; it does not depend on the results.
     will_compile : callable
         () -> whether its first use in this environment, which takes about half a minute, is still to come.
+    release : callable
+        () -> None; give memory that engines no longer use back to the device.
     """
 
     name: str
     description: str
     place: Place
-    make: Callable[[], Engine]
+    make: Callable[[int], Engine]
     why_not: Callable[[], str | None]
     workspace_bytes: Callable[[MiningGraph, Search], int]
     will_compile: Callable[[], bool] = lambda: False
+    release: Callable[[], None] = lambda: None
 
 
 class Choice(NamedTuple):
@@ -63,7 +66,7 @@ class Choice(NamedTuple):
     is_fallback: bool = False
 
 
-def _make_cpu() -> Engine:
+def _make_cpu(halvings: int) -> Engine:
     from kernels.cpu.engine import CpuEngine
 
     return CpuEngine()
@@ -85,10 +88,17 @@ def _cpu_will_compile() -> bool:
     return not any(Path(numba.config.CACHE_DIR).glob(f"*/{outermost}"))
 
 
-def _make_bitmatrix() -> Engine:
+def _make_bitmatrix(halvings: int) -> Engine:
     from kernels.bitmatrix import BitMatrixEngine
+    from kernels.gpu.memory import GpuSizes
 
-    return BitMatrixEngine()
+    return BitMatrixEngine(sizes=GpuSizes().halved(halvings))
+
+
+def _release_gpu() -> None:
+    from kernels.gpu.device import release_memory
+
+    release_memory()
 
 
 def _why_no_gpu() -> str | None:
@@ -107,7 +117,7 @@ def _gpu_workspace(graph: MiningGraph, search: Search) -> int:
     return 4 * sizes.pool + (3 * (4 * sizes.values + RECORD.itemsize * sizes.records) if listing else 0)
 
 
-def _make_reference() -> Engine:
+def _make_reference(halvings: int) -> Engine:
     from kernels.reference import ReferenceEngine
 
     return ReferenceEngine()
@@ -124,6 +134,7 @@ _KINDS = {
             _make_bitmatrix,
             _why_no_gpu,
             _gpu_workspace,
+            release=_release_gpu,
         ),
         EngineKind(
             "cpu",
@@ -195,4 +206,4 @@ def compile_engine(name: str) -> None:
     """Compile an engine once, so that workers that start together find the machine code on disk."""
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
-    kind(name).make().mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)
+    kind(name).make(0).mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)

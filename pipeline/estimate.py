@@ -81,7 +81,7 @@ def estimate(folder: RunFolder, budget_s: float = 10.0, seed: int = 0) -> Estima
         Of the choice of roots.
     """
     plan, options = Plan.open(folder), folder.options()
-    graph, engine = MiningGraph.open(folder.graph), engines.kind(options.engine).make()
+    graph, engine = MiningGraph.open(folder.graph), engines.kind(options.engine).make(0)
     tables: Tables = (open_labels(folder, "left"), open_labels(folder, "right")) if options.ids == "labels" else None
     weights, strata = RootWeights(graph), _strata(plan.weights)
     samples: list[list[_Sample]] = [[] for _ in strata]

@@ -110,9 +110,10 @@ class _Driver:
         for source, ranges in self.ledger.outstanding().items():
             self._add(source, ranges)
 
-    def run(self) -> MiningSession:
+    def run(self) -> Outcome:
         looked = now = self.with_workers = self.started
-        self.pool.everywhere(warm_up, self.folder.options().engine)  # or the time of first slices would mislead
+        # or the time of first slices would mislead
+        self.pool.everywhere(warm_up, (str(self.folder.path.resolve()), self.run_id))
         if self.limits.time_limit_s is not None:
             self.deadline = time.monotonic() + self.limits.time_limit_s
         self._look_at_workers(now)

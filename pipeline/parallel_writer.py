@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,16 @@ from pipeline.writer import PartWriter, Tables, pieces_of, to_batch
 from schemas.bicliques import Bicliques
 from schemas.manifest import Part
 
-__all__ = ["ParallelWriter"]
+__all__ = ["ParallelWriter", "writing_threads"]
+
+#: More threads than this are faster than any disk.
+_MOST_THREADS = 16
+
+
+def writing_threads() -> int:
+    """How many threads this worker may write with: its share of the cores, if it has a GPU of this machine each."""
+    workers = len(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(","))
+    return min(max(len(os.sched_getaffinity(0)) // workers, 1), _MOST_THREADS)
 
 
 class ParallelWriter:

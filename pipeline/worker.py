@@ -1,37 +1,47 @@
 """What runs in a worker: one slice of mining, or the proof of a few parts. Knows no scheduler.
 
 A worker opens a run once and keeps it: the graph and the labels are memory-mapped, so all workers of a
-machine share one copy; the engine's workspace is the worker's own, one a thread.
+machine share one copy; the engine and its workspace are the worker's own (`pipeline.serving`).
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from pipeline import engines
+from pipeline import engines, serving
+from pipeline.engines import EngineKind
 from pipeline.folder import RunFolder
 from pipeline.labels import open_labels
+from pipeline.parallel_writer import ParallelWriter, writing_threads
+from pipeline.power import PowerMeter, Usage, gpu_counter
+from pipeline.searching import SliceSearch
+from pipeline.serving import Server, turn
 from pipeline.version import __version__
 from pipeline.writer import PartWriter, Tables, to_batch
 from schemas.bicliques import Bicliques
-from schemas.errors import IncompleteError
+from schemas.errors import DeviceMemoryError, IncompleteError, SliceTooLargeError
 from schemas.graph import MiningGraph
 from schemas.manifest import Part
 from schemas.options import RunOptions
-from schemas.work import EVERYTHING, Emit, Engine, Limits, Slice, Subtrees
+from schemas.work import Limits, Subtrees
 
 __all__ = ["OpenRun", "SliceReport", "SliceTask", "forget", "identity", "mine_slice", "open_run", "version", "warm_up"]
 
-#: Roots of a slice that are mined alone and timed, and the share of the slice's time they may take together.
-_PROBES, _PROBE_SHARE = 8, 0.1
+logger = logging.getLogger(__name__)
+
+#: Roots of a slice that are mined alone and timed; a GPU's time is too precious for one root at a time.
+_PROBES = {"core": 8, "gpu": 0}
 
 
 @dataclass(frozen=True)
@@ -94,24 +104,27 @@ def mine_slice(task: SliceTask) -> SliceReport:
     ResourceError
         If the disk is full, or the like; nothing is left behind.
     """
-    began, started = time.time(), time.perf_counter()
     run = open_run(task.folder, task.run)
-    engine = _engine(run.options.engine, task.run)
-    listing = run.options.search.mode == "list"
-    writer = PartWriter(run.folder.bicliques, task.slice, run.tables)
+    kind = engines.kind(run.options.engine)
+    work = Subtrees.from_bytes(task.subtrees)
+    with turn(kind, task.run) as server, _metered(kind) as used:
+        began, started = time.time(), time.perf_counter()
+        session, writer = _search(server, run, task, work)
+        searched = time.perf_counter()
     try:
-        session = _Session(engine, run, task.limits, writer.add)
-        session.all_of(Subtrees.from_bytes(task.subtrees))
-        closing = time.perf_counter()
-        parts = writer.close() if listing else []
-        writing = session.writing + time.perf_counter() - closing
+        parts = writer.close()
     except BaseException:
         writer.discard()
         raise
+    closed = time.perf_counter()
     rows, left_over = sum(part.rows for part in parts), Subtrees.concat(session.left_over)
-    if listing and rows != session.count:
-        writer.discard()
+    if run.options.search.mode == "list" and rows != session.count:
+        for part in parts:
+            (run.folder.bicliques / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.count} bicliques, but {rows} were written")
+    stats = session.stats | {"writing_seconds": session.writing + closed - searched}
+    if used is not None:
+        stats |= {"joules": used.joules, "peak_watts": used.peak_watts}
     return SliceReport(
         slice=task.slice,
         attempt=task.attempt,
@@ -121,73 +134,72 @@ def mine_slice(task: SliceTask) -> SliceReport:
         left_over=left_over.to_bytes() if len(left_over) else b"",
         n_left_over=len(left_over),
         began=began,
-        seconds=time.perf_counter() - started,
+        # a GPU works for the next slice while this one is written
+        seconds=(closed if kind.place == "core" else searched) - started,
         worker=identity(),
-        stats=session.stats | {"writing_seconds": writing},
+        stats=stats,
         timed=tuple(session.timed),
     )
 
 
-class _Session:
-    """Several calls of an engine that together are one slice."""
-
-    def __init__(self, engine: Engine, run: OpenRun, limits: Limits, emit: Emit):
-        self.started = time.perf_counter()
-        self.engine, self.run, self.limits, self._emit = engine, run, limits, emit
-        self.count = 0
-        self.writing = 0.0  # seconds in which the search waited for the output
-        self.fingerprint: int | None = 0
-        self.stats: dict[str, float] = {}
-        self.left_over: list[Subtrees] = []
-        self.timed: list[tuple[int, float]] = []
-
-    def mine(self, work: Subtrees, seconds: float | None) -> Slice | None:
-        """Mine `work` for at most `seconds`; None, and all of it left over, when the slice's limits are reached."""
-        rows = None if self.limits.rows is None else self.limits.rows - self.count
-        if rows == 0 or (seconds is not None and seconds <= 0):
-            self.left_over.append(work)
-            return None
-        found = self.engine.mine(self.run.graph, work, self.run.options.search, Limits(seconds, rows), self.emit)
-        self.count += found.count
-        if found.fingerprint is None or self.fingerprint is None:
-            self.fingerprint = None
+def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, _Writer]:
+    """The search of a slice; where a GPU has too little memory again, with smaller buffers or half of the nodes."""
+    later: list[Subtrees] = []
+    while True:
+        writer = _writer(server.kind, run, task.slice)
+        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add)
+        try:
+            session.all_of(work, _PROBES[server.kind.place])
+        except DeviceMemoryError as error:
+            writer.discard()
+            if not server.make_smaller():
+                raise
+            logger.warning("%s goes on with half the device memory: %s", identity(), error)
+        except SliceTooLargeError as error:
+            writer.discard()
+            if len(work) < 2:
+                raise
+            logger.warning("slice %d goes on with half of its %d nodes: %s", task.slice, len(work), error)
+            later.append(work.take(len(work) // 2, len(work)))
+            work = work.take(0, len(work) // 2)
+        except BaseException:
+            writer.discard()
+            raise
         else:
-            self.fingerprint = (self.fingerprint + found.fingerprint) % 2**64
-        for name, value in found.stats.items():
-            self.stats[name] = self.stats.get(name, 0.0) + float(value)
-        return found
-
-    def emit(self, found: Bicliques) -> None:
-        began = time.perf_counter()
-        self._emit(found)
-        self.writing += time.perf_counter() - began
-
-    def seconds_left(self) -> float | None:
-        return None if self.limits.seconds is None else self.limits.seconds - (time.perf_counter() - self.started)
-
-    def all_of(self, work: Subtrees) -> None:
-        """A few roots alone, with their times, so that weights can be compared with times; then the rest."""
-        n_probes = _PROBES if len(work) > _PROBES else 0
-        probes = np.unique(np.linspace(0, len(work) - 1, n_probes).astype(int)).tolist()
-        rest, start = [], 0
-        patience = None if self.limits.seconds is None else _PROBE_SHARE * self.limits.seconds
-        for k in (k for k in probes if work.todo[k] == EVERYTHING):
-            began = time.perf_counter()
-            if patience is not None and began - self.started > patience:
-                break
-            rest.append(work.take(start, k))
-            start = k + 1
-            found = self.mine(work.take(k, k + 1), patience)
-            if found is not None and len(found.left_over) == 0:
-                self.timed.append((int(work.path_of(k)[0]), time.perf_counter() - began))
-            elif found is not None:
-                rest.append(found.left_over)
-        found = self.mine(Subtrees.concat([*rest, work.take(start, len(work))]), self.seconds_left())
-        if found is not None:
-            self.left_over.append(found.left_over)
+            session.left_over += later
+            session.stats |= {"halvings": server.halvings} if server.halvings else {}
+            return session, writer
 
 
-@lru_cache(maxsize=1)
+_Writer = PartWriter | ParallelWriter
+
+
+def _writer(kind: EngineKind, run: OpenRun, number: int) -> _Writer:
+    if kind.place == "core":
+        return PartWriter(run.folder.bicliques, number, run.tables)
+    return ParallelWriter(run.folder.bicliques, number, run.tables, writing_threads())
+
+
+@contextmanager
+def _metered(kind: EngineKind) -> Iterator[Usage | None]:
+    """The energy of the block, if its engine has a device of its own whose energy can be read."""
+    meter = _gpu_meter() if kind.place == "gpu" else None
+    if meter is None:
+        yield None
+    else:
+        with meter.stretch() as usage:
+            yield usage
+
+
+@cache
+def _gpu_meter() -> PowerMeter | None:
+    counter = gpu_counter()
+    if isinstance(counter, str):
+        logger.warning("the energy of this GPU is not measured: %s", counter)
+        return None
+    return PowerMeter(counter)
+
+
 def open_run(folder: str, run: str) -> OpenRun:
     """The run in `folder`, opened once in this process.
 
@@ -196,6 +208,15 @@ def open_run(folder: str, run: str) -> OpenRun:
     IncompleteError
         If it is another run than `run`.
     """
+    with _opening:  # or two threads would have a graph each, and a GPU both
+        return _open_run(folder, run)
+
+
+_opening = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _open_run(folder: str, run: str) -> OpenRun:
     opened = RunFolder(Path(folder))
     options = opened.options()
     if opened.run_id() != run:
@@ -206,31 +227,27 @@ def open_run(folder: str, run: str) -> OpenRun:
     return OpenRun(opened, options, MiningGraph.open(opened.graph), tables)
 
 
-class _Local(threading.local):
-    """The engine of each thread, with its workspace, and what it was made for."""
-
-    key: tuple[str, str] | None = None
-    engine: Engine | None = None
-
-
-_local = _Local()
-
-
-def _engine(name: str, run: str) -> Engine:
-    if _local.engine is None or _local.key != (name, run):
-        _local.engine, _local.key = engines.kind(name).make(), (name, run)
-    return _local.engine
-
-
 def forget() -> None:
-    """Give back the memory of the last run, in the thread that calls it."""
-    open_run.cache_clear()
-    _local.engine = _local.key = None
+    """Give back the memory of the last run: of the calling thread's engine, and of the process's on a GPU."""
+    _open_run.cache_clear()
+    serving.forget()
 
 
-def warm_up(engine: str) -> None:
-    """Load what the first slice would load: machine code, and what pyarrow imports at its first array."""
-    engines.compile_engine(engine)
+def warm_up(run: tuple[str, str]) -> None:
+    """Load what the first slice would load: machine code, what pyarrow imports at its first array, a GPU's graph.
+
+    Parameters
+    ----------
+    run : (folder, identity) of the run
+    """
+    opened = open_run(*run)
+    kind = engines.kind(opened.options.engine)
+    if kind.place == "core":
+        engines.compile_engine(kind.name)
+    else:
+        with turn(kind, run[1]) as server:
+            first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))
+            server.engine.mine(opened.graph, first, opened.options.search, Limits(), lambda _: None)
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
 
 

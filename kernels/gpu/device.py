@@ -12,7 +12,7 @@ import numpy as np
 
 from schemas.errors import DeviceMemoryError, ResourceError
 
-__all__ = ["CudaDevice", "Device", "why_no_gpu"]
+__all__ = ["CudaDevice", "Device", "release_memory", "why_no_gpu"]
 
 Defines = dict[str, int]
 
@@ -75,6 +75,13 @@ def why_no_gpu() -> str | None:
     except cupy.cuda.runtime.CUDARuntimeError as error:
         return f"no CUDA device answers ({error})"
     return None if n else "there is no CUDA device"
+
+
+def release_memory() -> None:
+    """Give the memory that this process no longer uses back to the current device."""
+    import cupy
+
+    cupy.get_default_memory_pool().free_all_blocks()
 
 
 class CudaDevice:

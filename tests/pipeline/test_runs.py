@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def test_the_reference_engine_gives_the_same(tmp_path: Path) -> None:
 
 def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = Sizes(hub_bits=64, hub_list=16, hub_frame_bits=16, word_stack=64, rows=7, members=40)
-    kind = engines.EngineKind("cpu", "tiny", lambda: CpuEngine(tiny), lambda: None, lambda graph, search: 0)
+    kind = replace(engines.kind("cpu"), make=lambda halvings: CpuEngine(tiny))
     monkeypatch.setitem(engines._KINDS, "cpu", kind)
     for name, value in (("GROUP_MEMBERS", 60), ("GROUP_ROWS", 9), ("PART_BYTES", 30_000)):
         monkeypatch.setattr(writer, name, value)

@@ -1,0 +1,75 @@
+"""A GPU in this process: slices on two threads, one of which searches while the other one writes."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from typing import Any
+
+from pipeline import worker
+from pipeline.pool import Result
+
+__all__ = ["IN_FLIGHT", "InThreads"]
+
+#: Slices in the hands of a worker that has a GPU: one that is searched, and one that is written or waits.
+IN_FLIGHT = 2
+
+
+class InThreads:
+    """Tasks on threads of this process; see `pipeline.pool.Pool`."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="slice")
+        self._done: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
+
+    def slots(self) -> int:
+        """Of the threads."""
+        return IN_FLIGHT
+
+    def workers(self) -> int:
+        """One: the engine is shared, in turns."""
+        return 1
+
+    def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
+        """Here."""
+        function(argument)
+
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        """Start it at once, or as soon as a thread is free."""
+        future = self._threads.submit(function, argument)
+        future.add_done_callback(lambda done: self._done.put((tag, done)))
+
+    def wait(self, seconds: float) -> list[Result]:
+        """All that has ended, the first within `seconds`."""
+        results = []
+        try:
+            tag, future = self._done.get(timeout=seconds)
+            while True:
+                results.append(_result(tag, future))
+                tag, future = self._done.get_nowait()
+        except queue.Empty:
+            return results
+
+    def grow(self) -> None:
+        """It cannot."""
+
+    def longest_task_s(self) -> float | None:
+        """Any time."""
+        return None
+
+    def describe(self) -> str:
+        """For the run card."""
+        return "this process, one GPU"
+
+    def close(self) -> None:
+        """Wait for what is running, and give the memory of the last run back."""
+        self._threads.shutdown(cancel_futures=True)
+        worker.forget()
+
+
+def _result(tag: int, future: Future[Any]) -> Result:
+    try:
+        return Result(tag, value=future.result())
+    except (Exception, CancelledError) as error:
+        return Result(tag, error=error)

@@ -1,0 +1,187 @@
+"""Slices on a GPU that is not there: turns, two slices in hand, too little memory; the engine is the CPU's."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernels.cpu.engine import CpuEngine
+from pipeline import engines, mining, sealing, serving, steps, worker, writer
+from pipeline.folder import RunFolder
+from pipeline.threads import InThreads
+from schemas.errors import DeviceMemoryError, ResourceError, SliceTooLargeError
+from schemas.options import RunLimits, RunOptions
+from schemas.work import Emit, Limits, Search, Slice, Subtrees
+from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+
+EDGES = random_edges(90, 60, 0.35, 8)
+
+
+class FakeGpu:
+    """An engine that says when two search at a time, and can be made to fail."""
+
+    name = "bitmatrix"
+    searching = threading.Lock()
+    log: list[tuple[str, int]]
+    fail: Callable[[FakeGpu, Subtrees], None] = staticmethod(lambda engine, work: None)
+
+    def __init__(self, halvings: int):
+        self.halvings = halvings
+        self.engine = CpuEngine()
+        self.log.append(("made", halvings))
+
+    def mine(self, graph: Any, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
+        assert self.searching.acquire(blocking=False), "two slices search on one GPU"
+        try:
+            self.log.append(("searched", len(subtrees)))
+            self.fail(self, subtrees)
+            return self.engine.mine(graph, subtrees, search, limits, emit)
+        finally:
+            self.searching.release()
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeGpu]]:
+    kind = engines.kind("bitmatrix")
+    log: list[tuple[str, int]] = []
+    monkeypatch.setattr(FakeGpu, "log", log, raising=False)
+    fake = replace(kind, make=FakeGpu, why_not=lambda: None, release=lambda: log.append(("released", 0)))
+    monkeypatch.setitem(engines._KINDS, "bitmatrix", fake)
+    monkeypatch.setattr(worker, "_gpu_meter", lambda: None)
+    yield FakeGpu
+    worker.forget()
+
+
+def prepared(tmp_path: Path, search: Search | None = None) -> RunFolder:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    options = RunOptions(str(source), search or Search(), engine="bitmatrix")
+    steps.start(source, tmp_path / "out", options, RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    return RunFolder(tmp_path / "out")
+
+
+def quiet(progress: object) -> None:
+    pass
+
+
+def mined(folder: RunFolder, slice_seconds: float = 0.01) -> None:
+    pool = InThreads()
+    try:
+        assert mining.mine_run(folder, pool, RunLimits(), quiet, slice_seconds).outcome == "complete"
+        sealing.seal(folder, pool, quiet)
+    finally:
+        pool.close()
+
+
+def test_slices_take_turns_on_one_engine_and_find_everything(tmp_path: Path, gpu: type[FakeGpu]) -> None:
+    folder = prepared(tmp_path)
+    mined(folder)
+    assert manifest_pair(folder.path) == answer(EDGES)
+    assert [what for what in gpu.log if what[0] == "made"] == [("made", 0)]
+    assert gpu.log[-1] == ("released", 0)
+    assert len(load_ledger(folder.path).entries) > 2
+
+
+def test_the_next_slice_is_searched_while_one_is_written(
+    tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = prepared(tmp_path)
+    spans: list[tuple[str, float, float]] = []
+    close, search = worker.ParallelWriter.close, FakeGpu.mine
+
+    def slow_close(self: Any) -> Any:
+        began = time.monotonic()
+        time.sleep(0.2)
+        parts = close(self)
+        spans.append(("written", began, time.monotonic()))
+        return parts
+
+    def timed(self: Any, *arguments: Any) -> Slice:
+        began = time.monotonic()
+        found = search(self, *arguments)
+        spans.append(("searched", began, time.monotonic()))
+        return found
+
+    monkeypatch.setattr(worker.ParallelWriter, "close", slow_close)
+    monkeypatch.setattr(FakeGpu, "mine", timed)
+    mined(folder)
+    written = [span for span in spans if span[0] == "written"]
+    searched = [span for span in spans if span[0] == "searched"]
+    assert any(w[1] < s[1] < w[2] for w in written for s in searched), "writing and searching never overlapped"
+    entries = load_ledger(folder.path).entries.values()
+    assert all(entry.seconds < 0.2 < entry.stats["writing_seconds"] for entry in entries)
+
+
+def test_a_gpu_without_memory_gets_an_engine_that_wants_less_and_says_so(
+    tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = prepared(tmp_path)
+
+    def fail(engine: FakeGpu, work: Subtrees) -> None:
+        if engine.halvings < 2 and len(work) > 1:
+            raise DeviceMemoryError("the toy has 3 MiB free, 4 MiB more are needed")
+
+    monkeypatch.setattr(gpu, "fail", staticmethod(fail))
+    mined(folder)
+    assert manifest_pair(folder.path) == answer(EDGES)
+    assert [n for what, n in gpu.log if what == "made"] == [0, 1, 2]
+    assert caplog.text.count("goes on with half the device memory: the toy has 3 MiB free") == 2
+    assert {entry.stats["halvings"] for entry in load_ledger(folder.path).entries.values()} == {2}
+
+
+def test_a_gpu_that_never_has_enough_memory_ends_the_run_with_its_sentence(
+    tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = prepared(tmp_path)
+
+    def fail(engine: FakeGpu, work: Subtrees) -> None:
+        if len(work) > 1:
+            raise DeviceMemoryError("the toy has 3 MiB free, 4 MiB more are needed")
+
+    monkeypatch.setattr(gpu, "fail", staticmethod(fail))
+    with pytest.raises(ResourceError, match="the toy has 3 MiB free"):
+        mined(folder)
+    assert list(folder.bicliques.iterdir()) == []
+
+
+def test_a_slice_that_is_too_large_becomes_smaller_and_what_it_gives_up_is_mined_later(
+    tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = prepared(tmp_path)
+    monkeypatch.setattr(writer, "GROUP_ROWS", 500)  # so that a failed attempt has written something
+
+    def fail(engine: FakeGpu, work: Subtrees) -> None:
+        if len(work) > 5:
+            raise SliceTooLargeError("9 nodes do not fit into 5")
+
+    monkeypatch.setattr(gpu, "fail", staticmethod(fail))
+    mined(folder)
+    assert manifest_pair(folder.path) == answer(EDGES)
+    assert "goes on with half of its" in caplog.text
+    assert [n for what, n in gpu.log if what == "made"] == [0]
+
+
+def test_engines_of_cores_are_one_a_thread() -> None:
+    kind = engines.kind("reference")
+    with serving.turn(kind, "run") as first, serving.turn(kind, "run") as again:
+        assert first is again
+        assert not first.make_smaller()
+    seen = []
+
+    def other() -> None:
+        with serving.turn(kind, "run") as server:
+            seen.append(server)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert seen[0] is not first
+    with serving.turn(kind, "another run") as server:
+        assert server is not first
+    serving.forget()
