@@ -17,10 +17,24 @@ if TYPE_CHECKING:
     from pipeline.api import mine, open_run, resume, verify
     from pipeline.counting import count
     from pipeline.dry_running import dry_run
+    from pipeline.pruning import prune
     from pipeline.results import Count, Results
+    from pipeline.run_status import status
     from pipeline.version import __version__
 
-__all__ = ["Count", "Results", "__version__", "count", "dry_run", "mine", "open_run", "resume", "verify"]
+__all__ = [
+    "Count",
+    "Results",
+    "__version__",
+    "count",
+    "dry_run",
+    "mine",
+    "open_run",
+    "prune",
+    "resume",
+    "status",
+    "verify",
+]
 
 #: Public name -> module that defines it. No module is called like a public name: importing it would hide the name.
 _HOMES = {
@@ -31,7 +45,9 @@ _HOMES = {
     "dry_run": "dry_running",
     "mine": "api",
     "open_run": "api",
+    "prune": "pruning",
     "resume": "api",
+    "status": "run_status",
     "verify": "api",
 }
 

@@ -17,7 +17,8 @@ _EXIT_CODES = """exit codes:
   0    complete (for count: counted to the end)
   1    failure: disk, memory, workers, or a proof that fails; one sentence says which
   2    bad input or options; nothing was written
-  3    a limit was reached (--max-results, --time-limit); the run can be resumed
+  3    a limit was reached (--max-results, --time-limit), or for status: stopped; the run can be resumed
+  4    for status: the run is being worked on now
   130  stopped by Ctrl-C; the run can be resumed
 """
 
@@ -55,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0 complete, 1 failure, 2 bad input, 3 limit reached, 130 stopped by Ctrl-C.
+        0 complete, 1 failure, 2 bad input, 3 limit reached, 4 running, 130 stopped by Ctrl-C.
     """
     _log_to_stderr()
     words = parser()

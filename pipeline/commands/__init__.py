@@ -5,10 +5,10 @@ A group's module imports the pipeline inside its functions: the parser, and so `
 
 from __future__ import annotations
 
-from pipeline.commands import about, mining, results
+from pipeline.commands import about, mining, results, watching
 from pipeline.commands.command import Command
 
 __all__ = ["COMMANDS"]
 
 #: All commands, in the order in which they are shown.
-COMMANDS: tuple[Command, ...] = (*mining.COMMANDS, *results.COMMANDS, *about.COMMANDS)
+COMMANDS: tuple[Command, ...] = (*mining.COMMANDS, *results.COMMANDS, *watching.COMMANDS, *about.COMMANDS)

@@ -17,6 +17,7 @@ __all__ = [
     "FAILURE",
     "INTERRUPTED",
     "LIMIT",
+    "RUNNING",
     "Command",
     "chosen",
     "code_of",
@@ -24,7 +25,7 @@ __all__ = [
     "say",
 ]
 
-COMPLETE, FAILURE, BAD_INPUT, LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
+COMPLETE, FAILURE, BAD_INPUT, LIMIT, RUNNING, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pipeline.choices import PathLike
 from pipeline.folder import RunFolder
 from pipeline.ledger import Ledger
 from pipeline.lock import holder
@@ -15,7 +16,7 @@ from pipeline.plan import Plan
 from pipeline.session import sessions
 from schemas.manifest import LedgerEntry
 
-__all__ = ["State", "Status", "WorkerStatus", "status_of"]
+__all__ = ["State", "Status", "WorkerStatus", "status"]
 
 #: "stopped": a limit, Ctrl-C, or between two steps. "failed": by an error. "dead": killed, or the machine went down.
 State = Literal["complete", "running", "stopped", "failed", "dead"]
@@ -104,30 +105,31 @@ class Status:
         return asdict(self) | {"folder": str(self.folder)}
 
 
-def status_of(path: Path) -> Status:
+def status(folder: PathLike) -> Status:
     """Look at a run without touching it.
 
     Raises
     ------
     InputError
-        If `path` is not the folder of a run.
+        If `folder` is not that of a run.
 
     Notes
     -----
     Reads the ledger (one small file a slice) and the sizes of the parts; no rows, no graph.
     """
-    folder = RunFolder(path)
-    folder.options()
-    mined = sessions(folder)
-    ledger, total, problems = _committed(folder)
+    path = Path(folder)
+    run = RunFolder(path)
+    run.options()
+    mined = sessions(run)
+    ledger, total, problems = _committed(run)
     entries = list(ledger.entries.values())
     left = sum(stop - start for ranges in ledger.outstanding().values() for start, stop in ranges)
-    has_plan = folder.facts("plan") is not None
-    state, why = _state(folder, mined)
+    has_plan = run.facts("plan") is not None
+    state, why = _state(run, mined)
     if state == "complete":
         done, share = [*_STEPS, "mine", "prove"], 1.0
     else:
-        done = [step for step in _STEPS if folder.facts(step) is not None]
+        done = [step for step in _STEPS if run.facts(step) is not None]
         done += ["mine"] if has_plan and left == 0 and mined else []
         share = 1.0 if "mine" in done else min(sum(entry.weight for entry in entries) / max(total, 1e-300), 0.999)
     waiting = [step for step in (*_STEPS, "mine", "prove") if step not in done]

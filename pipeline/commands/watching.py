@@ -1,0 +1,97 @@
+"""``status`` and ``prune``: runs seen from outside, while they run and after."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.commands.command import COMPLETE, FAILURE, LIMIT, RUNNING, Command, say
+from pipeline.commands.options import add_run
+from pipeline.progress import size
+
+if TYPE_CHECKING:
+    from pipeline.pruning import Pruning
+    from pipeline.run_status import Status
+
+__all__ = ["COMMANDS"]
+
+_CODES = {"complete": COMPLETE, "running": RUNNING, "stopped": LIMIT, "failed": FAILURE, "dead": FAILURE}
+
+
+def _add_prune(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", metavar="FOLDER", type=Path, help="holds one folder a run")
+    command.add_argument(
+        "--keep", type=int, default=7, metavar="N", help="complete runs that stay, the newest (default: 7)"
+    )
+    command.add_argument(
+        "--unfinished",
+        action="store_true",
+        help="also runs that are not complete and older than those that stay (default: they stay)",
+    )
+    command.add_argument("--remove", action="store_true", help="do it (default: only say what would be removed)")
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from pipeline.run_status import status
+
+    found = status(arguments.run)
+    say(arguments, found.to_json, lambda: status_card(found))
+    return _CODES[found.state]
+
+
+def _prune(arguments: argparse.Namespace) -> int:
+    from pipeline.pruning import prune
+
+    found = prune(arguments.folder, arguments.keep, unfinished=arguments.unfinished, remove=arguments.remove)
+    say(arguments, found.to_json, lambda: prune_table(found))
+    return COMPLETE
+
+
+def status_card(found: Status) -> str:
+    """A run at one moment, in some ten lines."""
+    rows = [("state", f"{found.state} ({found.why})"), ("done", ", ".join(found.done) or "nothing")]
+    if found.step:
+        rows.append(("now" if found.state == "running" else "next", found.step))
+    if found.share is not None:
+        rows.append(("mined", f"{100 * found.share:.1f} % of the estimated work in {found.slices:,} slices"))
+        rows.append(("bicliques", f"{found.count:,}" + (f", {size(found.bytes)}" if found.bytes else "")))
+        rows.append(("left", f"{found.nodes_left:,} subtrees" if found.nodes_left else "nothing to mine"))
+    if found.silent_seconds is not None:
+        rows.append(("last slice", f"{ago(found.silent_seconds)} ago"))
+    now = time.time()
+    for worker in found.workers:
+        work = f"{worker.slices:,} slices, {worker.bicliques:,} bicliques, busy {worker.busy_seconds:.1f} s"
+        rows.append((f"worker {worker.name}", f"{work}, last seen {ago(now - worker.last_seen)} ago"))
+    rows += [("does not count", problem) for problem in found.problems]
+    if found.go_on:
+        rows.append(("go on with", found.go_on))
+    return "\n".join(f"{key}: {value}" for key, value in rows)
+
+
+def prune_table(found: Pruning) -> str:
+    """One line a run, and what becomes of it."""
+    words = {"keep": "stays", "remove": "removed" if found.removed else "would go"}
+    lines = [f"{words[run.verdict]:<9} {size(run.bytes):>9}  {run.path}  ({run.reason})" for run in found.runs]
+    chosen = sum(run.verdict == "remove" for run in found.runs)
+    total = f"{chosen} of {len(found.runs)} runs, {size(found.bytes)}"
+    if found.removed:
+        return "\n".join([*lines, f"removed {total}"])
+    return "\n".join([*lines, f"would remove {total}" + ("; do it with --remove" if chosen else "")])
+
+
+def ago(seconds: float) -> str:
+    """A time that has passed, roughly."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+_STATUS_HELP = "say what is done of the run in OUT, what is left and how to go on; 4 if it is running"
+
+COMMANDS = (
+    Command("status", _STATUS_HELP, lambda command: add_run(command), _status),
+    Command("prune", "remove old runs from FOLDER; says what would go until told --remove", _add_prune, _prune),
+)
