@@ -1,4 +1,4 @@
-"""Dask: a LocalCluster, or a scheduler that is there already. The only module that imports it.
+"""Dask: a LocalCluster, workers on GPUs, or a scheduler that is there already.
 
 A dead worker's tasks are not rerun by Dask but reported as lost: trying again, and giving up, is decided in
 one place (`pipeline.schedule`).
@@ -12,15 +12,20 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import dask
 import dask.system
 import distributed
 
+from kernels.gpu.device import why_no_gpu
 from pipeline import worker
+from pipeline.engines import Place
+from pipeline.gpu.cluster import guarded, start_cluster
 from pipeline.pool import Result, WorkerLostError
+from pipeline.threads import IN_FLIGHT
 from pipeline.version import __version__
 from schemas.errors import ResourceError
 
@@ -50,12 +55,13 @@ class _IgnoreInterrupt(distributed.WorkerPlugin):  # type: ignore[misc]
 
 
 class DaskPool:
-    """Tasks on Dask workers. See `pipeline.pool.Pool`; made by `local` or `connect`."""
+    """Tasks on Dask workers. See `pipeline.pool.Pool`; made by `local`, `on_gpus` or `connect`."""
 
-    def __init__(self, client: distributed.Client, cluster: distributed.LocalCluster | None, name: str):
+    def __init__(self, client: distributed.Client, cluster: distributed.LocalCluster | None, name: str, place: Place):
         self._client = client
         self._cluster = cluster
         self._name = name
+        self._place = place
         self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
         self._futures: dict[int, distributed.Future] = {}
 
@@ -86,16 +92,26 @@ class DaskPool:
                     "call the pipeline under: if __name__ == '__main__'"
                 ) from error
         client.register_plugin(_IgnoreInterrupt())
-        return cls(client, cluster, f"{count} local worker{'s' if count != 1 else ''}")
+        return cls(client, cluster, f"{count} local worker{'s' if count != 1 else ''}", "core")
 
     @classmethod
-    def connect(cls, address: str) -> DaskPool:
+    def on_gpus(cls, devices: Sequence[str], rmm_pool: str | None = None, spill: bool = False) -> DaskPool:
+        """A worker process on each of some GPUs of this machine; see `pipeline.gpu.cluster.start_cluster`."""
+        with dask.config.set(_CONFIG):
+            cluster = start_cluster(devices, rmm_pool, spill)
+            client = distributed.Client(cluster, timeout=_START_S, set_as_default=False)
+        client.register_plugin(_IgnoreInterrupt())
+        return cls(client, cluster, f"{len(devices)} local GPU{'s' if len(devices) != 1 else ''}", "gpu")
+
+    @classmethod
+    def connect(cls, address: str, place: Place = "core") -> DaskPool:
         """The workers of a running scheduler.
 
         Raises
         ------
         ResourceError
-            If it does not answer, has no workers, or they have another version of this package.
+            If it does not answer, has no workers, or they have another version of this package or no GPU although
+            the engine needs one.
         """
         try:
             client = distributed.Client(address, timeout=_START_S, set_as_default=False)
@@ -103,7 +119,7 @@ class DaskPool:
             raise ResourceError(
                 f"the Dask scheduler at {address} does not answer ({error}); check --scheduler"
             ) from error
-        pool = cls(client, None, f"workers of {address}")
+        pool = cls(client, None, f"workers of {address}", place)
         try:
             versions = client.run(worker.version)
         except Exception as error:  # whatever a worker of another environment raises
@@ -121,11 +137,23 @@ class DaskPool:
                 if odd
                 else f"the Dask scheduler at {address} has no workers; start some, then try again"
             )
+        for name, reason in (client.run(why_no_gpu) if place == "gpu" else {}).items():
+            if reason is not None:
+                pool.close()
+                raise ResourceError(
+                    f"worker {name} of {address} has no GPU for the engine: {reason}; start workers with "
+                    f"dask cuda worker {address}, or choose --engine cpu"
+                )
         return pool
 
     def slots(self) -> int:
-        """Threads of all workers."""
-        return sum(self._client.nthreads().values())
+        """Threads of all workers; on GPUs a fixed number a worker, however many threads it was started with."""
+        return IN_FLIGHT * self.workers() if self._place == "gpu" else self.workers()
+
+    def workers(self) -> int:
+        """Worker processes on GPUs; threads else, each of which has an engine."""
+        threads = self._client.nthreads().values()
+        return len(threads) if self._place == "gpu" else sum(threads)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """One task pinned to each worker of now; one that joins later does without."""
@@ -137,6 +165,8 @@ class DaskPool:
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
         """Never pure: the same slice may have to run again."""
         key = f"bicliques-{function.__name__}-{tag}-{time.monotonic_ns()}"
+        if self._place == "gpu":
+            function = partial(guarded, function)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")  # left-overs of some MB are usual
             future = self._client.submit(function, argument, key=key, pure=False)

@@ -12,19 +12,32 @@ __all__ = ["Growing"]
 
 
 class Growing:
-    """In this process at first; once `grow` is called, also on what `start` starts, as soon as it is there."""
+    """In this process at first; once `grow` is called, on what `start` starts, as soon as it is there.
 
-    def __init__(self, start: Callable[[], Any]):
+    Parameters
+    ----------
+    start : callable
+        () -> pool.
+    here : Pool
+        Of this process.
+    """
+
+    def __init__(self, start: Callable[[], Any], here: Any = None):
         self._start = start
-        self._here = InProcess()
+        self._here = here or InProcess()
+        self._running_here = 0
         self._workers: Any = None
         self._starting: Thread | None = None
         self._error: BaseException | None = None
         self._prepare: tuple[Callable[[Any], Any], Any] | None = None
 
     def slots(self) -> int:
-        """One, or the workers."""
-        return 1 if self._workers is None else int(self._workers.slots())
+        """Here, or of the workers."""
+        return int((self._workers or self._here).slots())
+
+    def workers(self) -> int:
+        """Here, or of the workers."""
+        return int((self._workers or self._here).workers())
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Here, and on the workers when they come."""
@@ -33,17 +46,23 @@ class Growing:
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
         """To the workers, if they are there."""
-        (self._workers or self._here).submit(tag, function, argument)
+        if (workers := self._workers) is None:
+            self._running_here += 1
+            self._here.submit(tag, function, argument)
+        else:
+            workers.submit(tag, function, argument)
 
     def wait(self, seconds: float) -> list[Result]:
-        """From here while a task waits here, then from the workers."""
+        """From here while a task is here, then from the workers."""
         if self._error is not None:
             raise self._error
-        results = self._here.wait(seconds)
-        if results or self._workers is None:
-            return results
+        workers = self._workers  # they may come at any moment
+        if self._running_here or workers is None:
+            results = list(self._here.wait(seconds))
+            self._running_here -= len(results)
+            return results or (list(workers.wait(0)) if workers is not None else [])
         self._here.close()  # nothing will come here any more
-        return list(self._workers.wait(seconds))
+        return list(workers.wait(seconds))
 
     def grow(self) -> None:
         """Start the workers in the background, the first time."""

@@ -121,7 +121,7 @@ class _Driver:
             for result in self.pool.wait(0.2):
                 self._receive(result)
             before, now = now, time.monotonic()
-            self.capacity_s += self.slots * (now - before)
+            self.capacity_s += self.workers * (now - before)
             if self.stop.is_set():
                 self._interrupt()
             if now >= self.deadline:
@@ -239,12 +239,12 @@ class _Driver:
         self._carry_out(self.machine.stop("interrupted"))
 
     def _look_at_workers(self, now: float) -> None:
-        self.slots = self.pool.slots()
-        if self.slots:
+        slots, self.workers = self.pool.slots(), self.pool.workers()
+        if slots:
             self.with_workers = now
         elif now - self.with_workers > _NO_WORKERS_S:
             raise ResourceError(f"no worker has been there for {_NO_WORKERS_S:.0f} seconds; start some")
-        self._carry_out(self.machine.set_slots(self.slots))
+        self._carry_out(self.machine.set_slots(slots))
 
     def _tell(self) -> None:
         seconds = time.monotonic() - self.started

@@ -33,7 +33,11 @@ class Pool(Protocol):
     """Something that runs functions elsewhere."""
 
     def slots(self) -> int:
-        """How many tasks run at a time, now; workers may come and go."""
+        """How many tasks it takes at a time, now; workers may come and go."""
+        ...
+
+    def workers(self) -> int:
+        """How many engines work at a time, now: fewer than slots where one task is written while another is mined."""
         ...
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
@@ -68,6 +72,10 @@ class InProcess:
         self._waiting: deque[tuple[int, Callable[[Any], Any], Any]] = deque()
 
     def slots(self) -> int:
+        """One."""
+        return 1
+
+    def workers(self) -> int:
         """One."""
         return 1
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pipeline.engines import Place
+from pipeline.gpu.devices import choose_devices
 from pipeline.growing import Growing
 from pipeline.pool import InProcess, Pool
+from pipeline.threads import InThreads
 from schemas.errors import InputError
 
 __all__ = ["WorkerOptions", "open_pool"]
@@ -22,26 +25,44 @@ class WorkerOptions:
     Parameters
     ----------
     workers : int or None
-        Processes on this machine; 0 works in this one. None starts one a core as soon as a run takes longer
-        than a second, and with a GPU engine works in this one.
+        Processes on this machine; 0 works in this one. None starts one a core, or one a GPU where there are
+        several, as soon as a run takes longer than a second.
     scheduler : str or None
         Address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``, whose workers see the run's
         folder under the same path; instead of `workers`.
     slice_seconds : float
         Longest time a worker works without reporting, in seconds.
+    devices : tuple of int or None
+        With a GPU engine: start a worker on each of these GPUs, counted from 0; None for all.
+    rmm_pool : str or None
+        With a GPU engine: a pool of so much device memory in each worker, as ``40GB`` or ``0.8`` of the device.
+    spill : bool
+        With a GPU engine: cuDF moves its buffers to main memory when a device is full.
     """
 
     workers: int | None = None
     scheduler: str | None = None
     slice_seconds: float = 10.0
+    devices: tuple[int, ...] | None = None
+    rmm_pool: str | None = None
+    spill: bool = False
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 0:
             raise InputError(f"the number of workers must be 0 or more, not {self.workers}")
         if self.workers is not None and self.scheduler is not None:
             raise InputError("give either a number of workers or the address of a scheduler, not both")
+        if self.on_gpus and self.scheduler is not None:
+            raise InputError(
+                "GPUs, pools and spilling are options of the workers of a scheduler; start those with them"
+            )
         if not self.slice_seconds > 0:
             raise InputError(f"slices must last more than 0 seconds, not {self.slice_seconds}")
+
+    @property
+    def on_gpus(self) -> bool:
+        """Whether an option is set that only workers on GPUs have."""
+        return self.devices is not None or self.rmm_pool is not None or self.spill
 
 
 @contextmanager
@@ -68,15 +89,29 @@ def open_pool(options: WorkerOptions, place: Place = "core") -> Iterator[Pool]:
 
 def _open(options: WorkerOptions, place: Place) -> Any:
     if options.scheduler is not None:
-        return _cluster().connect(options.scheduler)
-    if options.workers == 0 or (options.workers is None and place == "gpu"):
+        return _cluster().connect(options.scheduler, place)
+    if place == "gpu":
+        return _open_gpus(options)
+    if options.on_gpus:
+        raise InputError("the engine works on processor cores: leave --devices, --rmm-pool and --spill out")
+    if options.workers == 0:
         return InProcess()
     if options.workers is None:
         return Growing(lambda: _cluster().local(None))
     return _cluster().local(options.workers)
 
 
+def _open_gpus(options: WorkerOptions) -> Any:
+    if options.workers == 0:
+        return InThreads()
+    devices = choose_devices(options.devices, options.workers)
+    start = partial(_cluster().on_gpus, devices, options.rmm_pool, options.spill)
+    if options.workers is not None or options.on_gpus:
+        return start()
+    return Growing(start, InThreads()) if len(devices) > 1 else InThreads()
+
+
 def _cluster() -> Any:
-    from pipeline.cluster import DaskPool  # only here: it imports Dask
+    from pipeline.cluster import DaskPool  # not before it is needed: it imports Dask
 
     return DaskPool

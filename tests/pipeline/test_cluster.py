@@ -176,6 +176,9 @@ def test_a_run_without_workers_ends_with_a_sentence(tmp_path: Path, monkeypatch:
         def slots(self) -> int:
             return 0
 
+        def workers(self) -> int:
+            return 0
+
         def everywhere(self, function: object, argument: object) -> None:
             pass
 
