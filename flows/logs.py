@@ -1,0 +1,45 @@
+"""What the pipeline logs during a stage, in the log of the Prefect run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prefect.logging import get_run_logger
+
+__all__ = ["run_logs"]
+
+_OURS = ("pipeline", "kernels")
+
+
+class _ToRun(logging.Handler):
+    def __init__(self, log: logging.LoggerAdapter[logging.Logger] | logging.Logger):
+        super().__init__()
+        self.log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.log.log(record.levelno, record.getMessage(), exc_info=record.exc_info)
+
+
+@contextmanager
+def run_logs() -> Iterator[None]:
+    """Inside a flow or task: our loggers write to its log, from INFO on, and nowhere else.
+
+    Prefect's own setting for further loggers takes a record's run from the thread it comes from; ours come
+    from threads that Prefect does not know, too.
+    """
+    handler = _ToRun(get_run_logger())
+    loggers = [logging.getLogger(name) for name in _OURS]
+    before = [(logger.level, logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (level, propagate) in zip(loggers, before, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+            logger.propagate = propagate

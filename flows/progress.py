@@ -1,0 +1,80 @@
+"""A stage's progress as a Prefect artifact, at most once a second and never in the way of the work."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from types import TracebackType
+from uuid import UUID
+
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.logging import get_run_logger
+
+from pipeline.progress import Progress, line
+
+__all__ = ["ProgressArtifact"]
+
+#: Seconds between two updates.
+_EVERY_S = 1.0
+#: How long the end of a stage waits for an update that is on its way.
+_LAST_S = 10.0
+
+
+class ProgressArtifact:
+    """Inside a task: ``with ProgressArtifact("mining") as report``, and `report` is a `pipeline.progress.Report`.
+
+    Parameters
+    ----------
+    key : str
+        Of the artifact; lower-case letters, digits and dashes. The history of a key is that of all runs.
+
+    Notes
+    -----
+    Updates are sent by a thread of their own, so that a slow server does not hold up the scheduling of slices.
+    A server that does not answer is logged once, and the stage goes on.
+    """
+
+    def __init__(self, key: str):
+        self._log = get_run_logger()
+        self._id: UUID = create_progress_artifact(0.0, key=key, description="waiting")  # type: ignore[assignment]
+        self._latest: Progress | None = None
+        self._has_failed = False
+        self._ended = threading.Event()
+        context = contextvars.copy_context()  # which server it is
+        self._thread = threading.Thread(target=context.run, args=(self._publish,), daemon=True)
+
+    def __enter__(self) -> ProgressArtifact:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._ended.set()
+        self._thread.join(_LAST_S)
+        if error is None and self._latest is None:
+            self._send(100.0, "was done already")
+
+    def __call__(self, progress: Progress) -> None:
+        """Take note of how far the stage is."""
+        if progress.note:
+            self._log.info(progress.note)
+        else:
+            self._latest = progress
+
+    def _publish(self) -> None:
+        sent = None
+        while True:
+            ended = self._ended.wait(_EVERY_S)
+            latest = self._latest
+            if latest is not None and latest is not sent:
+                self._send(100 * latest.share, line(latest))
+                sent = latest
+            if ended:
+                return
+
+    def _send(self, percent: float, words: str) -> None:
+        try:
+            update_progress_artifact(self._id, percent, words)
+        except Exception as error:  # whatever it is, the artifact is not worth the run
+            if not self._has_failed:
+                self._log.warning("the progress artifact cannot be updated (%s); the run goes on", error)
+            self._has_failed = True

@@ -1,0 +1,106 @@
+"""One Prefect task a stage of `pipeline.steps`. A stage that is done says so in the folder and is skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from prefect import Task, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.concurrency.sync import concurrency
+from prefect.exceptions import ObjectNotFound
+from prefect.logging import get_run_logger
+
+from flows.identity import is_run, refuse_another
+from flows.logs import run_logs
+from flows.progress import ProgressArtifact
+from pipeline import steps
+from pipeline.folder import RunFolder
+from pipeline.session import MiningSession
+from pipeline.verification import Verification, verify_run
+from pipeline.workers import WorkerOptions
+from schemas.errors import IncompleteError, InputError
+from schemas.manifest import Manifest
+from schemas.options import RunLimits, RunOptions
+
+__all__ = ["build", "ingest", "mine", "plan", "seal", "verify"]
+
+#: Seconds before the first and the second retry: a full disk or a missing worker is not mended at once.
+_DELAYS_S = [10.0, 60.0]
+
+
+def is_worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
+    """Not when the input is wrong or files contradict each other: the next attempt would find the same."""
+    return not isinstance(state.data, (InputError, IncompleteError))
+
+
+@task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
+def ingest(path: Path, source: str, options: RunOptions, limits: RunLimits) -> dict[str, Any]:
+    """Start the run or go on with it; returns `pipeline.ingest.IngestSummary` as a dictionary."""
+    with run_logs():
+        if is_run(path):
+            refuse_another(RunFolder(path), options)
+            get_run_logger().info("going on with the run in %s", path)
+        else:
+            steps.start(source, path, options, limits, report=False)
+        return steps.ingest(path, report=False)
+
+
+@task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
+def build(path: Path) -> dict[str, Any]:
+    """See `pipeline.steps.build`."""
+    with run_logs():
+        return steps.build(path, report=False)
+
+
+@task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
+def plan(path: Path) -> dict[str, Any]:
+    """See `pipeline.steps.plan`."""
+    with run_logs():
+        return steps.plan(path, report=False)
+
+
+@task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
+def mine(path: Path, workers: WorkerOptions, limits: RunLimits, concurrency_limit: str | None) -> MiningSession:
+    """Mine what is outstanding, and nothing else while `concurrency_limit` is taken; a retry goes on from the ledger.
+
+    See `pipeline.steps.mine`.
+    """
+    with run_logs(), ProgressArtifact("mining") as report, _turn(concurrency_limit):
+        return steps.mine(path, workers, limits, report)
+
+
+@task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
+def seal(path: Path, workers: WorkerOptions) -> Manifest:
+    """Prove the run; see `pipeline.steps.seal`."""
+    with run_logs(), ProgressArtifact("proving") as report:
+        return steps.seal(path, workers, report)
+
+
+@task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
+def verify(path: Path, sample: int, seed: int) -> Verification:
+    """See `pipeline.verification.verify_run`."""
+    with run_logs(), ProgressArtifact("verifying") as report:
+        return verify_run(path, sample, seed, report)
+
+
+@contextmanager
+def _turn(limit: str | None) -> Iterator[None]:
+    """Hold a slot of a global concurrency limit; if it cannot be held to the end, the work is stopped."""
+    if limit is None:
+        yield
+        return
+    with get_client(sync_client=True) as client:
+        try:
+            client.read_global_concurrency_limit_by_name(limit)
+        except ObjectNotFound as error:
+            raise InputError(
+                f"the Prefect server has no concurrency limit {limit}; make it with: "
+                f"prefect gcl create {limit} --limit 1"
+            ) from error
+    with concurrency(limit, occupy=1, strict=True):
+        yield

@@ -1,0 +1,196 @@
+"""The flow `mine`: the engine's answer, one run a folder, resumed by a call or a retry, watched, loud on failure."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import State
+from prefect.concurrency.sync import concurrency
+
+from flows import stages
+from flows.identity import fill_in
+from flows.mine import mine
+from pipeline import mining
+from pipeline.folder import RunFolder
+from pipeline.lock import locked
+from schemas.errors import InputError, ResourceError
+from tests.flows.states import artifacts, logged
+from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
+EDGES = random_edges(60, 40, 0.3, 1)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_edges(tmp_path / "g.parquet", EDGES)
+
+
+def run(source: Path, output: Path | str, **options: Any) -> State[Any]:
+    """The final state; errors are in it."""
+    return mine(str(source), str(output), **{"workers": 0} | options, return_state=True)
+
+
+def refusal(state: State[Any]) -> str:
+    assert state.is_failed()
+    with pytest.raises(InputError) as error:
+        state.result()
+    return str(error.value)
+
+
+def test_a_local_cluster_finds_what_the_engine_finds_and_the_run_can_be_watched(tmp_path: Path, source: Path) -> None:
+    state = run(source, tmp_path / "out", workers=2, slice_seconds=0.1)
+    assert state.is_completed()
+    count, fingerprint = answer(EDGES)
+    assert manifest_pair(tmp_path / "out") == (count, fingerprint)
+    assert state.result() == {
+        "folder": str(tmp_path / "out"),
+        "count": count,
+        "fingerprint": str(fingerprint),
+        "outcome": "complete",
+    }
+    shown = artifacts(state)
+    assert shown["mining"] == shown["proving"] == 100
+    assert f"bicliques: {count:,}, all of them" in shown["run-card"]
+    assert sum(row["bicliques"] for row in json.loads(shown["workers"])) == count
+    assert shown["largest"].count("\n") == 12
+    assert logged(state, "engine cpu: ")
+
+
+def test_a_second_call_leaves_a_complete_run_alone(tmp_path: Path, source: Path) -> None:
+    first = run(source, tmp_path / "out").result()
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    again = run(source, tmp_path / "out")
+    assert again.result() == first
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
+    assert artifacts(again)["mining"] == 100
+
+
+def test_a_limit_is_not_a_failure_and_a_second_call_goes_on(tmp_path: Path, source: Path) -> None:
+    state = run(source, tmp_path / "out", max_results=100, slice_seconds=0.02)
+    assert (state.type.value, state.name) == ("COMPLETED", "Limit reached")
+    assert state.message
+    assert state.message.startswith("100 bicliques in")
+    assert state.result()["outcome"] == "max_results"
+    assert state.result()["fingerprint"] is None
+    slices = set(load_ledger(tmp_path / "out").entries)
+    assert run(source, tmp_path / "out").result()["outcome"] == "complete"
+    assert manifest_pair(tmp_path / "out") == answer(EDGES)
+    assert slices < set(load_ledger(tmp_path / "out").entries)
+
+
+def test_a_folder_with_another_run_is_refused(tmp_path: Path, source: Path) -> None:
+    run(source, tmp_path / "out", max_results=10)
+    message = refusal(run(source, tmp_path / "out", min_left=2))
+    assert message.startswith(f"{tmp_path / 'out'} holds a run with min_left 1, not 2; name another output folder")
+    write_edges(source, EDGES[1:])
+    assert "has changed since" in refusal(run(source, tmp_path / "out"))
+
+
+def test_a_second_run_on_a_folder_in_use_is_refused(tmp_path: Path, source: Path) -> None:
+    run(source, tmp_path / "out", max_results=10)
+    with locked(RunFolder(tmp_path / "out").lock_file):
+        started = time.monotonic()
+        state = run(source, tmp_path / "out")
+    assert "is being worked on by process" in refusal(state)
+    assert "wait for it, or stop it" in refusal(state)
+    assert time.monotonic() - started < 9, "it is not tried again"
+
+
+def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = random_edges(120, 70, 0.35, 5)
+    source = write_edges(tmp_path / "g.parquet", edges)
+    attempts: list[list[int]] = [[]]
+    commit = mining.Ledger.commit
+
+    def fails_once(ledger: Any, entry: Any, packed: Any) -> None:
+        if len(attempts) == 1 and len(attempts[0]) == 2:
+            attempts.append([])
+            raise ResourceError("the disk is full; make room")
+        commit(ledger, entry, packed)
+        attempts[-1].append(entry.slice)
+
+    monkeypatch.setattr(mining.Ledger, "commit", fails_once)
+    monkeypatch.setattr(stages, "mine", stages.mine.with_options(retry_delay_seconds=0))
+    state = run(source, tmp_path / "out", slice_seconds=0.05)
+    assert state.is_completed()
+    assert manifest_pair(tmp_path / "out") == answer(edges)
+    assert [bool(slices) for slices in attempts] == [True, True]
+    assert set(attempts[0]) | set(attempts[1]) == set(load_ledger(tmp_path / "out").entries)
+    assert not set(attempts[0]) & set(attempts[1]), "what was committed before the failure is not mined again"
+
+
+def test_wrong_input_is_not_tried_again_and_leaves_nothing(tmp_path: Path) -> None:
+    started = time.monotonic()
+    state = run(tmp_path / "missing.csv", tmp_path / "out")
+    assert "missing.csv" in refusal(state)
+    assert time.monotonic() - started < 9
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_failure_is_told_to_the_notification_block(tmp_path: Path) -> None:
+    received: list[dict[str, str]] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *words: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        form = {"title": "{{subject}}", "text": "{{body}}"}
+        CustomWebhookNotificationBlock(name="on-call", url=url, json_data=form).save("on-call", overwrite=True)
+        state = run(tmp_path / "missing.csv", tmp_path / "out", notify="custom-webhook/on-call")
+        server.shutdown()
+    assert state.is_failed()
+    assert [message["title"] for message in received] == ["bicliques: mine failed"]
+    assert "missing.csv" in received[0]["text"]
+    assert f"Output: {tmp_path / 'out'}" in received[0]["text"]
+
+
+def test_a_run_waits_for_its_turn(tmp_path: Path, source: Path) -> None:
+    with get_client(sync_client=True) as client:
+        client.upsert_global_concurrency_limit_by_name("mining", 1)
+    states: list[State[Any]] = []
+    with concurrency("mining", strict=True):
+        other = threading.Thread(
+            target=lambda: states.append(run(source, tmp_path / "out", concurrency_limit="mining"))
+        )
+        other.start()
+        while RunFolder(tmp_path / "out").facts("plan") is None:
+            time.sleep(0.1)
+        time.sleep(1.0)
+        assert not RunFolder(tmp_path / "out").ledger.exists()
+    other.join(60)
+    assert states[0].is_completed()
+
+
+def test_a_limit_that_the_server_does_not_know_is_an_error(tmp_path: Path, source: Path) -> None:
+    message = refusal(run(source, tmp_path / "out", concurrency_limit="nowhere"))
+    assert "prefect gcl create nowhere --limit 1" in message
+
+
+def test_the_folder_is_of_the_day_of_the_first_start(tmp_path: Path, source: Path) -> None:
+    state = run(source, f"{tmp_path}/runs/{{date}}")
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert datetime.now(UTC) - datetime.fromisoformat(f"{folder.name}T00:00Z") < timedelta(hours=25)
+    assert state.result()["folder"] == str(folder)
+    assert fill_in("runs/{date}T{time}", datetime(2026, 1, 31, 23, 59, 7, tzinfo=UTC)) == Path("runs/2026-01-31T235907")
+    for wrong in ("runs/{day}", "runs/{", "runs/{0}"):
+        with pytest.raises(InputError, match="placeholder"):
+            fill_in(wrong, datetime.now(UTC))

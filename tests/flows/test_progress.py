@@ -1,0 +1,71 @@
+"""The progress artifact, without a server: throttled, complete at the end, and no danger to the work."""
+
+from __future__ import annotations
+
+import logging
+import time
+from uuid import uuid4
+
+import pytest
+
+from flows import progress
+from flows.progress import ProgressArtifact
+from pipeline.progress import Progress
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, str]]:
+    updates: list[tuple[float, str]] = []
+    monkeypatch.setattr(progress, "get_run_logger", lambda: logging.getLogger("test"))
+    monkeypatch.setattr(progress, "create_progress_artifact", lambda *_, **__: uuid4())
+    monkeypatch.setattr(progress, "update_progress_artifact", lambda _, *update: updates.append(update))
+    return updates
+
+
+def test_it_is_updated_about_once_a_second_and_ends_with_the_last_state(sent: list[tuple[float, str]]) -> None:
+    started = time.monotonic()
+    with ProgressArtifact("mining") as report:
+        for k in range(1000):
+            report(Progress("mine", share=(k + 1) / 1000, bicliques=k))
+            time.sleep(0.002)
+    seconds = time.monotonic() - started
+    assert 2 <= len(sent) <= seconds + 2
+    assert sent == sorted(sent)
+    assert sent[-1][0] == 100
+    assert "999 bicliques" in sent[-1][1]
+
+
+def test_a_stage_that_had_nothing_to_do_is_done(sent: list[tuple[float, str]]) -> None:
+    with ProgressArtifact("mining"):
+        pass
+    assert sent == [(100.0, "was done already")]
+
+
+def test_a_stage_that_failed_is_not(sent: list[tuple[float, str]]) -> None:
+    with pytest.raises(ValueError, match="out"), ProgressArtifact("mining"):
+        raise ValueError("out")
+    assert sent == []
+
+
+def test_a_server_that_is_gone_is_logged_once_and_the_stage_goes_on(
+    sent: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ConnectionRefusedError("nobody there")
+
+    monkeypatch.setattr(progress, "update_progress_artifact", refuse)
+    monkeypatch.setattr(progress, "_EVERY_S", 0.05)
+    with ProgressArtifact("mining") as report:
+        for k in range(5):
+            report(Progress("mine", share=k / 5))
+            time.sleep(0.1)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the progress artifact cannot be updated (nobody there); the run goes on"
+    ]
+
+
+def test_notes_go_to_the_log(sent: list[tuple[float, str]], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with ProgressArtifact("mining") as report:
+        report(Progress("mine", note="compiling"))
+    assert "compiling" in caplog.messages

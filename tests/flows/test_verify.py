@@ -1,0 +1,44 @@
+"""The flow `verify`: what it publishes of a good run, and that it fails on a damaged one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.client.schemas.objects import State
+
+import pipeline
+from flows.verify import verify
+from schemas.errors import IncompleteError
+from tests.flows.states import artifacts
+from tests.runs import answer, random_edges, write_edges
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
+EDGES = random_edges(14, 11, 0.4, 2)
+
+
+def mined(tmp_path: Path) -> Path:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    return pipeline.mine(source, tmp_path / "out", workers=0, progress=False).files[0]
+
+
+def test_a_good_run_is_verified(tmp_path: Path) -> None:
+    mined(tmp_path)
+    state: State[Any] = verify(str(tmp_path / "out"), sample=10, return_state=True)
+    count, fingerprint = answer(EDGES)
+    assert state.result() == {"folder": str(tmp_path / "out"), "count": count, "fingerprint": str(fingerprint)}
+    shown = artifacts(state)
+    assert f"verified: {count:,} bicliques" in shown["verification"]
+    assert "not proven:" in shown["verification"]
+    assert shown["verifying"] == 100
+
+
+def test_a_damaged_part_fails(tmp_path: Path) -> None:
+    part = mined(tmp_path)
+    part.write_bytes(part.read_bytes()[:-40])
+    state: State[Any] = verify(str(tmp_path / "out"), return_state=True)
+    assert state.is_failed()
+    with pytest.raises(IncompleteError, match="bytes, but the manifest says"):
+        state.result()
