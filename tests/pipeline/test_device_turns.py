@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kernels.cpu.engine import CpuEngine
@@ -58,9 +59,9 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeGpu]]:
     worker.forget()
 
 
-def prepared(tmp_path: Path, search: Search | None = None) -> RunFolder:
-    source = write_edges(tmp_path / "g.parquet", EDGES)
-    options = RunOptions(str(source), search or Search(), engine="bitmatrix")
+def prepared(tmp_path: Path, edges: np.ndarray = EDGES) -> RunFolder:
+    source = write_edges(tmp_path / "g.parquet", edges)
+    options = RunOptions(str(source), engine="bitmatrix")
     steps.start(source, tmp_path / "out", options, RunLimits(), False)
     steps.prepare(tmp_path / "out", False)
     return RunFolder(tmp_path / "out")

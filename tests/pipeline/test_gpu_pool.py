@@ -29,7 +29,10 @@ from pipeline.workers import WorkerOptions, open_pool
 from schemas.errors import InputError, ResourceError
 from schemas.options import RunLimits
 from tests.pipeline.test_device_turns import EDGES, prepared
-from tests.runs import answer, load_ledger, manifest_pair
+from tests.runs import answer, load_ledger, manifest_pair, random_edges
+
+#: Enough for slices to be running when a worker is killed.
+MANY = random_edges(150, 80, 0.35, 5)
 
 
 class Pretend(distributed.WorkerPlugin):
@@ -93,19 +96,20 @@ def test_two_gpus_have_four_slices_in_hand_and_find_everything(tmp_path: Path, p
 
 
 def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> None:
-    folder = prepared(tmp_path)
+    folder = prepared(tmp_path, edges=MANY)
+    pids = sorted(pool._client.run(os.getpid).values())
     killed: list[int] = []
 
     def kill_one(progress: Progress) -> None:
-        if not killed and progress.running == 4:
-            killed.extend(pool._client.run(os.getpid).values())
-            os.kill(killed[0], signal.SIGKILL)
+        if not killed and progress.bicliques and progress.running:
+            killed.append(pids[0])
+            os.kill(pids[0], signal.SIGKILL)
 
     session = mining.mine_run(folder, pool, RunLimits(), kill_one, 0.05)
     assert killed
     assert session.retries >= 1
     sealing.seal(folder, pool, quiet)
-    assert manifest_pair(folder.path) == answer(EDGES)
+    assert manifest_pair(folder.path) == answer(MANY)
     assert list(load_ledger(folder.path).orphans()) == []
 
 
