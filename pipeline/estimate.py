@@ -85,6 +85,7 @@ def estimate(folder: RunFolder, budget_s: float = 10.0, seed: int = 0) -> Estima
     tables: Tables = (open_labels(folder, "left"), open_labels(folder, "right")) if options.ids == "labels" else None
     weights, strata = RootWeights(graph), _strata(plan.weights)
     samples: list[list[_Sample]] = [[] for _ in strata]
+    engines.compile_engine(options.engine)  # else the first root of the sample waits for it, and the budget is gone
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="bicliques-") as temporary:
         writer = PartWriter(Path(temporary), 0, tables)
