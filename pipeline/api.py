@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +36,9 @@ def mine(
     workers: int | None = None,
     scheduler: str | None = None,
     slice_seconds: float = 10.0,
+    devices: Sequence[int] | None = None,
+    rmm_pool: str | None = None,
+    spill: bool = False,
     ids: Literal["labels", "dense"] = "labels",
     root_side: Literal["auto"] | Side = "auto",
     order: Literal["degree", "two-hop", "unilateral", "id"] = "degree",
@@ -69,7 +73,7 @@ def mine(
         Count and fingerprint, write no bicliques.
     engine : str
         A name of `pipeline.engines`, or "auto" for the fastest that can run here.
-    workers, scheduler, slice_seconds
+    workers, scheduler, slice_seconds, devices, rmm_pool, spill
         See `pipeline.workers.WorkerOptions`.
     ids : "labels" or "dense"
         The user's labels, or row numbers of the tables in ``labels/``.
@@ -102,7 +106,7 @@ def mine(
     In a script, call it under ``if __name__ == "__main__"``: worker processes import the script. Memory is the
     graph, which workers share, and a bounded workspace a worker; never the results.
     """
-    worker_options = WorkerOptions(workers, scheduler, slice_seconds)
+    worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
     limits = RunLimits(max_results, time_limit)
     options = run_options(
         source,
@@ -112,6 +116,7 @@ def mine(
         engine=engine,
         ids=ids,
         report=progress,
+        scheduler=scheduler,
     )
     steps.start(source, Path(output), options, limits, progress)
     steps.run(Path(output), worker_options, limits, progress, stop)
@@ -131,6 +136,9 @@ def resume(
     workers: int | None = None,
     scheduler: str | None = None,
     slice_seconds: float = 10.0,
+    devices: Sequence[int] | None = None,
+    rmm_pool: str | None = None,
+    spill: bool = False,
     progress: Report | bool | None = None,
     stop: threading.Event | None = None,
 ) -> Results:
@@ -143,7 +151,7 @@ def resume(
         Of the whole run, what is there already included; None lifts the limit.
     time_limit : float, None or "as before"
         Seconds of mining from now on.
-    workers, scheduler, slice_seconds, progress, stop
+    workers, scheduler, slice_seconds, devices, rmm_pool, spill, progress, stop
         As for `mine`; they may differ from last time.
     """
     path = Path(folder)
@@ -152,7 +160,8 @@ def resume(
         before.max_results if max_results == AS_BEFORE else max_results,
         before.time_limit_s if time_limit == AS_BEFORE else time_limit,
     )
-    steps.run(path, WorkerOptions(workers, scheduler, slice_seconds), limits, progress, stop)
+    worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
+    steps.run(path, worker_options, limits, progress, stop)
     return open_results(path)
 
 

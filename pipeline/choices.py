@@ -42,10 +42,19 @@ def run_options(
     engine: str,
     ids: Literal["labels", "dense"],
     report: Report | bool | None = None,
+    scheduler: str | None = None,
 ) -> RunOptions:
-    """Validated options, the engine chosen; `report` is told why it is not a faster one."""
+    """Validated options, the engine chosen; `report` is told why it is not a faster one.
+
+    The engine has to run where the workers are: here, or where those of a `scheduler` are.
+    """
     name = str(Path(source).absolute()) if isinstance(source, (str, os.PathLike)) else f"<{type(source).__name__}>"
-    choice = engines.choose(engine)
+    if scheduler is None:
+        choice = engines.choose(engine)
+    else:
+        from pipeline.workers import ask_workers  # not before it is needed: workers import compilers
+
+        choice = engines.choose(engine, ask_workers(scheduler))
     logger.info("engine %s: %s", choice.name, choice.reason)
     if choice.is_fallback:
         reporter(report)(Progress("read", note=f"engine {choice.name}: {choice.reason}"))

@@ -146,6 +146,10 @@ class DaskPool:
                 )
         return pool
 
+    def reasons(self) -> dict[str, dict[str, str | None]]:
+        """Of every worker, why each engine cannot run there, None when it can."""
+        return dict(self._client.run(worker.reasons))
+
     def slots(self) -> int:
         """Threads of all workers; on GPUs a fixed number a worker, however many threads it was started with."""
         return IN_FLIGHT * self.workers() if self._place == "gpu" else self.workers()

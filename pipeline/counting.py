@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,9 @@ def count(
     workers: int | None = None,
     scheduler: str | None = None,
     slice_seconds: float = 10.0,
+    devices: Sequence[int] | None = None,
+    rmm_pool: str | None = None,
+    spill: bool = False,
     folder: PathLike | None = None,
     progress: Report | bool | None = None,
     stop: threading.Event | None = None,
@@ -53,11 +57,11 @@ def count(
     """
     started = time.perf_counter()
     mode: Mode = "prove" if fingerprint else "count"
-    worker_options = WorkerOptions(workers, scheduler, slice_seconds)
+    worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
     limits = RunLimits(max_results, time_limit)
     build, ingest = how_to_read(how)
     search = Search(mode, min_left, min_right, max_left, max_right)
-    options = run_options(source, search, build, ingest, engine, "dense", progress)
+    options = run_options(source, search, build, ingest, engine, "dense", progress, scheduler)
     with tempfile.TemporaryDirectory(prefix="bicliques-", dir=folder) as temporary:
         path = Path(temporary) / "run"
         steps.start(source, path, options, limits, progress)

@@ -178,8 +178,18 @@ def kind(name: str) -> EngineKind:
     return _KINDS[name]
 
 
-def choose(name: str) -> Choice:
-    """The engine to use in this process for a name the user gave.
+def _here(kind: EngineKind) -> str | None:
+    return kind.why_not()
+
+
+def choose(name: str, why_not: Callable[[EngineKind], str | None] = _here) -> Choice:
+    """The engine to use for a name the user gave.
+
+    Parameters
+    ----------
+    name : str
+    why_not : callable
+        Why an engine cannot run where the workers are, None when it can; asks this process by default.
 
     Raises
     ------
@@ -189,13 +199,13 @@ def choose(name: str) -> Choice:
         If it cannot run here; only ``auto`` goes on to the next one, and says so.
     """
     if name != AUTO:
-        reason = kind(name).why_not()
+        reason = why_not(kind(name))
         if reason:
             raise ResourceError(f"engine {name} cannot run here: {reason}; choose another one, or auto")
         return Choice(name, "asked for")
     passed_over: list[str] = []
     for candidate in _PREFERENCE:
-        reason = kind(candidate).why_not()
+        reason = why_not(kind(candidate))
         if reason is None:
             return Choice(candidate, "; ".join(["the fastest that can run here", *passed_over]), bool(passed_over))
         passed_over.append(f"{candidate} cannot: {reason}")

@@ -36,7 +36,18 @@ from schemas.manifest import Part
 from schemas.options import RunOptions
 from schemas.work import Limits, Subtrees
 
-__all__ = ["OpenRun", "SliceReport", "SliceTask", "forget", "identity", "mine_slice", "open_run", "version", "warm_up"]
+__all__ = [
+    "OpenRun",
+    "SliceReport",
+    "SliceTask",
+    "forget",
+    "identity",
+    "mine_slice",
+    "open_run",
+    "reasons",
+    "version",
+    "warm_up",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -254,6 +265,11 @@ def warm_up(run: tuple[str, str]) -> None:
 def identity(_: object = None) -> str:
     """Host and process, as the ledger and the log name a worker."""
     return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def reasons() -> dict[str, str | None]:
+    """Why each engine cannot run in this process, None when it can."""
+    return {kind.name: kind.why_not() for kind in engines.kinds()}
 
 
 def version() -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pipeline.engines import Place
+from pipeline.engines import EngineKind, Place
 from pipeline.gpu.devices import choose_devices
 from pipeline.growing import Growing
 from pipeline.pool import InProcess, Pool
 from pipeline.threads import InThreads
 from schemas.errors import InputError
 
-__all__ = ["WorkerOptions", "open_pool"]
+__all__ = ["WorkerOptions", "ask_workers", "open_pool"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class WorkerOptions:
         folder under the same path; instead of `workers`.
     slice_seconds : float
         Longest time a worker works without reporting, in seconds.
-    devices : tuple of int or None
+    devices : sequence of int or None
         With a GPU engine: start a worker on each of these GPUs, counted from 0; None for all.
     rmm_pool : str or None
         With a GPU engine: a pool of so much device memory in each worker, as ``40GB`` or ``0.8`` of the device.
@@ -43,7 +43,7 @@ class WorkerOptions:
     workers: int | None = None
     scheduler: str | None = None
     slice_seconds: float = 10.0
-    devices: tuple[int, ...] | None = None
+    devices: Sequence[int] | None = None
     rmm_pool: str | None = None
     spill: bool = False
 
@@ -85,6 +85,27 @@ def open_pool(options: WorkerOptions, place: Place = "core") -> Iterator[Pool]:
         yield pool
     finally:
         pool.close()
+
+
+def ask_workers(scheduler: str) -> Callable[[EngineKind], str | None]:
+    """Why an engine cannot run on the workers of a scheduler: a clause that names the first of them, or None.
+
+    Raises
+    ------
+    ResourceError
+        If the scheduler does not answer or has no workers.
+    """
+    pool = _cluster().connect(scheduler)
+    try:
+        answers = pool.reasons()
+    finally:
+        pool.close()
+
+    def ask(kind: EngineKind) -> str | None:
+        told = ((name, reasons.get(kind.name, "it does not know it")) for name, reasons in answers.items())
+        return next((f"worker {name} says: {reason}" for name, reason in told if reason is not None), None)
+
+    return ask
 
 
 def _open(options: WorkerOptions, place: Place) -> Any:

@@ -24,6 +24,7 @@ __all__ = [
     "add_source",
     "add_workers",
     "natural",
+    "numbers",
     "or_none",
 ]
 
@@ -31,7 +32,7 @@ __all__ = [
 SEARCH = ("min_left", "min_right", "max_left", "max_right")
 LIMITS = ("max_results", "time_limit")
 BUILD = ("engine", "root_side", "order")
-WORKERS = ("workers", "scheduler", "slice_seconds")
+WORKERS = ("workers", "scheduler", "slice_seconds", "devices", "rmm_pool", "spill")
 READING = ("format", "left", "right", "delimiter", "header", "label_type", "skip_bad_lines")
 
 
@@ -112,7 +113,8 @@ def add_workers(command: argparse.ArgumentParser) -> None:
         "--workers",
         type=natural,
         metavar="N",
-        help="processes on this machine; 0 works in this one (default: this one, then one a core if it takes longer)",
+        help="processes on this machine; 0 works in this one "
+        "(default: this one, then one a core or a GPU if it takes longer)",
     )
     group.add_argument(
         "--scheduler", metavar="ADDRESS", help="of a running Dask scheduler, as tcp://10.0.0.1:8786 (default: none)"
@@ -123,6 +125,22 @@ def add_workers(command: argparse.ArgumentParser) -> None:
         default=10.0,
         metavar="SECONDS",
         help="longest time a worker works without reporting (default: 10)",
+    )
+    group.add_argument(
+        "--devices",
+        type=numbers,
+        metavar="LIST",
+        help="with a GPU engine: a worker on each of these GPUs, as 0,1 (default: all)",
+    )
+    group.add_argument(
+        "--rmm-pool",
+        metavar="SIZE",
+        help="with a GPU engine: a pool of so much device memory in each worker, as 40GB or 0.8 (default: none)",
+    )
+    group.add_argument(
+        "--spill",
+        action="store_true",
+        help="with a GPU engine: cuDF may move buffers to main memory (default: it fails when a device is full)",
     )
     add_quiet(group)
 
@@ -161,6 +179,11 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave out and count what cannot be read (default: refuse the file)",
     )
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Numbers that are 0 or more, between commas."""
+    return tuple(natural(part) for part in text.split(","))
 
 
 def natural(text: str) -> int:

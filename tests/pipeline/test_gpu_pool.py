@@ -18,14 +18,16 @@ import pytest
 from kernels.cpu.engine import CpuEngine
 from pipeline import engines, mining, sealing, workers
 from pipeline import worker as mining_worker
+from pipeline.cli import main
 from pipeline.cluster import DaskPool
+from pipeline.commands.options import numbers
 from pipeline.gpu import cluster
 from pipeline.gpu.devices import choose_devices
 from pipeline.growing import Growing
 from pipeline.pool import Result, WorkerLostError
 from pipeline.progress import Progress
 from pipeline.threads import InThreads
-from pipeline.workers import WorkerOptions, open_pool
+from pipeline.workers import WorkerOptions, ask_workers, open_pool
 from schemas.errors import InputError, ResourceError
 from schemas.options import RunLimits
 from tests.pipeline.test_device_turns import EDGES, prepared
@@ -209,3 +211,29 @@ def test_what_a_user_cannot_have(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     with pytest.raises(error, match=words):
         make()
+
+
+def test_the_engine_is_chosen_for_the_workers_of_a_scheduler_not_for_the_driver(
+    tmp_path: Path, pool: DaskPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = pool._client.scheduler.address
+    here = replace(engines.kind("bitmatrix"), why_not=lambda: "this driver has no GPU")
+    monkeypatch.setitem(engines._KINDS, "bitmatrix", here)
+    assert engines.choose("bitmatrix", ask_workers(address)).name == "bitmatrix"
+    assert engines.choose("auto", ask_workers(address)).name == "bitmatrix"
+    with pytest.raises(ResourceError, match="this driver has no GPU"):
+        engines.choose("bitmatrix")
+    pool._client.run(forget_engine, workers=list(pool._client.nthreads())[:1])
+    choice = engines.choose("auto", ask_workers(address))
+    assert choice.name == "cpu"
+    assert "says: it is gone" in choice.reason
+
+
+def forget_engine() -> None:
+    engines._KINDS["bitmatrix"] = replace(engines.kind("bitmatrix"), why_not=lambda: "it is gone")
+
+
+def test_devices_are_numbers_between_commas(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["count", "x.csv", "--devices", "0,-1"]) == 2
+    assert "argument --devices: " in capsys.readouterr().err
+    assert numbers("0,3") == (0, 3)
