@@ -5,7 +5,12 @@ emulation::Machine emulation::machine;
 
 #include KERNEL_FILE
 
-static void call(void* argument) { KERNEL((const Params*)argument); }
+template <class P>
+static void call_with(void (*kernel)(const P*), void* argument) {
+    kernel((const P*)argument);
+}
+
+static void call(void* argument) { call_with(KERNEL, argument); }
 
 extern "C" void emulate(void* params, unsigned n_blocks, unsigned n_threads, unsigned long long seed) {
     emulation::machine.random = seed | 1;

@@ -1,8 +1,9 @@
-// Runs warp-level CUDA code on a CPU: 32 fibers a warp, which meet at every collective.
+// Runs CUDA code on a CPU: a fiber a thread; those of a warp meet at its collectives, those of a block at barriers.
 //
-// Enough for kernels that use warps only (no __syncthreads, no shared memory). Lanes of a warp run one after the
-// other between two collectives, in an order that changes every time, so that code which relies on lock step
-// without saying so gives wrong results. One operating system thread runs everything: atomics are plain.
+// Lanes of a warp run one after the other between two collectives, and warps a while each, in an order that
+// changes every time, so that code which relies on lock step without saying so gives wrong results. One operating
+// system thread runs everything: atomics are plain. Shared memory is a section of this library, exchanged when
+// another block's turn comes: `__shared__ int x[10];` inside a kernel works, `extern __shared__` does not.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <csetjmp>
+#include <sys/mman.h>
 #include <type_traits>
 #include <ucontext.h>
 #include <vector>
@@ -17,6 +19,7 @@
 #define EMULATED 1
 #define __device__
 #define __global__
+#define __shared__ static __attribute__((section("emulated_shared")))
 #define __forceinline__ inline
 #define __noinline__
 #define __restrict__
@@ -33,14 +36,23 @@ const size_t STACK_BYTES = 256 * 1024;
 struct Lane {
     jmp_buf here;
     ucontext_t first;
-    std::vector<char> stack;
     bool started = false, finished = false;
     unsigned meetings = 0;  // collectives entered
+    unsigned barriers = 0;  // barriers entered
+};
+
+struct Block {
+    unsigned index;
+    unsigned running;                      // threads that have not left
+    unsigned arrived = 0, barriers = 0;    // barriers completed
+    unsigned truths[2] = {0, 0};           // threads that brought a true value to the barrier
+    std::vector<char> shared;              // its shared memory while another block runs
 };
 
 struct Warp {
     Lane lanes[32];
-    unsigned block, first_thread;
+    Block* block;
+    unsigned first_thread;
     unsigned arrived = 0, meetings = 0;  // collectives completed
     uint64_t deposit[2][32];
     unsigned running = 32;
@@ -48,8 +60,12 @@ struct Warp {
 
 struct Machine {
     std::vector<Warp*> warps;
+    std::vector<Block*> blocks;
+    std::vector<char*> stacks;  // kept from launch to launch: one a fiber
     Warp* warp = nullptr;
+    Block* present = nullptr;  // whose shared memory is in place
     unsigned lane = 0;
+    bool progress = false;
     jmp_buf scheduler;
     void (*kernel)(void*) = nullptr;
     void* argument = nullptr;
@@ -80,12 +96,33 @@ inline const uint64_t* meet(uint64_t value) {
     }
     unsigned turn = lane.meetings++;
     warp->deposit[turn & 1][machine.lane] = value;
+    machine.progress = true;
     if (++warp->arrived == 32) {
         warp->arrived = 0;
         warp->meetings++;
     }
     while (warp->meetings <= turn) yield();
     return warp->deposit[turn & 1];
+}
+
+// Wait for all threads of the block; how many of them brought a true value.
+inline unsigned meet_block(bool truth) {
+    Block* block = machine.warp->block;
+    Lane& lane = machine.warp->lanes[machine.lane];
+    if (block->running != machine.block_size.x) {
+        std::fprintf(stderr, "a barrier after some threads have left\n");
+        std::abort();
+    }
+    unsigned turn = lane.barriers++;
+    block->truths[turn & 1] += truth;
+    machine.progress = true;
+    if (++block->arrived == machine.block_size.x) {
+        block->arrived = 0;
+        block->truths[(turn + 1) & 1] = 0;
+        block->barriers++;
+    }
+    while (block->barriers <= turn) yield();
+    return block->truths[turn & 1];
 }
 
 template <class T>
@@ -106,9 +143,23 @@ inline T unpack(uint64_t bits) {
 inline void enter() {
     machine.kernel(machine.argument);
     Lane& lane = machine.warp->lanes[machine.lane];
-    lane.finished = true;
+    lane.finished = machine.progress = true;
     machine.warp->running--;
+    machine.warp->block->running--;
     _longjmp(machine.scheduler, 1);
+}
+
+// Stack number i; memory is only touched as far as a fiber goes.
+inline char* stack_of(size_t i) {
+    while (machine.stacks.size() <= i) {
+        void* stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stack == MAP_FAILED) {
+            std::fprintf(stderr, "no memory for the stack of thread %zu\n", i);
+            std::abort();
+        }
+        machine.stacks.push_back((char*)stack);
+    }
+    return machine.stacks[i];
 }
 
 inline void resume(Warp* warp, unsigned l) {
@@ -116,17 +167,50 @@ inline void resume(Warp* warp, unsigned l) {
     machine.warp = warp;
     machine.lane = l;
     machine.thread = {warp->first_thread + l, 0, 0};
-    machine.block = {warp->block, 0, 0};
+    machine.block = {warp->block->index, 0, 0};
     if (_setjmp(machine.scheduler) != 0) return;
     if (lane.started) _longjmp(lane.here, 1);
     lane.started = true;
-    lane.stack.resize(STACK_BYTES);
+    machine.progress = true;
     getcontext(&lane.first);
-    lane.first.uc_stack.ss_sp = lane.stack.data();
+    lane.first.uc_stack.ss_sp = stack_of((size_t)warp->block->index * machine.block_size.x + machine.thread.x);
     lane.first.uc_stack.ss_size = STACK_BYTES;
     lane.first.uc_link = nullptr;
     makecontext(&lane.first, enter, 0);
     setcontext(&lane.first);
+}
+
+}  // namespace emulation
+
+// Bounds of the shared variables, by the linker; NULL when the kernel has none.
+extern char __start_emulated_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_emulated_shared[] __attribute__((weak, visibility("hidden")));
+
+namespace emulation {
+
+// Put the shared memory of `block` in place; a block that begins finds rubbish.
+inline void bring(Block* block) {
+    size_t n = (size_t)(__stop_emulated_shared - __start_emulated_shared);
+    if (machine.present == block || n == 0) return;
+    if (machine.present) machine.present->shared.assign(__start_emulated_shared, __stop_emulated_shared);
+    if (block->shared.empty()) block->shared.assign(n, (char)0xA5);
+    std::memcpy(__start_emulated_shared, block->shared.data(), n);
+    machine.present = block;
+}
+
+// Let the lanes of a warp run to their next collective, up to 128 times.
+inline void run_for_a_while(Warp* warp) {
+    bring(warp->block);
+    unsigned turns = 1 + (shuffled() & 127);
+    for (unsigned turn = 0; turn < turns && warp->running; turn++) {
+        unsigned offset = shuffled(), stride = (shuffled() & 30) | 1;
+        unsigned before = warp->meetings;
+        for (unsigned i = 0; i < 32; i++) {
+            unsigned l = (offset + i * stride) & 31;
+            if (!warp->lanes[l].finished) resume(warp, l);
+        }
+        if (warp->meetings == before) return;  // waits for other warps
+    }
 }
 
 // Run `kernel(argument)` on n_blocks blocks of n_threads threads, a warp a little at a time.
@@ -135,30 +219,35 @@ inline void launch(void (*kernel)(void*), void* argument, unsigned n_blocks, uns
     machine.argument = argument;
     machine.block_size = {n_threads, 1, 1};
     machine.grid = {n_blocks, 1, 1};
-    for (unsigned b = 0; b < n_blocks; b++)
+    machine.present = nullptr;
+    for (unsigned b = 0; b < n_blocks; b++) {
+        Block* block = new Block();
+        block->index = b;
+        block->running = n_threads;
+        machine.blocks.push_back(block);
         for (unsigned t = 0; t < n_threads; t += 32) {
             Warp* warp = new Warp();
-            warp->block = b;
+            warp->block = block;
             warp->first_thread = t;
             machine.warps.push_back(warp);
         }
+    }
     bool alive = true;
     while (alive) {
-        alive = false;
+        alive = machine.progress = false;
         for (Warp* warp : machine.warps) {
-            unsigned turns = 1 + (shuffled() & 127);
-            for (unsigned turn = 0; turn < turns && warp->running; turn++) {
-                unsigned offset = shuffled(), stride = (shuffled() & 30) | 1;
-                for (unsigned i = 0; i < 32; i++) {
-                    unsigned l = (offset + i * stride) & 31;
-                    if (!warp->lanes[l].finished) resume(warp, l);
-                }
-            }
+            if (warp->running) run_for_a_while(warp);
             alive |= warp->running != 0;
+        }
+        if (alive && !machine.progress) {
+            std::fprintf(stderr, "threads wait for one another at different collectives\n");
+            std::abort();
         }
     }
     for (Warp* warp : machine.warps) delete warp;
+    for (Block* block : machine.blocks) delete block;
     machine.warps.clear();
+    machine.blocks.clear();
 }
 
 }  // namespace emulation
@@ -177,6 +266,10 @@ inline unsigned __ballot_sync(unsigned, bool x) {
 inline bool __any_sync(unsigned m, bool x) { return __ballot_sync(m, x) != 0; }
 inline bool __all_sync(unsigned m, bool x) { return __ballot_sync(m, x) == ~0u; }
 inline void __syncwarp(unsigned = ~0u) { emulation::meet(0); }
+inline void __syncthreads() { emulation::meet_block(false); }
+inline int __syncthreads_or(int x) { return emulation::meet_block(x != 0) != 0; }
+inline int __syncthreads_and(int x) { return emulation::meet_block(x != 0) == emulation::machine.block_size.x; }
+inline int __syncthreads_count(int x) { return (int)emulation::meet_block(x != 0); }
 
 template <class T>
 inline T __shfl_sync(unsigned, T x, int lane) {
@@ -248,7 +341,10 @@ inline T atomicCAS(T* p, std::common_type_t<T> expected, std::common_type_t<T> x
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
-inline void __nanosleep(unsigned) { emulation::yield(); }
+inline void __nanosleep(unsigned) {
+    emulation::machine.progress = true;  // waits for other threads, or for the time
+    emulation::yield();
+}
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
