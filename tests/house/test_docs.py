@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pipeline import engines
 from pipeline.cli import parser
@@ -123,6 +124,13 @@ def anchors(text: str) -> set[str]:
     """What a heading is called in a link."""
     headings = re.findall(r"(?m)^#+ (.*)$", text)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_names_every_command_and_every_deployment():
+    [commands] = [action.choices for action in parser()._actions if action.dest == "command"]
+    assert [name for name in commands if f"bicliques {name}" not in README and f"make {name}" not in README] == []
+    deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
+    assert [deployment["name"] for deployment in deployments] == ["refresh", "on-demand", "verify"]  # "three of them"
 
 
 def test_tables_of_the_readme_are_those_of_the_program():
