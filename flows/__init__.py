@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import os
 
-# Before Prefect is imported: neither a flow nor the server that it may start for itself calls home, wherever
-# it is run. ``prefect.toml`` says the same to servers and workers started in the project's folder.
-os.environ.setdefault("DO_NOT_TRACK", "1")
-os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-
-# Before Dask is imported, here and in its workers: Prefect's console handler would print every step of theirs.
-os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
+# Set before Prefect and Dask are imported, so that they hold wherever a flow is called; the environment of the
+# user goes before them. ``prefect.toml`` is for servers and workers, which are started in the project's folder.
+_SETTINGS = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    # A flow without a server starts one for itself; the default of 20 s is too little for two busy cores.
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    # Prefect's console handler would print every step of every Dask worker.
+    "DASK_LOGGING__DISTRIBUTED": "critical",
+}
+for _name, _value in _SETTINGS.items():
+    os.environ.setdefault(_name, _value)

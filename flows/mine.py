@@ -19,6 +19,7 @@ from pipeline import engines
 from pipeline.choices import run_options
 from pipeline.folder import RunFolder
 from pipeline.results import Results, open_results
+from pipeline.sealing import ROWS_WORTH_WORKERS
 from pipeline.workers import WorkerOptions
 from schemas.options import BuildOptions, IngestOptions, RunLimits
 from schemas.work import Search
@@ -42,6 +43,9 @@ def mine(
     workers: int | None = None,
     scheduler: str | None = None,
     slice_seconds: float = 10.0,
+    devices: list[int] | None = None,
+    rmm_pool: str | None = None,
+    spill: bool = False,
     ids: Literal["labels", "dense"] = "labels",
     root_side: Literal["auto", "left", "right"] = "auto",
     order: Literal["degree", "two-hop", "unilateral", "id"] = "degree",
@@ -52,6 +56,7 @@ def mine(
     header: bool | None = None,
     label_type: Literal["auto", "int", "string"] = "auto",
     skip_bad_lines: bool = False,
+    keep: int | None = None,
     concurrency_limit: str | None = None,
     notify: str | None = None,
 ) -> Any:
@@ -66,10 +71,12 @@ def mine(
         holds this run already, the run goes on, and a complete one is left alone.
     min_left, min_right, max_left, max_right, max_results, time_limit, count_only, engine
         See `pipeline.api.mine`, also for all that follow up to ``skip_bad_lines``.
-    workers, scheduler, slice_seconds
+    workers, scheduler, slice_seconds, devices, rmm_pool, spill
         They may differ when a run goes on, as may ``max_results`` and ``time_limit``.
     ids, root_side, order
     format, left, right, delimiter, header, label_type, skip_bad_lines
+    keep : int or None
+        Once this run is complete, so many of the complete runs beside it stay, the newest; the others are removed.
     concurrency_limit : str or None
         A global concurrency limit of the Prefect server; the run waits for a slot of it before it mines.
     notify : str or None
@@ -83,7 +90,7 @@ def mine(
     """
     path = fill_in(output, _first_start())
     limits = RunLimits(max_results, time_limit)
-    worker_options = WorkerOptions(workers, scheduler, slice_seconds)
+    miners = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
     if engine == engines.AUTO and is_run(path):
         engine = RunFolder(path).options().engine
     with run_logs():
@@ -94,15 +101,19 @@ def mine(
             ingest=IngestOptions(format, left, right, delimiter, header, label_type, skip_bad_lines),
             engine=engine,
             ids=ids,
+            scheduler=scheduler,
         )
     stages.ingest(path, source, options, limits)
     stages.build(path)
     stages.plan(path)
-    session = stages.mine(path, worker_options, limits, concurrency_limit)
+    session = stages.mine(path, miners, limits, concurrency_limit)
     if session.outcome == "complete":
-        stages.seal(path, worker_options)
+        worth_them = session.count > ROWS_WORTH_WORKERS
+        stages.seal(path, WorkerOptions(workers, scheduler) if worth_them else WorkerOptions(workers=0))
     results = open_results(path)
     publish_run(results)
+    if results.complete and keep is not None:
+        stages.prune(path, keep)
     return _state(results)
 
 

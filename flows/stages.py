@@ -20,6 +20,8 @@ from flows.logs import run_logs
 from flows.progress import ProgressArtifact
 from pipeline import steps
 from pipeline.folder import RunFolder
+from pipeline.pruning import Pruning
+from pipeline.pruning import prune as remove_old_runs
 from pipeline.session import MiningSession
 from pipeline.verification import Verification, verify_run
 from pipeline.workers import WorkerOptions
@@ -27,7 +29,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["build", "ingest", "mine", "plan", "seal", "verify"]
+__all__ = ["build", "ingest", "mine", "plan", "prune", "seal", "verify"]
 
 #: Seconds before the first and the second retry: a full disk or a missing worker is not mended at once.
 _DELAYS_S = [10.0, 60.0]
@@ -86,6 +88,16 @@ def verify(path: Path, sample: int, seed: int) -> Verification:
     """See `pipeline.verification.verify_run`."""
     with run_logs(), ProgressArtifact("verifying") as report:
         return verify_run(path, sample, seed, report)
+
+
+@task(cache_policy=NO_CACHE)
+def prune(path: Path, keep: int) -> Pruning:
+    """Remove all but the newest complete runs beside the one in `path`; see `pipeline.pruning.prune`."""
+    done = remove_old_runs(path.absolute().parent, keep, remove=True)
+    for run in done.runs:
+        if run.verdict == "remove":
+            get_run_logger().info("removed %s: %s", run.path, run.reason)
+    return done
 
 
 @contextmanager

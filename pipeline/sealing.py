@@ -28,10 +28,10 @@ from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, LedgerEntry, Manifest
 
-__all__ = ["check_cover", "prove_parts", "seal"]
+__all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove_parts", "seal"]
 
 #: Rows below which one process reads them back before others have started.
-_ROWS_WORTH_WORKERS = 10_000_000
+ROWS_WORTH_WORKERS = 10_000_000
 
 
 def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
@@ -83,7 +83,7 @@ def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -
     started = time.monotonic()
     parts = [(entry, part) for entry in ledger.entries.values() for part in entry.parts]
     total = sum(part.rows for _, part in parts)
-    if total > _ROWS_WORTH_WORKERS:
+    if total > ROWS_WORTH_WORKERS:
         pool.grow()
     run, path = folder.run_id(), str(folder.path.resolve())
     found: dict[int, list[PartProof]] = defaultdict(list)

@@ -194,3 +194,15 @@ def test_the_folder_is_of_the_day_of_the_first_start(tmp_path: Path, source: Pat
     for wrong in ("runs/{day}", "runs/{", "runs/{0}"):
         with pytest.raises(InputError, match="placeholder"):
             fill_in(wrong, datetime.now(UTC))
+
+
+def test_old_runs_go_when_a_new_one_is_complete(tmp_path: Path, source: Path) -> None:
+    runs = tmp_path / "runs"
+    for day in ("1", "2"):
+        run(source, runs / day)
+    run(source, runs / "unfinished", max_results=10, keep=1)
+    assert {path.name for path in runs.iterdir()} == {"1", "2", "unfinished"}
+    state = run(source, runs / "3", keep=2)
+    assert state.is_completed()
+    assert {path.name for path in runs.iterdir()} == {"2", "3", "unfinished"}
+    assert logged(state, f"removed {runs / '1'}: complete, number 3 from the newest")

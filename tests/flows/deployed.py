@@ -1,0 +1,142 @@
+"""A real Prefect server and a real worker, in processes of their own, in a home that is gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.runs import ROOT
+
+__all__ = ["Server", "free_port", "server", "wait_for"]
+
+_TERMINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+
+
+class Server:
+    """The commands and the API of a running server.
+
+    Parameters
+    ----------
+    home : Path
+        Holds its database, unless that is elsewhere, and the logs.
+    port : int
+    """
+
+    def __init__(self, home: Path, port: int):
+        self.home = home
+        self.url = f"http://127.0.0.1:{port}/api"
+        own = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        self.environment = own | {
+            "PREFECT_HOME": str(home),
+            "PREFECT_API_URL": self.url,
+            "PREFECT_WORKER_QUERY_SECONDS": "2",  # 10 by default
+            "PWD": str(ROOT),  # prefect.yaml takes the folder of the project from it
+        }
+
+    def commands(self, *commands: tuple[str, ...]) -> None:
+        """Run ``prefect ...`` in the project's folder, several at a time."""
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", "prefect", *words],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for words in commands
+        ]
+        for command in running:
+            said, _ = command.communicate(timeout=120)
+            assert command.returncode == 0, said
+
+    @contextmanager
+    def process(self, name: str, *words: str, cwd: Path = ROOT, **environment: str) -> Iterator[None]:
+        """Run ``prefect ...`` during the block; what it prints is in the file ``name.log``."""
+        with (self.home / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "prefect", *words],
+                cwd=cwd,
+                env=self.environment | environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def log(self, name: str) -> str:
+        """What a process has printed."""
+        return (self.home / f"{name}.log").read_text(errors="replace")
+
+    def post(self, path: str, **content: Any) -> Any:
+        """The server's answer to a request."""
+        answer = httpx.post(f"{self.url}/{path}", json=content, timeout=30)
+        answer.raise_for_status()
+        return answer.json()
+
+    def get(self, path: str) -> Any:
+        """The server's answer to a question."""
+        answer = httpx.get(f"{self.url}/{path}", timeout=30)
+        answer.raise_for_status()
+        return answer.json()
+
+    def deployment(self, name: str) -> str:
+        """Its id, by ``FLOW/NAME``."""
+        return str(self.get(f"deployments/name/{name}")["id"])
+
+    def ended(self, deployment: str) -> dict[str, Any] | None:
+        """The first flow run of a deployment that has ended."""
+        found = self.post("flow_runs/filter", flow_runs={"deployment_id": {"any_": [deployment]}})
+        return next((run for run in found if run["state"]["type"] in _TERMINAL), None)
+
+
+@contextmanager
+def server(home: Path, **environment: str) -> Iterator[Server]:
+    """Started, and answering."""
+    port = free_port()
+    running = Server(home, port)
+    words = ("server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui")
+    with running.process("server", *words, **environment):
+        wait_for(lambda: _is_healthy(running.url), 120, lambda: running.log("server"))
+        yield running
+
+
+def wait_for(condition: Any, seconds: float, log: Any) -> Any:
+    """What `condition` returns, once that is true; the end of `log` if it does not become so."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.3)
+    raise AssertionError(f"not within {seconds} seconds:\n{log()[-4000:]}")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _is_healthy(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,64 @@
+"""From ``prefect.yaml`` to Parquet, through a server, a schedule and a worker, as docs/operations.md says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+import yaml
+
+from tests.flows.deployed import Server, server, wait_for
+from tests.runs import ROOT, answer, manifest_pair, random_edges, write_edges
+
+EDGES = random_edges(60, 40, 0.3, 1)
+
+
+def prefect_yaml(tmp_path: Path, source: Path) -> Path:
+    """A copy in which the refresh is due every minute and reads a small graph; nothing else is changed."""
+    content: dict[str, Any] = yaml.safe_load((ROOT / "prefect.yaml").read_text())
+    refresh = next(deployment for deployment in content["deployments"] if deployment["name"] == "refresh")
+    assert refresh["schedules"][0]["cron"] == "0 3 * * *"
+    refresh["schedules"][0]["cron"] = "* * * * *"
+    refresh["parameters"] |= {"source": str(source), "output": f"{tmp_path}/runs/{{date}}", "workers": 0}
+    file = tmp_path / "prefect.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return file
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    with server(tmp_path) as prefect:
+        prefect.commands(
+            ("work-pool", "create", "bicliques", "--type", "process"), ("gcl", "create", "mining", "--limit", "1")
+        )
+        prefect.commands(("--no-prompt", "deploy", "--all", "--prefect-file", str(prefect_yaml(tmp_path, source))))
+        assert prefect.deployment("verify/verify")
+        assert prefect.get("admin/settings")["server"]["analytics_enabled"] is False
+        on_demand = prefect.deployment("mine/on-demand")
+        asked = {"source": str(source), "output": str(tmp_path / "asked"), "workers": 0}
+        prefect.post(f"deployments/{on_demand}/create_flow_run", parameters=asked)
+        with prefect.process("worker", "worker", "start", "--pool", "bicliques", cwd=tmp_path):
+            ended(prefect, on_demand)
+            assert found(tmp_path / "asked") == (answer(EDGES)[0], answer(EDGES))
+            scheduled = ended(prefect, prefect.deployment("mine/refresh"))
+            assert scheduled["auto_scheduled"]
+            (day,) = (tmp_path / "runs").iterdir()
+            assert found(day) == (answer(EDGES)[0], answer(EDGES))
+
+
+def found(folder: Path) -> tuple[int, tuple[int, int]]:
+    """Rows in Parquet, and count and fingerprint in the manifest."""
+    return ds.dataset(folder / "bicliques", format="parquet").count_rows(), manifest_pair(folder)
+
+
+def ended(prefect: Server, deployment: str) -> dict[str, Any]:
+    """The first flow run of a deployment that has ended, well."""
+    run: dict[str, Any] = wait_for(
+        lambda: prefect.ended(deployment), 150, lambda: prefect.log("server") + prefect.log("worker")
+    )
+    assert run["state"]["type"] == "COMPLETED", run["state"]["message"]
+    return run
