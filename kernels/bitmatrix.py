@@ -52,7 +52,7 @@ class BitMatrixEngine:
         self._graph: DeviceGraph | None = None
         self._search: Search | None = None
         self._memory: QueueMemory | None = None
-        self._launches: dict[tuple[int, int], Launch] = {}
+        self._launches: dict[tuple[int, int, bool], Launch] = {}
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
@@ -67,12 +67,15 @@ class BitMatrixEngine:
         run.work(*items_of(graph, subtrees))
         return run.result()
 
-    def launch_for(self, level: int) -> Launch:
-        """The launch whose problems may have ``_GROWTH ** level`` times the rows of the first."""
+    def launch_for(self, level: int, plain: bool) -> Launch:
+        """The launch whose problems may have ``_GROWTH ** level`` times the rows of the first.
+
+        ``plain`` picks the kernel that does nothing but count.
+        """
         assert self._graph is not None
         rows = min(self._sizes.row_cap * _GROWTH**level, self._graph.max_rows + 128)
         lists = min(self._sizes.list_cap * _GROWTH**level, 4 * self._graph.max_root_degree + 4096)
-        key = (1 << (rows - 1).bit_length(), lists)
+        key = (1 << (rows - 1).bit_length(), lists, plain)
         if key not in self._launches:
             if level:
                 self._launches.clear()  # one shape at a time: scratch is most of the memory
@@ -114,7 +117,7 @@ class _Run:
             if self._is_over():
                 self.rest.append(subtrees_of(self.graph.graph, items, pool))
                 return
-            launch = self.engine.launch_for(level)
+            launch = self.engine.launch_for(level, self._is_plain())
             queue = self._launch(launch, items, pool)
             begun = min(int(queue["head"]), len(items))
             n_pool = min(int(queue["pool"]), self.memory.sizes.pool)
@@ -134,6 +137,9 @@ class _Run:
     def _is_over(self) -> bool:
         late = self.limits.seconds is not None and time.perf_counter() - self.started >= self.limits.seconds
         return self.stats["launches"] > 0 and (late or self._rows_left() == 0)
+
+    def _is_plain(self) -> bool:
+        return self.search.mode == "count" and self.search.is_plain and self.limits.rows is None
 
     def _rows_left(self) -> int:
         return -1 if self.limits.rows is None else self.limits.rows - self.count
@@ -155,7 +161,6 @@ class _Run:
         values = self.graph.params | memory.params | search_params(self.graph.graph, self.search)
         values |= {"items": device.address(device_items), "n_items": len(items), "n_warps": launch.n_warps}
         values |= {"scratch": device.address(launch.scratch), "limited": self.limits.rows is not None}
-        values["plain"] = self.search.mode == "count" and self.search.is_plain and self.limits.rows is None
         if self.limits.seconds is not None:
             left = self.limits.seconds - (time.perf_counter() - self.started)
             values["deadline_ns"] = max(1_000_000, int(left * 1e9))

@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix(const 
     w.p = params;
     w.q = params->queue;
     w.s = (Scratch*)params->scratch + warp;
-    w.count = w.fingerprint = w.tests = 0;
+    w.count = w.found = w.fingerprint = w.tests = 0;
     w.value_at = w.value_end = w.record_at = w.record_end = 0;
     w.deadline = params->deadline_ns == 0 ? 0 : now_ns() + (u64)params->deadline_ns;
     w.tick = (i32)warp;  // not all warps look at the queue at once
@@ -142,8 +142,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix(const 
         finish_item(w);
         busy += clock64() - start;
     }
+    u64 found = warp_sum(w.found);
     if (lane_id() == 0) {
-        atomicAdd(&w.q->count, w.count);
+        atomicAdd(&w.q->count, w.count + found);
         atomicAdd(&w.q->fingerprint, w.fingerprint);
         atomicAdd(&w.q->tests, w.tests);
         atomicAdd(&w.q->busy, (u64)busy);

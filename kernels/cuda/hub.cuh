@@ -14,16 +14,25 @@ __device__ __forceinline__ bool adjacent(const Params* p, i32 v, i32 u) {
     return i < n && p->root_indices[at + i] == u;
 }
 
-// Common left vertices of a list and root vertex v, to `out` (room for n); how many.
+// Common left vertices of a list and root vertex v, to `out` (room for n, may be the list itself); how many.
 __device__ inline i32 intersect(const Worker& w, const i32* left, i32 n, i32 v, i32* out) {
     i32 found = 0;
-    for (i32 base = 0; base < n; base += 32) {
-        i32 i = base + lane_id();
-        i32 u = i < n ? left[i] : 0;
-        bool common = i < n && adjacent(w.p, v, u);
-        u32 all = warp_ballot(common);
-        if (common) out[found + __popc(all & lanes_below())] = u;
-        found += __popc(all);
+    for (i32 base = 0; base < n; base += 32 * AHEAD) {
+        i32 u[AHEAD];
+        bool common[AHEAD];
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            i32 i = base + 32 * k + lane_id();
+            u[k] = i < n ? left[i] : 0;
+        }
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) common[k] = base + 32 * k + lane_id() < n && adjacent(w.p, v, u[k]);
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            u32 all = warp_ballot(common[k]);
+            if (common[k]) out[found + __popc(all & lanes_below())] = u[k];
+            found += __popc(all);
+        }
     }
     __syncwarp();
     return found;
@@ -37,10 +46,24 @@ __device__ inline i32 rarest(const Worker& w, const i32* left, i32 n) {
     return from(u, __ffs(warp_ballot(degree == least)) - 1);
 }
 
-__device__ inline bool contains_all(const Params* p, i32 v, const i32* left, i32 n) {
+// Whether root vertex v may be adjacent to all of the list: looks at a few. Thread-level.
+__device__ inline bool contains_some(const Params* p, i32 v, const i32* left, i32 n) {
     if (p->root_indptr[v + 1] - p->root_indptr[v] < n) return false;
-    for (i32 i = 0; i < n; i++)
-        if (!adjacent(p, v, left[i])) return false;
+    for (i32 i = 0; i < 8; i++)
+        if (!adjacent(p, v, left[(i64)i * n / 8])) return false;
+    return true;
+}
+
+__device__ inline bool contains_all(const Params* p, i32 v, const i32* left, i32 n) {
+    for (i32 base = 0; base < n; base += 32 * AHEAD) {
+        bool missing = false;
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            i32 i = base + 32 * k + lane_id();
+            missing |= i < n && !adjacent(p, v, left[i]);
+        }
+        if (warp_any(missing)) return false;
+    }
     return true;
 }
 
@@ -70,7 +93,13 @@ __device__ inline i32 close(const Worker& w, const i32* left, i32 n, const HubFr
     for (i32 base = 0; base < degree; base += 32) {
         i32 i = base + lane_id();
         i32 v = i < degree ? w.p->base_indices[at + i] : 0;
-        bool member = i < degree && contains_all(w.p, v, left, n);
+        u32 maybe = warp_ballot(i < degree && contains_some(w.p, v, left, n));
+        bool member = false;
+        for (; maybe; maybe &= maybe - 1) {
+            i32 lane = __ffs(maybe) - 1;
+            bool is_member = contains_all(w.p, from(v, lane), left, n);
+            if (lane_id() == lane) member = is_member;
+        }
         if (member && v != self && position(parent, v) <= self_at && !listed(parent.closure, parent.n_closure, v)) dead = true;
         u32 all = warp_ballot(member);
         if (found + __popc(all) > room) return -2;
@@ -83,7 +112,7 @@ __device__ inline i32 close(const Worker& w, const i32* left, i32 n, const HubFr
 
 // Report a large node; false when it has to be given back.
 __device__ inline bool report_large(Worker& w, const i32* left, i32 n_left, const i32* closure, i32 n_closure) {
-    if (w.p->plain) {
+    if (PLAIN) {
         w.count += 1;
         return true;
     }
@@ -186,15 +215,16 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     *too_large = false;
     i32 opened = open_problem(w, n_bits, kin, &problem);
     if (opened == OVERSIZE) *too_large = true;
-    if (opened != OPEN) return DONE;
+    if (opened == OVERSIZE || opened == DEAD) return DONE;
     w.tests += 1;
-    bool small = w.p->min_base > 1 && left_sums(w, low_bits(n_bits)).members < w.p->min_base;
+    bool small = !PLAIN && w.p->min_base > 1 && left_sums(w, low_bits(n_bits)).members < w.p->min_base;
     if (small) return DONE;
     if (fresh && !report(w, problem, low_bits(n_bits), 0)) {
         *begun = false;
         return STOPPED;
     }
     if (problem.n_cand == 0) return DONE;
+    if (opened == LATTICE_OPEN) return solve_lattice(w, problem, low_bits(n_bits), problem.n_cand) ? DONE : STOPPED;
     return search(w, problem);
 }
 
@@ -261,7 +291,7 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     i32 n = intersect(w, f.left, f.n_left, v, left);
     if (n == 0 || n == f.n_left) return DONE;
     w.tests += 1;
-    if (w.p->min_base > 1 && sums_of(w.p->base_weight, w.p->base_hash, left, n).members < w.p->min_base) return DONE;
+    if (!PLAIN && w.p->min_base > 1 && sums_of(w.p->base_weight, w.p->base_hash, left, n).members < w.p->min_base) return DONE;
     if (n > LEFT_CAP) {
         i32 ended = push_large(w, f, v, at, left, n, depth);
         *begun = ended == DONE;
@@ -277,10 +307,12 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
 
 // Explore the large node in s->frame[0].
 __device__ __noinline__ i32 search_large(Worker& w) {
-    i32 depth = 0;
+    i32 depth = 0, work = 0;
     while (depth >= 0) {
         w.hub_depth = depth;
-        if ((++w.tick & (POLL - 1)) == 0) {
+        work += 64 + w.s->frame[depth].n_left;
+        if (work >= 64 * POLL) {
+            work = 0;
             if (w.visits > 0 && check_stop(w)) {
                 leave_frames(w, depth);
                 return STOPPED;

@@ -44,19 +44,21 @@ __device__ inline bool take(Worker& w, Item* item) {
     }
     i64 slot = ticket - p->n_items;
     u32 pause = 64;
-    while (true) {
-        bool there = slot < p->n_given && load_now((volatile i32*)&p->ready[slot]) != 0;
-        if (there) {
+    for (u32 round = 0;; round++) {
+        // one load for the three things to look at; what all waiting warps share, more seldom
+        const volatile i32* where = lane_id() == 1 ? (volatile i32*)&w.q->open : &w.q->stop;
+        if (lane_id() == 0 && slot < p->n_given) where = (volatile i32*)&p->ready[slot];
+        bool looks = lane_id() == 0 ? slot < p->n_given : lane_id() < 3 && (round & 3) == 0;
+        i32 seen = looks ? *where : lane_id() == 1;
+        if (from(seen, 0) != 0) {
             __threadfence();
             *item = p->given[slot];
             if (lane_id() == 0) *(volatile i32*)&p->ready[slot] = TAKEN;  // what is only GIVEN is left for the host
             return true;
         }
-        u64 open = 1;
-        if (lane_id() == 0) open = *(volatile u64*)&w.q->open;
-        if (from(open, 0) == 0 || is_stopped(w)) return false;
+        if (from(seen, 1) == 0 || from(seen, 2) != 0) return false;
         __nanosleep(pause);
-        if (pause < 1024) pause *= 2;
+        if (pause < 512) pause *= 2;
     }
 }
 
@@ -70,12 +72,9 @@ __device__ __forceinline__ void finish_item(Worker& w) {
 
 // How many warps wait for an item that nobody has given yet.
 __device__ __forceinline__ i32 demand(const Worker& w) {
-    i64 wanted = 0;
-    if (lane_id() == 0) {
-        wanted = (i64) * (volatile u64*)&w.q->head - w.p->n_items - (i64) * (volatile u64*)&w.q->tail;
-        if (wanted > (1 << 20)) wanted = 1 << 20;
-    }
-    return (i32)from(wanted, 0);
+    u64 seen = lane_id() < 2 ? *(volatile u64*)(lane_id() == 0 ? &w.q->head : &w.q->tail) : 0;
+    i64 wanted = (i64)(from(seen, 0) - from(seen, 1)) - w.p->n_items;
+    return (i32)(wanted > (1 << 20) ? 1 << 20 : wanted);
 }
 
 // Room for n ints in the pool, or NOBODY.

@@ -30,9 +30,20 @@ typedef unsigned long long u64;
 #define GIVE_MIN 1024  // least (children x rows) worth giving away
 #endif
 
+#ifndef PLAIN
+#define PLAIN 0  // 1: every maximal biclique counts, and nothing but the count is wanted
+#endif
+#ifndef SHARED_SLOTS
+#define SHARED_SLOTS 512  // hash slots a warp has in shared memory; a power of two, at least 128
+#endif
+#ifndef AHEAD
+#define AHEAD 4  // wedges a lane loads before it enters them
+#endif
+
 #define WORD_CAP (ROW_CAP / 32)
 #define HASH_CAP (2 * ROW_CAP)
 #define LEFT_CAP 64   // left vertices of a word problem
+#define LATTICE 10    // nodes with so few left vertices are solved at once: lattice.cuh
 #define HUB_DEPTH 32  // large nodes on the stack
 #define ALL_LANES 0xffffffffu
 #define NOBODY (-1)
@@ -61,18 +72,22 @@ struct Item {
     i32 fresh;       // report the node itself
 };
 
-// Shared by all warps of a launch; zeroed by the host.
+// Shared by all warps of a launch; zeroed by the host. What many warps poll has a cache line to itself.
 struct Queue {
     u64 head;         // tickets drawn: ticket t takes item t
+    u64 pad0[15];
     u64 tail;         // items given away so far, behind the n_items of the host
+    u64 pad1[15];
     u64 open;         // items not finished; the launch ends at zero. Host sets n_items.
+    u64 pad2[15];
+    i32 stop;         // deadline, full buffer, or the host asked
+    i32 overflow;     // left_over or oversize itself was too short: the slice is void, run it again smaller
+    u64 pad3[15];
     u64 pool;         // ints of the pool in use. Host sets what it uses itself.
     u64 left_over;    // items in `left_over`
     u64 oversize;     // items in `oversize`
     u64 values;       // ints of `values` in use
     u64 rows;         // entries of `records` in use
-    i32 stop;         // deadline, full buffer, or the host asked
-    i32 overflow;     // left_over or oversize itself was too short: the slice is void, run it again smaller
     u64 count;        // bicliques reported
     u64 fingerprint;
     u64 busy;         // clock ticks inside items, all warps
@@ -120,7 +135,6 @@ struct Params {
     Queue* queue;
     void* scratch;        // one Scratch a warp
     i64 n_warps;
-    i64 plain;            // every maximal biclique counts, and only counts
     i64 prove;
     i64 list;
     i64 limited;          // rows_left holds

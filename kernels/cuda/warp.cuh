@@ -20,6 +20,12 @@ __device__ __forceinline__ T warp_sum(T x) {
     return x;
 }
 
+// Union over the warp, in every lane.
+__device__ __forceinline__ u64 reduce_or(u64 x) {
+    u32 low = __reduce_or_sync(ALL_LANES, (u32)x), high = __reduce_or_sync(ALL_LANES, (u32)(x >> 32));
+    return (u64)low | (u64)high << 32;
+}
+
 // Sum over the lanes below this one.
 __device__ __forceinline__ i32 sum_below(i32 x) {
     i32 total = x;

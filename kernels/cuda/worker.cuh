@@ -19,12 +19,15 @@ struct Scratch {
     // word problem: rows in order, candidates first
     u64 mask[ROW_CAP];           // left vertices of each row
     i32 row[ROW_CAP];            // root vertex of each row
+    u64 raw_mask[ROW_CAP];       // rows as they were met; below a small node, the rows that may join its closure
+    i32 raw_row[ROW_CAP];
     u32 column[LEFT_CAP * WORD_CAP];  // rows of each left vertex, bit rows of n_words
     i32 full[ROW_CAP];           // the problem's closure
     i32 left[LEFT_CAP];
     // its depth-first stack: per level n_words words
     u32 cand[LEFT_CAP * WORD_CAP];
     u32 closed[LEFT_CAP * WORD_CAP];
+    u32 excluded[WORD_CAP];      // of the child opened last
     u64 level_left[LEFT_CAP];
     i32 level_end[LEFT_CAP];     // candidates from here on belong to somebody else
     // build: hash table of the root vertices met, each slot with its left vertices
@@ -32,18 +35,33 @@ struct Scratch {
     u32 lo[HASH_CAP];
     u32 hi[HASH_CAP];
     i32 slot[ROW_CAP];           // slots in the order in which they were taken
-    i32 start[LEFT_CAP + 1];
     i32 bin[LEFT_CAP + 2];
     // large nodes
     HubFrame frame[HUB_DEPTH];
     i32 list[LIST_CAP];
 };
 
+// Shared memory of a warp.
+struct WarpShared {
+    u32 map[3][32];  // lattice.cuh
+    i32 key[SHARED_SLOTS];
+    u32 lo[SHARED_SLOTS];
+};
+
+#ifdef EMULATED
+static WarpShared all_shared[64];
+__device__ __forceinline__ WarpShared& warp_shared() { return all_shared[(blockIdx.x * blockDim.x + threadIdx.x) >> 5]; }
+#else
+__shared__ WarpShared all_shared[BLOCK / 32];
+__device__ __forceinline__ WarpShared& warp_shared() { return all_shared[threadIdx.x >> 5]; }
+#endif
+
 struct Worker {
     const Params* p;
     Queue* q;
     Scratch* s;
     u64 count;
+    u64 found;                  // this lane's share of the count, besides
     u64 fingerprint;
     u64 tests;
     i64 value_at, value_end;    // this warp's chunk of Params.values
@@ -63,6 +81,7 @@ struct Problem {
     i32 n_full;   // closure
     i32 begin;    // children to explore at the first level
     i32 end;
+    bool all;     // a lattice: all candidates are to be explored
 };
 
 __device__ __forceinline__ u64 now_ns() {

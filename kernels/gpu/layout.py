@@ -33,12 +33,21 @@ ITEM = np.dtype(
     align=True,
 )
 
+_LINE = 15  # u64 of padding behind what many warps poll
+
 QUEUE = np.dtype(
     [
-        *((name, _U64) for name in ("head", "tail", "open", "pool", "left_over", "oversize", "values", "rows")),
+        ("head", _U64),
+        ("pad0", _U64, _LINE),
+        ("tail", _U64),
+        ("pad1", _U64, _LINE),
+        ("open", _U64),
+        ("pad2", _U64, _LINE),
         ("stop", _I32),
         ("overflow", _I32),
-        *((name, _U64) for name in ("count", "fingerprint", "busy", "longest", "given", "tests", "rows_left")),
+        ("pad3", _U64, _LINE),
+        *((name, _U64) for name in "pool left_over oversize values rows".split()),
+        *((name, _U64) for name in "count fingerprint busy longest given tests rows_left".split()),
     ],
     align=True,
 )
@@ -52,7 +61,7 @@ PARAMS = np.dtype(
             "root_indptr root_indices base_indptr base_indices root_weight base_weight root_hash base_hash "
             "hub_bits first_hub hub_words n_roots n_base items n_items given ready n_given pool n_pool "
             "left_over n_left_over oversize n_oversize values n_values records n_records queue scratch n_warps "
-            "plain prove list limited root_is_left min_base max_base min_root max_root deadline_ns "
+            "prove list limited root_is_left min_base max_base min_root max_root deadline_ns "
             "host_stop host_count"
         ).split()
     ]

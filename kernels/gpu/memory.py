@@ -73,18 +73,20 @@ def scratch_bytes(row_cap: int, list_cap: int) -> int:
         [
             ("mask", u64, (row_cap,)),
             ("row", i32, (row_cap,)),
+            ("raw_mask", u64, (row_cap,)),
+            ("raw_row", i32, (row_cap,)),
             ("column", u32, (WORD_BITS * words,)),
             ("full", i32, (row_cap,)),
             ("left", i32, (WORD_BITS,)),
             ("cand", u32, (WORD_BITS * words,)),
             ("closed", u32, (WORD_BITS * words,)),
+            ("excluded", u32, (words,)),
             ("level_left", u64, (WORD_BITS,)),
             ("level_end", i32, (WORD_BITS,)),
             ("key", i32, (2 * row_cap,)),
             ("lo", u32, (2 * row_cap,)),
             ("hi", u32, (2 * row_cap,)),
             ("slot", i32, (row_cap,)),
-            ("start", i32, (WORD_BITS + 1,)),
             ("bin", i32, (WORD_BITS + 2,)),
             ("frame", frame, (_HUB_DEPTH,)),
             ("list", i32, (list_cap,)),
@@ -103,7 +105,7 @@ class Launch:
     scratch: Any
 
     @classmethod
-    def plan(cls, device: Device, kernel: str, row_cap: int, list_cap: int, sizes: GpuSizes) -> Launch:
+    def plan(cls, device: Device, kernel: str, row_cap: int, list_cap: int, plain: bool, sizes: GpuSizes) -> Launch:
         """As many warps as are resident together and fit into 60 % of the free memory.
 
         Raises
@@ -111,7 +113,7 @@ class Launch:
         DeviceMemoryError
             If not even one block fits.
         """
-        defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS}
+        defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS, "PLAIN": int(plain)}
         defines |= {"POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
         per_block = _THREADS // 32
         each = scratch_bytes(row_cap, list_cap)

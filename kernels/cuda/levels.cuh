@@ -1,0 +1,125 @@
+// The depth-first stack of a word problem: two bit rows a level, and what becomes of levels that this warp does not
+// finish. Warp-level; a lane holds the words lane, lane + 32, ... of a bit row.
+#pragma once
+#include "report.cuh"
+
+__device__ __forceinline__ u32* cand_of(Scratch* s, i32 depth, i32 n_words) { return s->cand + depth * n_words; }
+__device__ __forceinline__ u32* closed_of(Scratch* s, i32 depth, i32 n_words) { return s->closed + depth * n_words; }
+
+// Next candidate of the level to explore, or NOBODY; it is taken out of the level's candidates.
+__device__ __forceinline__ i32 next_candidate(u32* cand, i32 n_words, i32 end) {
+    for (i32 base = 0; base < n_words; base += 32) {
+        i32 word = base + lane_id();
+        u32 bits = word < n_words ? cand[word] : 0;
+        u32 holders = warp_ballot(bits != 0);
+        if (holders == 0) continue;
+        i32 holder = __ffs(holders) - 1;
+        i32 j = (base + holder) * 32 + __ffs(from(bits, holder)) - 1;
+        if (j >= end) return NOBODY;
+        if (lane_id() == holder) cand[word] = bits & (bits - 1);
+        __syncwarp();
+        return j;
+    }
+    return NOBODY;
+}
+
+// Put candidate j back: it could not be reported.
+__device__ __forceinline__ void put_back(u32* cand, i32 j) {
+    if (lane_id() == 0) cand[j >> 5] |= 1u << (j & 31);
+    __syncwarp();
+}
+
+// Explored candidates of a level that nobody has begun: those before its end.
+__device__ inline i32 remaining(Scratch* s, i32 depth, i32 n_words, i32 end) {
+    i32 n = 0;
+    for (i32 word = lane_id(); word < n_words; word += 32) {
+        i32 first = word * 32;
+        u32 bits = cand_of(s, depth, n_words)[word];
+        if (end < first + 32) bits &= end <= first ? 0u : (1u << (end - first)) - 1u;
+        n += __popc(bits);
+    }
+    return warp_sum(n);
+}
+
+// The level as an item, its lists in the pool: L (as a path, or as left vertices) and all its candidates.
+// False when the pool is full.
+__device__ inline bool describe(Worker& w, const Problem& problem, i32 depth, i32 n_explored, bool as_path, Item* item) {
+    Scratch* s = w.s;
+    const u32* cand = cand_of(s, depth, problem.n_words);
+    const u32* closed = closed_of(s, depth, problem.n_words);
+    u64 left = s->level_left[depth];
+    i32 n_cand = 0, n_closed = 0;
+    for (i32 word = lane_id(); word < problem.n_words; word += 32) {
+        n_cand += __popc(cand[word]);
+        n_closed += __popc(closed[word]);
+    }
+    n_cand = warp_sum(n_cand);
+    i32 n_left = as_path ? warp_sum(n_closed) + problem.n_full : __popcll(left);
+    i64 at = reserve_pool(w, (i64)n_left + n_cand);
+    if (at == NOBODY) return false;
+    i32* out = w.p->pool + at;
+    if (as_path)
+        write_rows(w, problem, closed, out + write_list(s->full, problem.n_full, out));
+    else
+        write_left(w, left, out);
+    write_rows(w, problem, cand, out + n_left);
+    item->kind = as_path ? PATH : WORD;
+    item->bound = NOBODY;
+    item->left_at = at;
+    item->n_left = n_left;
+    item->cand_at = at + n_left;
+    item->n_cand = n_cand;
+    item->closure_at = NOBODY;
+    item->n_closure = 0;
+    item->begin = 0;
+    item->end = n_explored;
+    item->fresh = 0;
+    __syncwarp();
+    return true;
+}
+
+// Hand n children of a level, the ones that come next, to n_items waiting warps; false when there is no room.
+__device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, i32 n, i32 n_items) {
+    Item item;
+    if (!describe(w, problem, level, n, false, &item)) return false;
+    i64 slot = reserve_given(w, n_items);
+    if (slot == NOBODY) return false;
+    publish(w, slot, n_items, item);
+    return true;
+}
+
+// When warps wait: give away the shallowest level with children left, but for the next child of the deepest.
+__device__ inline void give_some(Worker& w, const Problem& problem, i32 depth) {
+    Scratch* s = w.s;
+    i32 wanted = demand(w);
+    if (wanted <= 0) return;
+    for (i32 level = 0; level <= depth; level++) {
+        i32 n = remaining(s, level, problem.n_words, s->level_end[level]);
+        i32 spare = level == depth ? n - 1 : n;
+        if (spare <= 0) continue;
+        if ((i64)spare * problem.n_rows < GIVE_MIN) return;
+        i32 n_items = spare < wanted ? spare : wanted;
+        if (n_items > 32) n_items = 32;
+        u32* cand = cand_of(s, level, problem.n_words);
+        i32 kept = level == depth ? next_candidate(cand, problem.n_words, s->level_end[level]) : NOBODY;
+        bool given = give_level(w, problem, level, spare, n_items);
+        if (kept != NOBODY) put_back(cand, kept);
+        if (given && lane_id() == 0) s->level_end[level] = kept + 1;
+        __syncwarp();
+        return;
+    }
+}
+
+// Write every open level down for the host; the node at hand (given back) is among them as a candidate.
+__device__ inline void leave_levels(Worker& w, const Problem& problem, i32 depth) {
+    for (i32 level = 0; level <= depth; level++) {
+        i32 n = remaining(w.s, level, problem.n_words, w.s->level_end[level]);
+        if (n == 0) continue;
+        Item item;
+        if (describe(w, problem, level, n, true, &item))
+            leave_over(w, item);
+        else if (lane_id() == 0)
+            atomicExch(&w.q->overflow, 1);
+    }
+    __syncwarp();
+}
