@@ -14,6 +14,7 @@ import numpy as np
 from schemas.bicliques import Bicliques, fingerprint
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
+from schemas.sizes import SizeCounts
 from schemas.work import EVERYTHING, Emit, Limits, Search, Slice, Subtrees
 
 __all__ = ["ReferenceEngine", "closed_pairs"]
@@ -43,6 +44,7 @@ class ReferenceEngine:
         tree = _Tree(graph)
         stack = [tree.node(subtrees, i) for i in reversed(range(len(subtrees)))]
         count = total = 0
+        sizes: list[tuple[int, int]] = []
         while stack:
             if limits.seconds is not None and time.perf_counter() - started > limits.seconds:
                 break
@@ -55,6 +57,7 @@ class ReferenceEngine:
                 found = tree.biclique(node, search)
                 if found is not None:
                     count += 1
+                    sizes += [(len(found.left), len(found.right))] if search.sizes else []
                     total += fingerprint(found) if search.mode != "count" else 0
                     if search.mode == "list":
                         emit(found)
@@ -63,7 +66,8 @@ class ReferenceEngine:
                 stack += [node, child]
         left_over = Subtrees.concat([node.as_subtree() for node in reversed(stack)])
         stats = {"seconds": time.perf_counter() - started}
-        return Slice(count, total % 2**64 if search.mode != "count" else None, left_over, stats)
+        by_size = SizeCounts.of(*np.array(sizes, VERTEX).reshape(-1, 2).T) if search.sizes else None
+        return Slice(count, total % 2**64 if search.mode != "count" else None, left_over, stats, by_size)
 
 
 class _Node:

@@ -18,6 +18,7 @@ from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
+from schemas.sizes import SizeCounts
 
 __all__ = ["EVERYTHING", "Emit", "Engine", "Limits", "Mode", "Piece", "Search", "Slice", "Subtrees"]
 
@@ -219,6 +220,8 @@ class Search:
     max_left, max_right : int or None
         Largest sides. Filters on the *maximal* bicliques: a larger one is left out, its parts do not
         appear in its place.
+    sizes : bool
+        Also count the bicliques of each size, in any mode.
     """
 
     mode: Mode = "list"
@@ -226,6 +229,7 @@ class Search:
     min_right: int = 1
     max_left: int | None = None
     max_right: int | None = None
+    sizes: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -263,12 +267,16 @@ class Slice:
         What is still to be done; empty when the slice finished.
     stats : dict
         Numbers for the report: ``seconds`` always, and what the engine adds.
+    sizes : SizeCounts or None
+        The bicliques reported, by the sizes of the user's sides (members, twins included); their sum is `count`.
+        None unless `Search.sizes`. An engine that cannot count them says so in its `EngineKind`.
     """
 
     count: int
     fingerprint: int | None
     left_over: Subtrees
     stats: dict[str, float] = field(default_factory=dict)
+    sizes: SizeCounts | None = None
 
 
 class Engine(Protocol):

@@ -8,6 +8,7 @@ import numpy as np
 from kernels.graph.prepare import prepare
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
+from schemas.sizes import SizeCounts
 from schemas.work import Engine, Limits, Search, Subtrees
 
 Pairs = set[tuple[tuple[int, ...], tuple[int, ...]]]
@@ -50,6 +51,7 @@ class Outcome:
     def __init__(self) -> None:
         self.count = self.fingerprint = self.slices = 0
         self.rows: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+        self.sizes = SizeCounts.empty()
 
 
 def run(
@@ -67,6 +69,10 @@ def run(
         assert limits.rows is None or result.count <= limits.rows
         outcome.count += result.count
         outcome.fingerprint = (outcome.fingerprint + (result.fingerprint or 0)) % 2**64
+        if search.sizes:
+            assert result.sizes is not None
+            assert result.sizes.total == result.count
+            outcome.sizes = SizeCounts.merge([outcome.sizes, result.sizes])
         outcome.slices += 1
         assert outcome.slices < 100_000, "slices make no progress"
         work = _redeal(result.left_over, shuffle) if shuffle is not None else result.left_over

@@ -11,6 +11,7 @@ from kernels.cpu.left_over import drain_aside, left_over
 from kernels.cpu.memory import addresses
 from kernels.cpu.word import FULL
 from kernels.cpu.workspace import (
+    USUAL,
     Graph,
     Hub,
     Output,
@@ -26,6 +27,7 @@ from kernels.cpu.workspace import (
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
+from schemas.sizes import SizeCounts
 from schemas.work import Emit, Limits, Search, Slice, Subtrees
 
 __all__ = ["CpuEngine"]
@@ -61,7 +63,7 @@ class CpuEngine:
         if self._memory is None or graph is not self._graph or search != self._search:
             self._memory = (graph_arrays(graph), *allocate(graph, search, self._sizes))
             self._graph, self._search = graph, search
-        plain = search.mode == "count" and search.is_plain and limits.rows is None
+        plain = search.mode == "count" and search.is_plain and limits.rows is None and not search.sizes
         self._memory[3].state[0]["plain"] = plain
         run = _Run(*self._memory, subtrees, limits, emit)
         result = run.slice()
@@ -80,6 +82,7 @@ class _Run:
         self.graph, self.word, self.hub, self.out = graph, word, hub, out
         self.limits, self.emit = limits, emit
         self.waiting = [subtrees]
+        self.odd = SizeCounts.empty()
         self.state = out.state[0]
         reset(word, hub, out)
         self.state["rows_left"] = -1 if limits.rows is None else limits.rows
@@ -98,6 +101,7 @@ class _Run:
                 if self.state["rows_left"] == 0:
                     break
                 self._drain_rows()
+                self._drain_odd_sizes()
             elif status == FINISHED:
                 if not any(map(len, self.waiting)):
                     break
@@ -135,11 +139,30 @@ class _Run:
         self.out = _grown(out, int(state["need_left"]), int(state["need_right"]))
         set_capacities(self.out)
 
+    def _drain_odd_sizes(self) -> None:
+        n = int(self.state["n_odd"])
+        if n:
+            base, root = self.out.odd[: 2 * n].reshape(n, 2).T
+            self.odd = SizeCounts.merge([self.odd, self._by_side(base, root, None)])
+            self.state["n_odd"] = 0
+
+    def _by_side(self, base: np.ndarray, root: np.ndarray, count: np.ndarray | None) -> SizeCounts:
+        return SizeCounts.of(*((root, base) if self.state["root_is_left"] else (base, root)), count)
+
+    def _sizes(self) -> SizeCounts | None:
+        if not self.state["sizing"]:
+            return None
+        self._drain_odd_sizes()
+        there = np.flatnonzero(self.out.usual)
+        usual = self._by_side(there // USUAL, there % USUAL, self.out.usual[there])
+        return SizeCounts.merge([usual, self.odd])
+
     def _result(self, pieces: Pieces) -> Slice:
         untouched = Subtrees(*pieces[:5], pieces.fresh.astype(np.bool_)).take(int(self.state["item"]), len(pieces.todo))
         rest = Subtrees.concat([left_over(self.word, self.hub), *self.waiting, untouched])
         fingerprint = int(self.state["fingerprint"]) if self.state["prove"] else None
-        return Slice(int(self.state["count"]), fingerprint, rest, {"seconds": time.perf_counter() - self.started})
+        stats = {"seconds": time.perf_counter() - self.started}
+        return Slice(int(self.state["count"]), fingerprint, rest, stats, self._sizes())
 
 
 def _grown(out: Output, need_left: int, need_right: int) -> Output:

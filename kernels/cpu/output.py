@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled import compiled
+from kernels.cpu.workspace import USUAL
 
-__all__ = ["aside_is_full", "begin_aside", "deliver", "end_aside"]
+__all__ = ["aside_is_full", "begin_aside", "deliver", "deliver_size", "end_aside"]
 
 
 @compiled
@@ -56,14 +57,16 @@ def deliver(g, out, base, n_base, n_roots):
     s = out.state
     base_size = _size(g.base_members_indptr, base, n_base)
     root_size = _size(g.root_members_indptr, out.closure, n_roots)
-    if base_size < s.min_base or base_size > s.max_base or root_size < s.min_root or root_size > s.max_root:
+    if _is_left_out(out, base_size, root_size):
         return True
-    if s.rows_left == 0:
+    if s.rows_left == 0 or (s.sizing and s.n_odd == s.max_odd):
         return False
     if s.listing and not _list(g, out, base, n_base, n_roots, base_size, root_size):
         return False
     s.rows_left -= 1
     s.count += 1
+    if s.sizing:
+        _count_size(out, base_size, root_size)
     if s.prove:
         left = _hash(g.base_hash, base, n_base)
         right = _hash(g.root_hash, out.closure, n_roots)
@@ -71,6 +74,37 @@ def deliver(g, out, base, n_base, n_roots):
             left, right = right, left
         s.fingerprint += mix64(left ^ mix64(right))
     return True
+
+
+@compiled
+def deliver_size(out, base_size, root_size):
+    """As `deliver`, where nothing but the sizes is wanted."""
+    s = out.state
+    if _is_left_out(out, base_size, root_size):
+        return True
+    if s.rows_left == 0 or s.n_odd == s.max_odd:
+        return False
+    s.rows_left -= 1
+    s.count += 1
+    _count_size(out, base_size, root_size)
+    return True
+
+
+@compiled
+def _is_left_out(out, base_size, root_size):
+    s = out.state
+    return base_size < s.min_base or base_size > s.max_base or root_size < s.min_root or root_size > s.max_root
+
+
+@compiled
+def _count_size(out, base_size, root_size):
+    if base_size < USUAL and root_size < USUAL:
+        out.usual[base_size * USUAL + root_size] += 1
+    else:
+        s = out.state
+        out.odd[2 * s.n_odd] = base_size
+        out.odd[2 * s.n_odd + 1] = root_size
+        s.n_odd += 1
 
 
 @compiled

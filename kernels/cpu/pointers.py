@@ -117,4 +117,6 @@ def output_at(a):
         int32s(a[5]),
         int32s(a[6]),
         int32s(a[7]),
+        int64s(a[8]),
+        int32s(a[9]),
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from kernels.compiled import compiled
 from kernels.cpu.leaf import MAX_BITS, MAX_ROWS, SOLVED_AT_ONCE, closed_subsets, intersections
-from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
+from kernels.cpu.output import aside_is_full, begin_aside, deliver, deliver_size, end_aside
 from kernels.cpu.pointers import word_frame
 from kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
 from kernels.cpu.simd import PADDING, extract_bits, popcount, trailing_zeros
@@ -257,6 +257,8 @@ def _deliver_reports(g, word, out):
     """Deliver what was found at the top frame; False when the output is full."""
     w = word.state
     f = word_frame(word, w.report_depth - 1)
+    if out.state.sizing and not out.state.prove:
+        return _count_reports(g, word, out, f.near0, f.near0 + f.n_near)
     while w.delivered < w.reports:
         t = word.report[w.delivered]
         n_roots = _closure(word, out, t, f.near0, f.near0 + f.n_near, False)
@@ -266,6 +268,33 @@ def _deliver_reports(g, word, out):
             n_base += 1
             t &= t - _ONE
         if not deliver(g, out, word.base, n_base, n_roots):
+            return False
+        w.delivered += 1
+    w.delivered = w.reports = 0
+    return True
+
+
+@compiled
+def _count_reports(g, word, out, lo, hi):
+    """The same where only sizes are wanted: closures, whose rows are ``near[lo:hi]``, are measured, not written."""
+    w, s = word.state, out.state
+    always = w.n_full
+    if not s.unit_roots:
+        always = 0
+        for i in range(w.n_full):
+            always += g.root_members_indptr[word.full[i] + 1] - g.root_members_indptr[word.full[i]]
+    while w.delivered < w.reports:
+        t = word.report[w.delivered]
+        n = always
+        if s.unit_roots:
+            for i in range(lo, hi):
+                n += word.near_mask[i] & t == t
+        else:
+            for i in range(lo, hi):
+                if word.near_mask[i] & t == t:
+                    v = word.row[word.near[i]]
+                    n += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
+        if not deliver_size(out, _weight(g, word, s.unit, t), n):
             return False
         w.delivered += 1
     w.delivered = w.reports = 0

@@ -25,6 +25,7 @@ __all__ = [
     "CLOSED",
     "HUB_FRAMES",
     "OUTSIDE",
+    "USUAL",
     "WORD_BITS",
     "Graph",
     "Hub",
@@ -43,6 +44,8 @@ __all__ = [
 WORD_BITS = 64
 #: Frames of a hub problem; what would go deeper is put aside.
 HUB_FRAMES = 256
+#: Bicliques with fewer members a side are counted in a table, the others are noted one by one.
+USUAL = 256
 #: `Hub.key` of a root vertex outside the problem, and of a member of its closure.
 OUTSIDE, CLOSED = -1, 2**31 - 1
 
@@ -56,10 +59,10 @@ WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
 HUB_STATE = _record("n_left words n_rows first n_full depth wide fresh max_bits max_list max_frame_bits n_sorter")
 HUB_FRAME = _record("list0 n_list next end")
 OUTPUT_STATE = _record(
-    "plain prove listing unit root_is_left min_base max_base min_root max_root "  # options
+    "plain prove listing sizing unit unit_roots root_is_left min_base max_base min_root max_root "  # options
     "item keyed steps rows_left "  # where the search is, and how far it may go
-    "count fingerprint n_rows n_left n_right n_aside need_left need_right "  # what it has
-    "max_rows max_left max_right max_aside max_piece"  # capacities
+    "count fingerprint n_rows n_left n_right n_aside n_odd need_left need_right "  # what it has
+    "max_rows max_left max_right max_aside max_piece max_odd"  # capacities
 )
 
 
@@ -140,6 +143,8 @@ class Output(NamedTuple):
     root: Any  # (max_rows,) int32
     aside: Any  # int32: pieces put aside: [len(path), *path, len(candidates), *candidates, fresh] each
     closure: Any  # (n_roots,) int32: R of the biclique at hand
+    usual: Any  # (USUAL * USUAL,) int64: bicliques by (base size, root size), both below USUAL
+    odd: Any  # int32: (base size, root size) of each of the others
 
 
 class Sizes(NamedTuple):
@@ -151,6 +156,7 @@ class Sizes(NamedTuple):
     word_stack: int = 1 << 18
     rows: int = 1 << 16
     members: int = 1 << 22
+    odd: int = 1 << 16
 
 
 def graph_arrays(graph: MiningGraph) -> Graph:
@@ -238,6 +244,8 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         root=np.empty(rows, i32),
         aside=np.empty(4 * n_roots + 1024, i32),
         closure=np.empty(n_roots, i32),
+        usual=np.zeros(USUAL * USUAL if search.sizes else 0, OFFSET),
+        odd=np.empty(2 * sizes.odd if search.sizes else 0, i32),
     )
     _set_options(out.state[0], graph, search)
     word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack), len(word.near)
@@ -245,6 +253,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     hub.state[0]["max_bits"], hub.state[0]["max_list"] = len(hub.bits), len(hub.list)
     hub.state[0]["max_frame_bits"], hub.state[0]["n_sorter"] = len(hub.frame_bits), n_roots
     out.state[0]["max_piece"] = 2 * n_roots + 3
+    out.state[0]["max_odd"] = len(out.odd) // 2
     set_capacities(out)
     return word, hub, out
 
@@ -255,9 +264,21 @@ def reset(word: Word, hub: Hub, out: Output) -> None:
         word.state[0][name] = 0
     for name in ("n_left", "n_full", "n_rows", "depth", "fresh"):
         hub.state[0][name] = 0
-    for name in ("item", "count", "fingerprint", "n_rows", "n_left", "n_right", "n_aside", "need_left", "need_right"):
+    for name in (
+        "item",
+        "count",
+        "fingerprint",
+        "n_rows",
+        "n_left",
+        "n_right",
+        "n_aside",
+        "n_odd",
+        "need_left",
+        "need_right",
+    ):
         out.state[0][name] = 0
     out.state[0]["keyed"] = -1
+    out.usual.fill(0)
     word.slot.fill(OUTSIDE)
     hub.local.fill(OUTSIDE)
     hub.key.fill(OUTSIDE)
@@ -278,7 +299,9 @@ def _set_options(state: np.void, graph: MiningGraph, search: Search) -> None:
     unlimited = np.iinfo(OFFSET).max
     state["prove"] = search.mode != "count"
     state["listing"] = search.mode == "list"
+    state["sizing"] = search.sizes
     state["unit"] = len(graph.base_members) == graph.n_base
+    state["unit_roots"] = len(graph.root_members) == graph.n_roots
     state["root_is_left"] = graph.root_side == "left"
     state["min_base"], state["max_base"] = min_base, unlimited if max_base is None else max_base
     state["min_root"], state["max_root"] = min_root, unlimited if max_root is None else max_root

@@ -1,0 +1,96 @@
+"""How many bicliques there are of each size: the two sides' numbers of members, and a count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from schemas.dtypes import COUNT, VERTEX
+from schemas.errors import IncompleteError
+
+__all__ = ["SizeCounts"]
+
+
+@dataclass(frozen=True, eq=False)
+class SizeCounts:
+    """Counts by size, ascending by (n_left, n_right); every size once, none with a count of 0.
+
+    Parameters
+    ----------
+    n_left, n_right : ndarray, shape (n,), int32
+        Members of the user's sides, twins included.
+    count : ndarray, shape (n,), int64
+    """
+
+    n_left: np.ndarray
+    n_right: np.ndarray
+    count: np.ndarray
+
+    @classmethod
+    def of(cls, n_left: np.ndarray, n_right: np.ndarray, count: np.ndarray | None = None) -> SizeCounts:
+        """From sizes in any order, a size any number of times; `count` of each, else 1."""
+        keys = n_left.astype(np.int64) << 32 | n_right.astype(np.int64)
+        if count is None:
+            sizes, total = np.unique(keys, return_counts=True)
+        else:
+            sizes, slot = np.unique(keys, return_inverse=True)
+            total = np.zeros(len(sizes), COUNT)
+            np.add.at(total, slot, count)
+        there = total > 0
+        sizes, total = sizes[there], total[there]
+        return cls((sizes >> 32).astype(VERTEX), (sizes & 0xFFFFFFFF).astype(VERTEX), total.astype(COUNT))
+
+    @classmethod
+    def empty(cls) -> SizeCounts:
+        """Of no bicliques."""
+        return cls(np.empty(0, VERTEX), np.empty(0, VERTEX), np.empty(0, COUNT))
+
+    @classmethod
+    def merge(cls, parts: Iterable[SizeCounts]) -> SizeCounts:
+        """The sum of `parts`."""
+        each = list(parts)
+        if len(each) < 2:
+            return each[0] if each else cls.empty()
+        return cls.of(*(np.concatenate([getattr(part, name) for part in each]) for name in _COLUMNS))
+
+    @property
+    def total(self) -> int:
+        """Bicliques of all sizes."""
+        return int(self.count.sum())
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SizeCounts):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _COLUMNS)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_json(self) -> dict[str, list[int]]:
+        """One list a column."""
+        return {name: getattr(self, name).tolist() for name in _COLUMNS}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> SizeCounts:
+        """Inverse of `to_json`.
+
+        Raises
+        ------
+        IncompleteError
+            If a column is missing or has another length.
+        """
+        try:
+            columns = [np.array(data[name], COUNT) for name in _COLUMNS]
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise IncompleteError(f"its counts by size are damaged ({type(error).__name__}: {error})") from error
+        if len({len(column) for column in columns}) != 1:
+            raise IncompleteError("its counts by size are damaged: the columns have different lengths")
+        return cls(columns[0].astype(VERTEX), columns[1].astype(VERTEX), columns[2])
+
+
+_COLUMNS = ("n_left", "n_right", "count")

@@ -1,0 +1,106 @@
+"""Counts by size: the same as those of the bicliques themselves, in every mode, in pieces, with twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.cpu.engine import CpuEngine
+from kernels.cpu.workspace import USUAL, Sizes
+from kernels.reference import ReferenceEngine
+from schemas.errors import IncompleteError
+from schemas.options import BuildOptions
+from schemas.sizes import SizeCounts
+from schemas.work import Limits, Search, Subtrees
+from tests.oracles import graph_of, random_edges, run
+
+MODES = ("count", "prove", "list")
+
+
+def sizes_of(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> SizeCounts:
+    return SizeCounts.of(*(np.array([len(row[side]) for row in rows], np.int32) for side in (0, 1)))
+
+
+def with_twins(rng: np.random.Generator) -> np.ndarray:
+    """A random graph some of whose vertices are there several times, on both sides."""
+    edges = random_edges(rng, 60, 14, 0.35)
+    lefts, rights = (np.sort(rng.integers(0, edges[:, side].max() + 1, 90)) for side in (0, 1))
+    pairs = {(int(u), int(v)) for u, v in edges}
+    there = [(i, j) for i, u in enumerate(lefts) for j, v in enumerate(rights) if (int(u), int(v)) in pairs]
+    return np.array(there, np.int32)
+
+
+def hubs(rng: np.random.Generator) -> np.ndarray:
+    """Left sides beyond the table: some 700 members a root."""
+    return random_edges(rng, 1000, 7, 0.7)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("make", [with_twins, hubs])
+@pytest.mark.parametrize("mode", MODES)
+def test_as_many_of_each_size_as_there_are(side, make, mode):
+    graph = graph_of(make(np.random.default_rng(5)), BuildOptions(side))
+    listed = run(CpuEngine(), graph, Search("list"))
+    outcome = run(CpuEngine(), graph, Search(mode, sizes=True))
+    assert outcome.sizes == sizes_of(listed.rows)
+    assert outcome.count == listed.count
+    if mode != "count":
+        assert outcome.fingerprint == listed.fingerprint
+
+
+def test_the_graphs_reach_what_is_to_be_tested():
+    twins = graph_of(with_twins(np.random.default_rng(5)))
+    assert len(twins.root_members) > twins.n_roots
+    assert len(twins.base_members) > twins.n_base
+    sizes = run(CpuEngine(), graph_of(hubs(np.random.default_rng(5))), Search("count", sizes=True)).sizes
+    assert sizes.n_left.max() >= USUAL
+    assert sizes.n_left.min() < USUAL
+
+
+@given(st.integers(0, 2**32), st.sampled_from(MODES), st.integers(1, 4), st.integers(1, 4))
+def test_the_reference_says_the_same(seed, mode, min_left, min_right):
+    edges = random_edges(np.random.default_rng(seed), 9, 8, 0.5)
+    graph = graph_of(edges, None, min_left, min_right)
+    search = Search(mode, min_left, min_right, max_left=7, sizes=True)
+    found = [run(engine, graph, search).sizes for engine in (ReferenceEngine(), CpuEngine())]
+    listed = run(ReferenceEngine(), graph, Search("list", min_left, min_right, max_left=7))
+    assert found[0] == found[1] == sizes_of(listed.rows)
+
+
+@pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(rows=7), Limits(seconds=0.001, rows=50)])
+def test_in_pieces_with_room_for_almost_nothing(limits):
+    rng = np.random.default_rng(8)
+    for make in (with_twins, hubs):
+        graph = graph_of(make(rng))
+        whole = run(CpuEngine(), graph, Search("count", sizes=True))
+        tight = CpuEngine(Sizes(hub_bits=64, word_stack=64, rows=3, members=10, odd=1))
+        for mode in MODES:
+            outcome = run(tight, graph, Search(mode, sizes=True), limits, rng)
+            assert outcome.slices > 1 or limits.rows is None
+            assert (outcome.count, outcome.sizes) == (whole.count, whole.sizes)
+
+
+def test_none_unless_asked_for():
+    graph = graph_of(random_edges(np.random.default_rng(1), 8, 8, 0.5))
+    for engine in (CpuEngine(), ReferenceEngine()):
+        work = Subtrees.of_roots(np.arange(graph.n_roots))
+        assert engine.mine(graph, work, Search("count"), Limits(), lambda _: None).sizes is None
+
+
+def test_merging_and_writing_down():
+    one = SizeCounts.of(np.array([3, 1, 3]), np.array([2, 5, 2]))
+    assert (one.n_left.tolist(), one.n_right.tolist(), one.count.tolist()) == ([1, 3], [5, 2], [1, 2])
+    both = SizeCounts.merge(
+        [one, SizeCounts.of(np.array([3, 70_000]), np.array([2, 2**31 - 1]), np.array([10, 2**40]))]
+    )
+    assert both.count.tolist() == [1, 12, 2**40]
+    assert both.n_right.tolist() == [5, 2, 2**31 - 1]
+    for counts in (both, SizeCounts.empty()):
+        assert SizeCounts.from_json(counts.to_json()) == counts
+    assert SizeCounts.merge([]) == SizeCounts.empty() == SizeCounts.merge([SizeCounts.empty(), SizeCounts.empty()])
+    assert SizeCounts.of(np.array([1]), np.array([1]), np.array([0])) == SizeCounts.empty()
+    for damaged in ({}, both.to_json() | {"count": [1]}, both.to_json() | {"n_left": ["x"] * 3}):
+        with pytest.raises(IncompleteError, match="counts by size are damaged"):
+            SizeCounts.from_json(damaged)
