@@ -25,6 +25,8 @@ class Policy:
         Rows still wanted.
     max_nodes : int
         Most nodes of a slice.
+    event_seconds : float
+        The caller's time to commit a slice and deal the next: the more workers, the longer slices have to be.
     attempts : int
         How often a slice is tried before the run fails.
     """
@@ -33,6 +35,7 @@ class Policy:
     min_seconds: float = 0.25
     max_results: int | None = None
     max_nodes: int = 1 << 16
+    event_seconds: float = 0.0
     attempts: int = 3
 
 

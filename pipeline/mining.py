@@ -29,6 +29,8 @@ __all__ = ["mine_run"]
 _GROW_AFTER_S, _GROW_FOR_S = 1.0, 4.0
 #: Seconds between two looks at the number of workers.
 _LOOK_S = 1.0
+#: Seconds to commit a slice and deal the next: two flushes to a disk and some unpacking; measured 6 to 12 ms.
+_EVENT_S = 0.01
 #: How long a run waits for a worker when it has none.
 _NO_WORKERS_S = 60.0
 
@@ -103,7 +105,12 @@ class _Driver:
         self.deadline = math.inf
         self.told_of_stop = False
         wanted = None if limits.max_results is None else limits.max_results - self.count
-        policy = Policy(max_seconds=slice_seconds, min_seconds=min(0.25, slice_seconds), max_results=wanted)
+        policy = Policy(
+            max_seconds=slice_seconds,
+            min_seconds=min(0.25, slice_seconds),
+            max_results=wanted,
+            event_seconds=_EVENT_S,
+        )
         self.machine = Scheduler(policy, max(self.ledger.entries, default=-1) + 1, float(self.plan.weights.sum()))
         self.left_overs: dict[int, Subtrees] = {}
         self.taking: dict[int, Start] = {}
@@ -244,7 +251,7 @@ class _Driver:
             self.with_workers = now
         elif now - self.with_workers > _NO_WORKERS_S:
             raise ResourceError(f"no worker has been there for {_NO_WORKERS_S:.0f} seconds; start some")
-        self._carry_out(self.machine.set_slots(slots))
+        self._carry_out(self.machine.set_slots(slots, self.workers))
 
     def _tell(self) -> None:
         seconds = time.monotonic() - self.started

@@ -54,7 +54,7 @@ class _Rate:
 
 @dataclass
 class Scheduler:
-    """Deals slices to a number of equal slots.
+    """Deals slices to a number of equal workers, each of which may have more than one in hand.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         self._next = self.first_slice
-        self._slots = 0
+        self._slots = self._workers = 0
         self._sources: dict[int, Source] = {}
         self._heap: list[tuple[bool, float, int]] = []  # left-overs before the plan, heavy ones first
         self._users: dict[int, int] = {}  # by source: slices that took from it and are not committed
@@ -97,9 +97,12 @@ class Scheduler:
             self._nodes += source.n_left
             self._push(source, is_plan)
 
-    def set_slots(self, slots: int) -> list[Start | Finish]:
-        """Event: so many slices may run at a time; fewer than are running now is no harm."""
-        self._slots = slots
+    def set_slots(self, slots: int, workers: int | None = None) -> list[Start | Finish]:
+        """Event: so many slices may be dealt at a time; fewer than are running now is no harm.
+
+        `workers` of them are worked for at a time, the others wait in the hands of a worker; None: all are.
+        """
+        self._slots, self._workers = slots, slots if workers is None else workers
         return self.deal()
 
     def returned(self, number: int, seconds: float, count: int, left_weights: np.ndarray) -> list[Start | Finish]:
@@ -164,8 +167,8 @@ class Scheduler:
 
     @property
     def seconds_left(self) -> float:
-        """How long what is not running will take all slots together; a guess, infinite before the first slice."""
-        return self._weight / (self._rate.value * max(self._slots, 1)) if self._rate.value else math.inf
+        """How long what is not running will take all workers together; a guess, infinite before the first slice."""
+        return self._weight / (self._rate.value * max(self._workers, 1)) if self._rate.value else math.inf
 
     def weight(self, number: int) -> float:
         """Estimated work of a running slice."""
@@ -213,17 +216,21 @@ class Scheduler:
     def _seconds(self) -> float:
         """Time for the next slice: a share of the outstanding work, within the policy.
 
-        Never less than a fiftieth of the run so far, so that wrong weights cannot make all slices tiny.
+        Weights may be wrong by any factor, so the run so far bounds it, too: never more than a twenty-fifth of it,
+        or one heavy slice would keep the last worker busy alone; never less than a hundredth, or all would
+        be tiny. And never so little that the caller could not serve all workers in that time.
         """
-        policy, elapsed = self.policy, self._busy_s / max(self._slots, 1)
-        shortest = min(max(policy.min_seconds, 0.02 * elapsed), policy.max_seconds)
+        policy, elapsed = self.policy, self._busy_s / max(self._workers, 1)
+        pace = 2 * policy.event_seconds * self._workers
+        longest = max(min(policy.max_seconds, max(4 * policy.min_seconds, elapsed / 25)), pace)
+        shortest = min(max(policy.min_seconds, elapsed / 100, pace), longest)
         if self._rate.value is None:
             return shortest
-        return min(max(self._weight / self._rate.value / self._shares(), shortest), policy.max_seconds)
+        return min(max(self._weight / self._rate.value / self._shares(), shortest), longest)
 
     def _shares(self) -> int:
-        """In how many parts what is outstanding is thought to be dealt: two a slot, all at once to a single one."""
-        return 2 * self._slots if self._slots > 1 else 1
+        """In how many parts what is outstanding is thought to be dealt: two a worker, all at once to a single slot."""
+        return 2 * self._workers if self._slots > 1 else 1
 
     def _cut(self, seconds: float) -> _Job:
         """Take nodes from the sources, heaviest left-over first, up to the weight of `seconds`."""

@@ -218,7 +218,7 @@ def test_wrong_weights_do_not_make_all_slices_tiny() -> None:
     weights[:10] = 1e6  # the rest of the work, nearly all of it, is thought to be nothing
     simulation = Simulation(nodes, 4, Policy(max_seconds=10.0), weights=weights)
     assert simulation.run() == Finish("complete")
-    assert simulation.starts < 600  # 2000 seconds of work
+    assert simulation.starts < 1000  # 2000 seconds of work
     assert simulation.busy / (simulation.now * 4) > 0.9
 
 
