@@ -14,6 +14,7 @@ from pipeline.progress import Report
 from pipeline.results import Results, open_results
 from pipeline.verification import Verification, verify_run
 from pipeline.workers import WorkerOptions
+from schemas.errors import InputError
 from schemas.graph import Side
 from schemas.options import BuildOptions, IngestOptions, LabelType, RunLimits
 from schemas.work import Search
@@ -32,6 +33,7 @@ def mine(
     max_results: int | None = None,
     time_limit: float | None = None,
     count_only: bool = False,
+    sizes: bool = False,
     engine: str = engines.AUTO,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -71,6 +73,8 @@ def mine(
         Stop after so many seconds of mining.
     count_only : bool
         Count and fingerprint, write no bicliques.
+    sizes : bool
+        With `count_only`: also count how many there are of each size; see `Results.sizes`.
     engine : str
         A name of `pipeline.engines`, or "auto" for the fastest that can run here.
     workers, scheduler, slice_seconds, devices, rmm_pool, spill
@@ -106,11 +110,13 @@ def mine(
     In a script, call it under ``if __name__ == "__main__"``: worker processes import the script. Memory is the
     graph, which workers share, and a bounded workspace a worker; never the results.
     """
+    if sizes and not count_only:
+        raise InputError("sizes are counted with count_only; a run that lists its bicliques has them in its files")
     worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
     limits = RunLimits(max_results, time_limit)
     options = run_options(
         source,
-        search=Search("prove" if count_only else "list", min_left, min_right, max_left, max_right),
+        search=Search("prove" if count_only else "list", min_left, min_right, max_left, max_right, sizes),
         build=BuildOptions(root_side, order),
         ingest=IngestOptions(format, left, right, delimiter, header, label_type, skip_bad_lines),
         engine=engine,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
 from pipeline import engines
+from pipeline.binning import grid
 from pipeline.dry_running import DryRun
 from pipeline.estimate import Guess
 from pipeline.progress import size
@@ -15,6 +17,7 @@ from pipeline.readers import formats
 from pipeline.results import Count, Results
 from pipeline.verification import Verification
 from schemas.manifest import Manifest
+from schemas.sizes import SizeCounts
 
 __all__ = [
     "count_card",
@@ -22,6 +25,7 @@ __all__ = [
     "formats_table",
     "run_card",
     "run_json",
+    "size_table",
     "top_json",
     "top_table",
     "verify_card",
@@ -66,7 +70,23 @@ def count_card(count: Count) -> str:
         rows.append(("not complete", _WHY[count.outcome]))
     if count.fingerprint is not None:
         rows.append(("fingerprint", count.fingerprint))
-    return _lines([*rows, ("seconds", f"{count.seconds:.2f}")])
+    text = _lines([*rows, ("seconds", f"{count.seconds:.2f}")])
+    return text if count.sizes is None else f"{text}\n\n{size_table(count.sizes)}"
+
+
+def size_table(sizes: SizeCounts) -> str:
+    """Bicliques by size, in bins from each power of two to the next: left sides down, right sides across."""
+    if len(sizes) == 0:
+        return "no bicliques"
+    table = grid(sizes, per_doubling=1)
+    down, across = (
+        [f"{a}" if a + 1 == b else f"{a}-{b - 1}" for a, b in pairwise(edges.tolist())]
+        for edges in (table.left, table.right)
+    )
+    rows = [["left \\ right", *across]]
+    rows += [[name, *(f"{n:,}" if n else "." for n in line)] for name, line in zip(down, table.count, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
 
 
 def verify_card(found: Verification) -> str:

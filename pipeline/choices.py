@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
@@ -49,12 +50,12 @@ def run_options(
     The engine has to run where the workers are: here, or where those of a `scheduler` are.
     """
     name = str(Path(source).absolute()) if isinstance(source, (str, os.PathLike)) else f"<{type(source).__name__}>"
-    if scheduler is None:
-        choice = engines.choose(engine)
-    else:
+    why_not: Callable[[engines.EngineKind], str | None] = engines.here
+    if scheduler is not None:
         from pipeline.workers import ask_workers  # not before it is needed: workers import compilers
 
-        choice = engines.choose(engine, ask_workers(scheduler))
+        why_not = ask_workers(scheduler)
+    choice = engines.choose(engine, lambda kind: why_not(kind) or kind.lacks(search))
     logger.info("engine %s: %s", choice.name, choice.reason)
     if choice.is_fallback:
         reporter(report)(Progress("read", note=f"engine {choice.name}: {choice.reason}"))

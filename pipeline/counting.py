@@ -13,7 +13,7 @@ from pipeline import engines, steps
 from pipeline.choices import PathLike, how_to_read, run_options
 from pipeline.folder import RunFolder
 from pipeline.progress import Report
-from pipeline.results import Count
+from pipeline.results import Count, open_results
 from pipeline.workers import WorkerOptions
 from schemas.options import RunLimits
 from schemas.work import Mode, Search
@@ -25,6 +25,7 @@ def count(
     source: Any,
     *,
     fingerprint: bool = False,
+    sizes: bool = False,
     min_left: int = 1,
     min_right: int = 1,
     max_left: int | None = None,
@@ -49,6 +50,8 @@ def count(
     ----------
     fingerprint : bool
         Also compute the fingerprint, which takes longer.
+    sizes : bool
+        Also count how many there are of each size.
     folder : path or None
         Where the graph is put while it is mined; the workers of a `scheduler` must see it. None takes the
         folder for temporary files.
@@ -60,17 +63,19 @@ def count(
     worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
     limits = RunLimits(max_results, time_limit)
     build, ingest = how_to_read(how)
-    search = Search(mode, min_left, min_right, max_left, max_right)
+    search = Search(mode, min_left, min_right, max_left, max_right, sizes)
     options = run_options(source, search, build, ingest, engine, "dense", progress, scheduler)
     with tempfile.TemporaryDirectory(prefix="bicliques-", dir=folder) as temporary:
         path = Path(temporary) / "run"
         steps.start(source, path, options, limits, progress)
         session = steps.run(path, worker_options, limits, progress, stop, keep=False)
         manifest = RunFolder(path).manifest()
+        by_size = open_results(path).sizes() if sizes else None
     assert session is not None  # a new run is not complete before it is mined
     return Count(
         count=session.count,
         outcome=session.outcome,
         fingerprint=manifest.fingerprint if manifest else None,
         seconds=time.perf_counter() - started,
+        sizes=by_size,
     )

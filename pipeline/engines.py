@@ -17,7 +17,7 @@ from schemas.errors import InputError, ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Engine, Limits, Search, Subtrees
 
-__all__ = ["AUTO", "Choice", "EngineKind", "Place", "choose", "compile_engine", "kind", "kinds"]
+__all__ = ["AUTO", "Choice", "EngineKind", "Place", "choose", "compile_engine", "here", "kind", "kinds"]
 
 #: Let `choose` take the first engine of its list that can run.
 AUTO = "auto"
@@ -46,6 +46,8 @@ class EngineKind:
         () -> whether its first use in this environment, which takes about half a minute, is still to come.
     release : callable
         () -> None; give memory that engines no longer use back to the device.
+    counts_sizes : bool
+        Whether it can do a search with ``sizes``.
     """
 
     name: str
@@ -56,6 +58,11 @@ class EngineKind:
     workspace_bytes: Callable[[MiningGraph, Search], int]
     will_compile: Callable[[], bool] = lambda: False
     release: Callable[[], None] = lambda: None
+    counts_sizes: bool = True
+
+    def lacks(self, search: Search) -> str | None:
+        """Why it cannot do this search, in one clause; None when it can."""
+        return "it does not count bicliques by size" if search.sizes and not self.counts_sizes else None
 
 
 class Choice(NamedTuple):
@@ -135,6 +142,7 @@ _KINDS = {
             _why_no_gpu,
             _gpu_workspace,
             release=_release_gpu,
+            counts_sizes=False,
         ),
         EngineKind(
             "cpu",
@@ -178,11 +186,12 @@ def kind(name: str) -> EngineKind:
     return _KINDS[name]
 
 
-def _here(kind: EngineKind) -> str | None:
+def here(kind: EngineKind) -> str | None:
+    """Why an engine cannot run in this process; None when it can."""
     return kind.why_not()
 
 
-def choose(name: str, why_not: Callable[[EngineKind], str | None] = _here) -> Choice:
+def choose(name: str, why_not: Callable[[EngineKind], str | None] = here) -> Choice:
     """The engine to use for a name the user gave.
 
     Parameters

@@ -18,6 +18,7 @@ from pipeline.files import disk_errors, read_json, write_json
 from pipeline.folder import RunFolder
 from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, LedgerEntry
+from schemas.sizes import SizeCounts
 from schemas.work import Subtrees
 
 __all__ = ["Ledger"]
@@ -100,7 +101,29 @@ class Ledger:
         """The left-over of a slice, from its file."""
         return LedgerEntry.from_json(read_json(self.file(number)))[1]
 
-    def commit(self, entry: LedgerEntry, left_over: bytes) -> None:
+    def sizes(self) -> SizeCounts | None:
+        """Bicliques of all entries by size, from the files; None when the run does not count sizes.
+
+        Raises
+        ------
+        IncompleteError
+            If an entry's counts by size are damaged, or are not as many as its bicliques.
+        """
+        total = SizeCounts.empty()
+        for entry in self.entries.values():
+            data = read_json(self.file(entry.slice))["sizes"]
+            if data is None:
+                return None
+            sizes = SizeCounts.from_json(data)
+            if sizes.total != entry.count:
+                raise IncompleteError(
+                    f"slice {entry.slice} found {entry.count} bicliques, and {sizes.total} by size; delete "
+                    f"{self.file(entry.slice)} and resume the run"
+                )
+            total = SizeCounts.merge([total, sizes])
+        return total
+
+    def commit(self, entry: LedgerEntry, left_over: bytes, sizes: SizeCounts | None = None) -> None:
         """Make a slice's work count, at once and for good.
 
         Parameters
@@ -108,13 +131,15 @@ class Ledger:
         entry : LedgerEntry
         left_over : bytes
             Packed by `Subtrees.to_bytes`; empty for none.
+        sizes : SizeCounts or None
+            None unless the run counts sizes.
 
         Raises
         ------
         ResourceError
             If the disk is full; the slice does not count then.
         """
-        write_json(self.file(entry.slice), entry.to_json(left_over))
+        write_json(self.file(entry.slice), entry.to_json(left_over, sizes))
         self.entries[entry.slice] = entry
 
     @property

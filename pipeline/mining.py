@@ -225,7 +225,7 @@ class _Driver:
             timed=report.timed,
             weight=max(self.machine.weight(report.slice) - float(weights.sum()), 0.0),
         )
-        self.ledger.commit(entry, packed)
+        self.ledger.commit(entry, packed, report.sizes)
         self.count += report.count
         self.bytes += sum(part.bytes for part in report.parts)
         self.slices += 1

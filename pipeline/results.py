@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,19 +14,19 @@ from pipeline.folder import RunFolder
 from pipeline.instructions import Outcome
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
+from pipeline.picking import By, largest, numbered, rows_at
 from pipeline.plan import Plan
 from pipeline.session import sessions
 from pipeline.writer import Tables, part_schema
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest, Part
+from schemas.sizes import SizeCounts
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as ds
 
-__all__ = ["By", "Count", "Results", "open_results"]
-
-By = Literal["edges", "balance", "left", "right"]
+__all__ = ["Count", "Results", "open_results"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +42,15 @@ class Count:
         Of the bicliques counted, if asked for and complete.
     seconds : float
         Wall time, everything included.
+    sizes : SizeCounts or None
+        How many there are of each size, if asked for.
     """
 
     count: int
     outcome: Outcome
     fingerprint: int | None
     seconds: float
+    sizes: SizeCounts | None = None
 
     @property
     def complete(self) -> bool:
@@ -59,7 +60,8 @@ class Count:
     def to_json(self) -> dict[str, Any]:
         """For machines."""
         number = None if self.fingerprint is None else str(self.fingerprint)
-        return vars(self) | {"complete": self.complete, "fingerprint": number}
+        sizes = {} if self.sizes is None else {"sizes": self.sizes.to_json()}
+        return vars(self) | {"complete": self.complete, "fingerprint": number} | sizes
 
 
 class Results:
@@ -83,10 +85,15 @@ class Results:
     def _committed(self) -> tuple[tuple[Part, ...], int]:
         if self._manifest is not None:
             return self._manifest.parts, self._manifest.count
-        if self._folder.facts("plan") is None:
+        ledger = self._ledger()
+        if ledger is None:
             return (), 0
-        ledger = Ledger.load(self._folder, len(Plan.open(self._folder).roots))
         return tuple(part for entry in ledger.entries.values() for part in entry.parts), ledger.count
+
+    def _ledger(self) -> Ledger | None:
+        """None before there is a plan."""
+        has_plan = self._folder.facts("plan") is not None
+        return Ledger.load(self._folder, len(Plan.open(self._folder).roots)) if has_plan else None
 
     def __len__(self) -> int:
         return self._count
@@ -180,31 +187,60 @@ class Results:
         """
         if n < 1:
             raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
-        if by not in ("edges", "balance", "left", "right"):
-            raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
         self._refuse_count_only()
-        best: list[tuple[tuple[int, int, int], int, int, int]] = []
-        for k, file in enumerate(self.files):
+        return rows_at(self.files, largest(self.files, n, by), self.schema)
+
+    def sizes(self) -> SizeCounts:
+        """How many bicliques there are of each size.
+
+        Raises
+        ------
+        InputError
+            If the run only counted, and not by size.
+
+        Notes
+        -----
+        Reads the two size columns once; of a run that only counted, its ledger.
+        """
+        search = self._folder.options().search
+        if search.mode != "list":
+            if not search.sizes:
+                raise InputError(f"{self.path} was mined with --count-only and without --sizes; mine it again with")
+            ledger = self._ledger()
+            found = ledger.sizes() if ledger else None
+            return found or SizeCounts.empty()
+        total = SizeCounts.empty()
+        for file in self.files:
             with pq.ParquetFile(file) as part:
                 for group in range(part.num_row_groups):
-                    sizes = part.read_row_group(group, columns=["n_left", "n_right"])
-                    best = heapq.nlargest(n, [*best, *_candidates(sizes, by, n, k, group)])
-        return self._rows([place[1:] for place in best])
+                    rows = part.read_row_group(group, columns=["n_left", "n_right"])
+                    total = SizeCounts.merge([total, SizeCounts.of(*(column.to_numpy() for column in rows.columns))])
+        return total
+
+    def sample(self, n: int = 100, seed: int = 0) -> pa.Table:
+        """`n` bicliques chosen at random, each as likely as every other, none twice; all when there are fewer.
+
+        Parameters
+        ----------
+        n : int
+        seed : int
+            Of the choice: the same run, `n` and seed give the same rows.
+
+        Notes
+        -----
+        Reads the row groups that hold a chosen row, one at a time: at most `n` of them, whatever the size of the
+        run. The rows come in the order of the files.
+        """
+        if n < 1:
+            raise InputError(f"the number of bicliques to choose must be at least 1, not {n}")
+        self._refuse_count_only()
+        chosen = np.sort(np.random.default_rng(seed).choice(self._count, min(n, self._count), replace=False))
+        places = numbered(self.files, [part.rows for part in self._parts], chosen)
+        return rows_at(self.files, places, self.schema)
 
     def _refuse_count_only(self) -> None:
         if self._folder.options().search.mode != "list":
             raise InputError(f"{self.path} was mined with --count-only and holds no bicliques; mine it again without")
-
-    def _rows(self, places: list[tuple[int, int, int]]) -> pa.Table:
-        """Rows by (file, row group, row), in that order; every row group is read once."""
-        rows: dict[tuple[int, int, int], pa.Table] = {}
-        for k, group in sorted({place[:2] for place in places}):
-            with pq.ParquetFile(self.files[k]) as part:
-                table = part.read_row_group(group)
-            for place in places:
-                if place[:2] == (k, group):
-                    rows[place] = table.slice(place[2], 1).combine_chunks()
-        return pa.concat_tables([rows[place] for place in places]) if places else self.schema.empty_table()
 
 
 def open_results(path: Path) -> Results:
@@ -218,14 +254,3 @@ def open_results(path: Path) -> Results:
     folder = RunFolder(path)
     folder.options()
     return Results(folder)
-
-
-def _candidates(
-    sizes: pa.Table, by: By, n: int, file: int, group: int
-) -> Iterator[tuple[tuple[int, int, int], int, int, int]]:
-    """The best `n` rows of a row group, as (key, file, row group, row)."""
-    left, right = (sizes[name].to_numpy().astype(np.int64) for name in ("n_left", "n_right"))
-    edges = left * right
-    key = {"edges": edges, "balance": np.minimum(left, right), "left": left, "right": right}[by]
-    for row in np.lexsort((left, edges, key))[::-1][:n]:
-        yield (int(key[row]), int(edges[row]), int(left[row])), file, group, int(row)

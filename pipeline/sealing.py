@@ -50,6 +50,8 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
     _check_files(ledger)
     options = folder.options()
     listing = options.search.mode == "list"
+    if options.search.sizes:
+        ledger.sizes()  # refuses those that are not as many as the bicliques
     proven = prove_parts(folder, ledger, pool, report) if listing else 0
     mined = sessions(folder)
     manifest = Manifest(

@@ -8,6 +8,7 @@ import numpy as np
 
 from schemas.bicliques import Bicliques
 from schemas.graph import MiningGraph
+from schemas.sizes import SizeCounts
 from schemas.work import EVERYTHING, Emit, Engine, Limits, Search, Slice, Subtrees
 
 __all__ = ["SliceSearch"]
@@ -35,6 +36,7 @@ class SliceSearch:
         self.count = 0
         self.writing = 0.0  # seconds in which the search waited for the output
         self.fingerprint: int | None = 0
+        self.sizes = SizeCounts.empty() if search.sizes else None
         self.stats: dict[str, float] = {}
         self.left_over: list[Subtrees] = []
         self.timed: list[tuple[int, float]] = []
@@ -51,6 +53,8 @@ class SliceSearch:
             self.fingerprint = None
         else:
             self.fingerprint = (self.fingerprint + found.fingerprint) % 2**64
+        if self.sizes is not None and found.sizes is not None:
+            self.sizes = SizeCounts.merge([self.sizes, found.sizes])
         for name, value in found.stats.items():
             self.stats[name] = self.stats.get(name, 0.0) + float(value)
         return found

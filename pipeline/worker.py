@@ -34,6 +34,7 @@ from schemas.errors import DeviceMemoryError, IncompleteError, SliceTooLargeErro
 from schemas.graph import MiningGraph
 from schemas.manifest import Part
 from schemas.options import RunOptions
+from schemas.sizes import SizeCounts
 from schemas.work import Limits, Subtrees
 
 __all__ = [
@@ -95,6 +96,7 @@ class SliceReport:
     worker: str
     stats: dict[str, float]
     timed: tuple[tuple[int, float], ...]
+    sizes: SizeCounts | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +152,7 @@ def mine_slice(task: SliceTask) -> SliceReport:
         worker=identity(),
         stats=stats,
         timed=tuple(session.timed),
+        sizes=session.sizes,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from schemas.errors import IncompleteError
+from schemas.sizes import SizeCounts
 from schemas.work import Subtrees
 
 __all__ = ["PLAN", "LedgerEntry", "Manifest", "Part", "Range"]
@@ -89,12 +90,21 @@ class LedgerEntry:
     timed: tuple[tuple[int, float], ...] = ()
     weight: float = 0.0
 
-    def to_json(self, left_over: bytes) -> dict[str, Any]:
-        """For one JSON file, together with the packed left-over (`Subtrees.to_bytes`; empty for none)."""
+    def to_json(self, left_over: bytes, sizes: SizeCounts | None = None) -> dict[str, Any]:
+        """For one JSON file, together with what would take too much memory in this record.
+
+        Parameters
+        ----------
+        left_over : bytes
+            Packed by `Subtrees.to_bytes`; empty for none.
+        sizes : SizeCounts or None
+            Of its bicliques; None unless the run counts sizes.
+        """
         return asdict(self) | {
             "fingerprint": None if self.fingerprint is None else str(self.fingerprint),
             "left_over": base64.b64encode(left_over).decode(),
             "left_over_crc32": zlib.crc32(left_over),
+            "sizes": None if sizes is None else sizes.to_json(),
         }
 
     @classmethod

@@ -35,6 +35,7 @@ def _add_mine(command: argparse.ArgumentParser) -> None:
     add_source(command)
     command.add_argument("-o", "--output", metavar="OUT", type=Path, help="folder of the run: empty or new")
     command.add_argument("--count-only", action="store_true", help="count and fingerprint, write no bicliques")
+    _add_sizes(command, "with --count-only: also count how many there are of each size; see: bicliques sizes")
     command.add_argument(
         "--ids",
         choices=("labels", "dense"),
@@ -59,6 +60,7 @@ def _add_mine(command: argparse.ArgumentParser) -> None:
 def _add_count(command: argparse.ArgumentParser) -> None:
     add_source(command)
     command.add_argument("--fingerprint", action="store_true", help="also print the fingerprint; takes longer")
+    _add_sizes(command, "also print how many there are of each size; takes longer")
     command.add_argument(
         "--folder",
         type=Path,
@@ -66,6 +68,10 @@ def _add_count(command: argparse.ArgumentParser) -> None:
         help="where the graph is put meanwhile; workers of --scheduler must see it (default: the temporary folder)",
     )
     _add_how(command)
+
+
+def _add_sizes(command: argparse.ArgumentParser, help: str) -> None:
+    command.add_argument("--sizes", action="store_true", help=help)
 
 
 def _add_how(command: argparse.ArgumentParser) -> None:
@@ -93,14 +99,14 @@ def _mine(arguments: argparse.Namespace) -> int:
         return COMPLETE
     if arguments.output is None:
         raise InputError("mine needs a folder to write into; give it with --output")
-    options |= chosen(arguments, *LIMITS, *WORKERS)
+    options |= chosen(arguments, *LIMITS, *WORKERS, "sizes")
     return say_results(arguments, api.mine(arguments.source, arguments.output, progress=progress(arguments), **options))
 
 
 def _count(arguments: argparse.Namespace) -> int:
     from pipeline import cards, counting
 
-    options = chosen(arguments, *READING, *SEARCH, *BUILD, *LIMITS, *WORKERS, "fingerprint", "folder")
+    options = chosen(arguments, *READING, *SEARCH, *BUILD, *LIMITS, *WORKERS, "fingerprint", "sizes", "folder")
     count = counting.count(arguments.source, progress=progress(arguments), **options)
     say(arguments, count.to_json, lambda: cards.count_card(count))
     return code_of(count.outcome)

@@ -1,4 +1,4 @@
-"""``verify`` and ``show``."""
+"""``verify``, ``show``, ``sample`` and ``sizes``: what a run found."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ def _add_show(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_sample(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    command.add_argument("-n", type=int, default=100, metavar="N", help="how many (default: 100)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice (default: 0)")
+
+
 def _verify(arguments: argparse.Namespace) -> int:
     from pipeline import api, cards
 
@@ -46,7 +52,25 @@ def _show(arguments: argparse.Namespace) -> int:
     return COMPLETE
 
 
+def _sample(arguments: argparse.Namespace) -> int:
+    from pipeline import api, cards
+
+    rows = api.open_run(arguments.run).sample(arguments.n, arguments.seed)
+    say(arguments, lambda: cards.top_json(rows), lambda: cards.top_table(rows))
+    return COMPLETE
+
+
+def _sizes(arguments: argparse.Namespace) -> int:
+    from pipeline import api, cards
+
+    sizes = api.open_run(arguments.run).sizes()
+    say(arguments, sizes.to_json, lambda: cards.size_table(sizes))
+    return COMPLETE
+
+
 COMMANDS = (
     Command("verify", "check the results of a complete run again, from its files", _add_verify, _verify),
     Command("show", "print the largest bicliques of a run", _add_show, _show),
+    Command("sample", "print bicliques of a run chosen at random, each as likely as the others", _add_sample, _sample),
+    Command("sizes", "print how many bicliques of a run there are of each size", lambda c: add_run(c), _sizes),
 )

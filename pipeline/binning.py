@@ -1,0 +1,53 @@
+"""Sizes in bins that grow with them: a number of bins from each power of two to the next, small sizes alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.sizes import SizeCounts
+
+__all__ = ["Grid", "edges_of_bins", "grid"]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Counts of bicliques by bins of both sizes.
+
+    Parameters
+    ----------
+    left, right : ndarray of int64
+        First size of every bin, and behind the last one the first size that is in none.
+    count : ndarray, shape (bins left, bins right), int64
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    count: np.ndarray
+
+
+def edges_of_bins(largest: int, per_doubling: int) -> np.ndarray:
+    """First sizes of the bins from 1 to `largest`, and the first size beyond; at most `per_doubling` bins a doubling.
+
+    Parameters
+    ----------
+    largest : int
+    per_doubling : int
+        A power of two.
+    """
+    edges = [1]
+    while edges[-1] <= largest:
+        edges.append(edges[-1] + max(1, (1 << (edges[-1].bit_length() - 1)) // per_doubling))
+    return np.array(edges, np.int64)
+
+
+def grid(sizes: SizeCounts, per_doubling: int = 8) -> Grid:
+    """The counts in bins; a power of two of them a doubling, where sizes are that many."""
+    left, right = (edges_of_bins(int(side.max(initial=1)), per_doubling) for side in (sizes.n_left, sizes.n_right))
+    count = np.zeros((len(left) - 1, len(right) - 1), np.int64)
+    slots = tuple(
+        np.searchsorted(edges, side, side="right") - 1 for edges, side in ((left, sizes.n_left), (right, sizes.n_right))
+    )
+    np.add.at(count, slots, sizes.count)
+    return Grid(left, right, count)

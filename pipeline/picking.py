@@ -1,0 +1,101 @@
+"""Some rows of many: the largest bicliques, or rows by number, reading only the row groups that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.errors import InputError
+
+__all__ = ["By", "Place", "largest", "numbered", "rows_at"]
+
+By = Literal["edges", "balance", "left", "right"]
+
+#: File, row group and row in it, by position from 0.
+Place = tuple[int, int, int]
+
+
+def largest(files: Sequence[Path], n: int, by: By) -> list[Place]:
+    """Where the `n` largest bicliques are, the largest first; reads the two size columns once.
+
+    Parameters
+    ----------
+    files : sequence of Path
+    n : int
+    by : "edges", "balance", "left" or "right"
+        Ties go to the larger number of edges, then to the larger left side, then to the later row.
+
+    Raises
+    ------
+    InputError
+        If `by` is something else.
+    """
+    if by not in ("edges", "balance", "left", "right"):
+        raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
+    best = np.empty((0, 6), np.int64)  # key, edges, left, file, row group, row
+    for k, file in enumerate(files):
+        with pq.ParquetFile(file) as part:
+            for group in range(part.num_row_groups):
+                sizes = part.read_row_group(group, columns=["n_left", "n_right"])
+                left, right = (column.to_numpy().astype(np.int64) for column in sizes.columns)
+                rows = _candidates(left, right, by, n, int(best[-1, 0]) if len(best) == n else 0)
+                place = np.broadcast_to([k, group], (len(rows), 2))
+                both = np.concatenate([best, np.column_stack([rows[:, :3], place, rows[:, 3]])])
+                best = both[np.lexsort(both.T[::-1])[::-1][:n]]
+    return [(int(file), int(group), int(row)) for file, group, row in best[:, 3:]]
+
+
+def _candidates(left: np.ndarray, right: np.ndarray, by: By, n: int, least: int) -> np.ndarray:
+    """Rows of a group that can be among the `n` best, whose key is at least `least`: key, edges, left, row."""
+    edges = left * right
+    key = {"edges": edges, "balance": np.minimum(left, right), "left": left, "right": right}[by]
+    if len(key) > n:
+        least = max(least, int(np.partition(key, len(key) - n)[len(key) - n]))
+    rows = np.flatnonzero(key >= least)
+    if len(rows) > n:  # many with the same key
+        rows = rows[np.lexsort((left[rows], edges[rows], key[rows]))[-n:]]
+    return np.column_stack([key[rows], edges[rows], left[rows], rows])
+
+
+def numbered(files: Sequence[Path], rows_of: Sequence[int], wanted: np.ndarray) -> list[Place]:
+    """Where rows are, by their number in all files together.
+
+    Parameters
+    ----------
+    files : sequence of Path
+    rows_of : sequence of int
+        Rows of each file.
+    wanted : ndarray of int64
+        Row numbers, ascending.
+    """
+    places: list[Place] = []
+    first = 0
+    for k, (file, n_rows) in enumerate(zip(files, rows_of, strict=True)):
+        mine = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + n_rows)] - first
+        first += n_rows
+        if len(mine):
+            metadata = pq.read_metadata(file)
+            starts = np.cumsum([0, *(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))])
+            groups = np.searchsorted(starts, mine, side="right") - 1
+            places += [(k, int(g), int(row)) for g, row in zip(groups, mine - starts[groups], strict=True)]
+    return places
+
+
+def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa.Table:
+    """The rows at `places`, in that order; every row group is read once, and one is in memory at a time."""
+    if not places:
+        return schema.empty_table()
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    groups: dict[tuple[int, int], list[int]] = {}
+    for i in order:
+        groups.setdefault(places[i][:2], []).append(places[i][2])
+    found = []
+    for (k, group), rows in groups.items():
+        with pq.ParquetFile(files[k]) as part:
+            found.append(part.read_row_group(group).take(rows))
+    return pa.concat_tables(found).take(np.argsort(order))
