@@ -37,7 +37,7 @@ __device__ inline i32 run_word(Worker& w, const Item& item, bool* begun, bool* t
 }
 
 // Explore the large node with left vertices `left`; its closure is found here when `closure` is NULL.
-__device__ inline i32 run_frame(Worker& w, const Item& item, HubFrame f, bool* begun, bool* too_large) {
+__device__ __noinline__ i32 run_frame(Worker& w, const Item& item, HubFrame f, bool* begun, bool* too_large) {
     if (f.closure == 0) {
         i32* closure = w.s->list + f.list_end;
         HubFrame above = f;  // what the closure may contain: the path, and candidates
@@ -83,7 +83,7 @@ __device__ inline i32 run_hub(Worker& w, const Item& item, bool* begun, bool* to
 }
 
 // A node by its path: L is the common neighbourhood.
-__device__ inline i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
+__device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
     const Params* p = w.p;
     const i32* path = p->pool + item.left_at;
     i32 first = path[0];

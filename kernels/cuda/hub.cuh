@@ -5,34 +5,49 @@
 #pragma once
 #include "search.cuh"
 
-// Whether root vertex v is adjacent to base vertex u. Thread-level.
-__device__ __forceinline__ bool adjacent(const Params* p, i32 v, i32 u) {
-    if (p->hub_bits != 0 && v >= p->first_hub) return (p->hub_bits[(v - p->first_hub) * p->hub_words + (u >> 5)] >> (u & 31)) & 1;
+// Bit row of root vertex v: which base vertices it is adjacent to. NULL: it has none.
+__device__ __forceinline__ const u32* bit_row(const Params* p, i32 v) {
+    return p->hub_bits != 0 && v >= p->first_hub ? p->hub_bits + (v - p->first_hub) * p->hub_words : 0;
+}
+
+__device__ __forceinline__ bool has_bit(const u32* row, i32 u) { return (row[u >> 5] >> (u & 31)) & 1; }
+
+// Whether root vertex v, without a bit row, is adjacent to base vertex u. Thread-level.
+__device__ __noinline__ bool adjacent(const Params* p, i32 v, i32 u) {
     i64 at = p->root_indptr[v];
     i32 n = (i32)(p->root_indptr[v + 1] - at);
     i32 i = lower_bound(p->root_indices + at, n, u);
     return i < n && p->root_indices[at + i] == u;
 }
 
+// The members of a list that lanes found common, to `out`; how many there are now.
+__device__ __forceinline__ i32 keep(i32* out, i32 found, bool common, i32 u) {
+    u32 all = warp_ballot(common);
+    if (common) out[found + __popc(all & lanes_below())] = u;
+    return found + __popc(all);
+}
+
 // Common left vertices of a list and root vertex v, to `out` (room for n, may be the list itself); how many.
 __device__ inline i32 intersect(const Worker& w, const i32* left, i32 n, i32 v, i32* out) {
+    const u32* row = bit_row(w.p, v);
     i32 found = 0;
-    for (i32 base = 0; base < n; base += 32 * AHEAD) {
+    for (i32 base = 0; row != 0 && base < n; base += 32 * AHEAD) {
         i32 u[AHEAD];
-        bool common[AHEAD];
+        u32 word[AHEAD];
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) {
             i32 i = base + 32 * k + lane_id();
-            u[k] = i < n ? left[i] : 0;
+            u[k] = i < n ? left[i] : NOBODY;
         }
 #pragma unroll
-        for (i32 k = 0; k < AHEAD; k++) common[k] = base + 32 * k + lane_id() < n && adjacent(w.p, v, u[k]);
+        for (i32 k = 0; k < AHEAD; k++) word[k] = u[k] != NOBODY ? row[u[k] >> 5] : 0;
 #pragma unroll
-        for (i32 k = 0; k < AHEAD; k++) {
-            u32 all = warp_ballot(common[k]);
-            if (common[k]) out[found + __popc(all & lanes_below())] = u[k];
-            found += __popc(all);
-        }
+        for (i32 k = 0; k < AHEAD; k++) found = keep(out, found, (word[k] >> (u[k] & 31)) & 1, u[k]);
+    }
+    for (i32 base = 0; row == 0 && base < n; base += 32) {
+        i32 i = base + lane_id();
+        i32 u = i < n ? left[i] : NOBODY;
+        found = keep(out, found, u != NOBODY && adjacent(w.p, v, u), u);
     }
     __syncwarp();
     return found;
@@ -49,19 +64,20 @@ __device__ inline i32 rarest(const Worker& w, const i32* left, i32 n) {
 // Whether root vertex v may be adjacent to all of the list: looks at a few. Thread-level.
 __device__ inline bool contains_some(const Params* p, i32 v, const i32* left, i32 n) {
     if (p->root_indptr[v + 1] - p->root_indptr[v] < n) return false;
-    for (i32 i = 0; i < 8; i++)
-        if (!adjacent(p, v, left[(i64)i * n / 8])) return false;
+    const u32* row = bit_row(p, v);
+    i32 step = n >> 3;  // a large node has many more than eight
+    for (i32 i = 0; i < 8; i++) {
+        i32 u = left[i * step];
+        if (!(row != 0 ? has_bit(row, u) : adjacent(p, v, u))) return false;
+    }
     return true;
 }
 
 __device__ inline bool contains_all(const Params* p, i32 v, const i32* left, i32 n) {
-    for (i32 base = 0; base < n; base += 32 * AHEAD) {
-        bool missing = false;
-#pragma unroll
-        for (i32 k = 0; k < AHEAD; k++) {
-            i32 i = base + 32 * k + lane_id();
-            missing |= i < n && !adjacent(p, v, left[i]);
-        }
+    const u32* row = bit_row(p, v);
+    for (i32 base = 0; base < n; base += 32) {
+        i32 i = base + lane_id();
+        bool missing = i < n && !(row != 0 ? has_bit(row, left[i]) : adjacent(p, v, left[i]));
         if (warp_any(missing)) return false;
     }
     return true;
@@ -129,7 +145,7 @@ __device__ inline bool report_large(Worker& w, const i32* left, i32 n_left, cons
 
 // A frame's children [f.next, f.end) as an item. Lists go to the pool unless they are there already; a
 // first-level subtree needs none, its lists are found again from its root.
-__device__ inline bool describe_frame(Worker& w, const HubFrame& f, Item* item) {
+__device__ __noinline__ bool describe_frame(Worker& w, const HubFrame& f, Item* item) {
     const Params* p = w.p;
     item->kind = HUB;
     item->bound = f.bound;
@@ -157,7 +173,7 @@ __device__ inline bool describe_frame(Worker& w, const HubFrame& f, Item* item) 
     return true;
 }
 
-__device__ inline void leave_frames(Worker& w, i32 depth) {
+__device__ __noinline__ void leave_frames(Worker& w, i32 depth) {
     for (i32 level = 0; level <= depth; level++) {
         HubFrame f = w.s->frame[level];
         if (f.next >= f.end) continue;
@@ -171,15 +187,16 @@ __device__ inline void leave_frames(Worker& w, i32 depth) {
 }
 
 // When warps wait: give away the children of the shallowest frame that has some. Whether there were any.
-__device__ bool give_children(Worker& w, i32 depth) {
+__device__ __noinline__ bool give_children(Worker& w, i32 depth) {
     for (i32 level = 0; level <= depth; level++) {
         HubFrame f = w.s->frame[level];
         i32 n = f.end - f.next;
         if (n <= 0) continue;
         i32 wanted = demand(w);
         if (wanted <= 0) return true;
-        i32 n_items = n < wanted ? n : wanted;
-        if (n_items > 64) n_items = 64;
+        if ((i64)n * f.n_left < GIVE_MIN || n < 2) continue;
+        i32 n_items = n / 2 < wanted ? n / 2 : wanted;  // at least two children each
+        if (n_items > 32) n_items = 32;
         Item item;
         if (!describe_frame(w, f, &item)) return true;
         i64 slot = reserve_given(w, n_items);
@@ -229,7 +246,7 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
 }
 
 // Child `at` of a frame as an item for a launch with more scratch.
-__device__ inline void set_child_aside(Worker& w, HubFrame f, i32 at, bool fresh) {
+__device__ __noinline__ void set_child_aside(Worker& w, HubFrame f, i32 at, bool fresh) {
     f.next = at;
     f.end = at + 1;
     Item item;
@@ -310,8 +327,8 @@ __device__ __noinline__ i32 search_large(Worker& w) {
     i32 depth = 0, work = 0;
     while (depth >= 0) {
         w.hub_depth = depth;
-        work += 64 + w.s->frame[depth].n_left;
-        if (work >= 64 * POLL) {
+        work += 1 + (w.s->frame[depth].n_left >> 8);
+        if (work >= POLL) {
             work = 0;
             if (w.visits > 0 && check_stop(w)) {
                 leave_frames(w, depth);

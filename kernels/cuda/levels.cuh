@@ -30,7 +30,7 @@ __device__ __forceinline__ void put_back(u32* cand, i32 j) {
 }
 
 // Explored candidates of a level that nobody has begun: those before its end.
-__device__ inline i32 remaining(Scratch* s, i32 depth, i32 n_words, i32 end) {
+__device__ __noinline__ i32 remaining(Scratch* s, i32 depth, i32 n_words, i32 end) {
     i32 n = 0;
     for (i32 word = lane_id(); word < n_words; word += 32) {
         i32 first = word * 32;
@@ -43,7 +43,7 @@ __device__ inline i32 remaining(Scratch* s, i32 depth, i32 n_words, i32 end) {
 
 // The level as an item, its lists in the pool: L (as a path, or as left vertices) and all its candidates.
 // False when the pool is full.
-__device__ inline bool describe(Worker& w, const Problem& problem, i32 depth, i32 n_explored, bool as_path, Item* item) {
+__device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 depth, i32 n_explored, bool as_path, Item* item) {
     Scratch* s = w.s;
     const u32* cand = cand_of(s, depth, problem.n_words);
     const u32* closed = closed_of(s, depth, problem.n_words);
@@ -89,7 +89,7 @@ __device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, 
 }
 
 // When warps wait: give away the shallowest level with children left, but for the next child of the deepest.
-__device__ inline void give_some(Worker& w, const Problem& problem, i32 depth) {
+__device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 depth) {
     Scratch* s = w.s;
     i32 wanted = demand(w);
     if (wanted <= 0) return;
@@ -111,7 +111,7 @@ __device__ inline void give_some(Worker& w, const Problem& problem, i32 depth) {
 }
 
 // Write every open level down for the host; the node at hand (given back) is among them as a candidate.
-__device__ inline void leave_levels(Worker& w, const Problem& problem, i32 depth) {
+__device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32 depth) {
     for (i32 level = 0; level <= depth; level++) {
         i32 n = remaining(w.s, level, problem.n_words, w.s->level_end[level]);
         if (n == 0) continue;

@@ -65,6 +65,7 @@ __device__ inline i32 write_rows(const Worker& w, const Problem& problem, const 
 }
 
 __device__ inline i32 write_list(const i32* list, i32 n, i32* out) {
+#pragma unroll 1
     for (i32 i = lane_id(); i < n; i += 32) out[i] = list[i];
     return n;
 }

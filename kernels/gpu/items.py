@@ -11,8 +11,9 @@ from schemas.work import EVERYTHING, Piece, Subtrees
 
 __all__ = ["items_of", "subtrees_of"]
 
-#: Candidates of a hub root that make one item.
-HUB_CHUNK = 32
+#: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
+#: no longer than `_LONG_CHUNK`, unless that makes too many.
+_FEW_ITEMS, _LONG_CHUNK, _MANY_ITEMS = 1 << 14, 32, 1 << 18
 
 
 def items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.ndarray]:
@@ -48,13 +49,15 @@ def _hub_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
     hubs = roots[degree > WORD_BITS]
     hubs = hubs[np.argsort(-degree[degree > WORD_BITS], kind="stable")]
     first = hubs.astype(OFFSET) + 1
-    n_chunks = np.maximum(1, -(-(graph.n_roots - first) // HUB_CHUNK))
+    total = int((graph.n_roots - first).sum())
+    chunk = max(1, min(total // _FEW_ITEMS, _LONG_CHUNK), total // _MANY_ITEMS)
+    n_chunks = np.maximum(1, -(-(graph.n_roots - first) // chunk))
     owner = np.repeat(np.arange(len(hubs)), n_chunks)
     number = np.arange(len(owner)) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
     items = _blank(len(owner))
     items["kind"], items["bound"] = HUB, hubs[owner]
-    items["begin"] = first[owner] + number * HUB_CHUNK
-    items["end"] = np.minimum(items["begin"] + HUB_CHUNK, graph.n_roots)
+    items["begin"] = first[owner] + number * chunk
+    items["end"] = np.minimum(items["begin"] + chunk, graph.n_roots)
     items["fresh"] = number == 0
     return items
 

@@ -47,8 +47,8 @@ class GpuSizes(NamedTuple):
 
     row_cap: int = 4096
     list_cap: int = 32768
-    given: int = 1 << 19
-    left_over: int = 1 << 17
+    given: int = 1 << 20
+    left_over: int = 1 << 19
     pool: int = 1 << 26
     values: int = 1 << 27
     records: int = 1 << 23
