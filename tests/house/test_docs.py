@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import re
 import shlex
@@ -16,7 +18,7 @@ import yaml
 from pipeline import engines
 from pipeline.cli import parser
 from pipeline.readers import formats
-from tests.house.tree import ROOT, clean_environment, text_of, tracked
+from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = [Path(name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -97,6 +99,17 @@ def test_marked_programs_of_a_document_run(folder, document):
     if not (folder / "OUT").exists():
         run(folder, "-m", "pipeline", "mine", EXAMPLE, "--output", "OUT", "--quiet")
     run(folder, "-c", "\n".join(blocks((ROOT / document).read_text(), "python run")))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_program_of_a_document_imports_what_there_is(document):
+    """Also those that no test runs: they are Python, and the names they take from our packages exist."""
+    text = (ROOT / document).read_text()
+    for program in blocks(text, "python") + blocks(text, "python run"):
+        for node in ast.walk(ast.parse(program)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in LAYERS:
+                module = importlib.import_module(node.module)
+                assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == [], node.module
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
