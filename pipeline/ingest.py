@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -90,7 +91,8 @@ def ingest(source: Any, options: IngestOptions, folder: Path) -> IngestSummary:
             table.add(batch)
     if table.n_rows == 0:
         left_out = f" ({stream.skipped} bad lines were left out)" if stream.skipped else ""
-        raise InputError(f"{stream.source} holds no edges{left_out}; check the file and its --format")
+        remedy = "check the file and its --format" if isinstance(source, (str, os.PathLike)) else "give one with edges"
+        raise InputError(f"{stream.source} holds no edges{left_out}; {remedy}")
     left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
     with _all_or_nothing(folder) as staging:

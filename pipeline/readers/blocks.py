@@ -6,7 +6,6 @@ become LF, a UTF-8 byte order mark is dropped, and the last line gets the line e
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import hashlib
 import io
@@ -20,6 +19,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from pipeline.readers.xz import XzFile
 from schemas.errors import InputError
 
 __all__ = ["COMPRESSIONS", "Block", "FileHash", "beginning", "blocks", "hashed", "head", "open_file", "plain_name"]
@@ -209,11 +209,12 @@ def _opened(path: Path, file: FileHash) -> Iterator[IO[bytes]]:
 
 
 def _decompressor(compression: str, raw: IO[bytes]) -> Any:
-    if compression == "zstd":
-        return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+    """All of these read several streams, one after the other, and refuse what follows the last."""
     if compression == "gzip":
         return gzip.GzipFile(fileobj=raw)
-    return bz2.BZ2File(raw) if compression == "bzip2" else lzma.LZMAFile(raw)
+    if compression == "xz":
+        return io.BufferedReader(XzFile(raw), HEAD_BYTES)
+    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd" if compression == "zstd" else "bz2")
 
 
 def _truncated(path: Path, compression: str) -> InputError:

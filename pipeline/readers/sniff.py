@@ -71,6 +71,8 @@ def sniff(path: Path, options: IngestOptions, delimiter: str | None) -> Layout:
         delimiter = _find_delimiter([line for _, line in sample])
     first, text = sample[0]
     rows = [_fields(line, delimiter) for _, line in sample]
+    if "\r" in text:
+        raise InputError(f"{path}, line {first}: a carriage return inside the line; save the file with Unix line ends")
     if len(rows[0]) < 2:
         raise InputError(
             f"{path}, line {first}: 1 column where 2 are needed ({shorten(text)}); "

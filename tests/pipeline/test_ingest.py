@@ -6,6 +6,7 @@ import bz2
 import gzip
 import hashlib
 import json
+import lzma
 import subprocess
 import sys
 import tracemalloc
@@ -85,9 +86,25 @@ def test_the_digest_is_of_the_stored_bytes(run, suffix):
 
 
 def test_the_digest_is_of_all_stored_bytes_even_those_behind_the_stream(run, tmp_path):
-    path = tmp_path / "x.csv.bz2"
-    path.write_bytes(bz2.compress(b"1,2\n") + bytes(3 << 20))
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(b"1,2\n") + bytes(3 << 20))
     assert run(path)[0].digest == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+COMPRESS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda t: pa.compress(t, "zstd", True),
+}
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_streams_one_after_the_other_are_one_file(run, tmp_path, suffix):
+    streams = [COMPRESS[suffix](f"{k},{k + 1}\n".encode() * 2000) for k in range(3)]
+    path = tmp_path / f"x.csv.{suffix}"
+    path.write_bytes(b"".join(streams) + (bytes(8) if suffix in ("gz", "xz") else b""))
+    assert run(path)[0].n_edges == 3
 
 
 def test_the_digest_of_an_object_is_of_its_edges(run):

@@ -130,10 +130,30 @@ BAD_FILES = {
     "damaged bzip2": ("x.el.bz2", b"1 2\n" * 9, {}, None, "is not a whole bzip2 file", "rename"),
     "damaged xz": ("x.el.xz", b"1 2\n" * 9, {}, None, "is not a whole xz file", "rename"),
     "damaged zstd": ("x.el.zst", b"1 2\n" * 9, {}, None, "is not a whole zstd file", "rename"),
+    # a program that writes streams side by side (pbzip2, pigz) makes many in one file
+    "second gzip stream": ("x.el.gz", gzip.compress(b"1 2\n") + b"X1 3\n", {}, None, "is not a whole gzip", "copy it"),
+    "second bzip2 stream": (
+        "x.el.bz2",
+        bz2.compress(b"1 2\n") + b"X1 3\n",
+        {},
+        None,
+        "is not a whole bzip2",
+        "copy it",
+    ),
+    "second xz stream": ("x.el.xz", lzma.compress(b"1 2\n") + b"X1 3\n" * 9, {}, None, "is not a whole xz", "copy it"),
+    "second zstd stream": (
+        "x.el.zst",
+        pa.compress(b"1 2\n", "zstd", True) + b"X1 3\n",
+        {},
+        None,
+        "is not a whole zstd",
+        "copy it",
+    ),
     "damaged Parquet": ("x.parquet", b"PAR1 and so on", {}, None, "is not a whole parquet file", "copy it again"),
     "damaged Arrow": ("x.arrow", b"ARROW1 and so on", {}, None, "is not a whole arrow file", "copy it again"),
     "empty Parquet": ("x.parquet", b"", {}, None, "is empty", "name a file"),
     "doubly compressed": ("x.parquet.gz", gzip.compress(b"PAR1"), {}, None, "compressed once more", "decompress it"),
+    "line ends of old": ("x.csv", "1,2\r3,4\r", {}, 1, "a carriage return inside the line", "Unix line ends"),
     # headers
     "edge count": ("out.x", "% bip\n% 3 2 2\n1 1\n2 2\n", {}, 2, "counts 3 edges, but the file has 2", "download it"),
     "left count": (
