@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 import queue
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -24,6 +23,7 @@ from kernels.gpu.device import why_no_gpu
 from pipeline import worker
 from pipeline.engines import Place
 from pipeline.gpu.cluster import guarded, start_cluster
+from pipeline.interrupts import unseen_by_children
 from pipeline.pool import Result, WorkerLostError
 from pipeline.threads import IN_FLIGHT
 from pipeline.version import __version__
@@ -42,16 +42,6 @@ _CONFIG = {
     "distributed.comm.timeouts.connect": "30s",
     "logging.distributed": "critical",  # of the workers: what goes wrong there comes back as an error
 }
-
-
-class _IgnoreInterrupt(distributed.WorkerPlugin):  # type: ignore[misc]
-    """Ctrl-C reaches every process of a terminal; only the driver is to act on it."""
-
-    name = "ignore-interrupt"
-
-    def setup(self, worker: Any) -> None:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class DaskPool:
@@ -75,33 +65,42 @@ class DaskPool:
             If they do not start.
         """
         count = workers if workers is not None else dask.system.CPU_COUNT
-        with dask.config.set(_CONFIG):
-            try:
-                cluster = distributed.LocalCluster(
-                    n_workers=count,
-                    threads_per_worker=1,
-                    processes=True,
-                    memory_limit=0,  # a worker's memory is bounded by construction
-                    dashboard_address=":0",
-                    silence_logs=logging.CRITICAL,
-                )
-                client = distributed.Client(cluster, timeout=_START_S, set_as_default=False)
-            except (OSError, TimeoutError, RuntimeError) as error:
-                raise ResourceError(
-                    f"{count} worker processes could not be started ({error}); try --workers 0, and in a script "
-                    "call the pipeline under: if __name__ == '__main__'"
-                ) from error
-        client.register_plugin(_IgnoreInterrupt())
-        return cls(client, cluster, f"{count} local worker{'s' if count != 1 else ''}", "core")
+
+        def start() -> distributed.LocalCluster:
+            return distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=0,  # a worker's memory is bounded by construction
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL,
+            )
+
+        try:
+            return cls._start(start, f"{count} local worker{'s' if count != 1 else ''}", "core")
+        except (OSError, TimeoutError, RuntimeError) as error:
+            raise ResourceError(
+                f"{count} worker processes could not be started ({error}); try --workers 0, and in a script "
+                "call the pipeline under: if __name__ == '__main__'"
+            ) from error
 
     @classmethod
     def on_gpus(cls, devices: Sequence[str], rmm_pool: str | None = None, spill: bool = False) -> DaskPool:
         """A worker process on each of some GPUs of this machine; see `pipeline.gpu.cluster.start_cluster`."""
-        with dask.config.set(_CONFIG):
-            cluster = start_cluster(devices, rmm_pool, spill)
-            client = distributed.Client(cluster, timeout=_START_S, set_as_default=False)
-        client.register_plugin(_IgnoreInterrupt())
-        return cls(client, cluster, f"{len(devices)} local GPU{'s' if len(devices) != 1 else ''}", "gpu")
+        name = f"{len(devices)} local GPU{'s' if len(devices) != 1 else ''}"
+        return cls._start(lambda: start_cluster(devices, rmm_pool, spill), name, "gpu")
+
+    @classmethod
+    def _start(cls, start: Callable[[], distributed.LocalCluster], name: str, place: Place) -> DaskPool:
+        """A cluster of our own, which is gone again if anything, Ctrl-C too, comes between."""
+        with ExitStack() as started:
+            with dask.config.set(_CONFIG), unseen_by_children():
+                cluster = start()
+                started.callback(cluster.close)
+                client = distributed.Client(cluster, timeout=_START_S, set_as_default=False)
+                started.callback(client.close)
+            started.pop_all()
+        return cls(client, cluster, name, place)
 
     @classmethod
     def connect(cls, address: str, place: Place = "core") -> DaskPool:

@@ -9,12 +9,13 @@ from contextlib import suppress
 
 from pipeline.folder import RunFolder
 from pipeline.instructions import Finish, Outcome, Policy, Start
+from pipeline.interrupts import interruptible
 from pipeline.ledger import Ledger
 from pipeline.plan import Plan
 from pipeline.pool import Pool, Result, WorkerLostError
 from pipeline.progress import Progress, Report
 from pipeline.schedule import Scheduler
-from pipeline.session import MiningSession, interruptible, remember
+from pipeline.session import MiningSession, remember
 from pipeline.weights import RootWeights
 from pipeline.worker import SliceReport, SliceTask, mine_slice, warm_up
 from schemas.errors import BicliqueError, ResourceError

@@ -101,8 +101,8 @@ class InProcess:
         """It cannot."""
 
     def longest_task_s(self) -> float | None:
-        """Any time."""
-        return None
+        """Two seconds: progress and Ctrl-C have to wait for the task."""
+        return 2.0
 
     def describe(self) -> str:
         """For the run card."""

@@ -1,19 +1,14 @@
-"""One call of mining: how it ended, what is remembered of it, and how Ctrl-C ends it."""
+"""One call of mining: how it ended, and what is remembered of it."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from types import FrameType
 from typing import Any
 
 from pipeline.folder import RunFolder
 from pipeline.instructions import Outcome
 
-__all__ = ["MiningSession", "interruptible", "last_session", "remember", "sessions"]
+__all__ = ["MiningSession", "last_session", "remember", "sessions"]
 
 
 @dataclass(frozen=True)
@@ -74,22 +69,3 @@ def sessions(folder: RunFolder) -> list[dict[str, Any]]:
     """`MiningSession` of every session, oldest first, as dictionaries; of one that was killed, how it began."""
     facts = folder.facts("mine")
     return list(facts["sessions"]) if facts else []
-
-
-@contextmanager
-def interruptible(stop: threading.Event) -> Iterator[None]:
-    """In the main thread, the first Ctrl-C sets `stop`, and the second one raises KeyboardInterrupt."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = signal.signal(signal.SIGINT, handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

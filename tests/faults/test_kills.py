@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -106,6 +107,23 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path, expected: tuple[int, int]) -> None
     assert f"{ledger.count:,} so far" in output
     resumed = bicliques("resume", out, "--workers", "0", "--quiet")
     assert resumed.returncode == 0, resumed.stderr
+    check(out, expected)
+
+
+def test_ctrl_c_while_workers_are_starting(tmp_path: Path, expected: tuple[int, int]) -> None:
+    """They get it, too, long before they could say that they ignore it."""
+    out = tmp_path / "out"
+    process = start(tmp_path, out, "--workers", "2")
+    deadline = time.monotonic() + 60
+    while len(psutil.Process(process.pid).children(recursive=True)) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130, error
+    assert re.fullmatch(rf"bicliques: .*go on with: bicliques resume {out}\n", error), error
+    assert bicliques("resume", out, "--workers", "0", "--quiet").returncode == 0
     check(out, expected)
 
 
