@@ -1,0 +1,221 @@
+"""What every engine has to do: a class of tests, inherited once for each engine and device.
+
+A subclass sets ``subject``. On an emulated device graphs are small.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kernels.cpu.engine import CpuEngine
+from kernels.reference import ReferenceEngine, closed_pairs
+from schemas.bicliques import Bicliques, fingerprint
+from schemas.options import BuildOptions
+from schemas.work import Engine, Limits, Search, Subtrees
+from tests.oracles import Outcome, cliques, graph_of, random_edges, run
+
+SIDES = ("left", "right")
+ORDERS = ("degree", "two-hop", "unilateral", "id")
+#: Graphs with hubs on either side, and without: left and right vertices (from, to), density; large, then small.
+SHAPES = {
+    "wide hubs": (((90, 260), (5, 20), 0.5), ((100, 150), (10, 13), 0.5)),
+    "dense hubs": (((200, 300), (5, 12), 0.8), ((120, 180), (8, 11), 0.8)),
+    "many roots": (((5, 12), (80, 200), 0.4), ((8, 11), (80, 160), 0.4)),
+    "words": (((20, 90), (20, 30), 0.2), ((24, 36), (24, 36), 0.3)),
+}
+
+
+class Subject(NamedTuple):
+    """An engine under test.
+
+    Parameters
+    ----------
+    ample : callable
+        () -> engine with its usual memory.
+    tight : tuple of two callables
+        Engines in whose memory everything that can overflow does, and which share work whenever they can.
+    small : bool
+        Use small graphs: the device is slow.
+    """
+
+    ample: Callable[[], Engine]
+    tight: tuple[Callable[[], Engine], Callable[[], Engine]]
+    small: bool = False
+
+
+@functools.cache
+def edges_of(name: str, small: bool) -> np.ndarray:
+    """One random graph of a shape, always the same."""
+    rng = np.random.default_rng(20261121 + list(SHAPES).index(name))
+    left, right, density = SHAPES[name][small]
+    return random_edges(rng, int(rng.integers(*left)), int(rng.integers(*right)), density)
+
+
+@functools.cache
+def truth_of(name: str, small: bool) -> Outcome:
+    """Count and fingerprint by the reference engine, all rows by the CPU engine left alone."""
+    graph = graph_of(edges_of(name, small))
+    reference = run(ReferenceEngine(), graph, Search("prove"))
+    rows = run(CpuEngine(), graph, Search("list"))
+    assert (rows.count, rows.fingerprint) == (reference.count, reference.fingerprint)
+    assert len(set(rows.rows)) == reference.count
+    return rows
+
+
+@st.composite
+def small_graphs(draw):
+    n_left, n_right = draw(st.integers(1, 9)), draw(st.integers(1, 9))
+    cells = st.tuples(st.integers(0, n_left - 1), st.integers(0, n_right - 1))
+    return np.array(sorted(draw(st.sets(cells, min_size=1))), dtype=np.int32)
+
+
+class EngineSuite:
+    """Against three oracles, against the other engines, and against itself in pieces."""
+
+    subject: Subject
+
+    @pytest.fixture(params=list(SHAPES))
+    def shape(self, request):
+        return edges_of(request.param, self.subject.small)
+
+    @pytest.fixture
+    def truth(self, request):
+        return truth_of(request.node.callspec.params["shape"], self.subject.small)
+
+    @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors])
+    @given(edges=small_graphs(), side=st.sampled_from(SIDES), order=st.sampled_from(ORDERS))
+    def test_three_oracles_and_the_engine_agree(self, edges, side, order):
+        closed = {(tuple(sorted(a)), tuple(sorted(b))) for a, b in closed_pairs({tuple(map(int, e)) for e in edges})}
+        assert closed == cliques(edges)
+        graph = graph_of(edges, BuildOptions(side, order))
+        for engine in (ReferenceEngine(), self.subject.ample()):
+            outcome = run(engine, graph, Search("list"))
+            assert len(outcome.rows) == outcome.count == len(closed)
+            assert set(outcome.rows) == closed
+            assert outcome.fingerprint == fingerprint(Bicliques.from_pairs(sorted(closed)))
+
+    @pytest.mark.parametrize("side", SIDES)
+    @pytest.mark.parametrize("order", ORDERS)
+    def test_side_and_order_do_not_matter(self, shape, truth, side, order):
+        outcome = run(self.subject.ample(), graph_of(shape, BuildOptions(side, order)), Search("prove"))
+        assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
+
+    @pytest.mark.parametrize("tight", [0, 1], ids=["tightest", "tight"])
+    @pytest.mark.parametrize("side", SIDES)
+    @pytest.mark.parametrize("limit", ["whole", "short", "rows"])
+    def test_pieces_buffers_and_redealing_do_not_matter(self, shape, truth, tight, side, limit):
+        rng = np.random.default_rng(7)
+        few = max(7, truth.count // 40) if self.subject.small else 7
+        limits = {"whole": Limits(), "short": Limits(seconds=0.0), "rows": Limits(rows=few)}[limit]
+        engine = self.subject.tight[tight]()
+        outcome = run(engine, graph_of(shape, BuildOptions(side)), Search("list"), limits, shuffle=rng)
+        assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
+        assert sorted(outcome.rows) == sorted(truth.rows)
+        assert limit == "whole" or tight == 1 or outcome.slices > 1
+
+    def test_counting_in_short_slices(self, shape, truth):
+        rng = np.random.default_rng(3)
+        outcome = run(self.subject.tight[0](), graph_of(shape), Search("count"), Limits(seconds=0.0), rng)
+        assert outcome.count == truth.count
+
+    @pytest.mark.parametrize("mode", ["count", "list"])
+    @pytest.mark.parametrize(
+        "bounds", [(3, 1, None, None), (1, 3, None, None), (70, 2, None, None), (2, 2, 9, None), (1, 1, 66, 3)]
+    )
+    def test_thresholds_and_filters(self, shape, truth, mode, bounds):
+        min_left, min_right, max_left, max_right = bounds
+        expected = {
+            (left, right)
+            for left, right in truth.rows
+            if min_left <= len(left) <= (max_left or len(left)) and min_right <= len(right) <= (max_right or len(right))
+        }
+        for side in SIDES:
+            graph = graph_of(shape, BuildOptions(side), min_left, min_right)
+            outcome = run(self.subject.tight[1](), graph, Search(mode, *bounds))
+            assert outcome.count == len(expected)
+            assert set(outcome.rows) == (expected if mode == "list" else set())
+
+    @pytest.mark.parametrize("other", ["reference", "cpu"])
+    def test_engines_continue_each_other(self, shape, truth, other):
+        """What one engine leaves over, another finishes."""
+        graph = graph_of(shape)
+        work = Subtrees.of_roots(np.arange(graph.n_roots))
+        count = total = turn = 0
+        engines = (self.subject.tight[1](), ReferenceEngine() if other == "reference" else CpuEngine())
+        few = max(1, truth.count // 9)
+        while len(work):
+            result = engines[turn % 2].mine(graph, work, Search("prove"), Limits(rows=few), lambda _: None)
+            count, total = count + result.count, (total + result.fingerprint) % 2**64
+            work, turn = result.left_over, turn + 1
+        assert (count, total) == (truth.count, truth.fingerprint)
+        assert turn > 2
+
+    @pytest.mark.parametrize("change", ["relabel", "transpose", "disjoint union", "left twin", "right twin"])
+    def test_metamorphic(self, shape, truth, change):
+        changed, factor = metamorphic(shape, change, np.random.default_rng(11))
+        changed = np.unique(changed.astype(np.int32), axis=0)
+        assert run(self.subject.ample(), graph_of(changed), Search("count")).count == factor * truth.count
+
+    def test_root_column_names_the_first_level_subtree(self, shape):
+        graph = graph_of(shape)
+        firsts = []
+
+        def check(batch):
+            rank_of = np.empty(max(graph.n_left, graph.n_right), dtype=np.int64)
+            rank_of[graph.root_members] = np.repeat(np.arange(graph.n_roots), np.diff(graph.root_members_indptr))
+            sides = ((batch.left_indptr, batch.left), (batch.right_indptr, batch.right))
+            indptr, ids = sides[graph.root_side == "right"]
+            smallest = np.minimum.reduceat(rank_of[ids], indptr[:-1])
+            firsts.append((graph.root_members[graph.root_members_indptr[smallest]] == batch.root).all())
+
+        self.subject.ample().mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("list"), Limits(), check)
+        assert firsts
+        assert all(firsts)
+
+    def test_a_dead_piece_is_dropped(self):
+        """A path whose closure has a member that is neither in the path nor a candidate belongs to an earlier piece."""
+        chain = graph_of(np.array([[0, 0], [0, 1], [1, 1], [1, 2], [2, 2]], np.int32), BuildOptions("right", "id"))
+        last = chain.n_roots - 1
+        inside = np.array([[0, 0], [0, 1], [0, 2], [1, 0], [2, 1], [3, 2]], dtype=np.int32)
+        for graph, path, alive in ((chain, [last], 1), (graph_of(inside, BuildOptions("right", "id")), [0, 1], 0)):
+            piece = Subtrees.of_pieces([(np.array(path, np.int32), np.empty(0, np.int32), 0, True)])
+            for engine in (self.subject.ample(), ReferenceEngine()):
+                assert engine.mine(graph, piece, Search("prove"), Limits(), lambda _: None).count == alive
+
+    def test_spread_keeps_the_work(self, shape, truth):
+        graph = graph_of(shape)
+        whole = Subtrees.of_roots(np.arange(graph.n_roots))
+        first = CpuEngine().mine(graph, whole, Search("prove"), Limits(rows=1), lambda _: None)
+        pieces = first.left_over.spread(64)
+        assert len(pieces) >= len(first.left_over)
+        count, total, engine = first.count, first.fingerprint, self.subject.ample()
+        for i in range(len(pieces)):
+            part = engine.mine(graph, pieces.take(i, i + 1), Search("prove"), Limits(), lambda _: None)
+            count, total = count + part.count, (total + part.fingerprint) % 2**64
+        assert (count, total) == (truth.count, truth.fingerprint)
+
+
+def metamorphic(edges, change, rng):
+    """(changed edges, how the count of the original relates to the count of the changed one)."""
+    n_left, n_right = edges.max(axis=0) + 1
+    if change == "relabel":
+        new = np.column_stack([rng.permutation(n_left)[edges[:, 0]], rng.permutation(n_right)[edges[:, 1]]])
+        return new, 1
+    if change == "transpose":
+        return edges[:, ::-1], 1
+    if change == "disjoint union":
+        return np.concatenate([edges, edges + edges.max(axis=0) + 1]), 2
+    if change == "left twin":
+        twin = edges[edges[:, 0] == edges[0, 0]].copy()
+        twin[:, 0] = n_left
+        return np.concatenate([edges, twin]), 1
+    twin = edges[edges[:, 1] == edges[0, 1]].copy()
+    twin[:, 1] = n_right
+    return np.concatenate([edges, twin]), 1
