@@ -6,8 +6,10 @@ OUT/options.json                what identifies the run
     graph/                      the reduced graph and the labels, memory-mapped by workers
     plan/                       roots in dealing order, and their weights
     bicliques/part-*.parquet    the results
+    summary/                    how many of each size, and in how many each vertex takes part
     ledger/<slice>.json         one entry a committed slice
     manifest.json               the proof, once complete
+    report.html                 the run as a page with pictures
     run.lock                    while a driver works on the run
 """
 
@@ -60,6 +62,16 @@ class RunFolder:
     def bicliques(self) -> Path:
         """The Parquet parts."""
         return self.path / "bicliques"
+
+    @property
+    def summary(self) -> Path:
+        """See `pipeline.summary`."""
+        return self.path / "summary"
+
+    @property
+    def report(self) -> Path:
+        """The run as a page with pictures."""
+        return self.path / "report.html"
 
     @property
     def ledger(self) -> Path:

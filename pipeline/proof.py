@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.labels import ids_of
+from pipeline.summary import PartSummary, Tally
 from pipeline.worker import open_run
 from pipeline.writer import Tables, part_schema
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, SCHEMA_VERSION, Bicliques, splitmix64
@@ -45,8 +46,8 @@ class PartProof:
     fingerprint: int
 
 
-def prove_part(task: ProofTask) -> PartProof:
-    """Count and hash the rows of a part.
+def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
+    """Count, hash and sum up the rows of a part.
 
     Raises
     ------
@@ -55,11 +56,13 @@ def prove_part(task: ProofTask) -> PartProof:
     """
     run = open_run(task.folder, task.run)
     hashes = vertex_hashes(run.graph.n_left, run.graph.n_right)
+    tally = Tally(run.graph.n_left, run.graph.n_right)
     rows = total = 0
     for batch in read_part(run.folder.bicliques / task.part.name, run.tables):
         rows += len(batch)
         total += int(np.add.reduce(row_hashes(batch, hashes), dtype=np.uint64))
-    return PartProof(rows, total % 2**64)
+        tally.add(batch)
+    return PartProof(rows, total % 2**64), tally.result()
 
 
 def read_part(path: Path, tables: Tables) -> Iterator[Bicliques]:

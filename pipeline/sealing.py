@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,6 +24,7 @@ from pipeline.progress import Progress, Report
 from pipeline.proof import PartProof, ProofTask, prove_part
 from pipeline.ranking import rank_correlation
 from pipeline.session import sessions
+from pipeline.summary import PartSummary, Summary
 from pipeline.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError
@@ -52,7 +54,10 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
     listing = options.search.mode == "list"
     if options.search.sizes:
         ledger.sizes()  # refuses those that are not as many as the bicliques
-    proven = prove_parts(folder, ledger, pool, report) if listing else 0
+    proven = 0
+    if listing:
+        proven, summary = prove_parts(folder, ledger, pool, report)
+        summary.write(folder)
     mined = sessions(folder)
     manifest = Manifest(
         schema_version=SCHEMA_VERSION,
@@ -74,8 +79,8 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
     return manifest
 
 
-def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -> int:
-    """Read every part back and compare it with its ledger entry; the number of rows.
+def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -> tuple[int, Summary]:
+    """Read every part back and compare it with its ledger entry; the number of rows, and their summary.
 
     Raises
     ------
@@ -89,18 +94,24 @@ def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -
         pool.grow()
     run, path = folder.run_id(), str(folder.path.resolve())
     found: dict[int, list[PartProof]] = defaultdict(list)
-    rows = 0
-    for tag, proof in run_all(pool, prove_part, [ProofTask(path, run, part) for _, part in parts]):
-        entry, part = parts[tag]
-        _check_rows(folder, part.name, part.rows, proof.rows)
-        found[entry.slice].append(proof)
-        rows += part.rows
-        seconds = time.monotonic() - started
-        rate = rows / max(seconds, 1e-3)
-        report(Progress("prove", rows / total, rows, rate, workers=pool.describe(), seconds=seconds))
+
+    def proven() -> Iterator[PartSummary]:
+        rows = 0
+        for tag, (proof, summary) in run_all(pool, prove_part, [ProofTask(path, run, part) for _, part in parts]):
+            entry, part = parts[tag]
+            _check_rows(folder, part.name, part.rows, proof.rows)
+            found[entry.slice].append(proof)
+            rows += part.rows
+            seconds = time.monotonic() - started
+            rate = rows / max(seconds, 1e-3)
+            report(Progress("prove", rows / total, rows, rate, workers=pool.describe(), seconds=seconds))
+            yield summary
+
+    facts = folder.need("ingest")
+    summary = Summary.of(proven(), facts["n_left"], facts["n_right"])
     for entry in ledger.entries.values():
         _check_slice(entry, found[entry.slice])
-    return rows
+    return total, summary
 
 
 def _check_rows(folder: RunFolder, name: str, expected: int, rows: int) -> None:

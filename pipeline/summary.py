@@ -1,0 +1,137 @@
+"""What a run's bicliques look like from afar: how many of each size, and in how many each vertex takes part.
+
+The proof reads every row anyway and makes the summary on its way; ``summary/*.parquet`` keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.files import disk_errors, settle
+from pipeline.folder import RunFolder
+from pipeline.labels import open_labels
+from schemas.bicliques import Bicliques
+from schemas.dtypes import COUNT
+from schemas.errors import IncompleteError
+from schemas.sizes import SizeCounts
+
+__all__ = ["PartSummary", "Summary", "Tally"]
+
+
+@dataclass(frozen=True, eq=False)
+class PartSummary:
+    """The summary of some rows, small enough to be sent: only vertices that take part.
+
+    Parameters
+    ----------
+    sizes : SizeCounts
+    left, right : tuple of ndarray
+        Dense ids that take part, ascending, and in how many of the rows; int64.
+    """
+
+    sizes: SizeCounts
+    left: tuple[np.ndarray, np.ndarray]
+    right: tuple[np.ndarray, np.ndarray]
+
+
+class Tally:
+    """Adds up batches of bicliques.
+
+    Parameters
+    ----------
+    n_left, n_right : int
+        Number of dense ids a side.
+
+    Notes
+    -----
+    Memory: 8 bytes a dense id, as much again for the sums of a batch, and 12 bytes a row of the batch.
+    """
+
+    def __init__(self, n_left: int, n_right: int):
+        self._sizes = SizeCounts.empty()
+        self._left, self._right = np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
+
+    def add(self, batch: Bicliques) -> None:
+        """Count a batch."""
+        sizes = SizeCounts.of(np.diff(batch.left_indptr), np.diff(batch.right_indptr))
+        self._sizes = SizeCounts.merge([self._sizes, sizes])
+        for total, members in ((self._left, batch.left), (self._right, batch.right)):
+            if len(members) * 8 > len(total):
+                total += np.bincount(members, minlength=len(total))
+            else:
+                np.add.at(total, members, 1)
+
+    def result(self) -> PartSummary:
+        """Of all batches so far."""
+        left, right = ((np.flatnonzero(total), total[total > 0]) for total in (self._left, self._right))
+        return PartSummary(self._sizes, left, right)
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The summary of a run.
+
+    Parameters
+    ----------
+    sizes : SizeCounts
+    left, right : ndarray, shape (n_left,) and (n_right,), int64
+        In how many bicliques each dense id takes part.
+    """
+
+    sizes: SizeCounts
+    left: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def of(cls, parts: Iterable[PartSummary], n_left: int, n_right: int) -> Summary:
+        """The sum of `parts`, one of which is in memory at a time."""
+        sizes, left, right = SizeCounts.empty(), np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
+        for part in parts:
+            sizes = SizeCounts.merge([sizes, part.sizes])
+            left[part.left[0]] += part.left[1]
+            right[part.right[0]] += part.right[1]
+        return cls(sizes, left, right)
+
+    def write(self, folder: RunFolder) -> None:
+        """Into ``summary/`` of a run: ``sizes.parquet``, and a table of labels for each side.
+
+        Raises
+        ------
+        ResourceError
+            If the disk is full, or the like.
+        """
+        target = folder.fresh(folder.summary)
+        with disk_errors(target):
+            pq.write_table(pa.table(vars(self.sizes)), target / "sizes.parquet", compression="zstd")
+            for side, total in (("left", self.left), ("right", self.right)):
+                columns = {"label": open_labels(folder, side), "bicliques": total}
+                pq.write_table(pa.table(columns), target / f"{side}.parquet", compression="zstd")
+            settle(target)
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> Summary:
+        """What `write` wrote.
+
+        Raises
+        ------
+        IncompleteError
+            If a file is missing or damaged.
+        """
+        try:
+            columns = pq.read_table(folder.summary / "sizes.parquet").columns
+            sizes = SizeCounts(*(column.to_numpy() for column in columns))
+            left, right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
+        except (OSError, pa.ArrowException, TypeError) as error:
+            raise IncompleteError(f"{folder.summary} cannot be read ({error})") from error
+        return cls(sizes, left, right)
+
+
+def _totals(file: Path) -> np.ndarray:
+    totals: np.ndarray = pq.read_table(file, columns=["bicliques"])["bicliques"].to_numpy()
+    return totals

@@ -1,0 +1,61 @@
+"""The summary that the proof makes on its way: the same numbers as a query over the files gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pipeline
+from pipeline.folder import RunFolder
+from pipeline.summary import Summary, Tally
+from schemas.bicliques import Bicliques
+from schemas.errors import IncompleteError
+from schemas.sizes import SizeCounts
+from tests.runs import random_edges, write_edges
+
+EDGES = random_edges(60, 40, 0.3, 11)
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_it_is_what_the_files_say(tmp_path: Path, strings: bool) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES, strings)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=500)
+    results = pipeline.resume(tmp_path / "out", workers=0, progress=False, max_results=None)
+    frame = results.to_pandas()
+    summary = Summary.read(RunFolder(results.path))
+    assert summary.sizes == SizeCounts.of(frame.n_left.to_numpy(), frame.n_right.to_numpy())
+    for side in ("left", "right"):
+        counted = Counter(label for members in frame[side] for label in members)
+        table = pd.read_parquet(results.path / "summary" / f"{side}.parquet")
+        assert dict(zip(table.label, table.bicliques, strict=True)) == counted
+        assert getattr(summary, side).tolist() == table.bicliques.tolist()
+
+
+def test_batches_of_any_length_add_up() -> None:
+    rng = np.random.default_rng(4)
+    pairs = [(rng.permutation(50)[: rng.integers(1, 50)], rng.permutation(9)[: rng.integers(1, 9)]) for _ in range(60)]
+    tally = Tally(1000, 9)  # so wide that short batches are added one by one
+    for start, stop in ((0, 1), (1, 2), (2, 60), (60, 60)):
+        tally.add(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs[start:stop]]))
+    whole = Summary.of([tally.result(), Tally(1000, 9).result()], 1000, 9)
+    assert whole.left.tolist() == np.bincount(np.concatenate([a for a, _ in pairs]), minlength=1000).tolist()
+    assert whole.right.tolist() == np.bincount(np.concatenate([b for _, b in pairs]), minlength=9).tolist()
+    assert whole.sizes.total == 60
+
+
+def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    (results.path / "summary" / "left.parquet").write_bytes(b"PAR1")
+    with pytest.raises(IncompleteError, match="summary cannot be read"):
+        Summary.read(RunFolder(results.path))
+
+
+def test_a_run_that_only_counted_has_none(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False)
+    assert not (results.path / "summary").exists()
