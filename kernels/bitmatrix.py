@@ -13,12 +13,13 @@ import numpy as np
 
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.items import items_of, subtrees_of
-from kernels.gpu.layout import GIVEN, ITEM, PARAMS, QUEUE, RECORD
+from kernels.gpu.layout import GIVEN, ITEM, PARAMS, QUEUE, RECORD, SIZE
 from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory, search_params
 from kernels.gpu.unpack import unpack
-from schemas.dtypes import VERTEX
+from schemas.dtypes import COUNT, VERTEX
 from schemas.errors import ResourceError, SliceTooLargeError
 from schemas.graph import MiningGraph
+from schemas.sizes import SizeCounts
 from schemas.work import Emit, Limits, Search, Slice, Subtrees
 
 __all__ = ["BitMatrixEngine"]
@@ -26,6 +27,8 @@ __all__ = ["BitMatrixEngine"]
 _KERNEL = "bitmatrix"
 #: Problems with more rows than a launch allows get this many times more in the next.
 _GROWTH = 8
+#: `Queue.overflow`: the table of sizes is full.
+_SIZES_OVERFLOW = 2
 
 
 class BitMatrixEngine:
@@ -60,9 +63,11 @@ class BitMatrixEngine:
         if self._graph is None or self._graph.graph is not graph:
             self._launches.clear()
             self._graph = DeviceGraph(self._device, graph, self._sizes.hub_bytes)
-        if self._memory is None or search.mode != (self._search or search).mode:
+        before = self._search or search
+        if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
             self._memory = QueueMemory(self._device, search, self._sizes)
         self._search = search
+        self._device.clear(self._memory.size_table)
         run = _Run(self, self._device, self._graph, self._memory, search, limits, emit, started)
         run.work(*items_of(graph, subtrees))
         return run.result()
@@ -112,13 +117,18 @@ class _Run:
     open_ticks: float = 0.0
 
     def work(self, items: np.ndarray, pool: np.ndarray, level: int = 0) -> None:
-        """Launch until the items are done or a limit is reached; what is left goes to `rest`."""
+        """Launch until the items are done or a limit is reached; what is left goes to `rest`.
+
+        Every level gets one launch, however late it is: a slice gets on, whatever it was given.
+        """
+        launched = False
         while len(items):
-            if self._is_over():
+            if self._is_over(launched):
                 self.rest.append(subtrees_of(self.graph.graph, items, pool))
                 return
             launch = self.engine.launch_for(level, self._is_plain())
             queue = self._launch(launch, items, pool)
+            launched = True
             begun = min(int(queue["head"]), len(items))
             n_pool = min(int(queue["pool"]), self.memory.sizes.pool)
             pool = self.device.read(self.memory.pool, VERTEX, 0, n_pool)
@@ -134,12 +144,13 @@ class _Run:
             raise ResourceError("a problem does not fit although the launch allowed every row: a bug, please report it")
         self.work(oversize, pool, level + 1)
 
-    def _is_over(self) -> bool:
+    def _is_over(self, launched: bool) -> bool:
         late = self.limits.seconds is not None and time.perf_counter() - self.started >= self.limits.seconds
-        return self.stats["launches"] > 0 and (late or self._rows_left() == 0)
+        return (launched and late) or (self.stats["launches"] > 0 and self._rows_left() == 0)
 
     def _is_plain(self) -> bool:
-        return self.search.mode == "count" and self.search.is_plain and self.limits.rows is None
+        search = self.search
+        return search.mode == "count" and search.is_plain and not search.sizes and self.limits.rows is None
 
     def _rows_left(self) -> int:
         return -1 if self.limits.rows is None else self.limits.rows - self.count
@@ -177,8 +188,10 @@ class _Run:
         return queue
 
     def _account(self, queue: np.void, seconds: float, launch: Launch) -> None:
+        sizes = self.memory.sizes
+        if queue["overflow"] == _SIZES_OVERFLOW:
+            raise ResourceError(f"there are more than {sizes.size_slots} sizes; use GpuSizes(size_slots=...)")
         if queue["overflow"]:
-            sizes = self.memory.sizes
             raise SliceTooLargeError(
                 f"{int(queue['left_over'])} unfinished nodes or {int(queue['pool'])} listed vertices did not fit into "
                 f"{sizes.left_over} and {sizes.pool}; use larger GpuSizes"
@@ -210,4 +223,12 @@ class _Run:
         self.stats["seconds"] = time.perf_counter() - self.started
         self.stats["busy_ratio"] = self.busy_ticks / self.open_ticks if self.open_ticks else 1.0
         fingerprint = self.fingerprint if self.search.mode != "count" else None
-        return Slice(self.count, fingerprint, Subtrees.concat(self.rest), self.stats)
+        sizes = self._size_counts() if self.search.sizes else None
+        return Slice(self.count, fingerprint, Subtrees.concat(self.rest), self.stats, sizes)
+
+    def _size_counts(self) -> SizeCounts:
+        slots = self.device.read(self.memory.size_table, SIZE, 0, self.memory.sizes.size_slots)
+        slots = slots[slots["key"] > 0]
+        n_base, n_root = slots["key"] >> np.uint64(32), slots["key"] & np.uint64(0xFFFFFFFF)
+        left, right = (n_root, n_base) if self.graph.graph.root_side == "left" else (n_base, n_root)
+        return SizeCounts.of(left, right, slots["count"].astype(COUNT))

@@ -142,7 +142,6 @@ _KINDS = {
             _why_no_gpu,
             _gpu_workspace,
             release=_release_gpu,
-            counts_sizes=False,
         ),
         EngineKind(
             "cpu",

@@ -81,7 +81,7 @@ struct Queue {
     u64 open;         // items not finished; the launch ends at zero. Host sets n_items.
     u64 pad2[15];
     i32 stop;         // deadline, full buffer, or the host asked
-    i32 overflow;     // left_over or oversize itself was too short: the slice is void, run it again smaller
+    i32 overflow;     // the slice is void: 1: left_over, oversize or the pool was too short; 2: the table of sizes
     u64 pad3[15];
     u64 pool;         // ints of the pool in use. Host sets what it uses itself.
     u64 left_over;    // items in `left_over`
@@ -101,6 +101,11 @@ struct Record {  // one biclique, as (ranks, base vertices), in `values`
     i64 at;
     i32 n_base;
     i32 n_root;  // 0: a hole
+};
+
+struct SizeSlot {  // of a hash table: bicliques of one size
+    u64 key;       // base members << 32 | root members; 0: free
+    u64 count;
 };
 
 struct Params {
@@ -132,6 +137,8 @@ struct Params {
     i64 n_values;
     Record* records;
     i64 n_records;
+    SizeSlot* sizes;      // NULL: sizes are not counted
+    i64 n_sizes;          // a power of two
     Queue* queue;
     void* scratch;        // one Scratch a warp
     i64 n_warps;

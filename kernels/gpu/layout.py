@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["GIVEN", "HUB", "ITEM", "NOBODY", "PARAMS", "PATH", "QUEUE", "RECORD", "ROOT", "WORD", "WORD_BITS"]
+__all__ = ["GIVEN", "HUB", "ITEM", "NOBODY", "PARAMS", "PATH", "QUEUE", "RECORD", "ROOT", "SIZE", "WORD", "WORD_BITS"]
 
 #: `Item.kind`.
 ROOT, HUB, WORD, PATH = range(4)
@@ -52,6 +52,8 @@ QUEUE = np.dtype(
     align=True,
 )
 
+SIZE = np.dtype([("key", _U64), ("count", _U64)])
+
 RECORD = np.dtype([("at", _I64), ("n_base", _I32), ("n_root", _I32)], align=True)
 
 PARAMS = np.dtype(
@@ -60,8 +62,8 @@ PARAMS = np.dtype(
         for name in (
             "root_indptr root_indices base_indptr base_indices root_weight base_weight root_hash base_hash "
             "hub_bits first_hub hub_words n_roots n_base items n_items given ready n_given pool n_pool "
-            "left_over n_left_over oversize n_oversize values n_values records n_records queue scratch n_warps "
-            "prove list limited root_is_left min_base max_base min_root max_root deadline_ns "
+            "left_over n_left_over oversize n_oversize values n_values records n_records sizes n_sizes "
+            "queue scratch n_warps prove list limited root_is_left min_base max_base min_root max_root deadline_ns "
             "host_stop host_count"
         ).split()
     ]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.gpu.device import Device
-from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, WORD_BITS
+from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, SIZE, WORD_BITS
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError
@@ -34,6 +34,8 @@ class GpuSizes(NamedTuple):
         Items that can be given away in a launch, items and vertex lists written down.
     values, records : int
         Vertices and bicliques the output buffers hold.
+    size_slots : int
+        Different sizes that can be counted, a power of two.
     hub_bytes : int
         Most bytes for the bit rows of large root vertices; binary search serves beyond.
     warps : int or None
@@ -52,6 +54,7 @@ class GpuSizes(NamedTuple):
     pool: int = 1 << 26
     values: int = 1 << 27
     records: int = 1 << 23
+    size_slots: int = 1 << 18
     hub_bytes: int = 1 << 30
     warps: int | None = None
     poll: int = 32
@@ -190,6 +193,7 @@ class QueueMemory:
         self.oversize = device.empty(sizes.left_over, ITEM)
         self.values = device.empty(sizes.values if listing else 1, VERTEX)
         self.records = device.empty(sizes.records if listing else 1, RECORD)
+        self.size_table = device.empty(sizes.size_slots if search.sizes else 1, SIZE)
         self.params: dict[str, int] = {
             name: device.address(getattr(self, name))
             for name in ("queue", "given", "ready", "pool", "left_over", "oversize", "values", "records")
@@ -201,6 +205,8 @@ class QueueMemory:
             "n_oversize": sizes.left_over,
             "n_values": sizes.values if listing else 0,
             "n_records": sizes.records if listing else 0,
+            "sizes": device.address(self.size_table) if search.sizes else 0,
+            "n_sizes": sizes.size_slots,
         }
 
 

@@ -7,13 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import USUAL, Sizes
+from kernels.gpu.memory import GpuSizes
 from kernels.reference import ReferenceEngine
-from schemas.errors import IncompleteError
+from schemas.errors import IncompleteError, ResourceError
 from schemas.options import BuildOptions
 from schemas.sizes import SizeCounts
 from schemas.work import Limits, Search, Subtrees
+from tests.emulation import device as emulated
+from tests.emulation.device import EmulatedDevice
 from tests.oracles import graph_of, random_edges, run
 
 MODES = ("count", "prove", "list")
@@ -104,3 +108,17 @@ def test_merging_and_writing_down():
     for damaged in ({}, both.to_json() | {"count": [1]}, both.to_json() | {"n_left": ["x"] * 3}):
         with pytest.raises(IncompleteError, match="counts by size are damaged"):
             SizeCounts.from_json(damaged)
+
+
+@pytest.mark.skipif(emulated.why_not() is not None, reason=str(emulated.why_not()))
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_gpu_engine_counts_the_same_sizes(side):
+    graph = graph_of(with_twins(np.random.default_rng(5)), BuildOptions(side))
+    expected = run(CpuEngine(), graph, Search("count", sizes=True))
+    engine = BitMatrixEngine(EmulatedDevice(), GpuSizes(row_cap=1024, list_cap=2048, given=4096, warps=8))
+    outcome = run(engine, graph, Search("count", sizes=True), Limits(seconds=0.05))
+    assert outcome.sizes == expected.sizes
+    assert outcome.count == expected.count
+    few = GpuSizes(row_cap=1024, list_cap=2048, given=4096, warps=8, size_slots=8)
+    with pytest.raises(ResourceError, match="more than 8 sizes"):
+        run(BitMatrixEngine(EmulatedDevice(), few), graph, Search("count", sizes=True))
