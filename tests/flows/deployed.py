@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -14,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 from tests.runs import ROOT
 
 __all__ = ["Server", "free_port", "server", "wait_for"]
 
-_TERMINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+_ENDED = {"COMPLETED", "FAILED", "CRASHED"}
 
 
 class Server:
@@ -43,11 +45,11 @@ class Server:
             "PWD": str(ROOT),  # prefect.yaml takes the folder of the project from it
         }
 
-    def commands(self, *commands: tuple[str, ...]) -> None:
+    def commands(self, *commands: str) -> None:
         """Run ``prefect ...`` in the project's folder, several at a time."""
         running = [
             subprocess.Popen(
-                [sys.executable, "-m", "prefect", *words],
+                [sys.executable, "-m", "prefect", *shlex.split(words)],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=subprocess.PIPE,
@@ -61,11 +63,11 @@ class Server:
             assert command.returncode == 0, said
 
     @contextmanager
-    def process(self, name: str, *words: str, cwd: Path = ROOT, **environment: str) -> Iterator[None]:
+    def process(self, name: str, words: str, cwd: Path = ROOT, **environment: str) -> Iterator[None]:
         """Run ``prefect ...`` during the block; what it prints is in the file ``name.log``."""
         with (self.home / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "prefect", *words],
+            process = psutil.Popen(
+                [sys.executable, "-m", "prefect", *shlex.split(words)],
                 cwd=cwd,
                 env=self.environment | environment,
                 stdout=log,
@@ -74,12 +76,13 @@ class Server:
         try:
             yield
         finally:
+            children = process.children(recursive=True)
             process.send_signal(signal.SIGINT)
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            psutil.wait_procs([process, *children], timeout=20)
+            for left in [process, *children]:
+                if left.is_running():
+                    left.kill()
+            process.wait()
 
     def log(self, name: str) -> str:
         """What a process has printed."""
@@ -102,9 +105,9 @@ class Server:
         return str(self.get(f"deployments/name/{name}")["id"])
 
     def ended(self, deployment: str) -> dict[str, Any] | None:
-        """The first flow run of a deployment that has ended."""
+        """A flow run of a deployment that has ended, and not been cancelled."""
         found = self.post("flow_runs/filter", flow_runs={"deployment_id": {"any_": [deployment]}})
-        return next((run for run in found if run["state"]["type"] in _TERMINAL), None)
+        return next((run for run in found if run["state"]["type"] in _ENDED), None)
 
 
 @contextmanager
@@ -112,8 +115,8 @@ def server(home: Path, **environment: str) -> Iterator[Server]:
     """Started, and answering."""
     port = free_port()
     running = Server(home, port)
-    words = ("server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui")
-    with running.process("server", *words, **environment):
+    words = f"server start --host 127.0.0.1 --port {port} --no-ui"
+    with running.process("server", words, **environment):
         wait_for(lambda: _is_healthy(running.url), 120, lambda: running.log("server"))
         yield running
 

@@ -27,27 +27,38 @@ def prefect_yaml(tmp_path: Path, source: Path) -> Path:
     return file
 
 
+POOL = "work-pool create bicliques --type process"
+LIMIT = "gcl create mining --limit 1"
+DEPLOY = "--no-prompt deploy --all"
+WORKER = "worker start --pool bicliques"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
+    expected = (answer(EDGES)[0], answer(EDGES))
     with server(tmp_path) as prefect:
-        prefect.commands(
-            ("work-pool", "create", "bicliques", "--type", "process"), ("gcl", "create", "mining", "--limit", "1")
-        )
-        prefect.commands(("--no-prompt", "deploy", "--all", "--prefect-file", str(prefect_yaml(tmp_path, source))))
-        assert prefect.deployment("verify/verify")
         assert prefect.get("admin/settings")["server"]["analytics_enabled"] is False
+        prefect.commands(POOL, LIMIT)
+        prefect.commands(f"{DEPLOY} --prefect-file {prefect_yaml(tmp_path, source)}")
+        assert prefect.deployment("verify/verify")
         on_demand = prefect.deployment("mine/on-demand")
         asked = {"source": str(source), "output": str(tmp_path / "asked"), "workers": 0}
         prefect.post(f"deployments/{on_demand}/create_flow_run", parameters=asked)
-        with prefect.process("worker", "worker", "start", "--pool", "bicliques", cwd=tmp_path):
+        with prefect.process("worker", WORKER, cwd=tmp_path):
             ended(prefect, on_demand)
-            assert found(tmp_path / "asked") == (answer(EDGES)[0], answer(EDGES))
+            assert found(tmp_path / "asked") == expected
             scheduled = ended(prefect, prefect.deployment("mine/refresh"))
             assert scheduled["auto_scheduled"]
             (day,) = (tmp_path / "runs").iterdir()
-            assert found(day) == (answer(EDGES)[0], answer(EDGES))
+            assert found(day) == expected
+
+
+def test_these_commands_are_the_documented_ones() -> None:
+    lines = (ROOT / "docs" / "operations.md").read_text().splitlines()
+    for command in (POOL, LIMIT, DEPLOY, WORKER):
+        assert f"    prefect {command}" in lines
 
 
 def found(folder: Path) -> tuple[int, tuple[int, int]]:
@@ -56,7 +67,7 @@ def found(folder: Path) -> tuple[int, tuple[int, int]]:
 
 
 def ended(prefect: Server, deployment: str) -> dict[str, Any]:
-    """The first flow run of a deployment that has ended, well."""
+    """A flow run of a deployment that has ended, well; later ones of the schedule may be cancelled meanwhile."""
     run: dict[str, Any] = wait_for(
         lambda: prefect.ended(deployment), 150, lambda: prefect.log("server") + prefect.log("worker")
     )
