@@ -56,6 +56,8 @@ class BitMatrixEngine:
         self._search: Search | None = None
         self._memory: QueueMemory | None = None
         self._launches: dict[tuple[int, int, bool], Launch] = {}
+        self._host = self._device.shared(2)  # stop, count; see `stop` and `found`
+        self._found_before = 0
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
@@ -68,9 +70,30 @@ class BitMatrixEngine:
             self._memory = QueueMemory(self._device, search, self._sizes)
         self._search = search
         self._device.clear(self._memory.size_table)
+        self._host[:] = self._found_before = 0
         run = _Run(self, self._device, self._graph, self._memory, search, limits, emit, started)
         run.work(*items_of(graph, subtrees))
         return run.result()
+
+    def stop(self) -> None:
+        """From another thread: end the running `mine` early, as if its time were over."""
+        self._host[0] = 1
+
+    @property
+    def is_asked_to_stop(self) -> bool:
+        """Whether `stop` was called since `mine` began."""
+        return bool(self._host[0])
+
+    @property
+    def found(self) -> int:
+        """Bicliques that the running `mine` has reported so far; to be read from another thread."""
+        return self._found_before + int(self._host[1])
+
+    def host_params(self, found_before: int) -> dict[str, int]:
+        """Where a launch talks to the host; `found_before` were reported by the launches before it."""
+        self._host[1], self._found_before = 0, found_before
+        at = self._host.ctypes.data
+        return {"host_stop": at, "host_count": at + self._host.itemsize}
 
     def launch_for(self, level: int, plain: bool) -> Launch:
         """The launch whose problems may have ``_GROWTH ** level`` times the rows of the first.
@@ -146,6 +169,7 @@ class _Run:
 
     def _is_over(self, launched: bool) -> bool:
         late = self.limits.seconds is not None and time.perf_counter() - self.started >= self.limits.seconds
+        late = late or self.engine.is_asked_to_stop
         return (launched and late) or (self.stats["launches"] > 0 and self._rows_left() == 0)
 
     def _is_plain(self) -> bool:
@@ -171,6 +195,7 @@ class _Run:
         params = np.zeros(1, PARAMS)
         values = self.graph.params | memory.params | search_params(self.graph.graph, self.search)
         values |= {"items": device.address(device_items), "n_items": len(items), "n_warps": launch.n_warps}
+        values |= self.engine.host_params(self.count)
         values |= {"scratch": device.address(launch.scratch), "limited": self.limits.rows is not None}
         if self.limits.seconds is not None:
             left = self.limits.seconds - (time.perf_counter() - self.started)

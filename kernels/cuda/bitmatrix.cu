@@ -142,9 +142,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix(const 
         finish_item(w);
         busy += clock64() - start;
     }
-    u64 found = warp_sum(w.found);
+    tell_count(w);
     if (lane_id() == 0) {
-        atomicAdd(&w.q->count, w.count + found);
         atomicAdd(&w.q->fingerprint, w.fingerprint);
         atomicAdd(&w.q->tests, w.tests);
         atomicAdd(&w.q->busy, (u64)busy);

@@ -32,6 +32,20 @@ __device__ __forceinline__ void set_oversize(Worker& w, const Item& item) {
     put_down(w, item, w.p->oversize, w.p->n_oversize, &w.q->oversize);
 }
 
+// Add what this warp has counted to the launch's count.
+__device__ __forceinline__ void tell_count(Worker& w) {
+    u64 found = warp_sum(w.found);
+    if (lane_id() == 0 && w.count + found != 0) atomicAdd(&w.q->count, w.count + found);
+    w.count = w.found = 0;
+}
+
+// One warp tells the host how far the launch is, and hears whether it has to stop.
+__device__ inline void talk_to_host(Worker& w) {
+    if (blockIdx.x != 0 || threadIdx.x != 0 || w.p->host_stop == 0) return;
+    *w.p->host_count = (i64) * (volatile u64*)&w.q->count;
+    if (*w.p->host_stop != 0) atomicExch(&w.q->stop, 1);
+}
+
 // Next item, or false when the launch is over for this warp.
 __device__ inline bool take(Worker& w, Item* item) {
     const Params* p = w.p;
@@ -49,6 +63,7 @@ __device__ inline bool take(Worker& w, Item* item) {
         const volatile i32* where = lane_id() == 1 ? (volatile i32*)&w.q->open : &w.q->stop;
         if (lane_id() == 0 && slot < p->n_given) where = (volatile i32*)&p->ready[slot];
         bool looks = lane_id() == 0 ? slot < p->n_given : lane_id() < 3 && (round & 3) == 0;
+        if ((round & 63) == 63) talk_to_host(w);
         i32 seen = looks ? *where : lane_id() == 1;
         if (from(seen, 0) != 0) {
             __threadfence();
@@ -117,13 +132,10 @@ __device__ inline void publish(Worker& w, i64 slot, i32 n, const Item& item) {
 
 // Look at the clock and the host. True when the launch has to stop.
 __device__ inline bool check_stop(Worker& w) {
+    tell_count(w);
+    talk_to_host(w);
     if (is_stopped(w)) return true;
-    bool late = w.deadline != 0 && now_ns() >= w.deadline;
-    if (blockIdx.x == 0 && threadIdx.x < 32 && w.p->host_stop != 0) {  // one warp speaks with the host
-        late = late || load_now(w.p->host_stop) != 0;
-        if (lane_id() == 0) *w.p->host_count = (i64) * (volatile u64*)&w.q->count;
-    }
-    late = warp_any(late);
+    bool late = warp_any(w.deadline != 0 && now_ns() >= w.deadline);
     if (late && lane_id() == 0) atomicExch(&w.q->stop, 1);
     return late;
 }

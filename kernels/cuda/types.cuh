@@ -151,6 +151,6 @@ struct Params {
     i64 min_root;
     i64 max_root;
     i64 deadline_ns;      // after the launch began; 0: none
-    volatile i32* host_stop;  // mapped host memory, may be NULL
-    volatile i64* host_count;
+    volatile i64* host_stop;  // host memory: the host sets it to stop the launch; may be NULL
+    volatile i64* host_count; // and reads bicliques so far
 };

@@ -39,6 +39,10 @@ class Device(Protocol):
         """Zeroed device memory for `n` entries."""
         ...
 
+    def shared(self, n: int) -> np.ndarray:
+        """Zeroed int64 in host memory that kernels read and write too, at the same address, while they run."""
+        ...
+
     def clear(self, handle: Any) -> None:
         """Zero the memory again."""
         ...
@@ -117,6 +121,13 @@ class CudaDevice:
         handle = self.empty(n, dtype)
         self.clear(handle)
         return handle
+
+    def shared(self, n: int) -> np.ndarray:
+        """See `Device`."""
+        memory = self._cupy.cuda.alloc_pinned_memory(8 * n)
+        array = np.frombuffer(memory, dtype=np.int64, count=n)
+        array[:] = 0
+        return array
 
     def clear(self, handle: Any) -> None:
         """See `Device`."""

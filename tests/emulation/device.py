@@ -76,6 +76,9 @@ class EmulatedDevice:
     def zeros(self, n, dtype):
         return np.zeros(max(1, n * np.dtype(dtype).itemsize), dtype=np.uint8)
 
+    def shared(self, n):
+        return np.zeros(n, dtype=np.int64)
+
     def clear(self, handle):
         handle[:] = 0
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 from kernels.bitmatrix import BitMatrixEngine
+from kernels.cpu.engine import CpuEngine
 from kernels.gpu.memory import GpuSizes
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of
-from tests.oracles import graph_of, run
+from tests.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
@@ -51,3 +54,26 @@ class TestBitMatrixEngine(EngineSuite):
             work = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), lambda _: None).left_over
             slices += 1
             assert slices < 100
+
+
+def test_the_host_watches_a_launch_and_stops_it():
+    graph = graph_of(random_edges(np.random.default_rng(3), 60, 60, 0.5))
+    whole = Subtrees.of_roots(np.arange(graph.n_roots))
+    engine = bitmatrix("usual")()
+    seen: list[int] = []
+
+    def watch() -> None:
+        while not seen:
+            if engine.found:
+                seen.append(engine.found)
+                engine.stop()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    first = engine.mine(graph, whole, Search("prove"), Limits(), lambda _: None)
+    watcher.join(60)
+    expected = run(CpuEngine(), graph, Search("prove"))
+    assert 0 < seen[0] <= first.count < expected.count
+    rest = CpuEngine().mine(graph, first.left_over, Search("prove"), Limits(), lambda _: None)
+    assert first.count + rest.count == expected.count
+    assert (first.fingerprint + rest.fingerprint) % 2**64 == expected.fingerprint
