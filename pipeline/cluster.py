@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -54,6 +55,7 @@ class DaskPool:
         self._place = place
         self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
         self._futures: dict[int, distributed.Future] = {}
+        self._closing = threading.Event()
 
     @classmethod
     def local(cls, workers: int | None) -> DaskPool:
@@ -162,8 +164,9 @@ class DaskPool:
         """One task pinned to each worker of now; one that joins later does without."""
         workers = self._client.nthreads()
         futures = [self._client.submit(function, argument, workers=[name], pure=False) for name in workers]
-        for future in futures:
-            future.exception()  # waits; what is wrong with a worker shows again when it works
+        for future in futures:  # what is wrong with a worker shows again when it works
+            while not future.done() and not self._closing.wait(0.02):
+                pass
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
         """Never pure: the same slice may have to run again."""
@@ -200,6 +203,7 @@ class DaskPool:
 
     def close(self) -> None:
         """Abandon what is running; stop the workers, if they are ours."""
+        self._closing.set()
         if self._cluster is None:
             self._client.cancel(list(self._futures.values()))
             for address in self._client.nthreads():

@@ -26,7 +26,9 @@ class Growing:
         self._start = start
         self._here = here or InProcess()
         self._running_here = 0
-        self._workers: Any = None
+        self._coming: Any = None  # started, perhaps not yet ready
+        self._workers: Any = None  # ready
+        self._closing = False
         self._starting: Thread | None = None
         self._error: BaseException | None = None
         self._prepare: tuple[Callable[[Any], Any], Any] | None = None
@@ -80,17 +82,20 @@ class Growing:
 
     def close(self) -> None:
         """Both, however far the workers have come."""
+        self._closing = True
         self._here.close()
+        if (coming := self._coming) is not None:
+            coming.close()
         if self._starting is not None:
             self._starting.join()
-        if self._workers is not None:
-            self._workers.close()
+        if self._coming is not coming:  # they came meanwhile
+            self._coming.close()
 
     def _bring(self) -> None:
         try:
-            workers = self._start()
-            if self._prepare is not None:
-                workers.everywhere(*self._prepare)
-            self._workers = workers
+            self._coming = self._start()
+            if self._prepare is not None and not self._closing:
+                self._coming.everywhere(*self._prepare)
+            self._workers = self._coming
         except BaseException as error:
             self._error = error

@@ -241,6 +241,53 @@ def test_tasks_that_were_waiting_here_are_done_here_when_workers_come() -> None:
     growing.close()
 
 
+@pytest.mark.parametrize("when", ["while they start", "while they get ready"])
+def test_nobody_waits_for_workers_that_are_not_needed_any_more(when: str) -> None:
+    started, ready, prepared_for = threading.Event(), threading.Event(), []
+
+    class Workers(InProcess):
+        closed = False
+
+        def everywhere(self, function: object, argument: object) -> None:
+            prepared_for.append(argument)
+            assert ready.wait(10)
+
+        def close(self) -> None:
+            assert not self.closed
+            self.closed = True
+            ready.set()
+
+    workers = Workers()
+
+    def start() -> Workers:
+        assert started.wait(10)
+        return workers
+
+    growing = Growing(start)
+    growing.everywhere(len, "a")
+    growing.grow()
+    if when == "while they start":
+        threading.Timer(0.1, started.set).start()
+    else:
+        started.set()
+        while not prepared_for:
+            time.sleep(0.01)
+    growing.close()
+    assert workers.closed
+    assert len(prepared_for) == (when == "while they get ready")
+
+
+def test_dask_workers_are_not_waited_for_when_they_are_closed() -> None:
+    pool = DaskPool.local(1)
+    waiting = threading.Thread(target=pool.everywhere, args=(slow, 30.0))
+    waiting.start()
+    time.sleep(0.2)
+    began = time.monotonic()
+    pool.close()
+    waiting.join()
+    assert time.monotonic() - began < 20
+
+
 def test_workers_that_cannot_start_fail_the_run() -> None:
     growing = Growing(lambda: fail("no workers today"))
     growing.grow()
