@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check environment constraints budget clean
+.PHONY: demo test check environment constraints budget gpu-test gpu-bench clean
 
 environment: $(STAMP)  ## the pinned environment in .venv
 
@@ -32,6 +32,12 @@ constraints: $(STAMP)  ## pin again what pyproject.toml allows now
 
 budget: $(STAMP)  ## measure the kernels again: registers, stack, spills, shared memory
 	$(BIN)/python -m tests.kernels.resources
+
+gpu-test:  ## on a machine with a CUDA device: engines, known graphs, compute-sanitizer
+	tests/gpu/run.sh
+
+gpu-bench:  ## there, too: times of both engines, written to benchmarks/
+	benchmarks/gpu.sh
 
 clean:
 	rm -rf $(VENV) demo-output

@@ -27,6 +27,8 @@ __all__ = ["BitMatrixEngine"]
 _KERNEL = "bitmatrix"
 #: Problems with more rows than a launch allows get this many times more in the next.
 _GROWTH = 8
+#: Rows of the smallest kernel, unless the sizes say less.
+_LEAST_ROWS = 1024
 #: `Queue.overflow`: the table of sizes is full.
 _SIZES_OVERFLOW = 2
 
@@ -101,9 +103,9 @@ class BitMatrixEngine:
         ``plain`` picks the kernel that does nothing but count.
         """
         assert self._graph is not None
-        rows = min(self._sizes.row_cap * _GROWTH**level, self._graph.max_rows + 128)
+        rows = min(self._sizes.row_cap * _GROWTH**level, max(self._graph.max_rows + 128, _LEAST_ROWS))
         lists = min(self._sizes.list_cap * _GROWTH**level, 4 * self._graph.max_root_degree + 4096)
-        key = (1 << (rows - 1).bit_length(), lists, plain)
+        key = (1 << (rows - 1).bit_length(), 1 << (lists - 1).bit_length(), plain)  # few shapes: each is compiled
         if key not in self._launches:
             if level:
                 self._launches.clear()  # one shape at a time: scratch is most of the memory

@@ -1,0 +1,113 @@
+"""The GPU engines on a real device: the whole engine suite, known graphs, and ten thousand random ones."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels.bitmatrix import BitMatrixEngine
+from kernels.cpu.engine import CpuEngine
+from kernels.gpu.memory import GpuSizes
+from kernels.graph.prepare import prepare
+from kernels.reference import ReferenceEngine
+from schemas.bicliques import Bicliques, fingerprint
+from schemas.options import BuildOptions
+from schemas.work import Limits, Search
+from tests.golden.test_golden import GOLDEN, ROOT, dense_edges
+from tests.kernels.suite import EngineSuite, Subject
+from tests.oracles import graph_of, random_edges, run
+
+pytestmark = pytest.mark.gpu
+
+#: Memory in which everything that can overflow does; warps give work away whenever another one waits.
+_TIGHT = GpuSizes(
+    row_cap=512, list_cap=512, given=1 << 16, left_over=1 << 16, pool=1 << 20, values=1 << 15, records=1 << 12, warps=64
+)._replace(poll=1, give_min=0)
+SIZES = {"ample": GpuSizes(), "tightest": _TIGHT, "tight": _TIGHT._replace(row_cap=256, warps=32, poll=2, hub_bytes=0)}
+
+
+def bitmatrix(sizes: str):
+    return lambda: BitMatrixEngine(sizes=SIZES[sizes])
+
+
+class TestBitMatrixOnDevice(EngineSuite):
+    subject = Subject(bitmatrix("ample"), (bitmatrix("tightest"), bitmatrix("tight")))
+
+
+def graph_file(name: str) -> Path:
+    folders = (ROOT / "examples", Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared" / "data")))
+    path = next((folder / f"{name}.parquet" for folder in folders if (folder / f"{name}.parquet").exists()), None)
+    assert path is not None, f"{name}.parquet is in none of {', '.join(map(str, folders))}; set BICLIQUES_DATA"
+    return path
+
+
+@pytest.mark.parametrize("name", list(GOLDEN))
+def test_known_count_and_fingerprint(name):
+    edges = dense_edges(graph_file(name))
+    sizes = (int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1)
+    graph, _ = prepare(*map(np.ascontiguousarray, edges.T), *sizes, BuildOptions())
+    engine = bitmatrix("ample")()
+    proven = run(engine, graph, Search("prove"))
+    assert (proven.count, proven.fingerprint) == (GOLDEN[name]["bicliques"], int(GOLDEN[name]["fingerprint"]))
+    assert run(engine, graph, Search("count")).count == proven.count
+
+
+@pytest.mark.parametrize("name", ["marvel", "movielens_ut", "dbpedia_locations"])
+def test_short_slices_of_a_real_graph_that_are_dealt_anew(name):
+    edges = dense_edges(graph_file(name))
+    graph = graph_of(edges)
+    outcome = run(bitmatrix("ample")(), graph, Search("prove"), Limits(seconds=0.005), np.random.default_rng(1))
+    assert (outcome.count, outcome.fingerprint) == (GOLDEN[name]["bicliques"], int(GOLDEN[name]["fingerprint"]))
+
+
+def test_forced_donations_on_a_real_graph():
+    graph = graph_of(dense_edges(graph_file("movielens_ut")))
+    eager = BitMatrixEngine(sizes=GpuSizes(poll=1, give_min=0))
+    outcome = run(eager, graph, Search("prove"))
+    known = GOLDEN["movielens_ut"]
+    assert (outcome.count, outcome.fingerprint) == (known["bicliques"], int(known["fingerprint"]))
+
+
+def many_graphs(n: int) -> list[np.ndarray]:
+    """Random graphs of up to 64 x 64 vertices, the denser the smaller."""
+    rng = np.random.default_rng(20261121)
+    graphs = []
+    for _ in range(n):
+        n_left, n_right = (int(x) for x in rng.integers(1, 65, 2))
+        density = min(0.9, float(rng.uniform(0.5, 6)) / min(n_left, n_right))
+        edges = random_edges(rng, n_left, n_right, density)
+        _, left = np.unique(edges[:, 0], return_inverse=True)
+        _, right = np.unique(edges[:, 1], return_inverse=True)
+        graphs.append(np.column_stack([left, right]).astype(np.int32))
+    return graphs
+
+
+def by_definition(edges: np.ndarray) -> set:
+    return set(run(ReferenceEngine(), graph_of(edges), Search("list")).rows)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_ten_thousand_random_graphs_in_one_batch(side):
+    """Their disjoint union in one launch: every biclique of it belongs to one of them."""
+    graphs = many_graphs(10_000)
+    starts = np.cumsum([np.zeros(2, np.int64), *(g.max(axis=0) + 1 for g in graphs)], axis=0)
+    union = np.concatenate([g + start for g, start in zip(graphs, starts[:-1], strict=True)]).astype(np.int32)
+    graph = graph_of(union, BuildOptions(side))
+    found = run(bitmatrix("ample")(), graph, Search("list"))
+    assert found.fingerprint == fingerprint(Bicliques.from_pairs(found.rows))
+    expected = run(CpuEngine(), graph, Search("prove"))
+    assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
+    by_graph: dict[int, set] = {}
+    owners = np.searchsorted(starts[1:, 0], [left[0] for left, _ in found.rows], side="right")
+    for at, (left, right) in zip(owners.tolist(), found.rows, strict=True):
+        first_left, first_right = starts[at].tolist()
+        row = (tuple(u - first_left for u in left), tuple(v - first_right for v in right))
+        by_graph.setdefault(at, set()).add(row)
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
+        for i, rows in enumerate(processes.map(by_definition, graphs, chunksize=100)):
+            assert by_graph[i] == rows
