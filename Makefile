@@ -37,7 +37,8 @@ gpu-test:  ## on a machine with a CUDA device: engines, known graphs, compute-sa
 	tests/gpu/run.sh
 
 gpu-bench:  ## there, too: times of both engines, written to benchmarks/
-	benchmarks/gpu.sh
+	PYTHONPATH=. $(PYTHON) -m benchmarks.gpu
+	PYTHONPATH=. $(PYTHON) -m benchmarks.tables
 
 clean:
 	rm -rf $(VENV) demo-output

@@ -34,18 +34,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
+from benchmarks.facts import GOLDEN, ROOT, commit
 from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
 from pipeline import steps
 from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.work import Limits, Search, Subtrees
 
-ROOT = Path(__file__).parent.parent
 RESULT = ROOT / "benchmarks" / "cpu.json"
-GOLDEN = {
-    name: entry["bicliques"] for name, entry in json.loads((ROOT / "tests/golden/golden.json").read_text()).items()
-}
-
 #: Real graphs from published comparisons whose count is known.
 GRAPHS = (
     *("ucforum", "escorts", "marvel", "youtube", "movielens_ui", "movielens_ut", "movielens_ti", "bookcrossing_core"),
@@ -160,14 +156,6 @@ def machine(core: int | None) -> dict[str, Any]:
         "python": platform.python_version(),
         "numba": version("numba"),
     }
-
-
-def commit() -> str:
-    """The commit measured; with a + when files differ from it."""
-    git = ["git", "-C", str(ROOT)]
-    head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
-    changed = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
-    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
 
 
 def table(result: dict[str, Any]) -> str:

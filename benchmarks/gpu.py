@@ -1,0 +1,214 @@
+r"""The GPU engine on one device: both root sides beside published programs, the cost of listing, and rates.
+
+    python -m benchmarks.gpu            (or: make gpu-bench)
+
+Every graph of ``rivals.json`` is mined in mode count from both root sides, and from the better one in modes prove
+and list. A time is the median of ``--repeats`` runs after one that warms up, of the kernels alone; ``wall_s`` is the
+call as a whole, with copies, and in mode list with the bicliques handed to the host. Every count must be the known
+one. Then: the CPU engine on all cores of the same machine, and how far a limited time gets on graphs that no
+published program finishes in 30 s.
+
+Graphs are NAME.parquet with columns u and v in ``--data``. ``benchmarks/h200.json`` (``--output``) gets everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from datetime import UTC, datetime
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmarks.facts import GOLDEN, ROOT, commit
+from kernels.bitmatrix import BitMatrixEngine
+from kernels.cpu.engine import CpuEngine
+from kernels.gpu.memory import GpuSizes
+from kernels.graph.prepare import prepare
+from schemas.graph import MiningGraph
+from schemas.options import BuildOptions
+from schemas.work import Engine, Limits, Mode, Search, Subtrees
+
+RIVALS = json.loads((ROOT / "benchmarks" / "rivals.json").read_text())["graphs"]
+#: Graphs whose end is far away.
+HARD = ("cp4im_heart_cleveland", "movielens_100k", "steam_purchase", "anime_ratings", "fimi_chess")
+
+
+def load(path: Path, side: str) -> MiningGraph:
+    """A graph as the engines get it."""
+    table = pq.read_table(path, columns=["u", "v"])
+    ids, sizes = [], []
+    for name in ("u", "v"):
+        labels = table[name].combine_chunks()
+        order = labels.unique().sort()
+        ids.append(pc.index_in(labels, order).to_numpy().astype(np.int32))
+        sizes.append(len(order))
+    by = np.lexsort(ids[::-1])
+    return prepare(ids[0][by], ids[1][by], *sizes, BuildOptions(side))[0]
+
+
+def timed(engine: Engine, graph: MiningGraph, mode: Mode, repeats: int, known: int) -> dict[str, Any]:
+    """Times of one engine, graph and mode.
+
+    Raises
+    ------
+    SystemExit
+        If the count is not the known one.
+    """
+    roots = Subtrees.of_roots(np.arange(graph.n_roots))
+    runs = []
+    for _ in range(repeats + 1):
+        found = engine.mine(graph, roots, Search(mode), Limits(), lambda _: None)
+        if found.count != known:
+            raise SystemExit(f"{engine.name} counts {found.count} bicliques in mode {mode}; there are {known}")
+        runs.append(found.stats)
+    runs = runs[1:]
+    kernel = [run["kernel_s"] for run in runs]
+    return {
+        "kernel_s": statistics.median(kernel),
+        "wall_s": statistics.median(run["seconds"] for run in runs),
+        "busy_ratio": statistics.median(run["busy_ratio"] for run in runs),
+        "all_kernel_s": kernel,
+    }
+
+
+def compare(name: str, data: Path, repeats: int) -> dict[str, Any]:
+    """One graph of the published comparisons, on all sides and in all modes."""
+    graphs = {side: load(data / f"{name}.parquet", side) for side in ("left", "right")}
+    known, engine = GOLDEN[name], BitMatrixEngine()
+    entry: dict[str, Any] = {"bicliques": known}
+    entry["count"] = {side: timed(engine, graph, "count", repeats, known) for side, graph in graphs.items()}
+    best = min(entry["count"], key=lambda side: entry["count"][side]["kernel_s"])
+    auto = prepare_side(data / f"{name}.parquet")
+    entry |= {"best_side": best, "auto_side": auto}
+    for mode in ("prove", "list"):
+        entry[mode] = timed(engine, graphs[best], mode, 2, known)
+    return entry
+
+
+def prepare_side(path: Path) -> str:
+    """The root side that ``auto`` takes."""
+    return load(path, "auto").root_side
+
+
+def rate(name: str, data: Path, seconds: float) -> dict[str, Any]:
+    """How far one slice of limited time gets, in mode count."""
+    graph = load(data / f"{name}.parquet", "auto")
+    engine, roots = BitMatrixEngine(), Subtrees.of_roots(np.arange(graph.n_roots))
+    engine.mine(graph, roots, Search("count"), Limits(seconds=0.2), lambda _: None)
+    found = engine.mine(graph, roots, Search("count"), Limits(seconds=seconds), lambda _: None)
+    return {
+        "bicliques": found.count,
+        "complete": len(found.left_over) == 0,
+        "kernel_s": found.stats["kernel_s"],
+        "bicliques_per_s": found.count / found.stats["kernel_s"],
+        "busy_ratio": found.stats["busy_ratio"],
+    }
+
+
+_graph: MiningGraph | None = None
+
+
+def _take(path: Path) -> None:
+    global _graph
+    _graph = load(path, "auto")
+
+
+def _mine(work: bytes, seconds: float) -> tuple[int, bytes]:
+    assert _graph is not None
+    found = CpuEngine().mine(
+        _graph, Subtrees.from_bytes(work), Search("count"), Limits(seconds=seconds), lambda _: None
+    )
+    return found.count, found.left_over.to_bytes()
+
+
+def on_all_cores(name: str, data: Path, cores: int) -> dict[str, Any]:
+    """The CPU engine in as many processes as there are cores; left-overs are dealt anew."""
+    path = data / f"{name}.parquet"
+    n_roots = load(path, "auto").n_roots
+    deal = [np.arange(start, n_roots, 16 * cores) for start in range(min(16 * cores, n_roots))]
+    with ProcessPoolExecutor(cores, get_context("spawn"), _take, (path,)) as pool:
+        for _ in pool.map(_mine, [Subtrees.of_roots(np.zeros(1, np.int64)).to_bytes()] * 4 * cores, [0.2] * 4 * cores):
+            pass  # every process has the graph and the compiled search
+        total, began = 0, time.perf_counter()
+        running: set[Future[tuple[int, bytes]]] = {
+            pool.submit(_mine, Subtrees.of_roots(roots).to_bytes(), 0.1) for roots in deal
+        }
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                count, rest = future.result()
+                total += count
+                left = Subtrees.from_bytes(rest)
+                if len(left):
+                    pieces = left.spread(4)
+                    cuts = np.linspace(0, len(pieces), min(4, len(pieces)) + 1).astype(int)
+                    for a, b in pairwise(cuts):
+                        running.add(pool.submit(_mine, pieces.take(int(a), int(b)).to_bytes(), 0.1))
+        seconds = time.perf_counter() - began
+    if total != GOLDEN[name]:
+        raise SystemExit(f"cpu counts {total} bicliques in {name}; there are {GOLDEN[name]}")
+    return {"seconds": seconds, "cores": cores}
+
+
+def machine() -> dict[str, Any]:
+    """What the times depend on."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm", "--format=csv,noheader"]
+    device = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    return {
+        "device": device,
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def main() -> None:
+    """Measure everything and write it down, graph by graph."""
+    data = Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared" / "data"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="*", help="names (default: all of rivals.json)")
+    parser.add_argument("--data", type=Path, default=data, help=f"(default: {data})")
+    parser.add_argument("--repeats", type=int, default=5, metavar="N")
+    parser.add_argument("--seconds", type=float, default=8.0, help="for each hard graph (default: 8)")
+    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "h200.json", metavar="FILE")
+    words = parser.parse_args()
+    result: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+        "options": {"repeats": words.repeats, "sizes": GpuSizes()._asdict(), "seconds": words.seconds},
+        "graphs": {},
+        "cpu": {},
+        "hard": {},
+    }
+    names = words.graphs or [name for name in RIVALS if name in GOLDEN]
+    for name in names:
+        entry = result["graphs"][name] = compare(name, words.data, words.repeats)
+        print(
+            name, entry["best_side"], {side: f"{1e3 * one['kernel_s']:.3f} ms" for side, one in entry["count"].items()}
+        )
+        words.output.write_text(json.dumps(result, indent=1) + "\n")
+    for name in HARD if not words.graphs else ():
+        result["hard"][name] = rate(name, words.data, words.seconds)
+        print(name, f"{result['hard'][name]['bicliques_per_s']:.3g} bicliques/s", flush=True)
+        words.output.write_text(json.dumps(result, indent=1) + "\n")
+    for name in names:
+        result["cpu"][name] = on_all_cores(name, words.data, os.cpu_count() or 1)
+        print(name, f"{result['cpu'][name]['seconds']:.3f} s on all cores", flush=True)
+        words.output.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
