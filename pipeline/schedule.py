@@ -233,9 +233,13 @@ class Scheduler:
         return 2 * self._workers if self._slots > 1 else 1
 
     def _cut(self, seconds: float) -> _Job:
-        """Take nodes from the sources, heaviest left-over first, up to the weight of `seconds`."""
-        rate = self._rate.value
-        target = self._weight / self._shares() if rate is None else rate * seconds
+        """Take nodes from the sources, heaviest left-over first, for `seconds` at least.
+
+        While there is much to deal, for four times as long: the slice's time bounds it, and what it does not reach
+        comes back, whereas one whose nodes weigh too much ends early and costs an event.
+        """
+        rate, share = self._rate.value, self._weight / self._shares()
+        target = share if rate is None else max(min(4 * rate * seconds, share), rate * seconds)
         took: list[Range] = []
         weight, nodes = 0.0, 0
         while self._heap and (not took or (weight < target and nodes < self.policy.max_nodes)):

@@ -64,7 +64,7 @@ def test_the_share_grows_with_the_work(tmp_path: Path) -> None:
     out = tmp_path / "out"
     mine(write_edges(tmp_path / "large.parquet", LARGE), out, time_limit=0.4, slice_seconds=0.1)
     first = pipeline.status(out)
-    pipeline.resume(out, time_limit=0.6, workers=0, slice_seconds=0.1, progress=False)
+    pipeline.resume(out, time_limit=0.3, workers=0, slice_seconds=0.1, progress=False)
     second = pipeline.status(out)
     assert first.share is not None
     assert second.share is not None

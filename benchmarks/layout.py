@@ -1,0 +1,194 @@
+"""Which Parquet layout for lists of labels: bytes a biclique, seconds to encode and to read back.
+
+    python -m benchmarks.layout GRAPH.parquet [GRAPH.parquet ...] [--rows 2000000] [--json layout.json]
+
+Every layout gets the same rows: the first ones the CPU engine finds, in its order. Encoding goes to memory by
+one thread, and what counts is its processor time, so that the disk and other programs do not; the best of three
+runs is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmarks.runs import prepared_run
+from kernels.cpu.engine import CpuEngine
+from pipeline.labels import open_labels
+from pipeline.plan import Plan
+from pipeline.writer import Tables, to_batch
+from schemas.bicliques import Bicliques
+from schemas.graph import MiningGraph
+from schemas.work import Limits, Search, Subtrees
+
+#: Members of a row group, left and right together, unless a layout says otherwise.
+_GROUP = 1 << 21
+_REPEATS = 3
+
+
+class Layout(NamedTuple):
+    """A way to write the same rows."""
+
+    name: str
+    options: dict[str, Any]
+    group_members: int = _GROUP
+    arrange: Callable[[pa.Table], pa.Table] = lambda table: table
+
+
+def _zstd(level: int, **more: Any) -> dict[str, Any]:
+    return {"compression": "zstd", "compression_level": level, "use_dictionary": True} | more
+
+
+def _delta(compression: str) -> dict[str, Any]:
+    lists = {f"{side}.list.element": "DELTA_BINARY_PACKED" for side in ("left", "right")}
+    return {"compression": compression, "use_dictionary": ["n_left", "n_right"], "column_encoding": lists}
+
+
+def _sorted_members(table: pa.Table) -> pa.Table:
+    """Members ascending inside every list."""
+    for name in ("left", "right"):
+        column = table[name].combine_chunks()
+        values, offsets = column.values, column.offsets.to_numpy()
+        owner = np.repeat(np.arange(len(column)), np.diff(offsets))
+        rank = pc.rank(values, tiebreaker="dense").to_numpy()
+        order = np.lexsort((rank, owner))
+        lists = pa.ListArray.from_arrays(column.offsets, values.take(pa.array(order)), type=column.type)
+        table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), lists)
+    return table
+
+
+def _sorted_rows(*keys: str) -> Callable[[pa.Table], pa.Table]:
+    return lambda table: table.sort_by([(key, "ascending") for key in keys])
+
+
+LAYOUTS = (
+    Layout("none, plain", {"compression": "none", "use_dictionary": False}),
+    Layout("none, dictionary", {"compression": "none", "use_dictionary": True}),
+    Layout("snappy, dictionary", {"compression": "snappy", "use_dictionary": True}),
+    Layout("lz4, dictionary", {"compression": "lz4", "use_dictionary": True}),
+    Layout("zstd 1, plain", _zstd(1, use_dictionary=False)),
+    Layout("zstd 1, dictionary", _zstd(1)),
+    Layout("zstd 3, dictionary", _zstd(3)),
+    Layout("zstd 9, dictionary", _zstd(9)),
+    Layout("zstd 3, dictionary, no statistics", _zstd(3, write_statistics=False)),
+    Layout("zstd 3, dictionary, 256 Ki members", _zstd(3), 1 << 18),
+    Layout("zstd 3, dictionary, 8 Mi members", _zstd(3), 1 << 23),
+    Layout("zstd 3, dictionary, members sorted", _zstd(3), arrange=_sorted_members),
+    Layout("zstd 3, dictionary, rows by size", _zstd(3), arrange=_sorted_rows("n_left", "n_right")),
+    Layout("zstd 3, dictionary, rows by root", _zstd(3), arrange=_sorted_rows("root")),
+)
+#: Only for integers.
+DELTAS = (
+    Layout("zstd, delta", _delta("zstd")),
+    Layout("zstd, delta, members sorted", _delta("zstd"), arrange=_sorted_members),
+)
+
+
+class Enough(Exception):  # noqa: N818 - not an error
+    """There are as many rows as wanted."""
+
+
+def rows_of(source: Path, most: int, ids: str) -> pa.Table:
+    """The first `most` bicliques of a graph, as the pipeline would write them."""
+    batches: list[pa.RecordBatch] = []
+    found = 0
+    with prepared_run(source) as folder:
+        tables: Tables = (open_labels(folder, "left"), open_labels(folder, "right")) if ids == "labels" else None
+
+        def keep(some: Bicliques) -> None:
+            nonlocal found
+            batches.append(to_batch(some, tables))
+            found += len(some)
+
+        work = Subtrees.of_roots(Plan.open(folder).roots)
+        CpuEngine().mine(MiningGraph.open(folder.graph), work, Search(), Limits(rows=most), keep)
+        # the labels are mapped from files that will not be there any more
+        return pa.Table.from_batches(batches).combine_chunks()
+
+
+def groups(table: pa.Table, members: int) -> Iterator[pa.Table]:
+    """The rows in pieces of about so many members."""
+    sizes = np.cumsum(table["n_left"].to_numpy().astype(np.int64) + table["n_right"].to_numpy())
+    start = 0
+    while start < len(table):
+        reached = sizes[start - 1] if start else 0
+        stop = max(int(np.searchsorted(sizes, reached + members, side="right")), start + 1)
+        yield table.slice(start, stop - start)
+        start = stop
+
+
+def encode(table: pa.Table, layout: Layout) -> bytes:
+    """A Parquet file in memory."""
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, table.schema, **layout.options) as writer:
+        for group in groups(table, layout.group_members):
+            writer.write_table(group, row_group_size=len(group))
+    return sink.getvalue().to_pybytes()
+
+
+def measure(table: pa.Table, layout: Layout) -> dict[str, Any]:
+    """One line of the result."""
+    began = time.process_time()
+    arranged = layout.arrange(table)
+    arranging = time.process_time() - began if arranged is not table else 0.0
+    encoding, reading, data = [], [], b""
+    for _ in range(_REPEATS):
+        began = time.process_time()
+        data = encode(arranged, layout)
+        encoding.append(time.process_time() - began)
+        began = time.process_time()
+        back = pq.read_table(pa.BufferReader(data), use_threads=False)
+        reading.append(time.process_time() - began)
+    assert back.num_rows == table.num_rows
+    members = int(pc.sum(table["n_left"]).as_py() + pc.sum(table["n_right"]).as_py())
+    return {
+        "layout": layout.name,
+        "bytes_a_biclique": round(len(data) / len(table), 2),
+        "bits_a_member": round(8 * len(data) / members, 2),
+        "arrange_s": round(arranging, 3),
+        "encode_s": round(min(encoding), 3),
+        "encode_members_a_s": round(members / min(encoding)),
+        "read_s": round(min(reading), 3),
+    }
+
+
+def main() -> None:
+    """Print one table a graph and kind of ids."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="+", type=Path)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--ids", choices=("labels", "dense", "both"), default="both")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    results = []
+    for graph in arguments.graphs:
+        for ids in ("labels", "dense") if arguments.ids == "both" else (arguments.ids,):
+            table = rows_of(graph, arguments.rows, ids)
+            types = {str(table.schema.field(name).type.value_type) for name in ("left", "right")}
+            print(f"\n{graph.stem}, {ids} ({', '.join(sorted(types))}), {len(table)} rows", flush=True)
+            for layout in LAYOUTS + (DELTAS if "string" not in types else ()):
+                line = {"graph": graph.stem, "ids": ids, "rows": len(table)} | measure(table, layout)
+                results.append(line)
+                print(
+                    f"{layout.name:40s} {line['bytes_a_biclique']:8.2f} B/biclique"
+                    f" {line['bits_a_member']:6.2f} bit/member"
+                    f" encode {line['encode_members_a_s'] / 1e6:7.1f} M members/s  read {line['read_s']:6.2f} s"
+                    f"  arrange {line['arrange_s']:5.2f} s",
+                    flush=True,
+                )
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"python": sys.version.split()[0], "results": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,271 @@
+"""The scheduler with simulated workers, up to 1,000: what it makes of recorded times.
+
+    python -m benchmarks.simulate record GRAPH.parquet ...      # -> benchmarks/recorded_roots.json
+    python -m benchmarks.simulate run [--json simulated.json]   # the table of docs/multi-gpu.md
+
+The scheduler is the real one (`pipeline.schedule`); time is not. A node of the plan is a recorded root, drawn
+with replacement: its weight is what `pipeline.weights` thought of it, its work what it took. A slice works
+through its nodes, heaviest first; the one that its time cuts comes back in pieces of random size, with
+weights as wrong as those of roots are. A worker has two slices in hand and works for one. The driver serves
+one event at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.runs import prepared_run
+from kernels.cpu.engine import CpuEngine
+from pipeline.instructions import Finish, Policy, Start
+from pipeline.schedule import Scheduler
+from pipeline.weights import RootWeights
+from schemas.graph import MiningGraph
+from schemas.manifest import PLAN
+from schemas.work import Limits, Search, Subtrees
+
+RECORDED = Path(__file__).parent / "recorded_roots.json"
+#: Most roots recorded a graph.
+_MOST_ROOTS = 3000
+
+
+@dataclass(frozen=True)
+class World:
+    """What is not the scheduler.
+
+    Parameters
+    ----------
+    workers : int
+    in_hand : int
+        Slices a worker holds; it works for one.
+    slice_s : float
+        Of every slice, beyond its nodes: starting, reading back, what idles while the last warps end. Measure it.
+    commit_s : float
+        The driver's own time for an event; entries are flushed to disk side by side.
+    travel_s : float
+        From the driver to a worker, and back, the flush included.
+    pieces : int
+        Nodes into which the cut one is left over.
+    lost_rate : float
+        Share of the slices whose worker dies.
+    """
+
+    workers: int
+    in_hand: int = 2
+    slice_s: float = 0.02
+    commit_s: float = 0.003
+    travel_s: float = 0.01
+    pieces: int = 200
+    lost_rate: float = 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a simulated run; `efficiency` is work done by what all workers could have done in its time."""
+
+    seconds: float
+    efficiency: float
+    slices: int
+    retries: int
+    scheduler_s: float
+    driver_busy: float
+
+
+@dataclass
+class Nodes:
+    """Nodes of a source: estimated weights, and the seconds of work they are."""
+
+    weights: np.ndarray
+    work: np.ndarray
+
+
+@dataclass
+class _Worker:
+    waiting: deque[tuple[Start, Nodes]] = field(default_factory=deque)
+    free_at: float = 0.0
+    in_hand: int = 0
+
+
+def simulate(nodes: Nodes, world: World, policy: Policy, seed: int = 0) -> Outcome:
+    """Run the scheduler to the end of the work."""
+    return _Simulation(nodes, world, policy, seed).run()
+
+
+class _Simulation:
+    def __init__(self, nodes: Nodes, world: World, policy: Policy, seed: int):
+        self.world, self.rng = world, np.random.default_rng(seed)
+        order = np.argsort(-nodes.weights, kind="stable")
+        self.sources = {PLAN: Nodes(nodes.weights[order], nodes.work[order])}
+        self.spread = float(np.std(np.log(nodes.work) - np.log(nodes.weights)))
+        self.total = float(nodes.work.sum())
+        self.done = self.busy = 0.0
+        self.machine = Scheduler(policy, 0, float(nodes.weights.sum()))
+        self.workers = [_Worker() for _ in range(world.workers)]
+        self.idle = [(0, k) for k in range(world.workers)]  # by slices in hand
+        self.ends: list[tuple[float, int, int, float, Nodes | None]] = []  # events on their way to the driver
+        self.finish: Finish | None = None
+        self.slices = 0
+        self.deciding = 0.0
+
+    def run(self) -> Outcome:
+        now = driver_free = driver_busy = 0.0
+        n = len(self.sources[PLAN].weights)
+        self._carry_out(lambda: self._add(n), now)
+        while self.finish is None:
+            arrived, number, worker, seconds, left = heapq.heappop(self.ends)
+            now = max(arrived, driver_free)
+            driver_free = now + self.world.commit_s
+            driver_busy += self.world.commit_s
+            self.workers[worker].in_hand -= 1
+            heapq.heappush(self.idle, (self.workers[worker].in_hand, worker))
+            if left is None:
+                self._carry_out(lambda n=number: self.machine.failed(n, "it died"), driver_free)
+                continue
+            self.sources[number] = left
+            self._carry_out(lambda n=number, s=seconds, w=left.weights: self.machine.returned(n, s, 1, w), driver_free)
+        assert self.finish == Finish("complete"), self.finish
+        assert abs(self.done - self.total) < 1e-6 * self.total
+        capacity = now * self.world.workers
+        return Outcome(now, self.total / capacity, self.slices, self.machine.retries, self.deciding, driver_busy / now)
+
+    def _add(self, n: int) -> list[Start | Finish]:
+        self.machine.add_source(PLAN, self.sources[PLAN].weights, [(0, n)], is_plan=True)
+        return self.machine.set_slots(self.world.workers * self.world.in_hand, self.world.workers)
+
+    def _carry_out(self, decide: Any, now: float) -> None:
+        began = time.perf_counter()
+        instructions = decide()
+        self.deciding += time.perf_counter() - began
+        for instruction in instructions:
+            if isinstance(instruction, Finish):
+                self.finish = instruction
+            else:
+                self._give(instruction, now)
+
+    def _give(self, start: Start, now: float) -> None:
+        self.slices += 1
+        while True:  # the worker with the fewest slices in hand; entries that are no longer true are passed over
+            in_hand, k = heapq.heappop(self.idle)
+            if self.workers[k].in_hand == in_hand < self.world.in_hand:
+                break
+        worker = self.workers[k]
+        worker.in_hand += 1
+        if worker.in_hand < self.world.in_hand:
+            heapq.heappush(self.idle, (worker.in_hand, k))
+        taken = [(self.sources[s], a, b) for s, a, b in start.took]
+        nodes = Nodes(
+            np.concatenate([s.weights[a:b] for s, a, b in taken]), np.concatenate([s.work[a:b] for s, a, b in taken])
+        )
+        began = max(now + self.world.travel_s, worker.free_at)
+        seconds, left = self._work(nodes, start.seconds)
+        worker.free_at = began + seconds
+        if self.rng.random() < self.world.lost_rate:
+            left = None
+        else:
+            self.done += float(nodes.work.sum() - left.work.sum())
+        heapq.heappush(self.ends, (worker.free_at + self.world.travel_s, start.slice, k, seconds, left))
+
+    def _work(self, nodes: Nodes, seconds: float) -> tuple[float, Nodes]:
+        order = np.argsort(-nodes.weights, kind="stable")
+        work, weights = nodes.work[order], nodes.weights[order]
+        until = np.cumsum(work)
+        budget = max(seconds - self.world.slice_s, 0.1 * seconds)
+        if until[-1] <= budget:
+            return float(until[-1]) + self.world.slice_s, Nodes(np.empty(0), np.empty(0))
+        cut = int(np.searchsorted(until, budget, side="right"))
+        rest = float(until[cut]) - budget
+        shares = self.rng.dirichlet(np.full(self.world.pieces, 0.5))
+        shares = shares[shares > 1e-12] / shares[shares > 1e-12].sum()
+        wrong = np.exp(self.rng.normal(0.0, self.spread, len(shares)))
+        pieces = Nodes(weights[cut] * rest / work[cut] * shares * wrong, rest * shares)
+        left = Nodes(
+            np.concatenate([pieces.weights, weights[cut + 1 :]]), np.concatenate([pieces.work, work[cut + 1 :]])
+        )
+        return budget + self.world.slice_s, left
+
+
+def draw(recorded: dict[str, Any], n_roots: int, total_s: float, seed: int) -> Nodes:
+    """`n_roots` recorded roots, drawn with replacement, their work scaled to `total_s` seconds of one worker."""
+    rng = np.random.default_rng(seed)
+    weights, seconds = np.array(recorded["weight"]), np.array(recorded["seconds"])
+    chosen = rng.choice(len(weights), n_roots, p=np.array(recorded["share"]) / sum(recorded["share"]))
+    work = np.maximum(seconds[chosen], 1e-7)
+    return Nodes(weights[chosen], work * total_s / work.sum())
+
+
+def record(path: Path) -> dict[str, Any]:
+    """Weight and time of the roots of a graph, one after the other, by the CPU engine; all, or a sample.
+
+    The heaviest third of a sample is the heaviest roots, the rest is drawn; ``share`` is what each stands for.
+    """
+    with prepared_run(path) as folder:
+        graph = MiningGraph.open(folder.graph)
+    weights = RootWeights(graph).by_rank
+    order = np.argsort(-weights, kind="stable")
+    top = order[: _MOST_ROOTS // 3]
+    others = order[_MOST_ROOTS // 3 :]
+    drawn = np.random.default_rng(0).permutation(others)[: _MOST_ROOTS - len(top)]
+    engine, search = CpuEngine(), Search("count")
+    seconds = []
+    for root in (order[-1], *top, *drawn):  # the first call is not counted
+        began = time.perf_counter()
+        engine.mine(graph, Subtrees.of_roots(np.array([root])), search, Limits(), lambda _: None)
+        seconds.append(time.perf_counter() - began)
+    overhead = min(seconds)  # of a call, which a slice of many roots pays once
+    share = np.concatenate([np.ones(len(top)), np.full(len(drawn), len(others) / max(len(drawn), 1))])
+    roots = np.concatenate([top, drawn])
+    return {
+        "roots": graph.n_roots,
+        "weight": [float(f"{w:.4g}") for w in weights[roots]],
+        "seconds": [float(f"{s - overhead:.3g}") for s in seconds[1:]],
+        "share": [round(float(s), 2) for s in share],
+    }
+
+
+def main() -> None:
+    """Record, or simulate and print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    recording = commands.add_parser("record")
+    recording.add_argument("graphs", nargs="+", type=Path)
+    running = commands.add_parser("run")
+    running.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 64, 256, 1000])
+    running.add_argument("--minutes", type=float, nargs="+", default=[0.5, 10.0], help="of work a worker")
+    running.add_argument("--slice-seconds", type=float, default=10.0)
+    running.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if arguments.command == "record":
+        recorded = {path.stem: record(path) for path in arguments.graphs}
+        RECORDED.write_text(json.dumps(recorded) + "\n")
+        return
+    lines = []
+    print(
+        "| graph | workers | work a worker | time | efficiency | slices | driver busy |\n|---|--:|--:|--:|--:|--:|--:|"
+    )
+    for name, recorded in json.loads(RECORDED.read_text()).items():
+        for minutes in arguments.minutes:
+            for workers in arguments.workers:
+                seconds = 60 * minutes * workers
+                nodes = draw(recorded, max(recorded["roots"], 20 * workers), seconds, 1)
+                world = World(workers)
+                found = simulate(nodes, world, Policy(arguments.slice_seconds, event_seconds=world.commit_s))
+                lines.append({"graph": name, "workers": workers, "minutes": minutes} | vars(found))
+                print(
+                    f"| {name} | {workers:,} | {60 * minutes:.0f} s | {found.seconds:.1f} s | {found.efficiency:.3f} "
+                    f"| {found.slices:,} | {found.driver_busy:.2f} |",
+                    flush=True,
+                )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(lines, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
