@@ -10,6 +10,7 @@ from contextlib import suppress
 import numpy as np
 
 from pipeline.commits import Commits
+from pipeline.energy import ProcessorEnergy
 from pipeline.folder import RunFolder
 from pipeline.instructions import Finish, Outcome, Policy, Start
 from pipeline.interrupts import interruptible
@@ -121,6 +122,7 @@ class _Driver:
         self.left_overs: dict[int, Subtrees] = {}
         self.taking: dict[int, Start] = {}
         self.commits = Commits(self.ledger)
+        self.energy = ProcessorEnergy()
         for source, ranges in self.ledger.outstanding().items():
             self._add(source, ranges)
 
@@ -164,6 +166,7 @@ class _Driver:
             busy_seconds=self.busy_s,
             idle_seconds=max(self.capacity_s - self.busy_s, 0.0),
             reason=reason,
+            processors=self.energy.facts(),
         )
 
     def _add(self, source: int, ranges: list[tuple[int, int]]) -> None:
@@ -259,6 +262,7 @@ class _Driver:
         self._carry_out(self.machine.stop("interrupted"))
 
     def _look_at_workers(self, now: float) -> None:
+        self.energy.facts()  # its counters wrap
         slots, self.workers = self.pool.slots(), self.pool.workers()
         if slots:
             self.with_workers = now

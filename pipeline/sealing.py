@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from pipeline import engines
+from pipeline.energy import energy_facts
 from pipeline.files import disk_errors, write_json
 from pipeline.folder import RunFolder
 from pipeline.ledger import Ledger
@@ -71,7 +73,7 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
         graph=facts["build"],
         plan=facts["plan"] | _compare_times(ledger, plan),
         parts=tuple(part for entry in ledger.entries.values() for part in entry.parts),
-        mining=_mining_facts(ledger, mined),
+        mining=_mining_facts(ledger, mined, engines.kind(options.engine).place == "gpu"),
         seconds={step: fact["seconds"] for step, fact in facts.items()}
         | {"mine": sum(session["seconds"] for session in mined), "prove": time.perf_counter() - started},
     )
@@ -157,7 +159,7 @@ def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
     return {"rank_correlation": rank_correlation(timed), "roots_timed": len(timed)}
 
 
-def _mining_facts(ledger: Ledger, mined: list[dict[str, Any]]) -> dict[str, Any]:
+def _mining_facts(ledger: Ledger, mined: list[dict[str, Any]], on_gpus: bool) -> dict[str, Any]:
     workers: dict[str, dict[str, float]] = defaultdict(lambda: {"slices": 0, "bicliques": 0, "busy_seconds": 0.0})
     for entry in ledger.entries.values():
         mine = workers[entry.worker]
@@ -172,4 +174,5 @@ def _mining_facts(ledger: Ledger, mined: list[dict[str, Any]]) -> dict[str, Any]
         "busy_ratio": busy / max(busy + idle, 1e-9),
         "workers": dict(workers),
         "sessions": mined,
+        "energy": energy_facts(ledger.entries.values(), mined, on_gpus),
     }

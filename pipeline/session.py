@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from pipeline.folder import RunFolder
@@ -33,6 +33,8 @@ class MiningSession:
         Of all workers together: in slices, and not.
     reason : str
         One sentence when it failed, else empty.
+    processors : dict
+        `pipeline.energy.ProcessorEnergy` of the session.
     """
 
     outcome: Outcome
@@ -45,6 +47,7 @@ class MiningSession:
     busy_seconds: float
     idle_seconds: float
     reason: str = ""
+    processors: dict[str, Any] = field(default_factory=dict)
 
     @property
     def busy_ratio(self) -> float:
