@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pipeline.counting import count
     from pipeline.dry_running import dry_run
     from pipeline.pruning import prune
+    from pipeline.reporting.make import report
     from pipeline.results import Count, Results
     from pipeline.run_status import status
     from pipeline.version import __version__
@@ -31,6 +32,7 @@ __all__ = [
     "mine",
     "open_run",
     "prune",
+    "report",
     "resume",
     "status",
     "verify",
@@ -46,6 +48,7 @@ _HOMES = {
     "mine": "api",
     "open_run": "api",
     "prune": "pruning",
+    "report": "reporting.make",
     "resume": "api",
     "status": "run_status",
     "verify": "api",

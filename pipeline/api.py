@@ -51,6 +51,7 @@ def mine(
     header: bool | None = None,
     label_type: LabelType = "auto",
     skip_bad_lines: bool = False,
+    report: bool = True,
     progress: Report | bool | None = None,
     stop: threading.Event | None = None,
 ) -> Results:
@@ -85,6 +86,8 @@ def mine(
         See `schemas.options.BuildOptions`; they do not change the result.
     format, left, right, delimiter, header, label_type, skip_bad_lines
         See `schemas.options.IngestOptions`.
+    report : bool
+        Write ``report.html`` once the run is complete.
     progress : callable, bool or None
         Called with `pipeline.progress.Progress` a few times a second; True writes a bar to stderr, False
         nothing, None the bar if stderr is a terminal.
@@ -125,8 +128,7 @@ def mine(
         scheduler=scheduler,
     )
     steps.start(source, Path(output), options, limits, progress)
-    steps.run(Path(output), worker_options, limits, progress, stop)
-    return open_results(Path(output))
+    return _run(Path(output), worker_options, limits, progress, stop, report)
 
 
 def open_run(folder: PathLike) -> Results:
@@ -145,6 +147,7 @@ def resume(
     devices: Sequence[int] | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
+    report: bool = True,
     progress: Report | bool | None = None,
     stop: threading.Event | None = None,
 ) -> Results:
@@ -157,7 +160,7 @@ def resume(
         Of the whole run, what is there already included; None lifts the limit.
     time_limit : float, None or "as before"
         Seconds of mining from now on.
-    workers, scheduler, slice_seconds, devices, rmm_pool, spill, progress, stop
+    workers, scheduler, slice_seconds, devices, rmm_pool, spill, report, progress, stop
         As for `mine`; they may differ from last time.
     """
     path = Path(folder)
@@ -167,8 +170,7 @@ def resume(
         before.time_limit_s if time_limit == AS_BEFORE else time_limit,
     )
     worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
-    steps.run(path, worker_options, limits, progress, stop)
-    return open_results(path)
+    return _run(path, worker_options, limits, progress, stop, report)
 
 
 def verify(
@@ -176,3 +178,18 @@ def verify(
 ) -> Verification:
     """Check the results of a complete run again; see `pipeline.verification.verify_run`."""
     return verify_run(Path(folder), sample, seed, progress)
+
+
+def _run(
+    path: Path,
+    workers: WorkerOptions,
+    limits: RunLimits,
+    progress: Report | bool | None,
+    stop: threading.Event | None,
+    report: bool,
+) -> Results:
+    session = steps.run(path, workers, limits, progress, stop)
+    results = open_results(path)
+    if report and session is not None and results.complete:
+        steps.page(path, progress)
+    return results

@@ -16,14 +16,16 @@ from pipeline.progress import size
 from pipeline.readers import formats
 from pipeline.results import Count, Results
 from pipeline.verification import Verification
-from schemas.manifest import Manifest
 from schemas.sizes import SizeCounts
 
 __all__ = [
     "count_card",
     "dry_run_card",
     "formats_table",
+    "input_words",
+    "reduced_words",
     "run_card",
+    "run_facts",
     "run_json",
     "size_table",
     "top_json",
@@ -43,7 +45,7 @@ _WHY = {
 def run_card(results: Results) -> str:
     """The run in some ten lines."""
     if results.complete:
-        return _lines(_facts(results.manifest, results))
+        return _lines(run_facts(results))
     return _lines(
         [
             ("bicliques", f"{len(results):,} so far; not complete: {_why(results)}"),
@@ -105,9 +107,9 @@ def dry_run_card(dry: DryRun) -> str:
     """Profile, plan and estimates."""
     graph, plan, guess = dry.graph, dry.plan, dry.estimate
     rows: list[tuple[str, object]] = [
-        ("input", _input(dry.input)),
+        ("input", input_words(dry.input)),
         *((f"degrees {side}", _degrees(graph["profile"][side])) for side in ("left", "right")),
-        ("after reduction", _reduced(graph)),
+        ("after reduction", reduced_words(graph)),
         ("root side", f"{graph['root_side']} ({graph['wedges_left']:,} wedges left, {graph['wedges_right']:,} right)"),
         (
             "plan",
@@ -153,29 +155,36 @@ def formats_table() -> str:
     return "\n".join(text)
 
 
-def _facts(manifest: Manifest, results: Results) -> Iterable[tuple[str, object]]:
+def run_facts(results: Results) -> Iterable[tuple[str, object]]:
+    """What there is to say of a complete run, name and value."""
+    manifest = results.manifest
     mining, seconds = manifest.mining, manifest.seconds
     yield "bicliques", f"{manifest.count:,}, all of them"
     yield "fingerprint", f"{manifest.fingerprint}{' (the same from Parquet)' if manifest.proven_rows else ''}"
-    yield "input", _input(manifest.input)
-    yield "after reduction", _reduced(manifest.graph)
+    yield "input", input_words(manifest.input)
+    yield "after reduction", reduced_words(manifest.graph)
     yield "root side", f"{manifest.graph['root_side']}, {manifest.plan['n_roots']:,} roots"
     yield "engine", manifest.options["engine"]
     yield (
         "mined by",
-        f"{len(mining['workers'])} process(es) in {mining['slices']} slices, busy {_share(mining['busy_ratio'])}",
+        f"{_number(len(mining['workers']), 'process', 'processes')} in {_number(mining['slices'], 'slice', 'slices')}, "
+        f"busy {_share(mining['busy_ratio'])}",
     )
     yield "seconds", ", ".join(f"{step} {value:.2f}" for step, value in seconds.items())
     if manifest.parts:
         yield "files", f"{results.path / 'bicliques'}: {len(manifest.parts)} Parquet files, {size(manifest.bytes)}"
     yield "manifest", results.path / "manifest.json"
+    report = results.path / "report.html"
+    if report.exists():
+        yield "report", report
 
 
 def _why(results: Results) -> str:
     return _WHY.get(results.outcome, "it ended before it was done")
 
 
-def _input(facts: dict[str, Any]) -> str:
+def input_words(facts: dict[str, Any]) -> str:
+    """What was read."""
     extra = "".join(
         f", {facts[key]:,} {word}"
         for key, word in (("duplicates", "duplicates removed"), ("skipped_lines", "bad lines left out"))
@@ -189,8 +198,13 @@ def _degrees(profile: dict[str, Any]) -> str:
     return f"{mean}, {median}, max {profile['max']:,}, Gini {profile['gini']:.2f}"
 
 
-def _reduced(graph: dict[str, Any]) -> str:
+def reduced_words(graph: dict[str, Any]) -> str:
+    """What is left of it to search."""
     return f"{graph['merged_left']:,} left, {graph['merged_right']:,} right, {graph['merged_edges']:,} edges"
+
+
+def _number(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
 
 
 def _share(value: float) -> str:

@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 
 __all__ = ["Progress", "Report", "Stage", "reporter"]
 
-Stage = Literal["read", "build", "plan", "mine", "prove"]
+Stage = Literal["read", "build", "plan", "mine", "prove", "report"]
 
 _STAGES: dict[Stage, str] = {
     "read": "reading",
@@ -18,6 +18,7 @@ _STAGES: dict[Stage, str] = {
     "plan": "weighing the roots",
     "mine": "mining",
     "prove": "proving",
+    "report": "writing the report",
 }
 
 #: Seconds between two lines where there is no terminal, and between two states of the bar.
@@ -94,7 +95,7 @@ class _Line:
         if progress.note:
             self._write(progress.note, keep=True)
             return
-        if progress.stage not in ("mine", "prove") and progress.share >= 1.0:
+        if progress.stage in ("read", "build", "plan") and progress.share >= 1.0:
             return  # the next stage says that this one is done
         now = time.monotonic()
         new = progress.stage != self.stage or progress.share >= 1.0

@@ -1,6 +1,6 @@
 """The steps of a run, one by one or all together: each from the folder to the folder, under the run's lock.
 
-    start -> ingest -> build -> plan -> mine -> seal
+    start -> ingest -> build -> plan -> mine -> seal -> page
 
 A step that is done says so in ``steps/`` and is skipped the next time; mining goes on from its ledger. So
 every step, and the whole, can simply be called again.
@@ -32,7 +32,7 @@ from schemas.errors import InputError, ResourceError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["build", "ingest", "mine", "plan", "prepare", "run", "seal", "start"]
+__all__ = ["build", "ingest", "mine", "page", "plan", "prepare", "run", "seal", "start"]
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +108,17 @@ def seal(path: Path, workers: WorkerOptions | None = None, report: Report | bool
 def prepare(path: Path, report: Report | bool | None = None) -> None:
     """Everything before mining that is not done yet."""
     with _run(path) as folder:
+def page(path: Path, report: Report | bool | None = None) -> Path:
+    """Write ``report.html``; see `pipeline.reporting.make.report`. It reads, and so needs no lock."""
+    from pipeline.reporting import make  # only here: it imports a plotting library
+
+    say = reporter(report)
+    say(Progress("report"))
+    written = make.report(path)
+    say(Progress("report", share=1.0))
+    return written
+
+
         _prepare(folder, reporter(report))
 
 

@@ -128,7 +128,9 @@ class Summary:
             sizes = SizeCounts(*(column.to_numpy() for column in columns))
             left, right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
         except (OSError, pa.ArrowException, TypeError) as error:
-            raise IncompleteError(f"{folder.summary} cannot be read ({error})") from error
+            raise IncompleteError(
+                f"{folder.summary} cannot be read ({error}); delete it, and it is made anew"
+            ) from error
         return cls(sizes, left, right)
 
 

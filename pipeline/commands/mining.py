@@ -18,6 +18,7 @@ from pipeline.commands.options import (
     add_build,
     add_limits,
     add_reading,
+    add_report,
     add_run,
     add_search,
     add_source,
@@ -54,6 +55,7 @@ def _add_mine(command: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="for the estimates of --dry-run (default: 10)",
     )
+    add_report(command)
     _add_how(command)
 
 
@@ -84,6 +86,7 @@ def _add_how(command: argparse.ArgumentParser) -> None:
 
 def _add_resume(command: argparse.ArgumentParser) -> None:
     add_run(command)
+    add_report(command)
     add_limits(command, AS_BEFORE)
     add_workers(command)
 
@@ -99,7 +102,7 @@ def _mine(arguments: argparse.Namespace) -> int:
         return COMPLETE
     if arguments.output is None:
         raise InputError("mine needs a folder to write into; give it with --output")
-    options |= chosen(arguments, *LIMITS, *WORKERS, "sizes")
+    options |= chosen(arguments, *LIMITS, *WORKERS, "sizes", "report")
     return say_results(arguments, api.mine(arguments.source, arguments.output, progress=progress(arguments), **options))
 
 
@@ -115,7 +118,7 @@ def _count(arguments: argparse.Namespace) -> int:
 def _resume(arguments: argparse.Namespace) -> int:
     from pipeline import api
 
-    options = chosen(arguments, *LIMITS, *WORKERS)
+    options = chosen(arguments, *LIMITS, *WORKERS, "report")
     return say_results(arguments, api.resume(arguments.run, progress=progress(arguments), **options))
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "add_limits",
     "add_quiet",
     "add_reading",
+    "add_report",
     "add_run",
     "add_search",
     "add_source",
@@ -143,6 +144,13 @@ def add_workers(command: argparse.ArgumentParser) -> None:
         help="with a GPU engine: cuDF may move buffers to main memory (default: it fails when a device is full)",
     )
     add_quiet(group)
+
+
+def add_report(command: argparse.ArgumentParser) -> None:
+    """Whether to write the page with pictures."""
+    command.add_argument(
+        "--no-report", dest="report", action="store_false", help="do not write OUT/report.html once the run is complete"
+    )
 
 
 def add_quiet(group: Any) -> None:

@@ -1,4 +1,4 @@
-"""``verify``, ``show``, ``sample`` and ``sizes``: what a run found."""
+"""``verify``, ``show``, ``sample``, ``sizes`` and ``report``: what a run found."""
 
 from __future__ import annotations
 
@@ -68,9 +68,23 @@ def _sizes(arguments: argparse.Namespace) -> int:
     return COMPLETE
 
 
+def _report(arguments: argparse.Namespace) -> int:
+    from pipeline import steps
+
+    page = steps.page(arguments.run, progress(arguments))
+    say(arguments, lambda: {"report": str(page)}, lambda: f"report: {page}")
+    return COMPLETE
+
+
+def _add_report(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    add_quiet(command)
+
+
 COMMANDS = (
     Command("verify", "check the results of a complete run again, from its files", _add_verify, _verify),
     Command("show", "print the largest bicliques of a run", _add_show, _show),
     Command("sample", "print bicliques of a run chosen at random, each as likely as the others", _add_sample, _sample),
     Command("sizes", "print how many bicliques of a run there are of each size", lambda c: add_run(c), _sizes),
+    Command("report", "write OUT/report.html again: the run as one page with pictures", _add_report, _report),
 )

@@ -1,0 +1,234 @@
+"""What the page of a run shows, gathered in bounded memory, however many bicliques there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.cards import input_words, reduced_words, run_facts
+from pipeline.folder import RunFolder
+from pipeline.labels import open_labels
+from pipeline.ledger import Ledger
+from pipeline.plan import Plan
+from pipeline.progress import size
+from pipeline.proof import read_part
+from pipeline.reporting.timeline import Timeline, timeline
+from pipeline.results import Results, open_results
+from pipeline.run_status import Status, status
+from pipeline.session import sessions
+from pipeline.summary import PartSummary, Summary, Tally
+from schemas.manifest import LedgerEntry
+from schemas.sizes import SizeCounts
+
+__all__ = ["Content", "Energy", "Participant", "content_of"]
+
+#: Rows of each list.
+_TOP, _PARTICIPANTS = 50, 20
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A vertex, in how many bicliques it takes part, and its number of neighbours in the input."""
+
+    label: str
+    bicliques: int
+    degree: int
+
+
+@dataclass(frozen=True)
+class Energy:
+    """What the devices used while they searched: joules, and joules a million bicliques (None without any)."""
+
+    joules: float
+    per_million: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Everything on the page.
+
+    Parameters
+    ----------
+    status : Status
+    listing : bool
+        Whether the run lists its bicliques, or only counts.
+    facts : tuple of (str, str)
+        The run card.
+    sizes : SizeCounts or None
+        None when they were not counted.
+    top : dict of str to Table
+        The largest by "edges" and by "balance", with labels; empty when none are listed.
+    participants : dict of str to tuple of Participant
+        By side, those in most bicliques first; empty when none are listed.
+    degrees : dict of str to ndarray, int64
+        By side: how many vertices have each degree, by position.
+    stages : tuple of (str, float)
+        Seconds of each step.
+    timeline : Timeline
+    busy_ratio : float or None
+        Of all workers, over all sessions.
+    energy : Energy or None
+        None when no device counts its energy.
+    """
+
+    status: Status
+    listing: bool
+    facts: tuple[tuple[str, str], ...]
+    sizes: SizeCounts | None
+    top: dict[str, pa.Table]
+    participants: dict[str, tuple[Participant, ...]]
+    degrees: dict[str, np.ndarray]
+    stages: tuple[tuple[str, float], ...]
+    timeline: Timeline
+    busy_ratio: float | None
+    energy: Energy | None
+
+
+def content_of(path: Path) -> Content:
+    """Gather the content of a run, complete or not.
+
+    Raises
+    ------
+    InputError
+        If `path` is not the folder of a run.
+    IncompleteError
+        If a file of it is damaged.
+
+    Notes
+    -----
+    Of a complete run it reads the summary, the two size columns, the edges (in row groups), the ledger, and the row
+    groups that hold one of the largest bicliques. Of an incomplete one it reads all committed rows once. Memory: a
+    row group, 16 bytes a vertex, and the ledger.
+    """
+    folder, results, now = RunFolder(path), open_results(path), status(path)
+    search = folder.options().search
+    listing = search.mode == "list"
+    entries = _entries(folder)
+    degrees = _degrees(folder) if folder.facts("ingest") else {}
+    summary = _summary(folder, results) if listing and folder.facts("build") else None
+    sizes = summary.sizes if summary else results.sizes() if search.sizes else None
+    mined = sessions(folder)
+    return Content(
+        status=now,
+        listing=listing,
+        facts=tuple((name, str(value)) for name, value in _facts(folder, results, now)),
+        sizes=sizes,
+        top={by: results.top(_TOP, by) for by in ("edges", "balance")} if listing and len(results) else {},
+        participants=_participants(folder, summary, degrees) if summary and len(results) else {},
+        degrees={side: np.bincount(own) for side, own in degrees.items()},
+        stages=tuple(_stages(folder, results, mined)),
+        timeline=timeline(entries, mined),
+        busy_ratio=_busy(mined),
+        energy=_energy(entries),
+    )
+
+
+def _entries(folder: RunFolder) -> list[LedgerEntry]:
+    if folder.facts("plan") is None:
+        return []
+    ledger, _ = Ledger.survey(folder, len(Plan.open(folder).roots))
+    return list(ledger.entries.values())
+
+
+def _summary(folder: RunFolder, results: Results) -> Summary:
+    """The one that the proof made, or one of the rows that are there so far."""
+    if results.complete and folder.summary.exists():
+        return Summary.read(folder)
+    labels = (open_labels(folder, "left"), open_labels(folder, "right"))
+    tables = labels if folder.options().ids == "labels" else None
+    n_left, n_right = map(len, labels)
+
+    def parts() -> Iterator[PartSummary]:
+        tally = Tally(n_left, n_right)
+        for file in results.files:
+            for batch in read_part(file, tables):
+                tally.add(batch)
+        yield tally.result()
+
+    return Summary.of(parts(), n_left, n_right)
+
+
+def _degrees(folder: RunFolder) -> dict[str, np.ndarray]:
+    """Degree of every dense id, by side, from the edges."""
+    facts = folder.need("ingest")
+    total = {side: np.zeros(facts[f"n_{side}"], np.int64) for side in ("left", "right")}
+    for file in sorted((folder.path / "edges").glob("*.parquet")):
+        with pq.ParquetFile(file) as edges:
+            for group in range(edges.num_row_groups):
+                rows = edges.read_row_group(group, columns=list(total))
+                for side, own in total.items():
+                    own += np.bincount(rows[side].to_numpy(), minlength=len(own))
+    return total
+
+
+def _participants(
+    folder: RunFolder, summary: Summary, degrees: dict[str, np.ndarray]
+) -> dict[str, tuple[Participant, ...]]:
+    found = {}
+    for side, total in (("left", summary.left), ("right", summary.right)):
+        n = min(_PARTICIPANTS, len(total))
+        best = np.argpartition(total, len(total) - n)[len(total) - n :]
+        best = best[np.lexsort((best, -total[best]))]
+        labels = open_labels(folder, side).take(pa.array(best)).to_pylist()
+        found[side] = tuple(
+            Participant(str(label), int(total[i]), int(degrees[side][i])) for label, i in zip(labels, best, strict=True)
+        )
+    return found
+
+
+def _facts(folder: RunFolder, results: Results, now: Status) -> Iterable[tuple[str, object]]:
+    if results.complete:
+        yield from (fact for fact in run_facts(results) if fact[0] not in ("seconds", "manifest", "report", "files"))
+        if results.files:
+            yield "files", f"{len(results.files)} Parquet, {size(results.manifest.bytes)}"
+    else:
+        yield "bicliques", f"{len(results):,} so far"
+        if (read := folder.facts("ingest")) is not None:
+            yield "input", input_words(read)
+        if (built := folder.facts("build")) is not None:
+            yield "after reduction", reduced_words(built)
+        yield "engine", folder.options().engine
+        if now.share is not None:
+            yield "mined", f"{100 * now.share:.1f} % of the estimated work in {now.slices:,} slices"
+    options = folder.options()
+    limits = [f"{name.replace('_', ' ')} {value}" for name, value in vars(options.search).items() if _is_limit(value)]
+    if limits:
+        yield "only with", ", ".join(limits)
+    if results.complete:
+        yield "SHA-256 of the input", results.manifest.input["digest"]
+        yield "made", f"{results.manifest.created} by bicliques {results.manifest.version}"
+
+
+def _is_limit(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 1
+
+
+def _stages(folder: RunFolder, results: Results, mined: list[dict[str, Any]]) -> Iterable[tuple[str, float]]:
+    if results.complete:
+        yield from results.manifest.seconds.items()
+        return
+    for step in ("ingest", "build", "plan"):
+        facts = folder.facts(step)
+        if facts:
+            yield step, facts["seconds"]
+    if mined:
+        yield "mine", sum(session["seconds"] for session in mined)
+
+
+def _busy(mined: list[dict[str, Any]]) -> float | None:
+    busy, idle = (sum(session[key] for session in mined) for key in ("busy_seconds", "idle_seconds"))
+    return busy / (busy + idle) if busy + idle > 0 else None
+
+
+def _energy(entries: list[LedgerEntry]) -> Energy | None:
+    joules = [entry.stats["joules"] for entry in entries if "joules" in entry.stats]
+    count = sum(entry.count for entry in entries if "joules" in entry.stats)
+    if not joules:
+        return None
+    return Energy(sum(joules), 1e6 * sum(joules) / count if count else None)

@@ -1,0 +1,240 @@
+"""What the page of a run shows: the right numbers, for any run, in bounded size."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pipeline
+from pipeline import cli, steps
+from pipeline.folder import RunFolder
+from pipeline.reporting.content import content_of
+from pipeline.reporting.timeline import timeline
+from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.manifest import LedgerEntry
+from tests.runs import random_edges, write_edges
+
+EDGES = random_edges(60, 40, 0.3, 11)
+QUIET = ("--workers", "0", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    pipeline.mine(write_edges(folder / "g.parquet", EDGES, strings=True), folder / "out", workers=0, progress=False)
+    return folder / "out"
+
+
+def words_of(page: Path) -> str:
+    """The text of a page, without scripts and styles."""
+    text = re.sub(r"<(script|style).*?</\1>", "", page.read_text(), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+
+
+def test_every_complete_run_has_one(out: Path) -> None:
+    text = words_of(out / "report.html")
+    count = len(pipeline.open_run(out))
+    assert f"{count:,} maximal bicliques, all of them" in text
+    assert pipeline.open_run(out).manifest.input["digest"] in text
+    assert "not complete" not in text
+    html = (out / "report.html").read_text()
+    markup = re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)
+    assert not re.findall(r'(?:src|href)="(?!data:)[^"]+"', markup), "it needs something from elsewhere"
+    assert len(html) < 2_500_000
+
+
+def test_the_numbers_are_those_of_the_files(out: Path) -> None:
+    content, frame = content_of(out), pipeline.open_run(out).to_pandas()
+    assert content.sizes is not None
+    assert content.sizes.total == len(frame)
+    for side in ("left", "right"):
+        counted = pd.Series([label for members in frame[side] for label in members]).value_counts()
+        assert [p.bicliques for p in content.participants[side]] == counted.head(20).tolist()
+        assert all(counted[p.label] == p.bicliques for p in content.participants[side])
+        column = {"left": 0, "right": 1}[side]
+        assert np.array_equal(content.degrees[side], np.bincount(np.bincount(EDGES[:, column])))
+    best = content.participants["left"][0]
+    labels = pd.read_parquet(out.parent / "g.parquet")
+    assert best.degree == (labels.user == best.label).sum()
+    edges = frame.n_left * frame.n_right
+    assert content.top["edges"]["n_left"].to_pylist()[0] * content.top["edges"]["n_right"].to_pylist()[0] == edges.max()
+    assert dict(content.stages).keys() == {"ingest", "build", "plan", "mine", "prove"}
+    assert content.busy_ratio == pipeline.open_run(out).manifest.mining["busy_ratio"]
+    assert content.energy is None
+
+
+def test_it_is_made_again(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = words_of(out / "report.html")
+    (out / "report.html").unlink()
+    assert cli.main(["report", str(out), "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"report": str(out / "report.html")}
+    assert words_of(out / "report.html") == before
+    assert pipeline.report(out) == out / "report.html"
+
+
+def test_not_unless_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    assert cli.main(["mine", str(source), "-o", str(tmp_path / "a"), "--max-results", "9", *QUIET]) == 3
+    assert not (tmp_path / "a" / "report.html").exists(), "it would take time that a limit does not give"
+    assert cli.main(["resume", str(tmp_path / "a"), "--max-results", "none", "--no-report", *QUIET]) == 0
+    assert not (tmp_path / "a" / "report.html").exists()
+    pipeline.mine(source, tmp_path / "b", workers=0, progress=False, report=False)
+    assert not (tmp_path / "b" / "report.html").exists()
+    capsys.readouterr()
+
+
+def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=700, ids="dense")
+    content = content_of(results.path)
+    frame = results.to_pandas()
+    assert content.sizes is not None
+    assert content.sizes.total == 700
+    members = np.concatenate(frame.right.to_list())
+    assert [p.bicliques for p in content.participants["right"]] == sorted(np.bincount(members))[::-1][:20]
+    assert content.participants["right"][0].label == str(7 * int(np.bincount(members).argmax()) + 1)
+    text = words_of(pipeline.report(results.path))
+    assert "This run is not complete: the limit on the number of results was reached" in text
+    assert "--max-results none" in text
+
+
+def test_a_run_that_has_only_been_read(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    pipeline.mine(source, tmp_path / "a", workers=0, progress=False, max_results=1)
+    folder = RunFolder(tmp_path / "a")
+    steps.start(source, tmp_path / "out", folder.options(), folder.limits(), False)
+    text = words_of(pipeline.report(tmp_path / "out"))
+    assert "mining has not begun" in text
+    assert "No slice was mined" in text
+
+
+@pytest.mark.parametrize("sizes", [False, True])
+def test_a_run_that_only_counted(tmp_path: Path, sizes: bool) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", count_only=True, sizes=sizes, workers=0, progress=False)
+    text = words_of(results.path / "report.html")
+    assert "counted and not listed" in text
+    assert "it lists no bicliques" in text
+    assert ("The sizes were not counted" in text) != sizes
+    assert content_of(results.path).timeline.lanes
+
+
+@pytest.mark.parametrize(("least", "count"), [(5, 0), (3, 1), (1, 2)])
+def test_none_one_and_a_few(tmp_path: Path, least: int, count: int) -> None:
+    table = pa.table({"l": [1, 1, 2, 2, 3], "r": ["a", "b", "a", "b", "b"]})
+    results = pipeline.mine(table, tmp_path / "out", min_left=least, workers=0, progress=False)
+    assert len(results) == count
+    text = words_of(results.path / "report.html")
+    assert f"{count} maximal biclique{'' if count == 1 else 's'}, all of them" in text
+    assert ("No biclique was found" in text) == (count == 0)
+
+
+def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
+    evil = ["<b>bold</b>", "</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>']
+    results = pipeline.mine(pa.table({"l": evil, "r": ["x", "x", "x"]}), tmp_path / "out", workers=0, progress=False)
+    html = (results.path / "report.html").read_text()
+    assert "<b>bold" not in html
+    assert "alert(1)</script>" not in html
+    assert "<img" not in html
+    assert "&lt;b&gt;bold&lt;/b&gt;" in html
+
+
+def test_many_members_and_vertices_make_no_large_page(tmp_path: Path) -> None:
+    wide = pa.table({"l": np.repeat(np.arange(20_000), 2), "r": np.tile([0, 1], 20_000)})
+    results = pipeline.mine(wide, tmp_path / "out", workers=0, progress=False)
+    assert len(results) == 1
+    assert (results.path / "report.html").stat().st_size < 1_700_000
+    assert "19,988 more" in words_of(results.path / "report.html")
+
+
+def test_a_full_disk_leaves_the_old_page(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = (out / "report.html").read_bytes()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pipeline.reporting.make.replace_file", full)
+    with pytest.raises(ResourceError, match=r"report.html \(No space left on device\)"):
+        pipeline.report(out)
+    assert (out / "report.html").read_bytes() == before
+    assert not list(out.glob(".*.tmp"))
+
+
+def test_damage_is_named(out: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not the folder of a run"):
+        pipeline.report(tmp_path)
+    file = out / "summary" / "sizes.parquet"
+    before = file.read_bytes()
+    file.write_bytes(b"nothing")
+    with pytest.raises(IncompleteError, match="summary cannot be read"):
+        pipeline.report(out)
+    file.write_bytes(before)
+
+
+def entry(number: int, worker: str, began: float, seconds: float, **more: Any) -> LedgerEntry:
+    return LedgerEntry(number, (), (), 10, None, 0, began, seconds, worker, **more)
+
+
+def test_lanes_of_two_sessions_leave_the_night_out() -> None:
+    sessions = [
+        {"began": 1000.0, "seconds": 10.0, "outcome": "time_limit"},
+        {"began": 90_000.0, "seconds": 5.0, "outcome": "complete"},
+    ]
+    entries = [
+        entry(0, "a", 1000.0, 4.0, stats={"writing_seconds": 1.0}),
+        entry(1, "b", 1001.0, 9.0),
+        entry(2, "a", 1005.0, 5.0),
+        entry(3, "a", 90_001.0, 4.0),
+    ]
+    found = timeline(entries, sessions)
+    assert [(s.start, s.stop, s.outcome) for s in found.sessions] == [(0, 10, "time_limit"), (10, 15, "complete")]
+    assert found.seconds == 15
+    lanes = {lane.worker: lane for lane in found.lanes}
+    assert [(b.start, b.stop, b.writing) for b in lanes["a"].blocks] == [(0, 4, 1), (5, 10, 0), (11, 15, 0)]
+    assert lanes["a"].busy_share == pytest.approx(13 / 15)
+    assert lanes["b"].busy_share == pytest.approx(9 / 10), "it was not there in the second session"
+
+
+def test_a_killed_session_lasts_as_long_as_its_slices() -> None:
+    found = timeline([entry(0, "a", 50.0, 2.0)], [{"began": 49.0, "seconds": 0.0, "outcome": "failed"}])
+    assert found.seconds == pytest.approx(3.0)
+    assert timeline([], []).seconds == 0.0
+
+
+def test_many_slices_are_joined_and_none_is_lost() -> None:
+    entries = [entry(k, "ab"[k % 2], 100.0 + (k // 2) * 0.1, 0.09) for k in range(20_000)]
+    found = timeline(entries, [{"began": 100.0, "seconds": 1000.0, "outcome": "complete"}])
+    assert sum(len(lane.blocks) for lane in found.lanes) < 3000
+    assert sum(block.slices for lane in found.lanes for block in lane.blocks) == 20_000
+    assert sum(block.busy for lane in found.lanes for block in lane.blocks) == pytest.approx(1800)
+
+
+def test_energy_is_shown_where_it_is_counted(out: Path) -> None:
+    for file in (out / "ledger").iterdir():
+        data = json.loads(file.read_text())
+        data["stats"]["joules"] = 50.0
+        file.write_text(json.dumps(data))
+    energy, slices = content_of(out).energy, len(list((out / "ledger").iterdir()))
+    assert energy is not None
+    assert energy.joules == 50.0 * slices
+    assert energy.per_million == pytest.approx(50.0 * slices * 1e6 / len(pipeline.open_run(out)))
+    assert "J a million bicliques" in words_of(pipeline.report(out))
+
+
+def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.reporting.content.read_part", lambda *_: pytest.fail("the rows were read"))
+    read: list[Any] = []
+    whole = pq.ParquetFile.read_row_group
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_group", lambda self, *a, **k: read.append(k.get("columns")) or whole(self, *a, **k)
+    )
+    content_of(out)
+    assert ["n_left", "n_right"] in read
