@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check environment constraints budget gpu-test gpu-bench clean
+.PHONY: demo test check browser environment constraints budget gpu-test gpu-bench clean
 
 environment: $(STAMP)  ## the pinned environment in .venv
 
@@ -18,6 +18,12 @@ demo: $(STAMP)  ## mine a real graph and show how to read the result
 
 test: $(STAMP)  ## the whole suite
 	$(BIN)/python -m pytest
+
+browser:  ## Chromium for the tests of the report page, where it can be installed
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+		[ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	} || echo "no browser: its tests will be skipped"
 
 check: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .
