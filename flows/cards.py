@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from pathlib import Path
+
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
 from pipeline import cards
 from pipeline.results import Results
@@ -13,9 +15,11 @@ __all__ = ["publish_run", "publish_verification"]
 _LARGEST = 10
 
 
-def publish_run(results: Results) -> None:
-    """The run card, and when it is complete the largest bicliques and the share of every worker."""
+def publish_run(results: Results, page: Path | None) -> None:
+    """The run card; when it is complete the largest bicliques and the share of every worker; a link to its page."""
     create_markdown_artifact(_block(cards.run_card(results)), key="run-card", description=str(results.path))
+    if page is not None:
+        create_link_artifact(page.absolute().as_uri(), "report.html", key="report", description=str(results.path))
     if not results.complete:
         return
     workers = results.manifest.mining["workers"]

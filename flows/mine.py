@@ -39,6 +39,7 @@ def mine(
     max_results: int | None = None,
     time_limit: float | None = None,
     count_only: bool = False,
+    sizes: bool = False,
     engine: str = engines.AUTO,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -56,6 +57,7 @@ def mine(
     header: bool | None = None,
     label_type: Literal["auto", "int", "string"] = "auto",
     skip_bad_lines: bool = False,
+    report: bool = True,
     keep: int | None = None,
     concurrency_limit: str | None = None,
     notify: str | None = None,
@@ -69,12 +71,14 @@ def mine(
     output : str
         Folder of the run; ``{date}`` and ``{time}`` become the day and the time of its first start, UTC. If it
         holds this run already, the run goes on, and a complete one is left alone.
-    min_left, min_right, max_left, max_right, max_results, time_limit, count_only, engine
+    min_left, min_right, max_left, max_right, max_results, time_limit, count_only, sizes, engine
         See `pipeline.api.mine`, also for all that follow up to ``skip_bad_lines``.
     workers, scheduler, slice_seconds, devices, rmm_pool, spill
         They may differ when a run goes on, as may ``max_results`` and ``time_limit``.
     ids, root_side, order
     format, left, right, delimiter, header, label_type, skip_bad_lines
+    report : bool
+        Write ``report.html`` once the run is complete.
     keep : int or None
         Once this run is complete, so many of the complete runs beside it stay, the newest; the others are removed.
     concurrency_limit : str or None
@@ -96,7 +100,7 @@ def mine(
     with run_logs():
         options = run_options(
             source,
-            search=Search("prove" if count_only else "list", min_left, min_right, max_left, max_right),
+            search=Search("prove" if count_only else "list", min_left, min_right, max_left, max_right, sizes),
             build=BuildOptions(root_side, order),
             ingest=IngestOptions(format, left, right, delimiter, header, label_type, skip_bad_lines),
             engine=engine,
@@ -111,7 +115,7 @@ def mine(
         worth_them = session.count > ROWS_WORTH_WORKERS
         stages.seal(path, WorkerOptions(workers, scheduler) if worth_them else WorkerOptions(workers=0))
     results = open_results(path)
-    publish_run(results)
+    publish_run(results, stages.page(path) if report and results.complete else None)
     if results.complete and keep is not None:
         stages.prune(path, keep)
     return _state(results)

@@ -29,7 +29,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["build", "ingest", "mine", "plan", "prune", "seal", "verify"]
+__all__ = ["build", "ingest", "mine", "page", "plan", "prune", "seal", "verify"]
 
 #: Seconds before the first and the second retry: a full disk or a missing worker is not mended at once.
 _DELAYS_S = [10.0, 60.0]
@@ -88,6 +88,16 @@ def verify(path: Path, sample: int, seed: int) -> Verification:
     """See `pipeline.verification.verify_run`."""
     with run_logs(), ProgressArtifact("verifying") as report:
         return verify_run(path, sample, seed, report)
+
+
+@task(cache_policy=NO_CACHE)
+def page(path: Path) -> Path:
+    """Write the report page, unless it is there and newer than the proof; see `pipeline.steps.page`."""
+    folder = RunFolder(path)
+    if folder.report.exists() and folder.report.stat().st_mtime >= folder.manifest_file.stat().st_mtime:
+        return folder.report
+    with run_logs():
+        return steps.page(path, report=False)
 
 
 @task(cache_policy=NO_CACHE)

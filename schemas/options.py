@@ -103,6 +103,8 @@ class RunOptions:
             raise InputError(f"the root side must be auto, left or right, not {self.build.root_side!r}")
         if self.build.order not in ("degree", "two-hop", "unilateral", "id"):
             raise InputError(f"the order must be degree, two-hop, unilateral or id, not {self.build.order!r}")
+        if self.search.sizes and self.search.mode == "list":
+            raise InputError("sizes are counted with count_only; a run that lists its bicliques has them in its files")
         for side in ("left", "right"):
             _check_sizes(side, getattr(self.search, f"min_{side}"), getattr(self.search, f"max_{side}"))
 

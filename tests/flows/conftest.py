@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 
-os.environ["PREFECT_HOME"] = tempfile.mkdtemp(prefix="prefect-home-")  # before Prefect is imported
-
 import pytest
-from prefect.testing.utilities import prefect_test_harness
+
+HOME = tempfile.mkdtemp(prefix="prefect-home-")
+os.environ["PREFECT_HOME"] = HOME  # before the test modules import Prefect
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
 def prefect_server() -> Iterator[None]:
+    from prefect.testing.utilities import prefect_test_harness
+
     with prefect_test_harness(server_startup_timeout=120):
         yield

@@ -17,6 +17,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect.concurrency.sync import concurrency
 
+import pipeline
 from flows import stages
 from flows.identity import fill_in
 from flows.mine import mine
@@ -39,7 +40,7 @@ def source(tmp_path: Path) -> Path:
 
 def run(source: Path, output: Path | str, **options: Any) -> State[Any]:
     """The final state; errors are in it."""
-    return mine(str(source), str(output), **{"workers": 0} | options, return_state=True)
+    return mine(str(source), str(output), **{"workers": 0, "report": False} | options, return_state=True)
 
 
 def refusal(state: State[Any]) -> str:
@@ -52,7 +53,7 @@ def refusal(state: State[Any]) -> str:
 def test_a_local_cluster_finds_what_the_engine_finds_and_the_run_can_be_watched(
     tmp_path: Path, source: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    state = run(source, tmp_path / "out", workers=2, slice_seconds=0.1)
+    state = run(source, tmp_path / "out", workers=2, slice_seconds=0.1, report=True)
     assert state.is_completed()
     count, fingerprint = answer(EDGES)
     assert manifest_pair(tmp_path / "out") == (count, fingerprint)
@@ -67,14 +68,16 @@ def test_a_local_cluster_finds_what_the_engine_finds_and_the_run_can_be_watched(
     assert f"bicliques: {count:,}, all of them" in shown["run-card"]
     assert sum(row["bicliques"] for row in json.loads(shown["workers"])) == count
     assert shown["largest"].count("\n") == 12
+    assert f"({(tmp_path / 'out' / 'report.html').as_uri()})" in shown["report"]
+    assert (tmp_path / "out" / "report.html").exists()
     assert logged(state, "engine cpu: ")
     assert "distributed.worker" not in capfd.readouterr().err, "Dask's workers do not print their every step"
 
 
 def test_a_second_call_leaves_a_complete_run_alone(tmp_path: Path, source: Path) -> None:
-    first = run(source, tmp_path / "out").result()
+    first = run(source, tmp_path / "out", report=True).result()
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
-    again = run(source, tmp_path / "out")
+    again = run(source, tmp_path / "out", report=True)
     assert again.result() == first
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
     assert artifacts(again)["mining"] == 100
@@ -117,11 +120,11 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
     attempts: list[list[int]] = [[]]
     commit = mining.Ledger.commit
 
-    def fails_once(ledger: Any, entry: Any, packed: Any) -> None:
+    def fails_once(ledger: Any, entry: Any, *others: Any) -> None:
         if len(attempts) == 1 and len(attempts[0]) == 2:
             attempts.append([])
             raise ResourceError("the disk is full; make room")
-        commit(ledger, entry, packed)
+        commit(ledger, entry, *others)
         attempts[-1].append(entry.slice)
 
     monkeypatch.setattr(mining.Ledger, "commit", fails_once)
@@ -132,6 +135,14 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
     assert [bool(slices) for slices in attempts] == [True, True]
     assert set(attempts[0]) | set(attempts[1]) == set(load_ledger(tmp_path / "out").entries)
     assert not set(attempts[0]) & set(attempts[1]), "what was committed before the failure is not mined again"
+
+
+def test_counting_only_by_size(tmp_path: Path, source: Path) -> None:
+    state = run(source, tmp_path / "out", count_only=True, sizes=True)
+    assert (state.result()["count"], int(state.result()["fingerprint"])) == answer(EDGES)
+    assert pipeline.open_run(tmp_path / "out").sizes().total == answer(EDGES)[0]
+    assert "largest" not in artifacts(state)
+    assert "count_only" in refusal(run(source, tmp_path / "other", sizes=True))
 
 
 def test_wrong_input_is_not_tried_again_and_leaves_nothing(tmp_path: Path) -> None:
