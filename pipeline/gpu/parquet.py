@@ -1,0 +1,174 @@
+"""List columns and Parquet files on a device, by CuPy and pylibcudf: the smallest part of cuDF that does it.
+
+All imports of GPU packages are inside functions. Everything runs on a stream of its own that does not wait for
+the engine's kernels, nor they for it.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.writer import GROUP_ROWS, Tables, part_schema
+from schemas.bicliques import Bicliques
+from schemas.dtypes import VERTEX
+from schemas.errors import DeviceMemoryError
+
+__all__ = ["CudfParquet", "why_no_cudf"]
+
+#: Bytes of a row group before encoding: about as many members as the host writes.
+_GROUP_BYTES = 16 << 20
+
+
+def why_no_cudf() -> str | None:
+    """Why cuDF cannot be used in this process, or None; never raises."""
+    from kernels.gpu.device import why_no_gpu
+
+    if (reason := why_no_gpu()) is not None:
+        return reason
+    try:
+        import pylibcudf  # noqa: F401
+    except ImportError as error:
+        return f"{error.name or 'cuDF'} cannot be imported (pip install '.[gpu]')"
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Rows as flat CuPy arrays, int32, offsets from 0."""
+
+    left_offsets: Any
+    left: Any
+    right_offsets: Any
+    right: Any
+    root: Any
+
+
+class CudfParquet:
+    """The `pipeline.gpu.writer.Backend` of real devices.
+
+    Parameters
+    ----------
+    tables : Tables
+        Uploaded here, once; None leaves dense ids in the lists.
+    compression : str
+        "zstd" or "snappy", by nvCOMP.
+    """
+
+    def __init__(self, tables: Tables, compression: str = "zstd"):
+        import cupy
+        import pylibcudf
+
+        self.cupy, self.plc = cupy, pylibcudf
+        self.compression = pylibcudf.io.types.CompressionType[compression.upper()]
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        self.schema = part_schema(tables)
+        self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
+
+    def cut(self, found: Bicliques, members: int) -> list[int]:
+        """See `Backend`; synchronises."""
+        until = self.cupy.asarray(found.left_indptr) + self.cupy.asarray(found.right_indptr)
+        targets = self.cupy.arange(members, int(until[-1]) + members, members, dtype=until.dtype)
+        inner = self.cupy.searchsorted(until, targets, side="right").get() - 1
+        return sorted({0, *(int(row) for row in inner if 0 < row < len(found)), len(found)})
+
+    def copy(self, found: Bicliques, start: int, stop: int) -> Chunk:
+        """See `Backend`; synchronises, because the engine may write to its arrays as soon as this returns."""
+        left = self._list(found.left_indptr, found.left, start, stop)
+        right = self._list(found.right_indptr, found.right, start, stop)
+        root = self.cupy.array(found.root[start:stop], dtype=VERTEX)
+        self.cupy.cuda.get_current_stream().synchronize()
+        return Chunk(*left, *right, root)
+
+    def open(self, path: Path) -> CudfFile:
+        """See `Backend`."""
+        return CudfFile(self, path)
+
+    def table(self, chunk: Chunk) -> Any:
+        """The five columns of `schemas.bicliques.biclique_schema`."""
+        columns = []
+        for side, (offsets, ids) in enumerate(((chunk.left_offsets, chunk.left), (chunk.right_offsets, chunk.right))):
+            columns.append(self._list_column(offsets, self._gather(ids, side)))
+        with self.stream:
+            sizes = [self.cupy.diff(offsets) for offsets in (chunk.left_offsets, chunk.right_offsets)]
+        columns += [self._column(values) for values in (*sizes, chunk.root)]
+        return self.plc.Table(columns)
+
+    def _list(self, indptr: Any, values: Any, start: int, stop: int) -> tuple[Any, Any]:
+        begin, end = int(indptr[start]), int(indptr[stop])
+        offsets = (self.cupy.asarray(indptr[start : stop + 1]) - begin).astype(VERTEX)
+        return offsets, self.cupy.array(values[begin:end], dtype=VERTEX)
+
+    def _upload(self, labels: Any) -> Any:
+        return self.plc.Column.from_arrow(labels)
+
+    def _column(self, array: Any) -> Any:
+        return self.plc.Column.from_cuda_array_interface(array, stream=self.stream)
+
+    def _gather(self, ids: Any, side: int) -> Any:
+        if self.labels is None:
+            return self._column(ids)
+        unchecked = self.plc.copying.OutOfBoundsPolicy.DONT_CHECK
+        source = self.plc.Table([self.labels[side]])
+        (labels,) = self.plc.copying.gather(source, self._column(ids), unchecked, stream=self.stream).columns()
+        return labels
+
+    def _list_column(self, offsets: Any, values: Any) -> Any:
+        kind = self.plc.DataType(self.plc.TypeId.LIST)
+        return self.plc.Column(kind, len(offsets) - 1, None, None, 0, 0, [self._column(offsets), values])
+
+
+class CudfFile:
+    """A Parquet file that cuDF writes chunk by chunk; see `pipeline.gpu.writer.ChunkFile`."""
+
+    def __init__(self, backend: CudfParquet, path: Path):
+        self.backend, self.path = backend, path
+        self._writer: Any = None
+
+    def write(self, chunk: Chunk) -> None:
+        """Append the chunk.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the device has no memory left for it.
+        OSError
+            If the file cannot be written.
+        """
+        try:
+            table = self.backend.table(chunk)
+            if self._writer is None:
+                self._writer = self._open(table)
+            self._writer.write(table)
+            self.backend.stream.synchronize()
+        except MemoryError as error:
+            raise DeviceMemoryError(f"cuDF found no device memory to write {self.path} ({error})") from error
+        except RuntimeError as error:  # libcudf has no type for a full disk
+            raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
+
+    def close(self) -> None:
+        """Write the footer."""
+        try:
+            self._writer.close([])
+        except RuntimeError as error:
+            raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
+
+    def _open(self, table: Any) -> Any:
+        io, schema = self.backend.plc.io, self.backend.schema
+        metadata = io.types.TableInputMetadata(table)
+        for column, field in zip(metadata.column_metadata, schema, strict=True):
+            column.set_name(field.name).set_nullability(False)
+        for column in metadata.column_metadata[:2]:
+            column.child(1).set_nullability(False)  # child 0 is the offsets
+        options = (
+            io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(self.path)]))
+            .metadata(metadata)
+            .key_value_metadata([{key.decode(): value.decode() for key, value in schema.metadata.items()}])
+            .compression(self.backend.compression)
+            .row_group_size_rows(GROUP_ROWS)
+            .row_group_size_bytes(_GROUP_BYTES)
+            .build()
+        )
+        return io.parquet.ChunkedParquetWriter.from_options(options, stream=self.backend.stream)

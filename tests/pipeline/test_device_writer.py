@@ -1,0 +1,130 @@
+"""The GPU's writer with a backend that is the CPU: chunks, parts, two chunks in hand, errors, nothing half written."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline import writer
+from pipeline.gpu import writer as device_writer
+from pipeline.gpu.writer import DeviceWriter
+from pipeline.proof import read_part
+from pipeline.writer import part_schema, to_batch
+from schemas.bicliques import Bicliques
+from schemas.errors import DeviceMemoryError, ResourceError
+from tests.pipeline.test_writer import LABELS, some
+
+
+class Host:
+    """The same as `pipeline.gpu.parquet.CudfParquet`, by NumPy and pyarrow."""
+
+    def __init__(self) -> None:
+        self.waiting = self.most = 0
+        self.go = threading.Event()
+        self.go.set()
+
+    def cut(self, found: Bicliques, members: int) -> list[int]:
+        until = found.left_indptr + found.right_indptr
+        rows = np.searchsorted(until, np.arange(members, until[-1] + members, members), side="right") - 1
+        return sorted({0, *(int(row) for row in rows if 0 < row < len(found)), len(found)})
+
+    def copy(self, found: Bicliques, start: int, stop: int) -> pa.RecordBatch:
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
+        return to_batch(found, LABELS).slice(start, stop - start)
+
+    def open(self, path: Path) -> HostFile:
+        return HostFile(self, path)
+
+
+class HostFile:
+    def __init__(self, host: Host, path: Path):
+        self.host = host
+        self.writer = pq.ParquetWriter(path, part_schema(LABELS))
+
+    def write(self, chunk: pa.RecordBatch) -> None:
+        self.host.go.wait(10)
+        self.writer.write_table(pa.Table.from_batches([chunk]))
+        self.host.waiting -= 1
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+def test_whatever_goes_in_comes_out_though_its_arrays_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 50)
+    monkeypatch.setattr(writer, "PART_BYTES", 3000)
+    out = DeviceWriter(tmp_path, 7, Host())
+    batches = [some(n, seed) for seed, n in enumerate([0, 90, 1, 200])]
+    wanted = [pair for batch in batches for pair in batch.to_pairs()]
+    for batch in batches:
+        out.add(batch)
+        for array in (batch.left, batch.right, batch.root, batch.left_indptr, batch.right_indptr):
+            array.fill(0)
+    parts = out.close()
+    assert len(parts) > 2
+    assert {path.name for path in tmp_path.iterdir()} == {part.name for part in parts}
+    assert all(p.name.startswith("part-000007-") and (tmp_path / p.name).stat().st_size == p.bytes for p in parts)
+    assert [pq.ParquetFile(tmp_path / p.name).metadata.num_rows for p in parts] == [p.rows for p in parts]
+    assert [pair for p in parts for b in read_part(tmp_path / p.name, LABELS) for pair in b.to_pairs()] == wanted
+
+
+def test_one_biclique_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 3)
+    out = DeviceWriter(tmp_path, 0, Host())
+    out.add(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
+    assert sum(part.rows for part in out.close()) == 2
+
+
+def test_no_rows_make_no_part(tmp_path: Path) -> None:
+    out = DeviceWriter(tmp_path, 0, Host())
+    out.add(some(0))
+    assert out.close() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_engine_goes_on_while_two_chunks_are_written_and_waits_for_a_third(tmp_path: Path) -> None:
+    host = Host()
+    host.go.clear()
+    out = DeviceWriter(tmp_path, 0, host)
+    added = threading.Event()
+
+    def engine() -> None:
+        for seed in range(3):
+            out.add(some(10, seed))
+        added.set()
+
+    thread = threading.Thread(target=engine)
+    thread.start()
+    assert not added.wait(0.3)
+    assert host.most == 2
+    host.go.set()
+    assert added.wait(10)
+    thread.join()
+    assert sum(part.rows for part in out.close()) == 30
+    assert host.most <= 2
+
+
+@pytest.mark.parametrize("error", [OSError(5, "cuDF cannot write: no space"), DeviceMemoryError("no memory")])
+def test_an_error_comes_out_and_nothing_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(writer, "PART_BYTES", 1)
+    out = DeviceWriter(tmp_path, 0, Host())
+    out.add(some(5))
+
+    def fail(self: Any, chunk: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(HostFile, "write", fail)
+    out.add(some(5))
+    with pytest.raises(ResourceError):
+        out.close()
+    out.discard()
+    assert list(tmp_path.iterdir()) == []
