@@ -17,6 +17,19 @@ __all__ = ["SliceSearch"]
 _PROBE_SHARE = 0.1
 
 
+class _TimedEmit:
+    """An `Emit` that remembers how long it took."""
+
+    def __init__(self, emit: Emit, on_device: bool):
+        self._emit, self.on_device = emit, on_device
+        self.seconds = 0.0
+
+    def __call__(self, found: Bicliques) -> None:
+        began = time.perf_counter()
+        self._emit(found)
+        self.seconds += time.perf_counter() - began
+
+
 class SliceSearch:
     """The limits of a slice and the sums over its calls.
 
@@ -28,13 +41,23 @@ class SliceSearch:
     limits : Limits
         Of all calls together; the time runs from now on.
     emit : Emit
+    on_device : bool
+        Whether `emit` takes arrays of the engine's device.
     """
 
-    def __init__(self, engine: Engine, graph: MiningGraph, search: Search, limits: Limits, emit: Emit):
+    def __init__(
+        self,
+        engine: Engine,
+        graph: MiningGraph,
+        search: Search,
+        limits: Limits,
+        emit: Emit,
+        on_device: bool = False,
+    ):
         self.started = time.perf_counter()
-        self.engine, self.graph, self.search, self.limits, self._emit = engine, graph, search, limits, emit
+        self.engine, self.graph, self.search, self.limits = engine, graph, search, limits
+        self._emit = _TimedEmit(emit, on_device)
         self.count = 0
-        self.writing = 0.0  # seconds in which the search waited for the output
         self.fingerprint: int | None = 0
         self.sizes = SizeCounts.empty() if search.sizes else None
         self.stats: dict[str, float] = {}
@@ -47,7 +70,7 @@ class SliceSearch:
         if rows == 0 or (seconds is not None and seconds <= 0):
             self.left_over.append(work)
             return None
-        found = self.engine.mine(self.graph, work, self.search, Limits(seconds, rows), self._timed_emit)
+        found = self.engine.mine(self.graph, work, self.search, Limits(seconds, rows), self._emit)
         self.count += found.count
         if found.fingerprint is None or self.fingerprint is None:
             self.fingerprint = None
@@ -59,10 +82,10 @@ class SliceSearch:
             self.stats[name] = self.stats.get(name, 0.0) + float(value)
         return found
 
-    def _timed_emit(self, found: Bicliques) -> None:
-        began = time.perf_counter()
-        self._emit(found)
-        self.writing += time.perf_counter() - began
+    @property
+    def writing(self) -> float:
+        """Seconds in which the search waited for the output."""
+        return self._emit.seconds
 
     def _seconds_left(self) -> float | None:
         return None if self.limits.seconds is None else self.limits.seconds - (time.perf_counter() - self.started)

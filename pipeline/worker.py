@@ -19,16 +19,16 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline import engines, serving
+from pipeline import engines, serving, writing
 from pipeline.engines import EngineKind
 from pipeline.folder import RunFolder
 from pipeline.labels import open_labels
-from pipeline.parallel_writer import ParallelWriter, writing_threads
 from pipeline.power import PowerMeter, Usage, gpu_counter
 from pipeline.searching import SliceSearch
 from pipeline.serving import Server, turn
 from pipeline.version import __version__
-from pipeline.writer import PartWriter, Tables, to_batch
+from pipeline.writer import Tables, to_batch
+from pipeline.writing import WriteOn, Writer, open_writer
 from schemas.bicliques import Bicliques
 from schemas.errors import DeviceMemoryError, IncompleteError, SliceTooLargeError
 from schemas.graph import MiningGraph
@@ -70,6 +70,7 @@ class SliceTask:
     subtrees : bytes
         Packed by `Subtrees.to_bytes`.
     limits : Limits
+    write_on : WriteOn
     """
 
     folder: str
@@ -78,6 +79,7 @@ class SliceTask:
     attempt: int
     subtrees: bytes
     limits: Limits
+    write_on: WriteOn = "auto"
 
 
 @dataclass(frozen=True)
@@ -156,12 +158,13 @@ def mine_slice(task: SliceTask) -> SliceReport:
     )
 
 
-def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, _Writer]:
+def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
     """The search of a slice; where a GPU has too little memory again, with smaller buffers or half of the nodes."""
     later: list[Subtrees] = []
     while True:
-        writer = _writer(server.kind, run, task.slice)
-        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add)
+        writer = open_writer(run.folder.bicliques, task.slice, run.tables, server.kind.place, task.write_on)
+        on_device = getattr(writer, "on_device", False)
+        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add, on_device)
         try:
             session.all_of(work, _PROBES[server.kind.place])
         except DeviceMemoryError as error:
@@ -183,15 +186,6 @@ def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tu
             session.left_over += later
             session.stats |= {"halvings": server.halvings} if server.halvings else {}
             return session, writer
-
-
-_Writer = PartWriter | ParallelWriter
-
-
-def _writer(kind: EngineKind, run: OpenRun, number: int) -> _Writer:
-    if kind.place == "core":
-        return PartWriter(run.folder.bicliques, number, run.tables)
-    return ParallelWriter(run.folder.bicliques, number, run.tables, writing_threads())
 
 
 @contextmanager
@@ -244,6 +238,7 @@ def _open_run(folder: str, run: str) -> OpenRun:
 def forget() -> None:
     """Give back the memory of the last run: of the calling thread's engine, and of the process's on a GPU."""
     _open_run.cache_clear()
+    writing.forget()
     serving.forget()
 
 

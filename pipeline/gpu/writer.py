@@ -67,6 +67,9 @@ class DeviceWriter:
     backend : Backend
     """
 
+    #: Of `add`, for engines: it takes arrays of the device.
+    on_device = True
+
     def __init__(self, folder: Path, slice_number: int, backend: Backend):
         self.folder = folder
         self.backend = backend

@@ -15,6 +15,7 @@ import pytest
 from kernels.cpu.engine import CpuEngine
 from pipeline import engines, mining, sealing, serving, steps, worker, writer
 from pipeline.folder import RunFolder
+from pipeline.parallel_writer import ParallelWriter
 from pipeline.threads import InThreads
 from schemas.errors import DeviceMemoryError, ResourceError, SliceTooLargeError
 from schemas.options import RunLimits, RunOptions
@@ -94,7 +95,7 @@ def test_the_next_slice_is_searched_while_one_is_written(
 ) -> None:
     folder = prepared(tmp_path)
     spans: list[tuple[str, float, float]] = []
-    close, search = worker.ParallelWriter.close, FakeGpu.mine
+    close, search = ParallelWriter.close, FakeGpu.mine
 
     def slow_close(self: Any) -> Any:
         began = time.monotonic()
@@ -109,7 +110,7 @@ def test_the_next_slice_is_searched_while_one_is_written(
         spans.append(("searched", began, time.monotonic()))
         return found
 
-    monkeypatch.setattr(worker.ParallelWriter, "close", slow_close)
+    monkeypatch.setattr(ParallelWriter, "close", slow_close)
     monkeypatch.setattr(FakeGpu, "mine", timed)
     mined(folder)
     written = [span for span in spans if span[0] == "written"]

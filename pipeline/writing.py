@@ -1,0 +1,88 @@
+"""Who writes the bicliques of a slice: one thread for a core; for a GPU several threads, or the GPU itself."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pipeline.engines import Place
+from pipeline.gpu.parquet import CudfParquet, why_no_cudf
+from pipeline.gpu.writer import DeviceWriter
+from pipeline.parallel_writer import ParallelWriter, writing_threads
+from pipeline.writer import PartWriter, Tables
+from schemas.bicliques import Bicliques
+from schemas.errors import ResourceError
+from schemas.manifest import Part
+
+__all__ = ["WriteOn", "Writer", "forget", "open_writer"]
+
+#: Where the bicliques of a GPU engine are encoded; ``auto`` is the GPU where a worker has few threads.
+WriteOn = Literal["auto", "cpu", "gpu"]
+
+#: With fewer threads a worker writes with cuDF, if that is there.
+_ENOUGH_THREADS = 4
+
+
+class Writer(Protocol):
+    """Takes the bicliques of a slice, and makes parts of them."""
+
+    def add(self, found: Bicliques) -> None:
+        """Append a batch, whose arrays may change afterwards."""
+        ...
+
+    def close(self) -> list[Part]:
+        """Name the last parts; no rows, no part."""
+        ...
+
+    def discard(self) -> None:
+        """Remove everything written, after an error."""
+        ...
+
+
+def open_writer(folder: Path, slice_number: int, tables: Tables, place: Place, where: WriteOn = "auto") -> Writer:
+    """The writer of a slice.
+
+    Parameters
+    ----------
+    folder, slice_number, tables
+        See `pipeline.writer.PartWriter`.
+    place : Place
+        What the engine occupies.
+    where : WriteOn
+
+    Raises
+    ------
+    ResourceError
+        If the GPU is to write and cannot.
+    """
+    if place == "core":
+        return PartWriter(folder, slice_number, tables)
+    if where == "gpu" and (reason := why_no_cudf()) is not None:
+        raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write cpu")
+    if where == "gpu" or (where == "auto" and writing_threads() < _ENOUGH_THREADS and why_no_cudf() is None):
+        return DeviceWriter(folder, slice_number, _backend(_Tables(tables)))
+    return ParallelWriter(folder, slice_number, tables, writing_threads())
+
+
+def forget() -> None:
+    """Give the labels on the device back."""
+    _backend.cache_clear()
+
+
+class _Tables:
+    """Label tables, equal when they are the same objects."""
+
+    def __init__(self, tables: Tables):
+        self.tables = tables
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Tables) and self.tables is other.tables
+
+    def __hash__(self) -> int:
+        return id(self.tables)
+
+
+@lru_cache(maxsize=1)
+def _backend(tables: _Tables) -> CudfParquet:
+    return CudfParquet(tables.tables)
