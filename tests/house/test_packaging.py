@@ -18,7 +18,8 @@ from packaging.version import Version
 from tests.house.tree import LAYERS, ROOT, clean_environment, tracked
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CODE = (".py", ".cu", ".cuh")
+#: Files of the packages that only tests read.
+NOT_SHIPPED = {"kernels/cuda/budget.json"}
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +41,14 @@ def wheel_files(built: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
 
-def code_in_tree() -> set[str]:
-    return {str(path) for path in tracked() if path.parts[0] in LAYERS and path.suffix in CODE}
+def packages_in_tree() -> set[str]:
+    return {str(path) for path in tracked() if path.parts[0] in LAYERS} - NOT_SHIPPED
 
 
 def test_wheel_holds_the_four_packages_and_nothing_else(built):
     files = wheel_files(built)
     metadata = {name for name in files if ".dist-info/" in name}
-    assert files - metadata == code_in_tree()
+    assert files - metadata == packages_in_tree()
     assert any(name.endswith(".cuh") for name in files)
     assert any(name.endswith("licenses/LICENSE") for name in metadata)
 
@@ -56,7 +57,7 @@ def test_source_archive_holds_what_the_wheel_needs_and_no_test(built):
     [archive] = built.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         files = {name.partition("/")[2] for name in tar.getnames()}
-    assert files >= code_in_tree() | {"LICENSE", "README.md", "pyproject.toml"}
+    assert files >= packages_in_tree() | {"LICENSE", "README.md", "pyproject.toml"}
     assert not [name for name in files if name.startswith(("tests", "benchmarks", ".ci"))]
 
 
