@@ -81,7 +81,7 @@ def build(folder: RunFolder) -> dict[str, Any]:
         "seconds": time.perf_counter() - started,
     }
     MiningGraph.open(target).validate()
-    folder.finish("build", facts)
+    folder.finish("build", facts, target.iterdir())
     return facts
 
 

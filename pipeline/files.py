@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from schemas.errors import IncompleteError, ResourceError
 
-__all__ = ["disk_errors", "read_json", "replace_file", "settle", "write_json"]
+__all__ = ["checksum", "disk_errors", "read_json", "replace_file", "settle", "write_json"]
 
 
 @contextmanager
@@ -49,6 +50,15 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def checksum(file: Path) -> int:
+    """CRC-32 of a file's bytes; about a second a gigabyte."""
+    crc = 0
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            crc = zlib.crc32(block, crc)
+    return crc
 
 
 def write_json(target: Path, data: dict[str, Any]) -> None:

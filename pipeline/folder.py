@@ -15,24 +15,21 @@ OUT/options.json                what identifies the run
 
 from __future__ import annotations
 
-import os
 import shutil
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.files import disk_errors, read_json, write_json
-from pipeline.lock import locked
+from pipeline.files import checksum, disk_errors, read_json, write_json
 from pipeline.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["RunFolder", "new_run"]
+__all__ = ["LOCK_FILE", "RunFolder"]
 
 LOCK_FILE = "run.lock"
 
@@ -121,8 +118,15 @@ class RunFolder:
 
     def facts(self, step: str) -> dict[str, Any] | None:
         """What a finished step wrote down; None when it is not done."""
-        file = self.path / "steps" / f"{step}.json"
-        return read_json(file) if file.exists() else None
+        file = self.step_file(step)
+        if not file.exists():
+            return None
+        try:
+            facts = read_json(file)
+        except IncompleteError as error:
+            raise IncompleteError(f"{error}; delete it and resume the run") from error
+        facts.pop("files", None)
+        return facts
 
     def need(self, step: str) -> dict[str, Any]:
         """What a finished step wrote down.
@@ -139,10 +143,46 @@ class RunFolder:
             )
         return facts
 
-    def finish(self, step: str, facts: dict[str, Any]) -> None:
-        """Mark a step as done: written after everything else of the step."""
-        (self.path / "steps").mkdir(exist_ok=True)
-        write_json(self.path / "steps" / f"{step}.json", facts)
+    def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] = ()) -> None:
+        """Mark a step as done: written after everything else of the step; `files` are what it made."""
+        self.step_file(step).parent.mkdir(exist_ok=True)
+        sums = {str(file.relative_to(self.path)): checksum(file) for file in sorted(files)}
+        write_json(self.step_file(step), facts | ({"files": sums} if sums else {}))
+
+    def checksums(self, step: str) -> dict[str, int]:
+        """CRC-32 of the files a finished step made, by path below the folder, as the step wrote them down."""
+        sums: dict[str, int] = read_json(self.step_file(step)).get("files", {})
+        return sums
+
+    def broken(self, step: str) -> Path | None:
+        """A file that is not, or not any more, what a finished step made; None when all are."""
+        for name, expected in self.checksums(step).items():
+            file = self.path / name
+            try:
+                found = checksum(file)
+            except OSError:
+                return file
+            if found != expected:
+                return file
+        return None
+
+    def check(self, *steps: str) -> None:
+        """Refuse to go on with files that are not what the steps made.
+
+        Raises
+        ------
+        IncompleteError
+            If a step is not done, or naming the first such file.
+        """
+        for step in steps:
+            self.need(step)
+            file = self.broken(step)
+            if file is not None:
+                raise IncompleteError(f"{file} is missing or damaged; mend it with: bicliques resume {self.path}")
+
+    def step_file(self, step: str) -> Path:
+        """Where a step writes down that it is done."""
+        return self.path / "steps" / f"{step}.json"
 
     def fresh(self, folder: Path) -> Path:
         """Make `folder`, empty, removing what an interrupted step may have left there."""
@@ -153,7 +193,12 @@ class RunFolder:
 
     def manifest(self) -> Manifest | None:
         """The proof of a complete run; None while there is none."""
-        return Manifest.from_json(read_json(self.manifest_file)) if self.manifest_file.exists() else None
+        if not self.manifest_file.exists():
+            return None
+        try:
+            return Manifest.from_json(read_json(self.manifest_file))
+        except IncompleteError as error:
+            raise IncompleteError(f"{error}; delete {self.manifest_file} and resume the run") from error
 
     def damage(self, manifest: Manifest) -> str | None:
         """The first file in ``bicliques/`` that is not as the manifest says, in words; None when all are."""
@@ -169,61 +214,13 @@ class RunFolder:
         file = self.path / "options.json"
         if not file.exists():
             raise InputError(f"{self.path} is not the folder of a run: it has no options.json")
-        header = read_json(file)
+        try:
+            header = read_json(file)
+        except IncompleteError as error:
+            raise IncompleteError(f"{error}; start the run again in another folder") from error
         if header.get("schema_version") != SCHEMA_VERSION:
             raise InputError(
                 f"{self.path} was made with schema version {header.get('schema_version')}, and this package reads "
                 f"version {SCHEMA_VERSION}; use version {header.get('version')} of the package"
             )
         return header
-
-
-@contextmanager
-def new_run(path: Path) -> Iterator[RunFolder]:
-    """Make the folder of a new run and hold its lock; when the block fails, everything made is removed again.
-
-    Raises
-    ------
-    InputError
-        If `path` exists and is not an empty folder, cannot be made, or another driver works in it.
-    """
-    made = _make(path)
-    try:
-        _refuse_content(path)
-        with locked(path / LOCK_FILE):
-            _refuse_content(path)
-            try:
-                yield RunFolder(path)
-            except BaseException:
-                for child in path.iterdir():
-                    shutil.rmtree(child) if child.is_dir() else child.unlink()
-                raise
-    except BaseException:
-        _unmake(made)
-        raise
-
-
-def _refuse_content(path: Path) -> None:
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise InputError(f"the output folder {path} is not writable; name another one")
-    if set(os.listdir(path)) - {LOCK_FILE}:  # noqa: PTH208 - only the names
-        remedy = f"continue the run in it with: bicliques resume {path}" if (path / "options.json").exists() else ""
-        raise InputError(
-            f"the output folder {path} is not empty; name another one" + (f", or {remedy}" if remedy else "")
-        )
-
-
-def _make(path: Path) -> list[Path]:
-    """Make `path` and what is missing above it; the folders made, innermost first."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _unmake([folder for folder in missing if folder.exists()])
-        raise InputError(f"the output folder {path} cannot be made ({error.strerror}); name another one") from error
-    return missing
-
-
-def _unmake(made: list[Path]) -> None:
-    for folder in made:
-        folder.rmdir()

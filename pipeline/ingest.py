@@ -17,12 +17,13 @@ from pipeline.readers import open_source
 from schemas.errors import InputError, ResourceError
 from schemas.options import IngestOptions
 
-__all__ = ["EDGES_FILE", "LEFT_LABELS_FILE", "RIGHT_LABELS_FILE", "IngestSummary", "ingest"]
+__all__ = ["EDGES_FILE", "INGEST_FILES", "LEFT_LABELS_FILE", "RIGHT_LABELS_FILE", "IngestSummary", "ingest"]
 
 #: Where the tables are, below the folder of a run.
 EDGES_FILE = Path("edges/edges.parquet")
 LEFT_LABELS_FILE = Path("labels/left.parquet")
 RIGHT_LABELS_FILE = Path("labels/right.parquet")
+INGEST_FILES = (LEFT_LABELS_FILE, RIGHT_LABELS_FILE, EDGES_FILE)
 
 
 @dataclass(frozen=True)
@@ -117,17 +118,16 @@ def ingest(source: Any, options: IngestOptions, folder: Path) -> IngestSummary:
 @contextmanager
 def _all_or_nothing(folder: Path) -> Iterator[Path]:
     """A folder to write into, whose files move to `folder` at the end, the edges last, or disappear."""
-    files = (LEFT_LABELS_FILE, RIGHT_LABELS_FILE, EDGES_FILE)
     try:
         staging = Path(tempfile.mkdtemp(prefix=".ingest-", dir=folder))
     except OSError as error:
         raise InputError(f"{folder} cannot be written into ({error.strerror}); choose another folder") from error
     made: list[Path] = []
     try:
-        for file in files:
+        for file in INGEST_FILES:
             (staging / file).parent.mkdir(exist_ok=True)
         yield staging
-        for file in files:
+        for file in INGEST_FILES:
             target = folder / file
             if not target.parent.exists():
                 target.parent.mkdir()

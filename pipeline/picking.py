@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from pipeline.parts import open_part
 from schemas.errors import InputError
 
 __all__ = ["By", "Place", "largest", "numbered", "rows_at"]
@@ -39,7 +39,7 @@ def largest(files: Sequence[Path], n: int, by: By) -> list[Place]:
         raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
     best = np.empty((0, 6), np.int64)  # key, edges, left, file, row group, row
     for k, file in enumerate(files):
-        with pq.ParquetFile(file) as part:
+        with open_part(file) as part:
             for group in range(part.num_row_groups):
                 sizes = part.read_row_group(group, columns=["n_left", "n_right"])
                 left, right = (column.to_numpy().astype(np.int64) for column in sizes.columns)
@@ -79,7 +79,8 @@ def numbered(files: Sequence[Path], rows_of: Sequence[int], wanted: np.ndarray) 
         mine = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + n_rows)] - first
         first += n_rows
         if len(mine):
-            metadata = pq.read_metadata(file)
+            with open_part(file) as part:
+                metadata = part.metadata
             starts = np.cumsum([0, *(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))])
             groups = np.searchsorted(starts, mine, side="right") - 1
             places += [(k, int(g), int(row)) for g, row in zip(groups, mine - starts[groups], strict=True)]
@@ -96,6 +97,6 @@ def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa
         groups.setdefault(places[i][:2], []).append(places[i][2])
     found = []
     for (k, group), rows in groups.items():
-        with pq.ParquetFile(files[k]) as part:
+        with open_part(files[k]) as part:
             found.append(part.read_row_group(group).take(rows))
     return pa.concat_tables(found).take(np.argsort(order))

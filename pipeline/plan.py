@@ -63,7 +63,7 @@ class Plan:
         """
         try:
             return cls(np.load(folder.plan / "roots.npy"), np.load(folder.plan / "weights.npy"))
-        except (OSError, ValueError) as error:
+        except (EOFError, OSError, ValueError) as error:
             raise IncompleteError(f"the plan in {folder.plan} cannot be read ({error}); start the run again") from error
 
 
@@ -86,5 +86,5 @@ def plan(folder: RunFolder) -> dict[str, Any]:
         top_share=float(ordered[: -(-len(order) // 100)].sum()) / total,
         seconds=time.perf_counter() - started,
     )
-    folder.finish("plan", asdict(facts))
+    folder.finish("plan", asdict(facts), target.iterdir())
     return asdict(facts)

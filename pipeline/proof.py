@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.labels import ids_of
+from pipeline.parts import open_part
 from pipeline.summary import PartSummary, Tally
 from pipeline.worker import open_run
 from pipeline.writer import Tables, part_schema
@@ -79,13 +80,10 @@ def read_part(path: Path, tables: Tables) -> Iterator[Bicliques]:
     IncompleteError
         If the file is damaged, has another schema, or its columns contradict each other.
     """
-    try:
-        with pq.ParquetFile(path, read_dictionary=_texts(tables)) as file:
-            _check_schema(path, pq.read_schema(path), tables)
-            for group in range(file.num_row_groups):
-                yield _batch(path, file.read_row_group(group), tables)
-    except (OSError, pa.ArrowException) as error:
-        raise IncompleteError(f"{path} cannot be read ({error}); delete it and resume the run") from error
+    with open_part(path, read_dictionary=_texts(tables)) as file:
+        _check_schema(path, pq.read_schema(path), tables)
+        for group in range(file.num_row_groups):
+            yield _batch(path, file.read_row_group(group), tables)
 
 
 def vertex_hashes(n_left: int, n_right: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,9 +93,20 @@ def vertex_hashes(n_left: int, n_right: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def row_hashes(batch: Bicliques, hashes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """One hash a biclique, uint64; their sum modulo 2**64 is the fingerprint of the batch."""
+    """One hash a biclique, uint64; their sum modulo 2**64 is the fingerprint of the batch.
+
+    Raises
+    ------
+    IncompleteError
+        If it has a dense id that no vertex has.
+    """
     if len(batch) == 0:
         return np.empty(0, np.uint64)
+    for ids, known in zip((batch.left, batch.right), hashes, strict=True):
+        if ids.min() < 0 or ids.max() >= len(known):
+            raise IncompleteError(
+                f"a row holds the id {ids.min() if ids.min() < 0 else ids.max()}, which no vertex has"
+            )
     left = np.add.reduceat(hashes[0][batch.left], batch.left_indptr[:-1])
     right = np.add.reduceat(hashes[1][batch.right], batch.right_indptr[:-1])
     return splitmix64(left ^ splitmix64(right))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipeline.folder import RunFolder
 from pipeline.instructions import Outcome
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
+from pipeline.parts import open_part
 from pipeline.picking import By, largest, numbered, rows_at
 from pipeline.plan import Plan
 from pipeline.session import sessions
@@ -181,6 +181,13 @@ class Results:
             Number of edges, size of the smaller side, size of the left or right side. Ties go to the larger
             number of edges, then to the larger left side.
 
+        Raises
+        ------
+        InputError
+            If the run only counted, or a parameter is wrong.
+        IncompleteError
+            If a part is missing or damaged.
+
         Notes
         -----
         Reads the two size columns once, then the lists of the row groups that hold a winner: bounded memory.
@@ -211,7 +218,7 @@ class Results:
             return found or SizeCounts.empty()
         total = SizeCounts.empty()
         for file in self.files:
-            with pq.ParquetFile(file) as part:
+            with open_part(file) as part:
                 for group in range(part.num_row_groups):
                     rows = part.read_row_group(group, columns=["n_left", "n_right"])
                     total = SizeCounts.merge([total, SizeCounts.of(*(column.to_numpy() for column in rows.columns))])

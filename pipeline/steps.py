@@ -20,15 +20,17 @@ from typing import Any
 
 from pipeline import engines, mining, sealing
 from pipeline.build import build as build_graph
-from pipeline.folder import RunFolder, new_run
+from pipeline.folder import RunFolder
+from pipeline.ingest import INGEST_FILES
 from pipeline.ingest import ingest as ingest_source
 from pipeline.lock import locked
+from pipeline.new_run import new_run
 from pipeline.plan import plan as plan_roots
 from pipeline.pool import Pool
 from pipeline.progress import Progress, Report, Stage, reporter
 from pipeline.session import MiningSession, last_session
 from pipeline.workers import WorkerOptions, open_pool
-from schemas.errors import InputError, ResourceError
+from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
@@ -95,6 +97,7 @@ def mine(
     with _run(path) as folder:
         if _is_proven(folder):
             return last_session(folder)
+        folder.check("build", "plan")
         with open_pool(workers, _place(folder)) as pool:
             return _mine(folder, pool, limits or folder.limits(), reporter(report), workers, stop)
 
@@ -105,9 +108,6 @@ def seal(path: Path, workers: WorkerOptions | None = None, report: Report | bool
         return folder.manifest() or sealing.seal(folder, pool, reporter(report))
 
 
-def prepare(path: Path, report: Report | bool | None = None) -> None:
-    """Everything before mining that is not done yet."""
-    with _run(path) as folder:
 def page(path: Path, report: Report | bool | None = None) -> Path:
     """Write ``report.html``; see `pipeline.reporting.make.report`. It reads, and so needs no lock."""
     from pipeline.reporting import make  # only here: it imports a plotting library
@@ -119,6 +119,9 @@ def page(path: Path, report: Report | bool | None = None) -> Path:
     return written
 
 
+def prepare(path: Path, report: Report | bool | None = None) -> None:
+    """Everything before mining that is not done yet."""
+    with _run(path) as folder:
         _prepare(folder, reporter(report))
 
 
@@ -144,11 +147,11 @@ def run(
     """
     say = reporter(report)
     with _run(path, keep) as folder:
+        _prepare(folder, say)
         if _is_proven(folder):
             return None
         if limits != folder.limits():
             folder.write_options(folder.options(), limits)
-        _prepare(folder, say)
         with open_pool(workers, _place(folder)) as pool:
             session = _mine(folder, pool, limits, say, workers, stop)
             if session.outcome == "complete":
@@ -189,7 +192,7 @@ def _ingest(folder: RunFolder, report: Report, source: Any = None) -> dict[str, 
                 f"{given} cannot be read again, and {folder.path} does not hold all of it; start the run anew"
             )
         facts = asdict(ingest_source(given, options.ingest, folder.path))
-        folder.finish("ingest", facts)
+        folder.finish("ingest", facts, [folder.path / file for file in INGEST_FILES])
         return facts
 
     return _once(folder, "ingest", "read", report, read)
@@ -223,12 +226,30 @@ def _once(
     folder: RunFolder, step: str, stage: Stage, report: Report, work: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     facts = folder.facts(step)
-    if facts is not None:
+    file = folder.broken(step) if facts is not None else None
+    if facts is not None and file is None:
         return facts
     started = time.monotonic()
     report(Progress(stage))
-    facts = work()
+    if file is None:
+        facts = work()
+    else:
+        logger.warning("%s is missing or damaged; step %s is done again", file, step)
+        facts = _again(folder, step, work)
     report(Progress(stage, share=1.0, seconds=time.monotonic() - started))
+    return facts
+
+
+def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Redo a step whose files are damaged; what is mined already belongs to the files there were."""
+    told, sums = folder.step_file(step).read_bytes(), folder.checksums(step)
+    facts = work()
+    if folder.checksums(step) != sums:
+        folder.step_file(step).write_bytes(told)
+        raise IncompleteError(
+            f"step {step} of {folder.path} does not give again what it gave, as after a change of the input or of the "
+            "package; start the run again"
+        )
     return facts
 
 

@@ -91,6 +91,7 @@ def verify_run(path: Path, sample: int = 1000, seed: int = 0, report: Report | b
     damage = folder.damage(manifest)
     if damage:
         raise IncompleteError(f"{damage}; mend it with: bicliques resume {path}")
+    folder.check("ingest", "build", "plan")
     check_cover(Ledger.load(folder, len(Plan.open(folder).roots)))
     reading = _Reading(folder, manifest, options.search, options.ids == "labels", sample, seed, reporter(report))
     reading.run()

@@ -123,7 +123,7 @@ class MiningGraph:
         try:
             scalars = json.loads((folder / "graph.json").read_text())
             arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
-        except (OSError, ValueError) as error:
+        except (EOFError, OSError, ValueError) as error:
             raise IncompleteError(f"the graph in {folder} cannot be read ({error}); start the run again") from error
         return cls(**{name: scalars[name] for name in _SCALARS}, **arrays)
 

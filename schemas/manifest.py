@@ -7,6 +7,7 @@ Both are JSON. A fingerprint is a decimal string there, because many readers of 
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from schemas.errors import IncompleteError
 from schemas.sizes import SizeCounts
 from schemas.work import Subtrees
 
-__all__ = ["PLAN", "LedgerEntry", "Manifest", "Part", "Range"]
+__all__ = ["PLAN", "LedgerEntry", "Manifest", "Part", "Range", "entry_checksum"]
 
 #: The source that is the plan: its nodes are the first-level subtrees in dealing order.
 PLAN = -1
@@ -100,12 +101,12 @@ class LedgerEntry:
         sizes : SizeCounts or None
             Of its bicliques; None unless the run counts sizes.
         """
-        return asdict(self) | {
+        data = asdict(self) | {
             "fingerprint": None if self.fingerprint is None else str(self.fingerprint),
             "left_over": base64.b64encode(left_over).decode(),
-            "left_over_crc32": zlib.crc32(left_over),
             "sizes": None if sizes is None else sizes.to_json(),
         }
+        return data | {"crc32": entry_checksum(data)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> tuple[LedgerEntry, Subtrees]:
@@ -117,9 +118,9 @@ class LedgerEntry:
             If a field is missing or damaged.
         """
         try:
+            if entry_checksum(data) != data["crc32"]:
+                raise IncompleteError("it is damaged (its checksum is another)")
             packed = base64.b64decode(data["left_over"], validate=True)
-            if zlib.crc32(packed) != data["left_over_crc32"]:
-                raise IncompleteError("its left-over is damaged")
             left_over = Subtrees.from_bytes(packed) if packed else Subtrees.empty()
             entry = cls(
                 slice=data["slice"],
@@ -141,6 +142,13 @@ class LedgerEntry:
         if len(left_over) != entry.n_left_over:
             raise IncompleteError(f"it promises {entry.n_left_over} left-over nodes and holds {len(left_over)}")
         return entry, left_over
+
+
+def entry_checksum(data: dict[str, Any]) -> int:
+    """CRC-32 of a ledger entry as JSON; what an engine only counted could not be checked in any other way."""
+    left_over = str(data["left_over"])  # large, and plain text: it need not go through the encoder once more
+    rest = {key: value for key, value in data.items() if key not in ("left_over", "crc32")}
+    return zlib.crc32(json.dumps(rest, sort_keys=True).encode(), zlib.crc32(left_over.encode()))
 
 
 @dataclass(frozen=True)

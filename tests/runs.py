@@ -18,6 +18,7 @@ from kernels.graph.prepare import prepare
 from pipeline.folder import RunFolder
 from pipeline.ledger import Ledger
 from pipeline.plan import Plan
+from schemas.manifest import entry_checksum
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 
@@ -58,6 +59,12 @@ def load_ledger(path: Path) -> Ledger:
     """The ledger of a run as it is on disk."""
     folder = RunFolder(path)
     return Ledger.load(folder, len(Plan.open(folder).roots))
+
+
+def rewrite_entry(file: Path, target: Path | None = None, **changes: Any) -> None:
+    """Change a ledger entry as a program would that means it: the checksum is right again."""
+    data = json.loads(file.read_text()) | changes
+    (target or file).write_text(json.dumps(data | {"crc32": entry_checksum(data)}))
 
 
 def manifest_pair(path: Path) -> tuple[int, int]:

@@ -16,8 +16,9 @@ import pipeline
 from kernels.graph.prepare import prepare
 from pipeline import engines, steps
 from pipeline.files import read_json, write_json
-from pipeline.folder import RunFolder, new_run
+from pipeline.folder import RunFolder
 from pipeline.lock import locked
+from pipeline.new_run import new_run
 from pipeline.progress import Progress, line, reporter, size
 from pipeline.session import sessions
 from pipeline.workers import WorkerOptions
@@ -147,7 +148,7 @@ def test_steps_can_be_called_one_by_one(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
     steps.start(source, out, RunOptions(str(source)), RunLimits(), False)
     assert steps.ingest(out, False)["n_edges"] == len(EDGES)
-    with pytest.raises(IncompleteError, match=r"step plan of .* is not done"):
+    with pytest.raises(IncompleteError, match=r"step build of .* is not done"):
         steps.mine(out, WorkerOptions(workers=0), report=False)
     first = steps.build(out, False)
     assert steps.build(out, False) == first, "a step that is done is not done again"

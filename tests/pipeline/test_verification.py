@@ -24,7 +24,7 @@ from pipeline.proof import read_part, row_hashes, vertex_hashes
 from pipeline.repeats import Repeats
 from schemas.bicliques import Bicliques, fingerprint
 from schemas.errors import IncompleteError
-from tests.runs import random_edges, write_edges
+from tests.runs import random_edges, rewrite_entry, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
 Rows = list[dict[str, Any]]
@@ -51,9 +51,7 @@ def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest:
     manifest = json.loads((out / "manifest.json").read_text())
     manifest["parts"][0] |= {"bytes": part.stat().st_size, "rows": len(rows)}
     (ledger,) = (out / "ledger").iterdir()
-    entry = json.loads(ledger.read_text())
-    entry["parts"] = manifest["parts"]
-    ledger.write_text(json.dumps(entry))
+    rewrite_entry(ledger, parts=manifest["parts"])
     if honest:
         folder = RunFolder(out)
         tables = (open_labels(folder, "left"), open_labels(folder, "right"))
@@ -155,7 +153,7 @@ def test_sizes_that_are_not_those_of_the_lists(mined: Path, tmp_path: Path) -> N
     manifest["parts"][0]["bytes"] = part.stat().st_size
     (out / "manifest.json").write_text(json.dumps(manifest))
     (ledger,) = (out / "ledger").iterdir()
-    ledger.write_text(json.dumps(json.loads(ledger.read_text()) | {"parts": manifest["parts"]}))
+    rewrite_entry(ledger, parts=manifest["parts"])
     with pytest.raises(IncompleteError, match="column n_left is not the length of column left"):
         pipeline.verify(out, progress=False)
 
@@ -170,7 +168,7 @@ def test_another_schema_version(mined: Path, tmp_path: Path) -> None:
     manifest["parts"][0]["bytes"] = part.stat().st_size
     (out / "manifest.json").write_text(json.dumps(manifest))
     (ledger,) = (out / "ledger").iterdir()
-    ledger.write_text(json.dumps(json.loads(ledger.read_text()) | {"parts": manifest["parts"]}))
+    rewrite_entry(ledger, parts=manifest["parts"])
     with pytest.raises(IncompleteError, match="schema version 77; this package reads version 1"):
         pipeline.verify(out, progress=False)
 

@@ -1,0 +1,66 @@
+"""The folder of a new run: made whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.folder import LOCK_FILE, RunFolder
+from pipeline.lock import locked
+from schemas.errors import InputError
+
+__all__ = ["new_run"]
+
+
+@contextmanager
+def new_run(path: Path) -> Iterator[RunFolder]:
+    """Make the folder of a new run and hold its lock; when the block fails, everything made is removed again.
+
+    Raises
+    ------
+    InputError
+        If `path` exists and is not an empty folder, cannot be made, or another driver works in it.
+    """
+    made = _make(path)
+    try:
+        _refuse_content(path)
+        with locked(path / LOCK_FILE):
+            _refuse_content(path)
+            try:
+                yield RunFolder(path)
+            except BaseException:
+                for child in path.iterdir():
+                    shutil.rmtree(child) if child.is_dir() else child.unlink()
+                raise
+    except BaseException:
+        _unmake(made)
+        raise
+
+
+def _refuse_content(path: Path) -> None:
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise InputError(f"the output folder {path} is not writable; name another one")
+    if set(os.listdir(path)) - {LOCK_FILE}:  # noqa: PTH208 - only the names
+        remedy = f"continue the run in it with: bicliques resume {path}" if (path / "options.json").exists() else ""
+        raise InputError(
+            f"the output folder {path} is not empty; name another one" + (f", or {remedy}" if remedy else "")
+        )
+
+
+def _make(path: Path) -> list[Path]:
+    """Make `path` and what is missing above it; the folders made, innermost first."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _unmake([folder for folder in missing if folder.exists()])
+        raise InputError(f"the output folder {path} cannot be made ({error.strerror}); name another one") from error
+    return missing
+
+
+def _unmake(made: list[Path]) -> None:
+    for folder in made:
+        folder.rmdir()

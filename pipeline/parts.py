@@ -1,0 +1,32 @@
+"""Opening a part, whatever has become of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.errors import IncompleteError
+
+__all__ = ["open_part"]
+
+
+@contextmanager
+def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
+    """A part as a `pyarrow.parquet.ParquetFile`, which takes `options`; closed after the block.
+
+    Raises
+    ------
+    IncompleteError
+        If it is missing or damaged, as far as the block reads it.
+    """
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True, **options) as part:
+            yield part
+    except (KeyError, OSError, ValueError, pa.ArrowException) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise IncompleteError(f"{path} cannot be read ({reason}); delete it and resume the run") from error
