@@ -13,6 +13,7 @@ from tests.flows.deployed import Server, server, wait_for
 from tests.runs import ROOT, answer, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
+SMALL = {"workers": 0, "report": False}
 
 
 def prefect_yaml(tmp_path: Path, source: Path) -> Path:
@@ -21,7 +22,7 @@ def prefect_yaml(tmp_path: Path, source: Path) -> Path:
     refresh = next(deployment for deployment in content["deployments"] if deployment["name"] == "refresh")
     assert refresh["schedules"][0]["cron"] == "0 3 * * *"
     refresh["schedules"][0]["cron"] = "* * * * *"
-    refresh["parameters"] |= {"source": str(source), "output": f"{tmp_path}/runs/{{date}}", "workers": 0}
+    refresh["parameters"] |= {"source": str(source), "output": f"{tmp_path}/runs/{{date}}", **SMALL}
     file = tmp_path / "prefect.yaml"
     file.write_text(yaml.safe_dump(content))
     return file
@@ -44,7 +45,7 @@ def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
         prefect.commands(f"{DEPLOY} --prefect-file {prefect_yaml(tmp_path, source)}")
         assert prefect.deployment("verify/verify")
         on_demand = prefect.deployment("mine/on-demand")
-        asked = {"source": str(source), "output": str(tmp_path / "asked"), "workers": 0}
+        asked = {"source": str(source), "output": str(tmp_path / "asked"), **SMALL}
         prefect.post(f"deployments/{on_demand}/create_flow_run", parameters=asked)
         with prefect.process("worker", WORKER, cwd=tmp_path):
             ended(prefect, on_demand)

@@ -80,7 +80,7 @@ def test_a_run_is_kept_in_postgresql(tmp_path: Path) -> None:
     if programs is None:
         pytest.skip("no PostgreSQL server on this machine (Debian: apt-get install postgresql)")
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    call = f"from flows.mine import mine; mine({str(source)!r}, {str(tmp_path / 'out')!r}, workers=0)"
+    call = f"from flows.mine import mine; mine({str(source)!r}, {str(tmp_path / 'out')!r}, workers=0, report=False)"
     with (
         postgresql(programs) as database,
         server(tmp_path, PREFECT_SERVER_DATABASE_CONNECTION_URL=f"postgresql+asyncpg://{database}") as prefect,
