@@ -14,7 +14,7 @@ __all__ = ["FOLDER", "KERNELS", "compile_options", "load", "source_digest", "sou
 
 FOLDER = Path(__file__).parent.parent / "cuda"
 #: Every kernel: its file is ``cuda/<name>.cu``, its entry point has the same name.
-KERNELS = ("bitmatrix", "hub_bits")
+KERNELS = ("bitmatrix", "cumbe", "hub_bits")
 
 
 def source_of(kernel: str) -> str:

@@ -59,10 +59,10 @@ class EmulatedDevice:
     """Device memory is host memory, an address is an address."""
 
     name = "emulated device"
-    n_multiprocessors = 2
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, n_multiprocessors: int = 2) -> None:
         self.seed = seed
+        self.n_multiprocessors = n_multiprocessors
 
     def free_bytes(self) -> int:
         return 1 << 33

@@ -56,6 +56,7 @@ struct Warp {
     unsigned arrived = 0, meetings = 0;  // collectives completed
     uint64_t deposit[2][32];
     unsigned running = 32;
+    unsigned long wakes = 0;  // round in which it goes on
 };
 
 struct Machine {
@@ -65,6 +66,7 @@ struct Machine {
     Warp* warp = nullptr;
     Block* present = nullptr;  // whose shared memory is in place
     unsigned lane = 0;
+    unsigned long round = 0;
     bool progress = false;
     jmp_buf scheduler;
     void (*kernel)(void*) = nullptr;
@@ -235,9 +237,12 @@ inline void launch(void (*kernel)(void*), void* argument, unsigned n_blocks, uns
     bool alive = true;
     while (alive) {
         alive = machine.progress = false;
+        machine.round++;
         for (Warp* warp : machine.warps) {
-            if (warp->running) run_for_a_while(warp);
+            bool asleep = warp->wakes > machine.round;
+            if (warp->running && !asleep) run_for_a_while(warp);
             alive |= warp->running != 0;
+            machine.progress |= asleep;
         }
         if (alive && !machine.progress) {
             std::fprintf(stderr, "threads wait for one another at different collectives\n");
@@ -341,8 +346,9 @@ inline T atomicCAS(T* p, std::common_type_t<T> expected, std::common_type_t<T> x
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
-inline void __nanosleep(unsigned) {
-    emulation::machine.progress = true;  // waits for other threads, or for the time
+inline void __nanosleep(unsigned ns) {  // its warp pauses for a while, so that others do not wait for it to look around
+    emulation::machine.progress = true;
+    emulation::machine.warp->wakes = emulation::machine.round + ns / 16;
     emulation::yield();
 }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
