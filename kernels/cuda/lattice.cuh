@@ -87,7 +87,7 @@ __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& k
         u64 mask = raw_mask(s, r, n_raw, &v);
         bool candidate = ranked ? v > kin.bound : r >= kin.begin && r < n_listed;
         bool is_full = mask == full;
-        dead |= is_full && !kin.alive && !candidate && v != kin.self && (r < n_listed || r >= n_listed + kin.n_closure);
+        dead |= is_full && !kin.alive && !candidate && v != kin.self && (r < n_listed || r >= problem->n_known);
         u32 closers = warp_ballot(is_full);
         if (is_full) s->full[n_full + __popc(closers & lanes_below())] = v;
         n_full += __popc(closers);

@@ -17,7 +17,8 @@ __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Proble
     i32 entered = (kin.bound == NOBODY ? kin.n_cand : 0) + kin.n_closure;
     if (entered + 64 > ROW_CAP) return OVERSIZE;
     bool shared = n_bits <= 32 && 4 * (flat.total + entered) <= 3 * SHARED_SLOTS;
-    i32 n_raw = shared ? walk<true>(w, n_bits, flat, entered, kin) : walk<false>(w, n_bits, flat, entered, kin);
+    i32* known = &problem->n_known;
+    i32 n_raw = shared ? walk<true>(w, n_bits, flat, entered, kin, known) : walk<false>(w, n_bits, flat, entered, kin, known);
     if (n_raw < 0) return OVERSIZE;
     if (shared)
         lay_out<true>(w.s, n_raw);

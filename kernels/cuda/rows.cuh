@@ -21,7 +21,7 @@ __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, 
         u64 mask = raw_mask(s, r, n_raw, &v);
         bool candidate = ranked ? v > kin.bound : r >= kin.begin && r < n_listed;
         bool is_full = mask == full;
-        bool kept = candidate || v == kin.self || (r >= n_listed && r < n_listed + kin.n_closure);
+        bool kept = candidate || v == kin.self || (r >= n_listed && r < problem->n_known);
         dead |= is_full && !kept && !kin.alive;
         u32 closers = warp_ballot(is_full);
         if (is_full) s->full[n_full + __popc(closers & lanes_below())] = v;

@@ -120,9 +120,10 @@ __device__ __forceinline__ i32 wedge(const Worker& w, const Wedges& flat, i32 ba
     return at < flat.total ? w.p->base_indices[offset + at] : NOBODY;
 }
 
-// Walk the wedges: a slot with left vertices for every root vertex met. Number of raw rows, or -1: too many.
+// Walk the wedges: a slot with left vertices for every root vertex met. Number of raw rows, or -1: too many. The
+// first *n_known are listed candidates, then members of the parent's closure that are not candidates, too.
 template <bool SHARED>
-__device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 entered, const Kin& kin) {
+__device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 entered, const Kin& kin, i32* n_known) {
     Scratch* s = w.s;
     u32 capacity = SHARED ? SHARED_SLOTS : HASH_CAP;
     u32 table = 64;
@@ -135,6 +136,7 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
     __syncwarp();
     i32 n_raw = kin.bound == NOBODY ? enter<SHARED>(s, kin.cand, kin.n_cand, table - 1, 0) : 0;
     n_raw = enter<SHARED>(s, kin.closure, kin.n_closure, table - 1, n_raw);
+    *n_known = n_raw;
     i32 before = 0;
     for (i32 base = 0; base < flat.total; base += 32 * AHEAD) {
         i32 v[AHEAD], b[AHEAD], found[AHEAD];  // several at a time: each waits for memory

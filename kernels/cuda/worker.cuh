@@ -79,6 +79,7 @@ struct Problem {
     i32 n_cand;   // rows [0, n_cand) are candidates
     i32 n_words;  // words a bit row
     i32 n_full;   // closure
+    i32 n_known;  // raw rows that were entered before the walk: see wedges.cuh
     i32 begin;    // children to explore at the first level
     i32 end;
     bool all;     // a lattice: all candidates are to be explored

@@ -17,8 +17,9 @@ step() { # name, command...
 }
 
 step "engine suite" "$python" -m pytest tests/gpu --require-gpu -q -x --durations=5
-for tool in memcheck racecheck initcheck synccheck; do
-  step "compute-sanitizer $tool" compute-sanitizer --tool "$tool" --error-exitcode 9 "$python" -m tests.gpu.tiny
+# output buffers have holes, which the host copies and skips: initcheck looks at kernels only
+for tool in memcheck racecheck "initcheck --check-api-memory-access no" synccheck; do
+  step "compute-sanitizer $tool" compute-sanitizer --tool $tool --error-exitcode 9 "$python" -m tests.gpu.tiny
 done
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 printf '%s\n' "${lines[@]}"

@@ -189,6 +189,28 @@ class EngineSuite:
             for engine in (self.subject.ample(), ReferenceEngine()):
                 assert engine.mine(graph, piece, Search("prove"), Limits(), lambda _: None).count == alive
 
+    @pytest.mark.parametrize("side", SIDES)
+    def test_first_level_subtrees_may_come_as_paths(self, shape, truth, side):
+        """Every rank behind the root as a candidate, members of its closure among them."""
+        graph = graph_of(shape, BuildOptions(side, "id"))
+        ranks = np.arange(graph.n_roots, dtype=np.int32)
+        pieces = [(ranks[r : r + 1], ranks[r + 1 :], graph.n_roots - r - 1, True) for r in range(graph.n_roots)]
+        found = self.subject.ample().mine(graph, Subtrees.of_pieces(pieces), Search("prove"), Limits(), lambda _: None)
+        assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
+
+    def test_a_candidate_may_be_in_the_closure(self):
+        """As when a range of a root's candidates is left over: what lies behind both is still excluded."""
+        sides = {w: range(50 + w) for w in range(4)}  # exclude all below
+        sides |= {4: range(100), 5: range(40), 6: range(8)}
+        sides |= {7 + b: [*range(100), 100 + b] for b in range(8)}  # candidates in the closure of 4
+        sides |= {15 + b: [u for u in range(108) if u >> b & 1] for b in range(7)}  # so that there are no twins
+        edges = np.array(sorted((u, v) for v, us in sides.items() for u in us), np.int32)
+        graph = graph_of(edges, BuildOptions("right", "id"))
+        assert (graph.n_roots, graph.n_base) == (22, 108)
+        piece = Subtrees.of_pieces([(np.array([4], np.int32), np.arange(5, 15, dtype=np.int32), 2, False)])
+        for engine in (self.subject.ample(), ReferenceEngine()):
+            assert engine.mine(graph, piece, Search("prove"), Limits(), lambda _: None).count == 0
+
     def test_spread_keeps_the_work(self, shape, truth):
         graph = graph_of(shape)
         whole = Subtrees.of_roots(np.arange(graph.n_roots))
