@@ -124,6 +124,13 @@ def _gpu_workspace(graph: MiningGraph, search: Search) -> int:
     return 4 * sizes.pool + (3 * (4 * sizes.values + RECORD.itemsize * sizes.records) if listing else 0)
 
 
+def _make_cumbe(halvings: int) -> Engine:
+    from kernels.cumbe import CumbeEngine
+    from kernels.gpu.cumbe_memory import CumbeSizes
+
+    return CumbeEngine(sizes=CumbeSizes().halved(halvings))
+
+
 def _make_reference(halvings: int) -> Engine:
     from kernels.reference import ReferenceEngine
 
@@ -151,6 +158,15 @@ _KINDS = {
             lambda: None,
             _cpu_workspace,
             _cpu_will_compile,
+        ),
+        EngineKind(
+            "cumbe",
+            "the published GPU algorithm cuMBE, to compare with",
+            "gpu",
+            _make_cumbe,
+            _why_no_gpu,
+            _gpu_workspace,
+            release=_release_gpu,
         ),
         EngineKind(
             "reference",

@@ -1,4 +1,6 @@
-// cuMBE: maximal biclique enumeration, a thread block a subtree (Chang, Hsieh, Kuo et al., 2023).
+// cuMBE: maximal biclique enumeration, a thread block a subtree. After C.-Y. Hsieh, C.-M. Chang, P.-H. Cheng and
+// S.-Y. Kuo, Accelerating Maximal Biclique Enumeration on GPUs (code of theirs: NTUDDSNLab/cuMBE), and C.-M. Chang,
+// Parallel Maximal Biclique Enumeration on GPUs, thesis, National Taiwan University, 2023. None of their code is used.
 //
 // Compiled by kernels/gpu/source.py (NVRTC through CuPy) with the options of cumbe_types.cuh; compiles alone with
 // their defaults.

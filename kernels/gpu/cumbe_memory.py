@@ -161,7 +161,8 @@ class Arenas:
         if fitting == 0:
             raise DeviceMemoryError(
                 f"{device.name} has {free >> 20} MiB free, engine cumbe needs {int(each / _SHARE) >> 20} MiB for a "
-                f"root with {bounds.max_wedges} edges around it; use a larger device, the other root side or engine='cpu'"
+                f"root with {bounds.max_wedges} edges around it; use a larger device, the other root side or "
+                "engine='cpu'"
             )
         n_blocks = min(device.resident_blocks(kernel, sizes.defines, sizes.threads), fitting)
         if sizes.blocks is not None:
