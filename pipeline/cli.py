@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from typing import NoReturn
 
 from pipeline.commands import COMMANDS
-from pipeline.commands.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED
+from pipeline.commands.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, complain
+from pipeline.logs import log_to_stderr
 from schemas.errors import BicliqueError, InputError
 
 __all__ = ["main", "parser"]
@@ -58,23 +58,23 @@ def main(argv: list[str] | None = None) -> int:
     int
         0 complete, 1 failure, 2 bad input, 3 limit reached, 4 running, 130 stopped by Ctrl-C.
     """
-    _log_to_stderr()
     words = parser()
     arguments = argparse.Namespace()
     try:
         words.parse_args(argv, arguments)
+        log_to_stderr(getattr(arguments, "log", None))
         if arguments.command is None:
             words.print_help()
             return COMPLETE
         return next(command for command in COMMANDS if command.name == arguments.command).run(arguments)
     except InputError as error:
-        print(f"bicliques: {error}", file=sys.stderr)
+        complain(arguments, str(error))
         return BAD_INPUT
     except BicliqueError as error:
-        print(f"bicliques: {error}", file=sys.stderr)
+        complain(arguments, str(error))
         return FAILURE
     except KeyboardInterrupt:
-        print(f"bicliques: stopped; {_what_is_left(arguments)}", file=sys.stderr)
+        complain(arguments, f"stopped; {_what_is_left(arguments)}")
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of stdout has gone, and there is nobody to tell
@@ -85,11 +85,3 @@ def _what_is_left(arguments: argparse.Namespace) -> str:
     folder = getattr(arguments, "output", None) or getattr(arguments, "run", None)
     is_run = folder is not None and (folder / "options.json").exists()
     return f"go on with: bicliques resume {folder}" if is_run else "nothing was written"
-
-
-def _log_to_stderr() -> None:
-    """Our warnings, as sentences. What Dask has to say about a dead worker is said by the run itself."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("bicliques: %(message)s"))
-    handler.addFilter(lambda record: record.name.partition(".")[0] in ("pipeline", "kernels"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from pipeline import worker
 from pipeline.engines import Place
 from pipeline.gpu.cluster import guarded, start_cluster
 from pipeline.interrupts import unseen_by_children
+from pipeline.logs import tell
 from pipeline.pool import Result, WorkerLostError
 from pipeline.threads import IN_FLIGHT
 from pipeline.version import __version__
@@ -55,6 +56,7 @@ class DaskPool:
         self._place = place
         self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
         self._futures: dict[int, distributed.Future] = {}
+        self._names: dict[str, str] = {}  # host and process of the worker at each address
         self._closing = threading.Event()
 
     @classmethod
@@ -157,8 +159,9 @@ class DaskPool:
 
     def workers(self) -> int:
         """Worker processes on GPUs; threads else, each of which has an engine."""
-        threads = self._client.nthreads().values()
-        return len(threads) if self._place == "gpu" else sum(threads)
+        threads = self._client.nthreads()
+        self._meet(threads)
+        return len(threads) if self._place == "gpu" else sum(threads.values())
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """One task pinned to each worker of now; one that joins later does without."""
@@ -201,6 +204,35 @@ class DaskPool:
         """For the run card."""
         return self._name
 
+    def who(self, tag: int) -> str:
+        """As the scheduler knows."""
+        future = self._futures.get(tag)
+        if future is not None:
+            for address, keys in self._client.processing().items():
+                if future.key in keys:
+                    return self._names.get(address, address)
+        return ""
+
+    def dashboard(self) -> str:
+        """Dask's, if the scheduler has one."""
+        return str(self._client.dashboard_link or "")
+
+    def _meet(self, addresses: Iterable[str]) -> None:
+        """Learn the names of workers that have come, and say who has gone: a dead one cannot be asked any more."""
+        for address in set(addresses) - set(self._names):
+            self._names[address] = address
+            asked = self._client.submit(worker.identity, None, workers=[address], pure=False)
+            asked.add_done_callback(lambda done, at=address: self._introduce(at, done))
+        for address in set(self._names) - set(addresses):
+            name = self._names.pop(address)
+            level = logging.INFO if self._cluster is None else logging.WARNING  # others may let theirs come and go
+            tell(logger, "gone", f"worker {name} has gone", level, worker=name, address=address)
+
+    def _introduce(self, address: str, done: distributed.Future) -> None:
+        if done.status == "finished" and address in self._names:
+            self._names[address] = name = done.result()
+            tell(logger, "came", f"worker {name} is there", worker=name, address=address)
+
     def close(self) -> None:
         """Abandon what is running; stop the workers, if they are ours."""
         self._closing.set()
@@ -217,7 +249,8 @@ class DaskPool:
         try:
             return Result(tag, value=future.result())
         except distributed.KilledWorker as error:
-            lost = WorkerLostError("its worker died; the memory of the machine may be too small")
+            name = self._names.get(error.last_worker.address, error.last_worker.address)
+            lost = WorkerLostError(f"its worker {name} died; the memory of the machine may be too small")
             lost.__cause__ = error
             return Result(tag, error=lost)
         except Exception as error:

@@ -80,6 +80,14 @@ class Growing:
         """Of whoever works."""
         return str((self._workers or self._here).describe())
 
+    def who(self, tag: int) -> str:
+        """Of whoever works."""
+        return str((self._workers or self._here).who(tag))
+
+    def dashboard(self) -> str:
+        """Once the workers are there."""
+        return "" if self._workers is None else str(self._workers.dashboard())
+
     def close(self) -> None:
         """Both, however far the workers have come."""
         self._closing = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
@@ -15,11 +16,13 @@ from pipeline.folder import RunFolder
 from pipeline.instructions import Finish, Outcome, Policy, Start
 from pipeline.interrupts import interruptible
 from pipeline.ledger import Ledger
+from pipeline.logs import tell
 from pipeline.plan import Plan
 from pipeline.pool import Pool, Result, WorkerLostError
 from pipeline.progress import Progress, Report
 from pipeline.schedule import Scheduler
 from pipeline.session import MiningSession, remember
+from pipeline.watch import Watch
 from pipeline.weights import RootWeights
 from pipeline.worker import SliceReport, SliceTask, mine_slice, warm_up
 from schemas.errors import BicliqueError, ResourceError
@@ -29,6 +32,8 @@ from schemas.options import RunLimits
 from schemas.work import Limits, Subtrees
 
 __all__ = ["mine_run"]
+
+logger = logging.getLogger(__name__)
 
 #: A pool that can grow is asked to after so many seconds of mining, when so many seconds are thought to be left.
 _GROW_AFTER_S, _GROW_FOR_S = 1.0, 4.0
@@ -85,6 +90,13 @@ def mine_run(
         driver.commits.close()
     session = driver.session(outcome)
     remember(folder, session)
+    text = (
+        f"mining ended ({outcome}): {session.count:,} bicliques, {session.slices:,} slices in {session.seconds:.2f} s"
+    )
+    facts = {
+        name: getattr(session, name) for name in ("outcome", "count", "seconds", "slices", "retries", "busy_ratio")
+    }
+    tell(logger, "mined", text, **facts)
     return session
 
 
@@ -122,6 +134,7 @@ class _Driver:
         self.left_overs: dict[int, Subtrees] = {}
         self.taking: dict[int, Start] = {}
         self.commits = Commits(self.ledger)
+        self.watch = Watch(pool, report)
         self.energy = ProcessorEnergy()
         for source, ranges in self.ledger.outstanding().items():
             self._add(source, ranges)
@@ -182,7 +195,9 @@ class _Driver:
                 self.finish = instruction
             else:
                 self.taking[instruction.slice] = instruction
-                self.pool.submit(instruction.slice, mine_slice, self._task(instruction))
+                task = self._task(instruction)
+                self.watch.started(instruction, task.limits.seconds or 0.0)
+                self.pool.submit(instruction.slice, mine_slice, task)
 
     def _task(self, start: Start) -> SliceTask:
         pieces = []
@@ -210,6 +225,7 @@ class _Driver:
         else:
             error = result.error
             reason = str(error) if isinstance(error, WorkerLostError) else f"{type(error).__name__}: {error}"
+            self.watch.failed(result.tag, reason)
             self._carry_out(self.machine.failed(result.tag, reason))
 
     def _commit(self, report: SliceReport) -> None:
@@ -249,6 +265,7 @@ class _Driver:
         if len(left_over):
             self.left_overs[report.slice] = left_over
         instructions = self.machine.returned(report.slice, report.seconds, report.count, weights)
+        self.watch.returned(report, self.count, self.machine.share)
         for source in {source for source, _, _ in start.took}:
             if not self.machine.is_open(source):
                 self.left_overs.pop(source, None)
@@ -263,6 +280,7 @@ class _Driver:
 
     def _look_at_workers(self, now: float) -> None:
         self.energy.facts()  # its counters wrap
+        self.watch.look()
         slots, self.workers = self.pool.slots(), self.pool.workers()
         if slots:
             self.with_workers = now

@@ -64,6 +64,14 @@ class Pool(Protocol):
         """The workers in a few words."""
         ...
 
+    def who(self, tag: int) -> str:
+        """Host and process of the worker that has a task in its hands now; empty when none has, or it is not known."""
+        ...
+
+    def dashboard(self) -> str:
+        """Address of a page about the workers; empty when there is none."""
+        ...
+
 
 class InProcess:
     """One slot: this very process. A task runs when its result is waited for."""
@@ -107,6 +115,14 @@ class InProcess:
     def describe(self) -> str:
         """For the run card."""
         return "this process"
+
+    def who(self, tag: int) -> str:
+        """The very process."""
+        return worker.identity()
+
+    def dashboard(self) -> str:
+        """None."""
+        return ""
 
     def close(self) -> None:
         """Give the memory of the last run back."""

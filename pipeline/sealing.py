@@ -7,6 +7,7 @@ the fingerprint its engine reported. It refuses to write ``manifest.json`` other
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from pipeline.energy import energy_facts
 from pipeline.files import disk_errors, write_json
 from pipeline.folder import RunFolder
 from pipeline.ledger import Ledger
+from pipeline.logs import tell
 from pipeline.plan import Plan
 from pipeline.pool import Pool, run_all
 from pipeline.progress import Progress, Report
@@ -33,6 +35,8 @@ from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, LedgerEntry, Manifest
 
 __all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove_parts", "seal"]
+
+logger = logging.getLogger(__name__)
 
 #: Rows below which one process reads them back before others have started.
 ROWS_WORTH_WORKERS = 10_000_000
@@ -78,6 +82,8 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
         | {"mine": sum(session["seconds"] for session in mined), "prove": time.perf_counter() - started},
     )
     write_json(folder.manifest_file, manifest.to_json())
+    text = f"proven: {manifest.count:,} bicliques, fingerprint {manifest.fingerprint}"
+    tell(logger, "proven", text, count=manifest.count, fingerprint=str(manifest.fingerprint), rows_read=proven)
     return manifest
 
 

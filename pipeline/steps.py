@@ -24,6 +24,7 @@ from pipeline.folder import RunFolder
 from pipeline.ingest import INGEST_FILES
 from pipeline.ingest import ingest as ingest_source
 from pipeline.lock import locked
+from pipeline.logs import tell
 from pipeline.new_run import new_run
 from pipeline.plan import plan as plan_roots
 from pipeline.pool import Pool
@@ -236,7 +237,9 @@ def _once(
     else:
         logger.warning("%s is missing or damaged; step %s is done again", file, step)
         facts = _again(folder, step, work)
-    report(Progress(stage, share=1.0, seconds=time.monotonic() - started))
+    seconds = time.monotonic() - started
+    report(Progress(stage, share=1.0, seconds=seconds))
+    tell(logger, "step", f"step {step} is done in {seconds:.2f} s", step=step, seconds=round(seconds, 6))
     return facts
 
 

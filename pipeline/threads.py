@@ -62,6 +62,14 @@ class InThreads:
         """For the run card."""
         return "this process, one GPU"
 
+    def who(self, tag: int) -> str:
+        """The very process."""
+        return worker.identity()
+
+    def dashboard(self) -> str:
+        """None."""
+        return ""
+
     def close(self) -> None:
         """Wait for what is running, and give the memory of the last run back."""
         self._threads.shutdown(cancel_futures=True)

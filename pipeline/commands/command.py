@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pipeline.logs import tell
 
 if TYPE_CHECKING:
     from pipeline.instructions import Outcome
@@ -21,6 +25,7 @@ __all__ = [
     "Command",
     "chosen",
     "code_of",
+    "complain",
     "progress",
     "say",
 ]
@@ -63,7 +68,15 @@ def say(arguments: argparse.Namespace, machine: Callable[[], Any], people: Calla
 
 def progress(arguments: argparse.Namespace) -> bool:
     """Whether to show progress on stderr."""
-    return not arguments.quiet
+    return not arguments.quiet and arguments.log is None
+
+
+def complain(arguments: argparse.Namespace, sentence: str) -> None:
+    """Say on stderr what is wrong; in the form of the log, if there is to be one."""
+    if getattr(arguments, "log", None) == "json":
+        tell(logging.getLogger("pipeline"), "error", sentence, logging.ERROR)
+    else:
+        print(f"bicliques: {sentence}", file=sys.stderr)
 
 
 def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:

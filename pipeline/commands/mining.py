@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.choices import AS_BEFORE
-from pipeline.commands.command import COMPLETE, Command, chosen, code_of, progress, say
+from pipeline.commands.command import COMPLETE, Command, chosen, code_of, complain, progress, say
 from pipeline.commands.options import (
     BUILD,
     LIMITS,
@@ -128,7 +127,7 @@ def say_results(arguments: argparse.Namespace, results: Results) -> int:
 
     say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))
     if not results.complete:
-        print(f"bicliques: not complete; go on with: bicliques resume {results.path}", file=sys.stderr)
+        complain(arguments, f"not complete; go on with: bicliques resume {results.path}")
     return code_of(results.outcome)
 
 

@@ -160,6 +160,11 @@ def add_quiet(group: Any) -> None:
         action="store_true",
         help="no progress on stderr (default: a bar on a terminal, elsewhere a line every 10 seconds)",
     )
+    group.add_argument(
+        "--log",
+        choices=("text", "json"),
+        help="instead of progress, a line on stderr for every event, json for machines (default: only warnings)",
+    )
 
 
 def add_reading(command: argparse.ArgumentParser) -> None:

@@ -70,6 +70,7 @@ def test_a_killed_worker(tmp_path: Path, expected: tuple[int, int]) -> None:
     manifest = pipeline.open_run(out).manifest
     assert manifest.mining["retries"] == 1
     assert len(manifest.mining["workers"]) >= 2
+    assert re.search(rf"slice \d+ failed the first time: its worker \S+:{victim} died", error), "it is named"
 
 
 def test_a_killed_driver(tmp_path: Path, expected: tuple[int, int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -137,21 +138,31 @@ def test_a_scheduler_that_does_not_answer_is_an_error_in_one_sentence(monkeypatc
         DaskPool.connect("tcp://127.0.0.1:1")
 
 
-def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(pool: DaskPool) -> None:
+def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
+    pool: DaskPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert pool.slots() == 2  # asks their names
+    pool.submit(3, slow, 0.5)
+    time.sleep(0.2)
+    assert re.fullmatch(rf"{socket.gethostname()}:\d+", pool.who(3))
     pool.submit(0, slow, 0.0)
     pool.submit(1, fail, "no room")
     pool.submit(2, die, None)
     results = {}
-    while len(results) < 3:
+    while len(results) < 4:
         results |= {result.tag: result for result in pool.wait(0.1)}
     assert results[0].value != os.getpid()
     assert isinstance(results[1].error, ResourceError)
     assert str(results[1].error) == "no room"
     assert isinstance(results[2].error, WorkerLostError)
+    assert re.match(r"its worker \S+:\d+ died", str(results[2].error))
+    assert pool.who(2) == ""
     deadline = time.monotonic() + 60
     while pool.slots() < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     assert pool.slots() == 2, "the dead worker was not replaced"
+    gone = [record.getMessage() for record in caplog.records if getattr(record, "event", "") == "gone"]
+    assert gone == [f"worker {str(results[2].error).split()[2]} has gone"]
 
 
 def test_workers_ignore_the_terminals_interrupt(pool: DaskPool) -> None:
@@ -187,6 +198,9 @@ def test_a_run_without_workers_ends_with_a_sentence(tmp_path: Path, monkeypatch:
 
         def describe(self) -> str:
             return "nobody"
+
+        def dashboard(self) -> str:
+            return ""
 
         def grow(self) -> None:
             pass
