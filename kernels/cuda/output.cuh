@@ -111,6 +111,6 @@ __device__ inline SideSums sums_of(const i32* weight, const u64* hash, const i32
         members += weight[list[i]];
         total += hash[list[i]];
     }
-    SideSums sums = {warp_sum(members), warp_sum(total)};
+    SideSums sums = {warp_sum((i32)members), warp_sum(total)};
     return sums;
 }

@@ -14,7 +14,7 @@ __device__ inline SideSums left_sums(const Worker& w, u64 left) {
             hash += w.p->base_hash[u];
         }
     }
-    SideSums sums = {warp_sum(members), warp_sum(hash)};
+    SideSums sums = {warp_sum((i32)members), warp_sum(hash)};
     return sums;
 }
 
@@ -31,7 +31,7 @@ __device__ inline SideSums root_sums(const Worker& w, const Problem& problem, co
             found += 1;
         }
     }
-    SideSums sums = {warp_sum(members), warp_sum(hash)};
+    SideSums sums = {warp_sum((i32)members), warp_sum(hash)};
     SideSums base = sums_of(w.p->root_weight, w.p->root_hash, w.s->full, problem.n_full);
     sums.members += base.members;
     sums.hash += base.hash;

@@ -13,12 +13,16 @@ __device__ __forceinline__ u32 warp_ballot(bool x) { return __ballot_sync(ALL_LA
 template <class T>
 __device__ __forceinline__ T from(T x, i32 lane) { return __shfl_sync(ALL_LANES, x, lane); }
 
-// Sum over the warp, valid in every lane.
-template <class T>
-__device__ __forceinline__ T warp_sum(T x) {
-    for (i32 step = 16; step; step >>= 1) x += __shfl_xor_sync(ALL_LANES, x, step);
-    return x;
+// Sums over the warp, valid in every lane. The reductions in hardware take 32 bits, and a sum of 22 bits fits.
+__device__ __forceinline__ i32 warp_sum(i32 x) { return (i32)__reduce_add_sync(ALL_LANES, (u32)x); }
+__device__ __forceinline__ u64 warp_sum(u64 x) {
+    const u32 BITS = 22, MASK = (1u << BITS) - 1;
+    u64 low = __reduce_add_sync(ALL_LANES, (u32)x & MASK);
+    u64 middle = __reduce_add_sync(ALL_LANES, (u32)(x >> BITS) & MASK);
+    u64 high = __reduce_add_sync(ALL_LANES, (u32)(x >> 2 * BITS));
+    return low + (middle << BITS) + (high << 2 * BITS);
 }
+__device__ __forceinline__ i64 warp_sum(i64 x) { return (i64)warp_sum((u64)x); }
 
 // Union over the warp, in every lane.
 __device__ __forceinline__ u64 reduce_or(u64 x) {
