@@ -16,7 +16,9 @@ step() { # name, command...
   lines+=("$(printf '%-28s %-7s %4d s  %s' "$name" "$outcome" $((SECONDS - start)) "$(printf '%s\n' "$said" | tail -n 1 | cut -c1-90)")")
 }
 
-step "engine suite" "$python" -m pytest tests/gpu --require-gpu -q -x --durations=5
+tests() { "$python" -m pytest tests/gpu --require-gpu -q --maxfail=5 --timeout=90 "$@"; }
+step "bitmatrix and pipeline" tests -k "not cumbe"
+step "cumbe" tests -k "cumbe"
 # output buffers have holes, which the host copies and skips: initcheck looks at kernels only
 for tool in memcheck racecheck "initcheck --check-api-memory-access no" synccheck; do
   step "compute-sanitizer $tool" compute-sanitizer --tool $tool --error-exitcode 9 "$python" -m tests.gpu.tiny

@@ -6,6 +6,8 @@ import numpy as np
 
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
+from kernels.cumbe import CumbeEngine
+from kernels.gpu.cumbe_memory import CumbeSizes
 from kernels.gpu.memory import GpuSizes
 from schemas.work import Limits, Search
 from tests.oracles import graph_of, random_edges, run
@@ -13,6 +15,7 @@ from tests.oracles import graph_of, random_edges, run
 SIZES = GpuSizes(
     row_cap=512, list_cap=1024, given=1 << 12, left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, warps=8
 )._replace(poll=1, give_min=0)
+NARROW = CumbeSizes(left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, blocks=4, shared_ints=256, poll=1)
 
 
 def main() -> None:
@@ -22,9 +25,10 @@ def main() -> None:
         graph = graph_of(random_edges(rng, *shape))
         expected = run(CpuEngine(), graph, Search("prove"))
         for mode, limits in (("list", Limits()), ("count", Limits(seconds=0.002))):
-            found = run(BitMatrixEngine(sizes=SIZES), graph, Search(mode), limits)
-            if found.count != expected.count:
-                raise SystemExit(f"{shape}: {found.count} bicliques, expected {expected.count}")
+            for engine in (BitMatrixEngine(sizes=SIZES), CumbeEngine(sizes=NARROW)):
+                found = run(engine, graph, Search(mode), limits)
+                if found.count != expected.count:
+                    raise SystemExit(f"{engine.name}, {shape}: {found.count} bicliques, expected {expected.count}")
 
 
 if __name__ == "__main__":
