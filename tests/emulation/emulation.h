@@ -301,6 +301,12 @@ inline unsigned __reduce_or_sync(unsigned, unsigned x) {
     for (unsigned i = 0; i < 32; i++) y |= (unsigned)all[i];
     return y;
 }
+inline unsigned __reduce_add_sync(unsigned, unsigned x) {
+    const uint64_t* all = emulation::meet(x);
+    unsigned y = 0;
+    for (unsigned i = 0; i < 32; i++) y += (unsigned)all[i];
+    return y;
+}
 inline unsigned __reduce_and_sync(unsigned, unsigned x) {
     const uint64_t* all = emulation::meet(x);
     unsigned y = ~0u;

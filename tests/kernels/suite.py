@@ -25,7 +25,7 @@ SIDES = ("left", "right")
 ORDERS = ("degree", "two-hop", "unilateral", "id")
 #: Graphs with hubs on either side, and without: left and right vertices (from, to), density; large, then small.
 SHAPES = {
-    "wide hubs": (((90, 260), (5, 20), 0.5), ((100, 150), (10, 13), 0.5)),
+    "wide hubs": (((90, 260), (5, 20), 0.5), ((70, 110), (8, 11), 0.5)),
     "dense hubs": (((200, 300), (5, 12), 0.8), ((120, 180), (8, 11), 0.8)),
     "many roots": (((5, 12), (80, 200), 0.4), ((8, 11), (80, 160), 0.4)),
     "words": (((20, 90), (20, 30), 0.2), ((24, 36), (24, 36), 0.3)),

@@ -9,16 +9,26 @@ import pytest
 
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
+from kernels.cumbe import CumbeEngine
+from kernels.gpu.cumbe_layout import PHASES
+from kernels.gpu.cumbe_memory import CumbeSizes
 from kernels.gpu.memory import GpuSizes
+from schemas.errors import DeviceMemoryError, ResourceError, SliceTooLargeError
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of
+from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
 from tests.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
 DEVICE = EmulatedDevice(5)
+
+
+def everything(graph):
+    return Subtrees.of_roots(np.arange(graph.n_roots))
+
+
 _USUAL = GpuSizes(
     row_cap=1024, list_cap=2048, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, warps=8
 )
@@ -49,16 +59,87 @@ class TestBitMatrixEngine(EngineSuite):
 
     def test_larger_problems_get_on_in_short_slices(self):
         graph = graph_of(edges_of("wide hubs", True), BuildOptions("left"))
-        engine, work, slices = bitmatrix("oversize")(), Subtrees.of_roots(np.arange(graph.n_roots)), 0
+        engine, work, slices = bitmatrix("oversize")(), everything(graph), 0
         while len(work):
             work = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), lambda _: None).left_over
             slices += 1
             assert slices < 100
 
 
+_CUMBE = CumbeSizes(left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, threads=64, min_blocks=1, lanes=8)
+CUMBE = {
+    "usual": _CUMBE,
+    "tightest": _CUMBE._replace(values=1 << 14, records=128, threads=32, shared_ints=0, poll=1, steal_levels=9),
+    "tight": _CUMBE._replace(values=1 << 15, records=256, lanes=4, shared_ints=256, poll=2, steal_levels=2),
+}
+BLOCKS = EmulatedDevice(7, n_multiprocessors=4)
+
+
+def cumbe(sizes: str):
+    return lambda: CumbeEngine(BLOCKS, CUMBE[sizes])
+
+
+#: What can be switched off, and other shapes of the launch.
+VARIANTS = {
+    "noRS": {"reverse_scan": False},
+    "noES": {"early_stop": False},
+    "noWS": {"steal_levels": 1},
+    "untimed": {"timed": False},
+    "as published": {"lanes": 32, "threads": 512, "steal_levels": 2},
+    "a lane a vertex": {"lanes": 1, "threads": 32},
+}
+
+
+class TestCumbeEngine(EngineSuite):
+    subject = Subject(cumbe("usual"), (cumbe("tightest"), cumbe("tight")), small=True)
+
+    @pytest.mark.parametrize("variant", list(VARIANTS))
+    def test_optimisations_change_nothing_but_the_time(self, shape, truth, variant):
+        engine = CumbeEngine(BLOCKS, _CUMBE._replace(**VARIANTS[variant]))
+        graph = graph_of(shape)
+        outcome = run(engine, graph, Search("prove"))
+        assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
+        stats = engine.mine(graph, everything(graph), Search("count"), Limits(), lambda _: None).stats
+        phases = [stats[f"{name}_s"] for name in (*PHASES[:-1], "others")]
+        assert sum(phases) == pytest.approx(stats["kernel_s"])
+        assert 0 < stats["busy_ratio"] <= 1
+        assert (stats["published"] > 0) == (variant != "noWS")
+
+    def test_blocks_steal_from_one_another(self, shape):
+        graph = graph_of(shape)
+        stats = cumbe("tightest")().mine(graph, everything(graph), Search("count"), Limits(), lambda _: None).stats
+        assert 0 < stats["stolen"] <= stats["published"]
+
+    def test_memory_that_is_too_small_is_an_error_with_numbers(self):
+        graph = graph_of(edges_of("wide hubs", True))
+        small = EmulatedDevice()
+        small.free_bytes = lambda: 1 << 12
+        with pytest.raises(DeviceMemoryError, match=r"needs .* MiB for a root with .* edges around it"):
+            CumbeEngine(small, _CUMBE).mine(graph, everything(graph), Search("count"), Limits(), lambda _: None)
+        few = CumbeEngine(BLOCKS, CUMBE["tightest"]._replace(left_over=1))
+        with pytest.raises(SliceTooLargeError, match="did not fit into 1 and"):
+            few.mine(graph, everything(graph), Search("prove"), Limits(rows=5), lambda _: None)
+        narrow = CumbeEngine(BLOCKS, CUMBE["tightest"]._replace(values=8))
+        with pytest.raises(ResourceError, match="does not fit into 8 values"):
+            narrow.mine(graph, everything(graph), Search("list"), Limits(), lambda _: None)
+
+
+def test_gpu_engines_continue_each_other():
+    graph = graph_of(edges_of("dense hubs", True))
+    expected = truth_of("dense hubs", True)
+    engines = (bitmatrix("tightest")(), cumbe("tightest")(), CpuEngine())
+    work, count, total, turn = everything(graph), 0, 0, 0
+    while len(work):
+        result = engines[turn % 3].mine(graph, work, Search("prove"), Limits(rows=20), lambda _: None)
+        count, total = count + result.count, (total + result.fingerprint) % 2**64
+        work, turn = result.left_over, turn + 1
+    assert (count, total) == (expected.count, expected.fingerprint)
+    assert turn > 6
+
+
 def test_the_host_watches_a_launch_and_stops_it():
     graph = graph_of(random_edges(np.random.default_rng(3), 60, 60, 0.5))
-    whole = Subtrees.of_roots(np.arange(graph.n_roots))
+    whole = everything(graph)
     engine = bitmatrix("usual")()
     seen: list[int] = []
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import USUAL, Sizes
+from kernels.cumbe import CumbeEngine
+from kernels.gpu.cumbe_memory import CumbeSizes
 from kernels.gpu.memory import GpuSizes
 from kernels.reference import ReferenceEngine
 from schemas.errors import IncompleteError, ResourceError
@@ -21,6 +23,10 @@ from tests.emulation.device import EmulatedDevice
 from tests.oracles import graph_of, random_edges, run
 
 MODES = ("count", "prove", "list")
+GPU_ENGINES = [
+    (BitMatrixEngine, GpuSizes(row_cap=1024, list_cap=2048, given=4096, warps=8)),
+    (CumbeEngine, CumbeSizes(pool=1 << 18, threads=64, min_blocks=1, lanes=8)),
+]
 
 
 def sizes_of(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> SizeCounts:
@@ -112,13 +118,12 @@ def test_merging_and_writing_down():
 
 @pytest.mark.skipif(emulated.why_not() is not None, reason=str(emulated.why_not()))
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_the_gpu_engine_counts_the_same_sizes(side):
+@pytest.mark.parametrize(("engine", "sizes"), GPU_ENGINES)
+def test_the_gpu_engines_count_the_same_sizes(side, engine, sizes):
     graph = graph_of(with_twins(np.random.default_rng(5)), BuildOptions(side))
     expected = run(CpuEngine(), graph, Search("count", sizes=True))
-    engine = BitMatrixEngine(EmulatedDevice(), GpuSizes(row_cap=1024, list_cap=2048, given=4096, warps=8))
-    outcome = run(engine, graph, Search("count", sizes=True), Limits(seconds=0.05))
+    outcome = run(engine(EmulatedDevice(), sizes), graph, Search("count", sizes=True), Limits(seconds=0.05))
     assert outcome.sizes == expected.sizes
     assert outcome.count == expected.count
-    few = GpuSizes(row_cap=1024, list_cap=2048, given=4096, warps=8, size_slots=8)
     with pytest.raises(ResourceError, match="more than 8 sizes"):
-        run(BitMatrixEngine(EmulatedDevice(), few), graph, Search("count", sizes=True))
+        run(engine(EmulatedDevice(), sizes._replace(size_slots=8)), graph, Search("count", sizes=True))
