@@ -99,7 +99,7 @@ struct Shared {
     i32 look;        // what the last look at the queue asks for
     i32 victim;
     i32 filled[2];   // entries written to a list
-    i64 space[SHARED_INTS / 2];
+    i64 space[SHARED_INTS / 2 + 1];  // one at least: an array of none is an error
 };
 
 struct Block {

@@ -45,3 +45,7 @@ def test_benchmark_records_both_programs(tmp_path):
     wrong = benchmark(tmp_path, COUNT - 1)
     assert wrong.returncode == 1
     assert f"echo counts {COUNT - 1} maximal bicliques" in wrong.stderr
+
+
+def test_the_page_of_benchmarks_is_what_was_recorded():
+    subprocess.run([sys.executable, "-m", "benchmarks.tables", "--check"], cwd=ROOT, check=True)

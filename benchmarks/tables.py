@@ -1,0 +1,155 @@
+"""docs/benchmarks.md from what was recorded: ``python -m benchmarks.tables`` writes it, ``--check`` compares.
+
+Nothing in that page is typed by hand: numbers come from the JSON files beside this one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from benchmarks.facts import ROOT
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+FOLDER = ROOT / "benchmarks"
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """Of positive numbers."""
+    return math.exp(statistics.fmean(math.log(value) for value in values))
+
+
+def best(entry: dict[str, Any]) -> dict[str, Any]:
+    """The times of the faster root side."""
+    return min(entry["count"].values(), key=lambda one: one["kernel_s"])
+
+
+def against_rivals(recorded: dict[str, Any], rivals: dict[str, Any]) -> list[str]:
+    """Count mode beside published programs, and what proving and listing add."""
+    heads = ("graph", "bicliques", "ours, ms", "best / ours", "GMBE / ours", "cuMBE / ours", "busy")
+    lines = [f"| {' | '.join(heads)} | prove / count | list / count |", "|---|" + "--:|" * 8]
+    columns: list[list[float]] = []
+    for name, entry in sorted(recorded["graphs"].items(), key=lambda item: item[1]["bicliques"]):
+        one, rival = best(entry), rivals[name]
+        seconds = one["kernel_s"]
+        auto = entry["count"][entry["auto_side"]]["kernel_s"]
+        ratios = [rival[who] / seconds for who in ("best_s", "gmbe_s", "cumbe_s")]
+        costs = [entry[mode]["kernel_s"] / auto for mode in ("prove", "list")]
+        columns.append([*ratios, *costs])
+        cells = [f"{ratio:.1f}" for ratio in ratios] + [f"{one['busy_ratio']:.2f}"] + [f"{cost:.2f}" for cost in costs]
+        lines.append(f"| {name} | {entry['bicliques']:,} | {1e3 * seconds:.3g} | {' | '.join(cells)} |")
+    means = [geometric_mean(column) for column in zip(*columns, strict=True)]
+    cells = [f"{mean:.1f}" for mean in means[:3]] + [""] + [f"{mean:.2f}" for mean in means[3:]]
+    return [*lines, f"| geometric mean | | | {' | '.join(cells)} |"]
+
+
+def other_engines(recorded: dict[str, Any], rivals: dict[str, Any]) -> list[str]:
+    """CuMBE as we wrote it beside the authors' program, and the CPU engine on all cores of the machine."""
+    cores = next(iter(recorded["cpu"].values()))["cores"]
+    lines = [
+        f"| graph | `bitmatrix`, s | `cumbe`, s | authors' cuMBE / `cumbe` | `cpu` on {cores} cores, s |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    ratios = []
+    for name, entry in sorted(recorded["graphs"].items(), key=lambda item: item[1]["bicliques"]):
+        cumbe = recorded["cumbe"][name]["kernel_s"]
+        ratios.append(rivals[name]["cumbe_s"] / cumbe)
+        times = (
+            f"{best(entry)['kernel_s']:.3g} | {cumbe:.3g} | {ratios[-1]:.1f} | {recorded['cpu'][name]['seconds']:.3g}"
+        )
+        lines.append(f"| {name} | {times} |")
+    return [*lines, f"| geometric mean | | | {geometric_mean(ratios):.1f} | |"]
+
+
+def ablation(recorded: dict[str, Any]) -> list[str]:
+    """CuMBE with its optimisations switched off, in milliseconds."""
+    variants = list(next(iter(recorded["ablation"].values())))
+    lines = [f"| graph | {' | '.join(variants)} |", "|---|" + "--:|" * len(variants)]
+    for name, entry in recorded["ablation"].items():
+        times = [f"{1e3 * entry[what]['kernel_s']:.3g}" for what in variants]
+        lines.append(f"| {name} | {' | '.join(times)} |")
+    return lines
+
+
+def rates(recorded: dict[str, Any]) -> list[str]:
+    """How far a limited time gets."""
+    lines = ["| graph | bicliques found | complete | kernel, s | a second | busy |", "|---|--:|---|--:|--:|--:|"]
+    for name, one in recorded["hard"].items():
+        done = "yes" if one["complete"] else "no"
+        cells = f"{one['kernel_s']:.2f} | {one['bicliques_per_s'] / 1e6:,.0f} million | {one['busy_ratio']:.2f}"
+        lines.append(f"| {name} | {one['bicliques']:,} | {done} | {cells} |")
+    return lines
+
+
+PROSE = """\
+# Benchmarks
+
+This page is written by `python -m benchmarks.tables` from the JSON files in `benchmarks/`; no number is typed.
+
+## One GPU
+
+{machine[device]}, {machine[cores]} cores, commit {commit}, {date:.10}. Kernel time of mode count, median of
+{options[repeats]} after one that warms up, from the better root side. Every count is the known one. *best* is the
+smallest time of the other programs (`benchmarks/rivals.json`). {what}
+
+*prove / count* is the kernel with the fingerprint, *list / count* the kernel that also writes every biclique to device
+memory, both by one run after one that warms up.
+
+{against_rivals}
+
+Listing costs more than twice as much as counting on most of these graphs: counting handles all left sides of a small
+node in one step, listing takes them one by one. Small graphs leave the device idle half of the time: they end
+before the work has spread.
+
+## The other engines
+
+`cumbe` is the published algorithm as this project wrote it, one run after one that warms up, from the side `auto`
+takes. The CPU engine ran in one process a core on the same machine; the time includes dealing the work.
+
+{other_engines}
+
+The ablation of the paper, kernel time in milliseconds:
+
+{ablation}
+
+## Graphs whose end is far away
+
+How far one slice of {options[seconds]:g} s gets in mode count. GMBE finishes neither movielens_100k nor steam_purchase
+in 30 s.
+
+{rates}
+
+On cp4im_heart_cleveland most of the device waits: few large problems, whose levels are given away too reluctantly.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    recorded = json.loads((FOLDER / "h200.json").read_text())
+    known = json.loads((FOLDER / "rivals.json").read_text())
+    tables = {
+        "against_rivals": against_rivals(recorded, known["graphs"]),
+        "other_engines": other_engines(recorded, known["graphs"]),
+        "ablation": ablation(recorded),
+        "rates": rates(recorded),
+    }
+    filled = {name: "\n".join(lines) for name, lines in tables.items()}
+    return PROSE.format(**(recorded | {"what": known["what"]} | filled))
+
+
+def main() -> None:
+    """Write the page, or say whether it is the one of the files."""
+    text = page()
+    if "--check" in sys.argv[1:]:
+        if PAGE.read_text() != text:
+            raise SystemExit("docs/benchmarks.md is not what the JSON files say; run python -m benchmarks.tables")
+        return
+    PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
