@@ -1,0 +1,21 @@
+"""Two workers do the work of two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.scaling import measure, random_graph, speed_up
+from pipeline import engines
+
+
+@pytest.mark.slow
+def test_two_workers_are_almost_twice_as_fast_as_one(tmp_path: Path) -> None:
+    """By processor time, as whatever else the machine does would spoil the clock; benchmarks/scaling.py has both."""
+    engines.compile_engine("cpu")
+    alone, both = (measure(random_graph(500), workers, tmp_path) for workers in (1, 2))
+    assert (alone["count"], alone["fingerprint"]) == (both["count"], both["fingerprint"])
+    assert sum(alone["processor_s"]) > 2, "too short to say anything"
+    assert speed_up(alone, both) > 1.7
+    assert both["busy_ratio"] > 0.75
