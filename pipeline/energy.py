@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.power import RaplCounter, processor_counter
 from schemas.manifest import LedgerEntry
 
-__all__ = ["ProcessorEnergy", "energy_facts"]
+__all__ = ["NOT_READABLE", "ProcessorEnergy", "energy_facts"]
 
 #: `MiningSession.processors` and the manifest say so, with the reason, where nothing could be measured.
 NOT_READABLE = "not_readable"

@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline import engines
 from pipeline.cards import input_words, reduced_words, run_facts
+from pipeline.energy import NOT_READABLE, energy_facts
 from pipeline.folder import RunFolder
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
@@ -26,7 +28,7 @@ from pipeline.summary import PartSummary, Summary, Tally
 from schemas.manifest import LedgerEntry
 from schemas.sizes import SizeCounts
 
-__all__ = ["Content", "Energy", "Participant", "content_of"]
+__all__ = ["Content", "Participant", "content_of"]
 
 #: Rows of each list.
 _TOP, _PARTICIPANTS = 50, 20
@@ -39,14 +41,6 @@ class Participant:
     label: str
     bicliques: int
     degree: int
-
-
-@dataclass(frozen=True)
-class Energy:
-    """What the devices used while they searched: joules, and joules a million bicliques (None without any)."""
-
-    joules: float
-    per_million: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +67,6 @@ class Content:
     timeline : Timeline
     busy_ratio : float or None
         Of all workers, over all sessions.
-    energy : Energy or None
-        None when no device counts its energy.
     """
 
     status: Status
@@ -87,7 +79,6 @@ class Content:
     stages: tuple[tuple[str, float], ...]
     timeline: Timeline
     busy_ratio: float | None
-    energy: Energy | None
 
 
 def content_of(path: Path) -> Content:
@@ -117,7 +108,7 @@ def content_of(path: Path) -> Content:
     return Content(
         status=now,
         listing=listing,
-        facts=tuple((name, str(value)) for name, value in _facts(folder, results, now)),
+        facts=(*((k, str(v)) for k, v in _facts(folder, results, now)), *_energy(folder, entries, mined)),
         sizes=sizes,
         top={by: results.top(_TOP, by) for by in ("edges", "balance")} if listing and len(results) else {},
         participants=_participants(folder, summary, degrees) if summary and len(results) else {},
@@ -125,7 +116,6 @@ def content_of(path: Path) -> Content:
         stages=tuple(_stages(folder, results, mined)),
         timeline=timeline(entries, mined),
         busy_ratio=_busy(mined),
-        energy=_energy(entries),
     )
 
 
@@ -226,9 +216,13 @@ def _busy(mined: list[dict[str, Any]]) -> float | None:
     return busy / (busy + idle) if busy + idle > 0 else None
 
 
-def _energy(entries: list[LedgerEntry]) -> Energy | None:
-    joules = [entry.stats["joules"] for entry in entries if "joules" in entry.stats]
-    count = sum(entry.count for entry in entries if "joules" in entry.stats)
-    if not joules:
-        return None
-    return Energy(sum(joules), 1e6 * sum(joules) / count if count else None)
+def _energy(folder: RunFolder, entries: list[LedgerEntry], mined: list[dict[str, Any]]) -> Iterable[tuple[str, str]]:
+    on_gpus = engines.kind(folder.options().engine).place == "gpu"
+    count = sum(entry.count for entry in entries)
+    for device, facts in energy_facts(entries, mined, on_gpus).items() if mined else ():
+        if "joules" not in facts:
+            yield f"energy of the {device}", f"not measured: {facts[NOT_READABLE]}"
+            continue
+        words = [f"{facts['joules']:,.0f} J", f"{facts['mean_watts']:,.0f} W on average"]
+        words += [f"{1e6 * facts['joules'] / count:,.1f} J a million bicliques"] if count else []
+        yield f"energy of the {device}", ", ".join(words)

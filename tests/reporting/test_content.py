@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +18,13 @@ import pytest
 
 import pipeline
 from pipeline import cli, steps
+from pipeline.demo import demo_source
 from pipeline.folder import RunFolder
 from pipeline.reporting.content import content_of
 from pipeline.reporting.timeline import timeline
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import LedgerEntry
-from tests.runs import random_edges, write_edges
+from tests.runs import environment, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
 QUIET = ("--workers", "0", "--quiet")
@@ -68,7 +72,6 @@ def test_the_numbers_are_those_of_the_files(out: Path) -> None:
     assert content.top["edges"]["n_left"].to_pylist()[0] * content.top["edges"]["n_right"].to_pylist()[0] == edges.max()
     assert dict(content.stages).keys() == {"ingest", "build", "plan", "mine", "prove"}
     assert content.busy_ratio == pipeline.open_run(out).manifest.mining["busy_ratio"]
-    assert content.energy is None
 
 
 def test_it_is_made_again(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,6 +182,36 @@ def test_damage_is_named(out: Path, tmp_path: Path) -> None:
     file.write_bytes(before)
 
 
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    """Two million rows, which are the files of a run many times over, without the summary that the proof makes."""
+    out = tmp_path / "out"
+    results = pipeline.mine(demo_source(), out, workers=0, progress=False, report=False)
+    program = (
+        "import sys, resource, pipeline\n"
+        "pipeline.report(sys.argv[1])\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    )
+
+    def peak_mib() -> int:
+        command = [sys.executable, "-c", program, str(out)]
+        ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+        return int(ended.stdout)
+
+    shutil.rmtree(out / "summary")
+    small = peak_mib()
+    manifest = json.loads((out / "manifest.json").read_text())
+    (part,) = manifest["parts"]
+    for k in range(40):
+        (out / "bicliques" / f"{k}.parquet").hardlink_to(out / "bicliques" / part["name"])
+    manifest["parts"] += [part | {"name": f"{k}.parquet"} for k in range(40)]
+    manifest["count"] = 41 * len(results)
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    large = peak_mib()
+    assert len(pipeline.open_run(out)) == 2_324_208
+    assert large < small + 100, (small, large)
+    assert large < 600
+
+
 def entry(number: int, worker: str, began: float, seconds: float, **more: Any) -> LedgerEntry:
     return LedgerEntry(number, (), (), 10, None, 0, began, seconds, worker, **more)
 
@@ -218,15 +251,16 @@ def test_many_slices_are_joined_and_none_is_lost() -> None:
 
 
 def test_energy_is_shown_where_it_is_counted(out: Path) -> None:
-    for file in (out / "ledger").iterdir():
-        data = json.loads(file.read_text())
-        data["stats"]["joules"] = 50.0
-        file.write_text(json.dumps(data))
-    energy, slices = content_of(out).energy, len(list((out / "ledger").iterdir()))
-    assert energy is not None
-    assert energy.joules == 50.0 * slices
-    assert energy.per_million == pytest.approx(50.0 * slices * 1e6 / len(pipeline.open_run(out)))
-    assert "J a million bicliques" in words_of(pipeline.report(out))
+    file = out / "steps" / "mine.json"
+    before = json.loads(file.read_text())
+    (session,) = before["sessions"]
+    count = len(pipeline.open_run(out))
+    file.write_text(json.dumps({"sessions": [session | {"seconds": 2.0, "processors": {"joules": 90.0}}]}))
+    text = words_of(pipeline.report(out))
+    assert f"90 J, 45 W on average, {90e6 / count:,.1f} J a million bicliques" in text
+    file.write_text(json.dumps({"sessions": [session | {"processors": {"not_readable": "it is night"}}]}))
+    assert "energy of the processors not measured: it is night" in words_of(pipeline.report(out))
+    file.write_text(json.dumps(before))
 
 
 def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
