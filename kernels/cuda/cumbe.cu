@@ -89,8 +89,8 @@ __device__ inline bool explore(Block& b) {
             if (asked == OFFER) offer(b, depth);
             lap(b, STEALING);
         }
-        Level level = *level_of(b, depth);
-        if (level.todo > 0) {
+        if (level_of(b, depth)->todo > 0) {
+            Level level = *level_of(b, depth);
             i32 end = visit(b, level, depth);
             if (end == REFUSED) {
                 leave_levels(b, depth, false);

@@ -57,6 +57,7 @@ __device__ inline bool reserve(Block& b, i64 n) {
         b.record_at = (i64)atomicAdd(&b.q->rows, (u64)RECORDS_TAKEN);
         b.record_end = b.record_at + RECORDS_TAKEN;
         if (b.record_end > p->n_records) {
+            for (i64 i = b.record_at; i < p->n_records; i++) p->records[i].n_root = 0;  // holes
             b.record_at = b.record_end = 0;
             room = false;
         }

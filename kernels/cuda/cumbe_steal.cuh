@@ -82,6 +82,7 @@ __device__ inline void fill_shelf(Block& b, i32 depth, i32 skipped, bool some_re
         atomicAdd(&b.q->published, (u64)n_children);
         __threadfence();
         atomicExch(&p->available[blockIdx.x], n_children);
+        atomicAdd(&b.q->offered, n_children);
         level_of(b, depth)->todo = skipped != NOBODY;
     }
     __syncthreads();
@@ -131,6 +132,7 @@ __device__ inline bool take_child(Block& b, i32 victim) {
         atomicSub(&p->readers[victim], 1);
         return false;
     }
+    atomicSub(&b.q->offered, 1);
     __threadfence();
     const i32* lists = p->arena + (i64)victim * p->arena_ints;
     const volatile Shelf* shelf = &p->shelves[victim];
@@ -161,7 +163,7 @@ __device__ inline void let_go(Block& b) {
 __device__ inline i32 find_victim(Block& b) {
     i32 n = (i32)gridDim.x;
     if (is_leader()) b.s->victim = n;
-    __syncthreads();
+    if (!__syncthreads_or(is_leader() && now(&b.q->offered) > 0)) return n;
     for (i32 base = 0; base < n; base += BLOCK) {
         i32 step = base + (i32)threadIdx.x;
         bool has = step < n && now(&b.p->available[(blockIdx.x + step) % n]) > 0;

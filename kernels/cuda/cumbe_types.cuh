@@ -78,6 +78,8 @@ struct CumbeQueue {
     i32 stop;       // deadline, full buffer, row limit
     i32 overflow;   // the slice is void: 1: left_over or the pool was too short; 2: the table of sizes
     i32 hungry;     // blocks without work
+    i32 offered;    // children on all shelves
+    i32 unused;
     i32 full;       // `values` or `records` was too short
     u64 count;      // bicliques reported
     u64 fingerprint;

@@ -36,7 +36,7 @@ CUMBE_ITEM = np.dtype(
 CUMBE_QUEUE = np.dtype(
     [
         *((name, _U64) for name in ("head", "open", "pool", "left_over", "values", "rows")),
-        *((name, _I32) for name in ("stop", "overflow", "hungry", "full")),
+        *((name, _I32) for name in ("stop", "overflow", "hungry", "offered", "unused", "full")),
         *((name, _U64) for name in ("count", "fingerprint", "tests", "published", "stolen", "rows_left", "longest")),
         ("ticks", _U64, (len(PHASES),)),
     ],
