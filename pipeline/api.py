@@ -10,10 +10,12 @@ from typing import Any, Literal
 from pipeline import engines, steps
 from pipeline.choices import AS_BEFORE, PathLike, run_options
 from pipeline.folder import RunFolder
+from pipeline.gpu.ingest import IngestOn
 from pipeline.progress import Report
 from pipeline.results import Results, open_results
 from pipeline.verification import Verification, verify_run
 from pipeline.workers import WorkerOptions
+from pipeline.writing import WriteOn
 from schemas.errors import InputError
 from schemas.graph import Side
 from schemas.options import BuildOptions, IngestOptions, LabelType, RunLimits
@@ -41,6 +43,7 @@ def mine(
     devices: Sequence[int] | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
+    write_on: WriteOn = "auto",
     ids: Literal["labels", "dense"] = "labels",
     root_side: Literal["auto"] | Side = "auto",
     order: Literal["degree", "two-hop", "unilateral", "id"] = "degree",
@@ -51,6 +54,7 @@ def mine(
     header: bool | None = None,
     label_type: LabelType = "auto",
     skip_bad_lines: bool = False,
+    ingest_on: IngestOn = "auto",
     report: bool = True,
     progress: Report | bool | None = None,
     stop: threading.Event | None = None,
@@ -78,7 +82,7 @@ def mine(
         With `count_only`: also count how many there are of each size; see `Results.sizes`.
     engine : str
         A name of `pipeline.engines`, or "auto" for the fastest that can run here.
-    workers, scheduler, slice_seconds, devices, rmm_pool, spill
+    workers, scheduler, slice_seconds, devices, rmm_pool, spill, write_on
         See `pipeline.workers.WorkerOptions`.
     ids : "labels" or "dense"
         The user's labels, or row numbers of the tables in ``labels/``.
@@ -86,6 +90,8 @@ def mine(
         See `schemas.options.BuildOptions`; they do not change the result.
     format, left, right, delimiter, header, label_type, skip_bad_lines
         See `schemas.options.IngestOptions`.
+    ingest_on : "auto", "cpu" or "gpu"
+        Where the input is read; see `pipeline.gpu.ingest.choose_reader`. The result is the same.
     report : bool
         Write ``report.html`` once the run is complete.
     progress : callable, bool or None
@@ -115,7 +121,7 @@ def mine(
     """
     if sizes and not count_only:
         raise InputError("sizes are counted with count_only; a run that lists its bicliques has them in its files")
-    worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
+    worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill, write_on)
     limits = RunLimits(max_results, time_limit)
     options = run_options(
         source,
@@ -127,7 +133,7 @@ def mine(
         report=progress,
         scheduler=scheduler,
     )
-    steps.start(source, Path(output), options, limits, progress)
+    steps.start(source, Path(output), options, limits, progress, ingest_on)
     return _run(Path(output), worker_options, limits, progress, stop, report)
 
 
@@ -147,6 +153,7 @@ def resume(
     devices: Sequence[int] | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
+    write_on: WriteOn = "auto",
     report: bool = True,
     progress: Report | bool | None = None,
     stop: threading.Event | None = None,
@@ -160,7 +167,7 @@ def resume(
         Of the whole run, what is there already included; None lifts the limit.
     time_limit : float, None or "as before"
         Seconds of mining from now on.
-    workers, scheduler, slice_seconds, devices, rmm_pool, spill, report, progress, stop
+    workers, scheduler, slice_seconds, devices, rmm_pool, spill, write_on, report, progress, stop
         As for `mine`; they may differ from last time.
     """
     path = Path(folder)
@@ -169,7 +176,7 @@ def resume(
         before.max_results if max_results == AS_BEFORE else max_results,
         before.time_limit_s if time_limit == AS_BEFORE else time_limit,
     )
-    worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
+    worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill, write_on)
     return _run(path, worker_options, limits, progress, stop, report)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from pipeline import engines, steps
 from pipeline.choices import PathLike, how_to_read, run_options
 from pipeline.folder import RunFolder
+from pipeline.gpu.ingest import IngestOn
 from pipeline.progress import Report
 from pipeline.results import Count, open_results
 from pipeline.workers import WorkerOptions
@@ -39,6 +40,7 @@ def count(
     devices: Sequence[int] | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
+    ingest_on: IngestOn = "auto",
     folder: PathLike | None = None,
     progress: Report | bool | None = None,
     stop: threading.Event | None = None,
@@ -67,7 +69,7 @@ def count(
     options = run_options(source, search, build, ingest, engine, "dense", progress, scheduler)
     with tempfile.TemporaryDirectory(prefix="bicliques-", dir=folder) as temporary:
         path = Path(temporary) / "run"
-        steps.start(source, path, options, limits, progress)
+        steps.start(source, path, options, limits, progress, ingest_on)
         session = steps.run(path, worker_options, limits, progress, stop, keep=False)
         manifest = RunFolder(path).manifest()
         by_size = open_results(path).sizes() if sizes else None

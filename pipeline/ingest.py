@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.gpu.edge_table import DeviceEdgeTable
+from pipeline.gpu.ingest import IngestOn, choose_reader, read_on_device
 from pipeline.normalise import EdgeTable
 from pipeline.readers import open_source
 from schemas.errors import InputError, ResourceError
@@ -49,6 +51,8 @@ class IngestSummary:
     left_label, right_label : str
         "int64" or "string".
     seconds : float
+    read_on : str
+        "gpu", or "cpu" and why not on a GPU.
     """
 
     n_left: int
@@ -62,9 +66,10 @@ class IngestSummary:
     left_label: str
     right_label: str
     seconds: float
+    read_on: str = "cpu"
 
 
-def ingest(source: Any, options: IngestOptions, folder: Path) -> IngestSummary:
+def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestOn = "auto") -> IngestSummary:
     """Read `source` and write `EDGES_FILE`, `LEFT_LABELS_FILE` and `RIGHT_LABELS_FILE` into `folder`.
 
     Parameters
@@ -75,6 +80,8 @@ def ingest(source: Any, options: IngestOptions, folder: Path) -> IngestSummary:
     options : IngestOptions
     folder : Path
         Exists. After an error it is as it was before.
+    ingest_on : "auto", "cpu" or "gpu"
+        See `pipeline.gpu.ingest.choose_reader`. The tables are the same, whoever makes them.
 
     Raises
     ------
@@ -86,10 +93,15 @@ def ingest(source: Any, options: IngestOptions, folder: Path) -> IngestSummary:
     """
     started = time.perf_counter()
     stream = open_source(source, options)
-    table = EdgeTable()
-    for batch in stream.chunks():
-        if len(batch):
-            table.add(batch)
+    reader, read_on = choose_reader(ingest_on, source)
+    table: EdgeTable | DeviceEdgeTable
+    if reader is not None:
+        table = read_on_device(stream, reader)
+    else:
+        table = EdgeTable()
+        for batch in stream.chunks():
+            if len(batch):
+                table.add(batch)
     if table.n_rows == 0:
         left_out = f" ({stream.skipped} bad lines were left out)" if stream.skipped else ""
         remedy = "check the file and its --format" if isinstance(source, (str, os.PathLike)) else "give one with edges"
@@ -112,6 +124,7 @@ def ingest(source: Any, options: IngestOptions, folder: Path) -> IngestSummary:
         left_label=str(left.type),
         right_label=str(right.type),
         seconds=time.perf_counter() - started,
+        read_on=read_on,
     )
 
 

@@ -25,6 +25,7 @@ from pipeline.session import MiningSession, remember
 from pipeline.watch import Watch
 from pipeline.weights import RootWeights
 from pipeline.worker import SliceReport, SliceTask, mine_slice, warm_up
+from pipeline.writing import WriteOn
 from schemas.errors import BicliqueError, ResourceError
 from schemas.graph import MiningGraph
 from schemas.manifest import PLAN, LedgerEntry
@@ -52,6 +53,7 @@ def mine_run(
     report: Report,
     slice_seconds: float = 10.0,
     stop: threading.Event | None = None,
+    write_on: WriteOn = "auto",
 ) -> MiningSession:
     """Mine what is outstanding, from the ledger on.
 
@@ -68,6 +70,8 @@ def mine_run(
     stop : Event
         When it is set, no slice is started any more, and the running ones are waited for and committed.
         Ctrl-C does the same in the main thread; a second Ctrl-C abandons the running slices.
+    write_on : "auto", "cpu" or "gpu"
+        See `pipeline.writing.open_writer`.
 
     Raises
     ------
@@ -77,7 +81,7 @@ def mine_run(
     folder.need("plan")
     for place in (folder.bicliques, folder.ledger):
         place.mkdir(exist_ok=True)
-    driver = _Driver(folder, pool, limits, report, slice_seconds, stop or threading.Event())
+    driver = _Driver(folder, pool, limits, report, slice_seconds, stop or threading.Event(), write_on)
     remember(folder, driver.session("failed"))
     try:
         with interruptible(driver.stop):
@@ -109,9 +113,11 @@ class _Driver:
         report: Report,
         slice_seconds: float,
         stop: threading.Event,
+        write_on: WriteOn,
     ):
         self.began, self.started = time.time(), time.monotonic()
         self.folder, self.pool, self.limits, self.report, self.stop = folder, pool, limits, report, stop
+        self.write_on = write_on
         self.run_id = folder.run_id()
         self.plan = Plan.open(folder)
         self.weights = RootWeights(MiningGraph.open(folder.graph))
@@ -215,6 +221,7 @@ class _Driver:
             attempt=start.attempt,
             subtrees=Subtrees.concat(pieces).to_bytes(),
             limits=Limits(seconds, start.rows),
+            write_on=self.write_on,
         )
 
     def _receive(self, result: Result) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,10 @@ from schemas.dtypes import MAX_VERTICES, VERTEX
 from schemas.edges import EDGES, label_schema
 from schemas.errors import ResourceError
 
-__all__ = ["EdgeTable", "Labels"]
+__all__ = ["SLICE", "EdgeTable", "Labels", "digest_of"]
 
 #: Edges or labels handled at a time; also rows of a Parquet row group.
-_SLICE = 1 << 20
+SLICE = 1 << 20
 
 #: Column of the pairs that is the high half of their 64-bit word: the left side, so that it sorts first.
 _LEFT = 1 if sys.byteorder == "little" else 0
@@ -55,7 +55,7 @@ class _Side:
 
     def is_due(self) -> bool:
         """Whether the waiting blocks are to be settled now."""
-        return self.n_waiting > max(_SLICE, 0 if self.known is None else len(self.known))
+        return self.n_waiting > max(SLICE, 0 if self.known is None else len(self.known))
 
     def settle(self, pairs: np.ndarray) -> None:
         """Replace the numbers within blocks, in `pairs`, by numbers of all labels known."""
@@ -79,9 +79,9 @@ class _Side:
         order = pc.array_sort_indices(self.known).to_numpy()
         ranks = np.empty(len(order), dtype=VERTEX)
         ranks[order] = np.arange(len(order), dtype=VERTEX)
-        for start in range(0, len(pairs), _SLICE):
-            codes = pairs[start : start + _SLICE, self.column]
-            pairs[start : start + _SLICE, self.column] = ranks[codes]
+        for start in range(0, len(pairs), SLICE):
+            codes = pairs[start : start + SLICE, self.column]
+            pairs[start : start + SLICE, self.column] = ranks[codes]
         return Labels(self.known, order)
 
 
@@ -106,8 +106,8 @@ class Labels:
 
     def slices(self) -> Iterator[pa.Array]:
         """The labels in sorted order."""
-        for start in range(0, len(self.order), _SLICE):
-            yield pc.cast(self.values.take(pa.array(self.order[start : start + _SLICE])), self.type)
+        for start in range(0, len(self.order), SLICE):
+            yield pc.cast(self.values.take(pa.array(self.order[start : start + SLICE])), self.type)
 
     def write(self, path: Path) -> None:
         """Write the label table."""
@@ -128,7 +128,7 @@ class EdgeTable:
 
     def __init__(self) -> None:
         self.n_rows = 0
-        self._pairs = np.empty((_SLICE, 2), dtype=VERTEX)
+        self._pairs = np.empty((SLICE, 2), dtype=VERTEX)
         self._left, self._right = _Side("left", _LEFT), _Side("right", _RIGHT)
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -160,21 +160,7 @@ class EdgeTable:
 
     def digest(self, left: Labels, right: Labels) -> str:
         """SHA-256 (hex) of the labels and the edges, whatever they were read from."""
-        sha = hashlib.sha256()
-        for labels in (left, right):
-            sha.update(f"{labels.type} {len(labels)} ".encode())
-            if labels.type == pa.string():
-                # All lengths, then all text: no label can be taken for another, wherever slices are cut.
-                for part in labels.slices():
-                    sha.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())
-                for part in labels.slices():
-                    sha.update("".join(part.to_pylist()).encode())
-            else:
-                for part in labels.slices():
-                    sha.update(part.to_numpy().astype("<i8").tobytes())
-        for words in self._unique():
-            sha.update(words.astype("<i8").tobytes())
-        return sha.hexdigest()
+        return digest_of(left, right, self._unique())
 
     def _words(self) -> np.ndarray:
         return self._pairs.view(np.int64).reshape(-1)
@@ -182,9 +168,28 @@ class EdgeTable:
     def _unique(self) -> Iterator[np.ndarray]:
         """The distinct words, in order, a slice at a time."""
         words = self._words()
-        for start in range(0, len(words), _SLICE):
-            part = words[start : start + _SLICE]
+        for start in range(0, len(words), SLICE):
+            part = words[start : start + SLICE]
             new = np.empty(len(part), dtype=np.bool_)
             new[0] = start == 0 or words[start - 1] != part[0]
             np.not_equal(part[1:], part[:-1], out=new[1:])
             yield part[new]
+
+
+def digest_of(left: Labels, right: Labels, words: Iterable[np.ndarray]) -> str:
+    """SHA-256 (hex) of labels and sorted unique words (left id above right id, int64), wherever they are cut."""
+    sha = hashlib.sha256()
+    for labels in (left, right):
+        sha.update(f"{labels.type} {len(labels)} ".encode())
+        if labels.type == pa.string():
+            # All lengths, then all text: no label can be taken for another, wherever slices are cut.
+            for part in labels.slices():
+                sha.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())
+            for part in labels.slices():
+                sha.update("".join(part.to_pylist()).encode())
+        else:
+            for part in labels.slices():
+                sha.update(part.to_numpy().astype("<i8").tobytes())
+    for part in words:
+        sha.update(part.astype("<i8").tobytes())
+    return sha.hexdigest()

@@ -21,6 +21,7 @@ from typing import Any
 from pipeline import engines, mining, sealing
 from pipeline.build import build as build_graph
 from pipeline.folder import RunFolder
+from pipeline.gpu.ingest import IngestOn
 from pipeline.ingest import INGEST_FILES
 from pipeline.ingest import ingest as ingest_source
 from pipeline.lock import locked
@@ -41,7 +42,12 @@ logger = logging.getLogger(__name__)
 
 
 def start(
-    source: Any, path: Path, options: RunOptions, limits: RunLimits, report: Report | bool | None = None
+    source: Any,
+    path: Path,
+    options: RunOptions,
+    limits: RunLimits,
+    report: Report | bool | None = None,
+    ingest_on: IngestOn = "auto",
 ) -> RunFolder:
     """Make the folder of a run and read the input into it; after an error the folder is not there.
 
@@ -56,6 +62,8 @@ def start(
         The ones to resume with.
     report : callable, bool or None
         See `pipeline.progress.reporter`.
+    ingest_on : "auto", "cpu" or "gpu"
+        See `pipeline.ingest.ingest`.
 
     Raises
     ------
@@ -64,7 +72,7 @@ def start(
     """
     with new_run(path) as folder:
         folder.write_options(options, limits)
-        _ingest(folder, reporter(report), source)
+        _ingest(folder, reporter(report), source, ingest_on)
     return folder
 
 
@@ -183,7 +191,7 @@ def _prepare(folder: RunFolder, report: Report) -> None:
     _plan(folder, report)
 
 
-def _ingest(folder: RunFolder, report: Report, source: Any = None) -> dict[str, Any]:
+def _ingest(folder: RunFolder, report: Report, source: Any = None, ingest_on: IngestOn = "auto") -> dict[str, Any]:
     options = folder.options()
 
     def read() -> dict[str, Any]:
@@ -192,7 +200,7 @@ def _ingest(folder: RunFolder, report: Report, source: Any = None) -> dict[str, 
             raise InputError(
                 f"{given} cannot be read again, and {folder.path} does not hold all of it; start the run anew"
             )
-        facts = asdict(ingest_source(given, options.ingest, folder.path))
+        facts = asdict(ingest_source(given, options.ingest, folder.path, ingest_on))
         folder.finish("ingest", facts, [folder.path / file for file in INGEST_FILES])
         return facts
 
@@ -220,7 +228,7 @@ def _mine(
         note = f"compiling the {engine.name} engine, once in this environment: about half a minute"
         report(Progress("mine", note=note))
         engines.compile_engine(engine.name)
-    return mining.mine_run(folder, pool, limits, report, workers.slice_seconds, stop)
+    return mining.mine_run(folder, pool, limits, report, workers.slice_seconds, stop, workers.write_on)
 
 
 def _once(

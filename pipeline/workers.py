@@ -13,6 +13,7 @@ from pipeline.gpu.devices import choose_devices
 from pipeline.growing import Growing
 from pipeline.pool import InProcess, Pool
 from pipeline.threads import InThreads
+from pipeline.writing import WriteOn
 from schemas.errors import InputError
 
 __all__ = ["WorkerOptions", "ask_workers", "open_pool"]
@@ -38,6 +39,8 @@ class WorkerOptions:
         With a GPU engine: a pool of so much device memory in each worker, as ``40GB`` or ``0.8`` of the device.
     spill : bool
         With a GPU engine: cuDF moves its buffers to main memory when a device is full.
+    write_on : "auto", "cpu" or "gpu"
+        With a GPU engine: who encodes what it finds; see `pipeline.writing.open_writer`.
     """
 
     workers: int | None = None
@@ -46,6 +49,7 @@ class WorkerOptions:
     devices: Sequence[int] | None = None
     rmm_pool: str | None = None
     spill: bool = False
+    write_on: WriteOn = "auto"
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 0:
@@ -56,6 +60,8 @@ class WorkerOptions:
             raise InputError(
                 "GPUs, pools and spilling are options of the workers of a scheduler; start those with them"
             )
+        if self.write_on not in ("auto", "cpu", "gpu"):
+            raise InputError(f"writing is on auto, cpu or gpu, not {self.write_on!r}")
         if not self.slice_seconds > 0:
             raise InputError(f"slices must last more than 0 seconds, not {self.slice_seconds}")
 

@@ -27,7 +27,7 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
         default=Path("demo-output"),
         help="folder of the run: empty or new (default: demo-output)",
     )
-    add_workers(command)
+    add_workers(command, writes=False)
 
 
 def _formats(arguments: argparse.Namespace) -> int:

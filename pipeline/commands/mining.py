@@ -68,18 +68,18 @@ def _add_count(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where the graph is put meanwhile; workers of --scheduler must see it (default: the temporary folder)",
     )
-    _add_how(command)
+    _add_how(command, writes=False)
 
 
 def _add_sizes(command: argparse.ArgumentParser, help: str) -> None:
     command.add_argument("--sizes", action="store_true", help=help)
 
 
-def _add_how(command: argparse.ArgumentParser) -> None:
+def _add_how(command: argparse.ArgumentParser, writes: bool = True) -> None:
     add_search(command)
     add_limits(command, "no limit")
     add_build(command)
-    add_workers(command)
+    add_workers(command, writes)
     add_reading(command)
 
 
@@ -101,14 +101,16 @@ def _mine(arguments: argparse.Namespace) -> int:
         return COMPLETE
     if arguments.output is None:
         raise InputError("mine needs a folder to write into; give it with --output")
-    options |= chosen(arguments, *LIMITS, *WORKERS, "sizes", "report")
+    options |= chosen(arguments, *LIMITS, *WORKERS, "write_on", "ingest_on", "sizes", "report")
     return say_results(arguments, api.mine(arguments.source, arguments.output, progress=progress(arguments), **options))
 
 
 def _count(arguments: argparse.Namespace) -> int:
     from pipeline import cards, counting
 
-    options = chosen(arguments, *READING, *SEARCH, *BUILD, *LIMITS, *WORKERS, "fingerprint", "sizes", "folder")
+    options = chosen(
+        arguments, *READING, *SEARCH, *BUILD, *LIMITS, *WORKERS, "fingerprint", "sizes", "folder", "ingest_on"
+    )
     count = counting.count(arguments.source, progress=progress(arguments), **options)
     say(arguments, count.to_json, lambda: cards.count_card(count))
     return code_of(count.outcome)
@@ -117,7 +119,7 @@ def _count(arguments: argparse.Namespace) -> int:
 def _resume(arguments: argparse.Namespace) -> int:
     from pipeline import api
 
-    options = chosen(arguments, *LIMITS, *WORKERS, "report")
+    options = chosen(arguments, *LIMITS, *WORKERS, "write_on", "report")
     return say_results(arguments, api.resume(arguments.run, progress=progress(arguments), **options))
 
 

@@ -107,8 +107,8 @@ def add_build(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_workers(command: argparse.ArgumentParser) -> None:
-    """Where to search."""
+def add_workers(command: argparse.ArgumentParser, writes: bool = True) -> None:
+    """Where to search, and to write if the command does."""
     group = command.add_argument_group("workers")
     group.add_argument(
         "--workers",
@@ -143,6 +143,13 @@ def add_workers(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with a GPU engine: cuDF may move buffers to main memory (default: it fails when a device is full)",
     )
+    if writes:
+        group.add_argument(
+            "--write-on",
+            choices=("auto", "cpu", "gpu"),
+            default="auto",
+            help="with a GPU engine: who encodes the results (default: auto, the GPU where a worker has few cores)",
+        )
     add_quiet(group)
 
 
@@ -191,6 +198,12 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         "--skip-bad-lines",
         action="store_true",
         help="leave out and count what cannot be read (default: refuse the file)",
+    )
+    group.add_argument(
+        "--ingest-on",
+        choices=("auto", "cpu", "gpu"),
+        default="auto",
+        help="where SOURCE is read; the result is the same (default: auto, the GPU for a large file if cuDF is there)",
     )
 
 

@@ -22,7 +22,20 @@ import pyarrow as pa
 from pipeline.readers.xz import XzFile
 from schemas.errors import InputError
 
-__all__ = ["COMPRESSIONS", "Block", "FileHash", "beginning", "blocks", "hashed", "head", "open_file", "plain_name"]
+__all__ = [
+    "COMPRESSIONS",
+    "LINE_BYTES",
+    "Block",
+    "FileHash",
+    "beginning",
+    "block_of",
+    "blocks",
+    "hashed",
+    "head",
+    "long_line",
+    "open_file",
+    "plain_name",
+]
 
 #: Bytes of text parsed at a time.
 BLOCK_BYTES = 8 << 20
@@ -161,21 +174,33 @@ def blocks(path: Path, file: FileHash, size: int | None = None) -> Generator[Blo
             data = rest + data
             cut = data.rfind(b"\n") + 1
             if cut:
-                yield _block(path, number, data[:cut])
+                yield block_of(path, number, data[:cut])
                 number += data.count(b"\n", 0, cut)
             rest = data[cut:]
             if len(rest) > LINE_BYTES:
-                raise InputError(
-                    f"{path}, line {number}: the line is longer than {LINE_BYTES >> 20} MiB; "
-                    "this looks like a binary file, so name another one or its --format"
-                )
+                raise long_line(path, number)
         if rest:
-            yield _block(path, number, rest + b"\n")
+            yield block_of(path, number, rest + b"\n")
         elif number == 1:
             raise InputError(f"{path} is empty; name a file that holds edges")
 
 
-def _block(path: Path, number: int, data: bytes) -> Block:
+def long_line(path: Path, number: int) -> InputError:
+    """What to say of a line that is longer than `LINE_BYTES`."""
+    return InputError(
+        f"{path}, line {number}: the line is longer than {LINE_BYTES >> 20} MiB; "
+        "this looks like a binary file, so name another one or its --format"
+    )
+
+
+def block_of(path: Path, number: int, data: bytes) -> Block:
+    """Whole lines from line `number` on as a block: LF for every line end, no byte order mark.
+
+    Raises
+    ------
+    InputError
+        If the file turns out to be UTF-16.
+    """
     if number == 1:
         data = _without_mark(data, path)
     return Block(number, data.replace(b"\r\n", b"\n") if b"\r" in data else data)

@@ -22,7 +22,7 @@ from pipeline.readers.sniff import find_columns
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["ROWS", "TableStream", "open_arrow", "open_parquet"]
+__all__ = ["ROWS", "ParquetTable", "TableStream", "open_arrow", "open_parquet"]
 
 #: Rows handled at a time.
 ROWS = 1 << 20
@@ -135,13 +135,30 @@ class ParquetTable(TableFile):
         self.file = pq.ParquetFile(self.path, buffer_size=1 << 20)
         return list(self.file.schema_arrow.names)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the names of the label columns select them."""
+        # Arrow takes a dot for a path into a struct, and a name that occurs twice for both columns.
+        return all(self.names.count(name) == 1 and "." not in name for name in self._wanted)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The label columns alone, where their names select them."""
-        names = [self.names[k] for k in self.columns]
-        # Arrow takes a dot for a path into a struct, and a name that occurs twice for both columns.
-        exact = all(self.names.count(name) == 1 and "." not in name for name in names)
         with self.file:
-            yield from self.file.iter_batches(batch_size=ROWS, columns=names if exact else None)
+            yield from self.file.iter_batches(batch_size=ROWS, columns=self._wanted if self.is_exact else None)
+
+    def groups(self, row_groups: list[int], n_before: int) -> Iterator[pa.RecordBatch]:
+        """Batches of edges of some row groups, before which there are `n_before` rows; needs `is_exact`."""
+        try:
+            for batch in self.file.iter_batches(batch_size=ROWS, row_groups=row_groups, columns=self._wanted):
+                left, right = (batch[name] for name in self._wanted)
+                yield self._labels(left, right, n_before)
+                n_before += len(batch)
+        except _REFUSALS as error:
+            raise self._damaged(error) from error
+
+    @property
+    def _wanted(self) -> list[str]:
+        return [self.names[k] for k in self.columns]
 
 
 class ArrowTable(TableFile):

@@ -66,16 +66,21 @@ class TextStream(EdgeStream):
         """Batches of edges; see `EdgeStream.chunks`."""
         with hashed(self.path) as file:
             for block in blocks(self.path, file):
-                batch = pa.concat_batches(list(self._batches(block.starting_at(self.first_line))))
+                batch = pa.concat_batches(list(self.batches_of(block.starting_at(self.first_line))))
                 self.rows += batch.num_rows
                 yield batch
-            self._digest = file.finish()
+            self.set_digest(file.finish())
+
+    def set_digest(self, digest: str) -> None:
+        """Tell the SHA-256 of the file as stored, once it is known."""
+        self._digest = digest
 
     def digest(self) -> str | None:
         """SHA-256 of the file as stored; see `EdgeStream.digest`."""
         return self._digest
 
-    def _batches(self, block: Block) -> Iterator[pa.RecordBatch]:
+    def batches_of(self, block: Block) -> Iterator[pa.RecordBatch]:
+        """Edges of a block: by Arrow where all of it is as expected, else line by line."""
         # A carriage return that ends no line is a line end for Arrow, and none for the slow pass.
         batch = None if b"\r" in block.data else self.parse_block(block)
         if batch is not None:
@@ -84,7 +89,7 @@ class TextStream(EdgeStream):
         pieces = list(block.pieces(len(block.data) // _PIECES)) if len(block.data) > _SLOW_BYTES else []
         if len(pieces) > 1:
             for piece in pieces:
-                yield from self._batches(piece)
+                yield from self.batches_of(piece)
         else:  # small, or nearly all of it one line
             yield self.parse_lines(block)
 

@@ -75,6 +75,7 @@ def test_the_summary(run, tmp_path):
         "digest": hashlib.sha256(path.read_bytes()).hexdigest(),
         "left_label": "int64",
         "right_label": "string",
+        "read_on": "cpu: the input is no file of 256 MiB or more, for which a GPU pays",
     }
 
 
@@ -150,7 +151,7 @@ def test_many_small_slices_give_the_same_tables(run, monkeypatch, size, kind):
     table = pa.table({"l": left if kind == "integers" else left.astype(str), "r": right})
     pieces = pa.Table.from_batches(table.to_batches(max_chunksize=37))
     want = run(table)
-    monkeypatch.setattr(normalise, "_SLICE", size)
+    monkeypatch.setattr(normalise, "SLICE", size)
     got = run(pieces)
     assert got[1] == want[1]
     assert (got[0].duplicates, got[0].digest) == (want[0].duplicates, want[0].digest)
@@ -211,7 +212,7 @@ def test_an_edge_takes_eight_bytes():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert duplicates == n_batches * len(labels) - 1000
-    assert peak < 9 * n_batches * len(labels) + 24 * normalise._SLICE
+    assert peak < 9 * n_batches * len(labels) + 24 * normalise.SLICE
 
 
 def in_child(code: str, folder: Path, *arguments: str) -> str:

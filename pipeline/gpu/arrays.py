@@ -1,0 +1,250 @@
+"""Labels and edges on a device: what CuPy cannot do with them (text, Parquet), by pylibcudf.
+
+A column is an int64 array (CuPy) or a column of strings (pylibcudf). Tests put NumPy and Arrow in their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.dtypes import VERTEX
+from schemas.edges import EDGES
+
+__all__ = ["Arrays", "CudfArrays"]
+
+
+class Arrays(Protocol):
+    """Arrays of a device, and columns of labels there."""
+
+    #: numpy or cupy
+    xp: Any
+
+    def free_bytes(self) -> int:
+        """Device memory that can still be allocated."""
+        ...
+
+    def on_device(self, array: Any) -> Any:
+        """The array, on the device; itself if it is there."""
+        ...
+
+    def on_host(self, array: Any) -> np.ndarray:
+        """The array, in main memory; itself if it is there."""
+        ...
+
+    def read_csv(self, raw: Any, delimiter: str, text: Sequence[bool]) -> list[Any] | None:
+        """Columns of a text whose lines all end in LF: strings where `text` is true, else int64; nothing is trimmed.
+
+        None when a row is not what it should be, as far as the reader notices.
+        """
+        ...
+
+    def read_parquet(self, path: Path, row_groups: list[int], names: list[str]) -> list[Any] | None:
+        """Two columns of some row groups; None when they are neither integers nor strings, or hold a null."""
+        ...
+
+    def from_arrow(self, labels: pa.Array) -> Any:
+        """A column of int64 or of strings."""
+        ...
+
+    def to_arrow(self, column: Any) -> pa.Array:
+        """int64 or large_string."""
+        ...
+
+    def rows(self, column: Any) -> int:
+        """How many."""
+        ...
+
+    def concat(self, columns: list[Any]) -> Any:
+        """All rows of columns of one kind."""
+        ...
+
+    def take(self, column: Any, rows: Any) -> Any:
+        """Some rows."""
+        ...
+
+    def unique(self, column: Any) -> tuple[Any, Any]:
+        """Distinct values in ascending order (strings by UTF-8 bytes), and the position of every row's, as an array."""
+        ...
+
+    def lengths(self, column: Any) -> Any:
+        """Bytes of every string, int64."""
+        ...
+
+    def integers(self, column: Any) -> Any | None:
+        """Strings as int64; None unless every one consists of digits, eighteen at most."""
+        ...
+
+    def are_numbers(self, column: Any) -> bool:
+        """Whether every string is a plain decimal number, as ``-12`` or ``3.5``."""
+        ...
+
+    def write_edges(self, path: Path, words: Iterable[Any]) -> None:
+        """`schemas.edges.EDGES` from sorted words, one row group each."""
+        ...
+
+
+class CudfArrays:
+    """CuPy and pylibcudf. Made where `pipeline.gpu.parquet.why_no_cudf` is None."""
+
+    def __init__(self) -> None:
+        import cupy
+        import pylibcudf
+
+        self.xp, self._plc = cupy, pylibcudf
+
+    def free_bytes(self) -> int:
+        """See `Arrays`."""
+        pool = self.xp.get_default_memory_pool()
+        return int(self.xp.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+
+    def on_device(self, array: Any) -> Any:
+        """See `Arrays`."""
+        return self.xp.asarray(array)
+
+    def on_host(self, array: Any) -> np.ndarray:
+        """See `Arrays`."""
+        host: np.ndarray = self.xp.asnumpy(array)
+        return host
+
+    def read_csv(self, raw: Any, delimiter: str, text: Sequence[bool]) -> list[Any] | None:
+        """See `Arrays`."""
+        io, types = self._plc.io, self._plc.types
+        options = (
+            io.csv.CsvReaderOptions.builder(io.SourceInfo([self._plc.gpumemoryview(raw)]))
+            .delimiter(delimiter)
+            .lineterminator("\n")
+            .quoting(io.types.QuoteStyle.NONE)
+            .compression(io.types.CompressionType.NONE)
+            .na_filter(False)
+            .keep_default_na(False)
+            .build()
+        )
+        options.set_header(-1)
+        options.set_names([str(k) for k in range(len(text))])
+        options.set_dtypes([types.DataType(types.TypeId.STRING if t else types.TypeId.INT64) for t in text])
+        try:
+            columns = io.csv.read_csv(options).columns
+        except RuntimeError:  # libcudf has one type for all that is wrong with a text
+            return None
+        if len(columns) != len(text) or any(column.null_count() for column in columns):
+            return None
+        return [column if t else self._array(column) for column, t in zip(columns, text, strict=True)]
+
+    def read_parquet(self, path: Path, row_groups: list[int], names: list[str]) -> list[Any] | None:
+        """See `Arrays`."""
+        io, plc = self._plc.io, self._plc
+        options = io.parquet.ParquetReaderOptions.builder(io.SourceInfo([str(path)])).column_names(names).build()
+        options.set_row_groups([row_groups])
+        try:
+            read = io.parquet.read_parquet(options)
+        except RuntimeError:  # the host's reader says what is wrong with the file
+            return None
+        by_name = dict(zip(read.column_names(), read.columns, strict=True))
+        columns = []
+        for column in (by_name[name] for name in names):
+            if column.null_count():
+                return None
+            if column.type().id() == plc.TypeId.STRING:
+                columns.append(column)
+            elif plc.traits.is_integral_not_bool(column.type()):
+                # an unsigned number beyond int64 becomes negative, and is refused as such
+                columns.append(self._array(column).astype(np.int64))
+            else:
+                return None
+        return columns
+
+    def from_arrow(self, labels: pa.Array) -> Any:
+        """See `Arrays`."""
+        if pa.types.is_integer(labels.type):
+            return self.xp.asarray(labels.to_numpy())
+        return self._plc.Column.from_arrow(labels.cast(pa.large_string()))
+
+    def to_arrow(self, column: Any) -> pa.Array:
+        """See `Arrays`."""
+        if isinstance(column, self.xp.ndarray):
+            return pa.array(self.on_host(column))
+        return column.to_arrow().cast(pa.large_string())
+
+    def rows(self, column: Any) -> int:
+        """See `Arrays`."""
+        return len(column) if isinstance(column, self.xp.ndarray) else int(column.size())
+
+    def concat(self, columns: list[Any]) -> Any:
+        """See `Arrays`."""
+        if len(columns) == 1:
+            return columns[0]
+        if isinstance(columns[0], self.xp.ndarray):
+            return self.xp.concatenate(columns)
+        return self._plc.concatenate.concatenate(columns)
+
+    def take(self, column: Any, rows: Any) -> Any:
+        """See `Arrays`."""
+        if isinstance(column, self.xp.ndarray):
+            return column[rows]
+        unchecked = self._plc.copying.OutOfBoundsPolicy.DONT_CHECK
+        table = self._plc.Table([column])
+        return self._plc.copying.gather(table, self._column(rows.astype(VERTEX)), unchecked).columns()[0]
+
+    def unique(self, column: Any) -> tuple[Any, Any]:
+        """See `Arrays`."""
+        if isinstance(column, self.xp.ndarray):
+            keys = self.xp.unique(column)  # then a search: less memory than the inverse of a sort
+            return keys, self.xp.searchsorted(keys, column)
+        keys, codes = self._plc.transform.encode(self._plc.Table([column]))
+        return keys.columns()[0], self._array(codes)
+
+    def lengths(self, column: Any) -> Any:
+        """See `Arrays`."""
+        return self._array(self._plc.strings.attributes.count_bytes(column)).astype(np.int64)
+
+    def integers(self, column: Any) -> Any | None:
+        """See `Arrays`."""
+        if int(self.lengths(column).max()) > 18 or not self._all_match(column, "^[0-9]+$"):
+            return None
+        kind = self._plc.DataType(self._plc.TypeId.INT64)
+        return self._array(self._plc.strings.convert.convert_integers.to_integers(column, kind))
+
+    def are_numbers(self, column: Any) -> bool:
+        """See `Arrays`."""
+        return self._all_match(column, r"^-?[0-9]+(\.[0-9]+)?$")
+
+    def write_edges(self, path: Path, words: Iterable[Any]) -> None:
+        """See `Arrays`."""
+        io = self._plc.io
+        writer: Any = None
+        for part in words:
+            halves = ((part >> 32).astype(VERTEX), (part & 0xFFFFFFFF).astype(VERTEX))
+            table = self._plc.Table([self._column(half) for half in halves])
+            if writer is None:
+                metadata = io.types.TableInputMetadata(table)
+                for column, name in zip(metadata.column_metadata, EDGES.names, strict=True):
+                    column.set_name(name).set_nullability(False)
+                writer = io.parquet.ChunkedParquetWriter.from_options(
+                    io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(path)]))
+                    .metadata(metadata)
+                    .compression(io.types.CompressionType.ZSTD)
+                    .row_group_size_rows(len(part))
+                    .build()
+                )
+            writer.write(table)
+        writer.close([])
+
+    def _array(self, column: Any) -> Any:
+        """The fixed-width values of a column, which they keep alive."""
+        dtype = np.dtype(column.type().typestr)
+        if column.size() == 0:
+            return self.xp.empty(0, dtype)
+        return self.xp.asarray(column.data()).view(np.uint8)[: column.size() * dtype.itemsize].view(dtype)
+
+    def _column(self, array: Any) -> Any:
+        return self._plc.Column.from_cuda_array_interface(self.xp.ascontiguousarray(array))
+
+    def _all_match(self, column: Any, pattern: str) -> bool:
+        strings = self._plc.strings
+        program = strings.regex_program.RegexProgram.create(pattern, strings.regex_flags.RegexFlags.DEFAULT)
+        return bool(self._array(strings.contains.matches_re(column, program)).all())

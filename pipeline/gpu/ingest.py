@@ -1,0 +1,70 @@
+"""Whether the input is read on a GPU, and reading it there."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pipeline.gpu.arrays import Arrays, CudfArrays
+from pipeline.gpu.edge_table import DeviceEdgeTable
+from pipeline.gpu.parquet import why_no_cudf
+from pipeline.gpu.reading import device_batches
+from pipeline.readers.base import EdgeStream
+from schemas.errors import InputError, ResourceError
+
+__all__ = ["IngestOn", "choose_reader", "read_on_device"]
+
+logger = logging.getLogger(__name__)
+
+#: Where the input is read, numbered and sorted; ``auto`` is the GPU for a large file, if cuDF is there and answers.
+IngestOn = Literal["auto", "cpu", "gpu"]
+
+#: Bytes of a file that are worth loading cuDF, which takes about two seconds.
+_WORTH_BYTES = 256 << 20
+
+
+def choose_reader(ingest_on: IngestOn, source: Any) -> tuple[Arrays | None, str]:
+    """The device arrays to read with, None for the host; and the choice in words.
+
+    Raises
+    ------
+    InputError
+        If the wish is none of the three.
+    ResourceError
+        If a GPU was asked for and cannot be used.
+    """
+    if ingest_on not in ("auto", "cpu", "gpu"):
+        raise InputError(f"reading is on auto, cpu or gpu, not {ingest_on!r}")
+    if ingest_on == "cpu":
+        return None, "cpu: asked for"
+    if ingest_on == "auto":
+        path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+        if path is None or not path.exists() or path.stat().st_size < _WORTH_BYTES:
+            return None, f"cpu: the input is no file of {_WORTH_BYTES >> 20} MiB or more, for which a GPU pays"
+    reason = why_no_cudf()
+    if reason is None:
+        return CudfArrays(), "gpu"
+    if ingest_on == "gpu":
+        raise ResourceError(f"the input cannot be read on a GPU: {reason}; choose --ingest-on cpu")
+    return None, f"cpu: {reason}"
+
+
+def read_on_device(stream: EdgeStream, arrays: Arrays, capacity: int | None = None) -> DeviceEdgeTable:
+    """All edges of a stream in a table on the device; `capacity` as there.
+
+    Raises
+    ------
+    ResourceError
+        If the device has too little memory even for one block of the input.
+    """
+    table = DeviceEdgeTable(arrays, capacity)
+    try:
+        for left, right in device_batches(stream, arrays):
+            table.add(left, right)
+    except MemoryError as error:  # of CuPy and of RMM alike
+        raise ResourceError(
+            f"the GPU has too little memory to read {stream.source} ({error}); choose --ingest-on cpu"
+        ) from error
+    return table
