@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,13 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.graph.prepare import prepare
+from kernels.graph.prepare import PrepareFacts, prepare
 from pipeline.files import disk_errors, settle
 from pipeline.folder import RunFolder
 from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.graph import MiningGraph
 
 __all__ = ["LABEL_FILES", "DegreeProfile", "build", "degree_profile", "read_edges"]
+
+logger = logging.getLogger(__name__)
 
 #: The label tables as uncompressed Arrow files below ``graph/``, which workers share through the page cache.
 LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
@@ -50,19 +53,19 @@ def build(folder: RunFolder) -> dict[str, Any]:
     -------
     dict
         `kernels.graph.prepare.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides,
-        and ``seconds``.
+        ``built_on`` ("gpu", or "cpu") and ``seconds``.
 
     Notes
     -----
-    O(m + n log n) time, about 60 bytes an edge.
+    O(m + n log n) time, about 60 bytes an edge. On the GPU, if that has read the input and has room for it.
     """
     started = time.perf_counter()
     options, sizes = folder.options(), folder.need("ingest")
     left, right = read_edges(folder)
     search = options.search
-    graph, prepared = prepare(
-        left, right, sizes["n_left"], sizes["n_right"], options.build, search.min_left, search.min_right
-    )
+    arguments = (left, right, sizes["n_left"], sizes["n_right"], options.build, search.min_left, search.min_right)
+    made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" else None
+    graph, prepared = made or prepare(*arguments)
     sources = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
     tables = {side: pq.read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
     target = folder.fresh(folder.graph)
@@ -78,11 +81,33 @@ def build(folder: RunFolder) -> dict[str, Any]:
             "left": asdict(degree_profile(np.bincount(left))),
             "right": asdict(degree_profile(np.bincount(right))),
         },
+        "built_on": "cpu" if made is None else "gpu",
         "seconds": time.perf_counter() - started,
     }
     MiningGraph.open(target).validate()
     folder.finish("build", facts, target.iterdir())
     return facts
+
+
+def _on_gpu(arguments: tuple[Any, ...]) -> tuple[MiningGraph, PrepareFacts] | None:
+    """What `prepare` makes of the arguments, made on the GPU; None, and said why, when it cannot be."""
+    from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
+    from kernels.gpu.prepare import EDGE_BYTES, prepare_on
+
+    reason = why_no_gpu()
+    if reason is None:
+        import cupy
+
+        try:
+            if CudaDevice().free_bytes() >= EDGE_BYTES * len(arguments[0]):
+                return prepare_on(cupy, *arguments)
+            reason = f"{len(arguments[0])} edges need {EDGE_BYTES} bytes each"
+        except MemoryError as error:
+            reason = str(error)
+        finally:
+            release_memory()
+    logger.warning("the graph is built on the CPU: %s", reason)
+    return None
 
 
 def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,209 @@
+"""From the edge table to a `MiningGraph` on a device: the arrays of `kernels.graph.prepare`, by sorting and sums.
+
+Array code for CuPy and NumPy alike. Hashes bring twins together, and rows are compared in full; should two
+different rows ever hash alike, the host does it all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernels.graph.order import rank_order
+from kernels.graph.prepare import PrepareFacts, prepare
+from schemas.bicliques import LEFT_SALT, splitmix64
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.graph import MiningGraph, Side
+from schemas.options import BuildOptions
+
+__all__ = ["EDGE_BYTES", "prepare_on"]
+
+#: Device memory for an edge, in bytes, at the peak.
+EDGE_BYTES = 120
+
+
+class _Csr(NamedTuple):
+    """Rows without an empty one: offsets int64, columns int32."""
+
+    indptr: Any
+    indices: Any
+
+
+class _Twins(NamedTuple):
+    representatives: Any
+    members_indptr: Any
+    members: Any
+
+
+def prepare_on(
+    xp: Any,
+    left: np.ndarray,
+    right: np.ndarray,
+    n_left: int,
+    n_right: int,
+    options: BuildOptions,
+    min_left: int = 1,
+    min_right: int = 1,
+) -> tuple[MiningGraph, PrepareFacts]:
+    """See `kernels.graph.prepare.prepare`, whose result this is, array for array.
+
+    Parameters
+    ----------
+    xp : module
+        cupy, or numpy.
+
+    Notes
+    -----
+    Synchronises. O(m log m) time, `EDGE_BYTES` an edge on the device.
+    """
+    on_device = _core(xp, xp.asarray(left), xp.asarray(right), n_left, n_right, min_left, min_right)
+    left_index, left_core = _compact(xp, on_device[0], n_left)
+    right_index, right_core = _compact(xp, on_device[1], n_right)
+    n_core_edges = len(left_index)
+    by_left = _from_sorted(xp, left_index, right_index, len(left_core))
+    left_twins = _twins(xp, by_left)
+    if left_twins is None:
+        return prepare(left, right, n_left, n_right, options, min_left, min_right)
+    by_right = _transpose(xp, _select(xp, by_left, left_twins.representatives), len(right_core))
+    right_twins = _twins(xp, by_right)
+    if right_twins is None:
+        return prepare(left, right, n_left, n_right, options, min_left, min_right)
+    by_right = _select(xp, by_right, right_twins.representatives)
+    by_left = _transpose(xp, by_right, len(left_twins.representatives))
+
+    cost: dict[Side, int] = {"left": _wedges(xp, by_right), "right": _wedges(xp, by_left)}
+    root_side: Side = options.root_side if options.root_side != "auto" else min(("right", "left"), key=cost.__getitem__)
+    sides = {"left": (by_left, left_twins, left_core), "right": (by_right, right_twins, right_core)}
+    base_side: Side = "left" if root_side == "right" else "right"
+    graph = _ranked(xp, sides[root_side], sides[base_side], root_side, (n_left, n_right), options)
+    return graph, PrepareFacts(
+        core_left=len(left_core),
+        core_right=len(right_core),
+        core_edges=n_core_edges,
+        merged_left=len(left_twins.representatives),
+        merged_right=len(right_twins.representatives),
+        merged_edges=graph.n_edges,
+        wedges_left=cost["left"],
+        wedges_right=cost["right"],
+        root_side=root_side,
+    )
+
+
+def _core(xp: Any, left: Any, right: Any, n_left: int, n_right: int, min_left: int, min_right: int) -> tuple[Any, Any]:
+    """The edges of the (min_left, min_right) core, by peeling all that is too small at once until nothing is."""
+    while min_left > 1 or min_right > 1:
+        enough_left = xp.bincount(left, minlength=n_left) >= min_right
+        enough_right = xp.bincount(right, minlength=n_right) >= min_left
+        keep = enough_left[left] & enough_right[right]
+        if bool(keep.all()):
+            break
+        left, right = left[keep], right[keep]
+    return left, right
+
+
+def _compact(xp: Any, ids: Any, n: int) -> tuple[Any, Any]:
+    """Ids renumbered without gaps, and the old id of each new one."""
+    used = xp.zeros(n, dtype=bool)
+    used[ids] = True
+    return (xp.cumsum(used, dtype=VERTEX) - 1)[ids].astype(VERTEX), xp.flatnonzero(used).astype(VERTEX)
+
+
+def _from_sorted(xp: Any, rows: Any, columns: Any, n_rows: int) -> _Csr:
+    counts = xp.bincount(rows, minlength=n_rows)
+    return _Csr(xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(counts, dtype=OFFSET)]), columns.astype(VERTEX))
+
+
+def _owners(xp: Any, indptr: Any) -> Any:
+    """Row of every entry; no row is empty."""
+    starts = xp.zeros(int(indptr[-1]), dtype=VERTEX)
+    starts[indptr[1:-1]] = 1
+    return xp.cumsum(starts, dtype=VERTEX)
+
+
+def _transpose(xp: Any, csr: _Csr, n_columns: int) -> _Csr:
+    words = (csr.indices.astype(np.int64) << 32) | _owners(xp, csr.indptr)
+    words.sort()
+    return _from_sorted(xp, words >> 32, words & 0xFFFFFFFF, n_columns)
+
+
+def _select(xp: Any, csr: _Csr, rows: Any) -> _Csr:
+    """The given rows, in the given order."""
+    lengths = csr.indptr[1:][rows] - csr.indptr[:-1][rows]
+    indptr = xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(lengths, dtype=OFFSET)])
+    if len(rows) == 0:
+        return _Csr(indptr, csr.indices[:0])
+    owner = _owners(xp, indptr)
+    shift = (csr.indptr[:-1][rows] - indptr[:-1])[owner]
+    return _Csr(indptr, csr.indices[xp.arange(len(owner)) + shift])
+
+
+def _twins(xp: Any, csr: _Csr) -> _Twins | None:
+    """Equal rows together, as `kernels.graph.twins.group_twins`; None when unequal ones hash alike."""
+    n = len(csr.indptr) - 1
+    if n == 0:
+        empty = xp.empty(0, VERTEX)
+        return _Twins(empty, xp.zeros(1, OFFSET), empty)
+    degree = xp.diff(csr.indptr)
+    hashes = splitmix64(csr.indices.astype(np.uint64) ^ LEFT_SALT)
+    total = xp.concatenate([xp.zeros(1, np.uint64), xp.cumsum(hashes, dtype=np.uint64)])
+    key = total[csr.indptr[1:]] - total[csr.indptr[:-1]]
+    order = xp.lexsort(xp.stack([xp.arange(n, dtype=np.uint64), degree.astype(np.uint64), key]))
+    new = xp.ones(n, dtype=bool)
+    new[1:] = (key[order[1:]] != key[order[:-1]]) | (degree[order[1:]] != degree[order[:-1]])
+    first = xp.empty(n, dtype=OFFSET)
+    first[order] = order[xp.flatnonzero(new)][xp.cumsum(new) - 1]
+    owner = _owners(xp, csr.indptr)
+    place = xp.arange(len(owner)) - csr.indptr[:-1][owner]
+    if not bool((csr.indices == csr.indices[csr.indptr[:-1][first[owner]] + place]).all()):
+        return None
+    words = (first << 32) | xp.arange(n)
+    words.sort()
+    group = words >> 32
+    begins = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), group[1:] != group[:-1]]))
+    ends = xp.full(1, n, dtype=OFFSET)
+    return _Twins(
+        group[begins].astype(VERTEX),
+        xp.concatenate([begins.astype(OFFSET), ends]),
+        (words & 0xFFFFFFFF).astype(VERTEX),
+    )
+
+
+def _wedges(xp: Any, csr: _Csr) -> int:
+    return int(xp.square(xp.diff(csr.indptr).astype(np.float64)).sum())
+
+
+def _ranked(
+    xp: Any,
+    roots: tuple[_Csr, _Twins, Any],
+    base: tuple[_Csr, _Twins, Any],
+    root_side: Side,
+    sizes: tuple[int, int],
+    options: BuildOptions,
+) -> MiningGraph:
+    (root_csr, root_twins, root_core), (base_csr, base_twins, base_core) = roots, base
+    if options.order == "degree":
+        degree = xp.diff(root_csr.indptr)
+        by_rank = xp.sort((degree << 32) | xp.arange(len(degree))) & 0xFFFFFFFF
+    else:
+        by_rank = xp.asarray(rank_order(options.order, *map(_host, (*root_csr, *base_csr))))
+    ranked = _select(xp, root_csr, by_rank)
+    transposed = _transpose(xp, ranked, len(base_csr.indptr) - 1)
+    members = _select(xp, _Csr(root_twins.members_indptr, root_core[root_twins.members]), by_rank)
+    return MiningGraph(
+        root_side=root_side,
+        n_left=sizes[0],
+        n_right=sizes[1],
+        root_indptr=_host(ranked.indptr),
+        root_indices=_host(ranked.indices),
+        base_indptr=_host(transposed.indptr),
+        base_indices=_host(transposed.indices),
+        root_members_indptr=_host(members.indptr),
+        root_members=_host(members.indices),
+        base_members_indptr=_host(base_twins.members_indptr),
+        base_members=_host(base_core[base_twins.members]),
+    )
+
+
+def _host(array: Any) -> np.ndarray:
+    return array if isinstance(array, np.ndarray) else array.get()

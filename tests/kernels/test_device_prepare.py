@@ -1,0 +1,49 @@
+"""The graph made on a device is the host's, array for array; NumPy stands for the device."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.gpu import prepare as device
+from kernels.graph.prepare import prepare
+from schemas.graph import MiningGraph
+from schemas.options import BuildOptions
+
+
+def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1, min_right: int = 1) -> None:
+    edges = np.array(sorted(set(pairs)), dtype=np.int32).reshape(-1, 2)
+    left, right = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
+    arguments: Any = (left, right, 12, 9, options, min_left, min_right)
+    graph, facts = prepare(*arguments)
+    made, told = device.prepare_on(np, *arguments)
+    assert told == facts
+    for field in fields(MiningGraph):
+        expected, found = getattr(graph, field.name), getattr(made, field.name)
+        assert np.array_equal(expected, found), field.name
+        if isinstance(expected, np.ndarray):
+            assert expected.dtype == found.dtype, field.name
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 8)), min_size=1, max_size=70),
+    side=st.sampled_from(["auto", "left", "right"]),
+    order=st.sampled_from(["degree", "two-hop", "unilateral", "id"]),
+    min_left=st.integers(1, 3),
+    min_right=st.integers(1, 3),
+)
+def test_any_graph(pairs: list[tuple[int, int]], side: Any, order: Any, min_left: int, min_right: int) -> None:
+    check(pairs, BuildOptions(side, order), min_left, min_right)
+
+
+def test_rows_that_hash_alike_and_differ_are_left_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "splitmix64", lambda x: x * np.uint64(0))
+    csr = device._from_sorted(np, np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3)
+    assert device._twins(np, csr) is None
+    check([(0, 0), (1, 0), (1, 1), (2, 1)], BuildOptions())
