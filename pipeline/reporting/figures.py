@@ -64,7 +64,7 @@ def size_figure(sizes: SizeCounts) -> figure:
     )
     plot.add_layout(bar, "right")
     plot.grid.visible = False
-    _number_axes(plot, int(cells.left[-1]), int(cells.right[-1]))
+    _number_axes(plot, int(cells.left[-1]) - 1, int(cells.right[-1]) - 1)
     return plot
 
 
@@ -176,6 +176,8 @@ def _numbers() -> CustomJSTickFormatter:
 
 def _ticks(largest: int) -> FixedTicker:
     """Whole numbers for a logarithmic axis: powers of ten, and between them too if there are few."""
+    if largest < 12:
+        return FixedTicker(ticks=list(range(1, largest + 1)))
     steps = (1, 2, 5) if largest < 200 else (1,)
     numbers = [step * 10**power for power in range(19) for step in steps]
     return FixedTicker(ticks=[number for number in numbers if number <= largest])

@@ -38,11 +38,11 @@ def test_it_is_what_the_files_say(tmp_path: Path, strings: bool) -> None:
 def test_batches_of_any_length_add_up() -> None:
     rng = np.random.default_rng(4)
     pairs = [(rng.permutation(50)[: rng.integers(1, 50)], rng.permutation(9)[: rng.integers(1, 9)]) for _ in range(60)]
-    tally = Tally(1000, 9)  # so wide that short batches are added one by one
+    tally = Tally(100_000, 9)  # so wide that batches are added member by member
     for start, stop in ((0, 1), (1, 2), (2, 60), (60, 60)):
         tally.add(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs[start:stop]]))
-    whole = Summary.of([tally.result(), Tally(1000, 9).result()], 1000, 9)
-    assert whole.left.tolist() == np.bincount(np.concatenate([a for a, _ in pairs]), minlength=1000).tolist()
+    whole = Summary.of([tally.result(), Tally(100_000, 9).result()], 100_000, 9)
+    assert whole.left.tolist() == np.bincount(np.concatenate([a for a, _ in pairs]), minlength=100_000).tolist()
     assert whole.right.tolist() == np.bincount(np.concatenate([b for _, b in pairs]), minlength=9).tolist()
     assert whole.sizes.total == 60
 
