@@ -76,7 +76,7 @@ class DaskPool:
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=0,  # a worker's memory is bounded by construction
-                dashboard_address=":0",
+                dashboard_address="127.0.0.1:0",  # its pages are for this machine
                 silence_logs=logging.CRITICAL,
             )
 

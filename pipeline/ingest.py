@@ -131,6 +131,8 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
 @contextmanager
 def _all_or_nothing(folder: Path) -> Iterator[Path]:
     """A folder to write into, whose files move to `folder` at the end, the edges last, or disappear."""
+    for abandoned in folder.glob(".ingest-*"):  # of a process that was killed
+        shutil.rmtree(abandoned, ignore_errors=True)
     try:
         staging = Path(tempfile.mkdtemp(prefix=".ingest-", dir=folder))
     except OSError as error:

@@ -53,7 +53,7 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
             rmm_allocator_external_lib_list=["cupy"] if rmm_pool else None,
             enable_cudf_spill=spill,
             protocol="tcp",
-            dashboard_address=":0",
+            dashboard_address="127.0.0.1:0",  # its pages are for this machine
             silence_logs=logging.CRITICAL,
         )
     except (OSError, TimeoutError, RuntimeError, ValueError, ImportError) as error:

@@ -197,7 +197,9 @@ def test_steps_that_were_interrupted(tmp_path: Path) -> None:
         marker.unlink()
     for child in (*(out / "ledger").iterdir(), *(out / "bicliques").iterdir(), *(out / "plan").iterdir()):
         child.unlink()
+    (out / ".ingest-of-a-dead-process").mkdir()
     check_resumed(out)
+    assert not list(out.glob(".ingest*"))
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -165,6 +165,13 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
     assert gone == [f"worker {str(results[2].error).split()[2]} has gone"]
 
 
+def test_nothing_listens_to_other_machines(pool: DaskPool) -> None:
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    connections = [c for process in processes for c in process.net_connections("inet") if c.status == "LISTEN"]
+    assert len(connections) >= 4
+    assert {connection.laddr.ip for connection in connections} == {"127.0.0.1"}
+
+
 def test_workers_ignore_the_terminals_interrupt(pool: DaskPool) -> None:
     pool.submit(0, slow, 0.0)
     (result,) = pool.wait(10)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ import pipeline
 from pipeline import writer
 from schemas.bicliques import biclique_schema
 from schemas.errors import IncompleteError, InputError
-from tests.runs import ROOT, environment, random_edges, write_edges
+from tests.runs import ROOT, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
 
@@ -98,18 +96,6 @@ def test_an_incomplete_run_has_rows_but_no_manifest(tmp_path: Path) -> None:
     assert not results.complete
     with pytest.raises(IncompleteError, match="bicliques resume"):
         _ = results.manifest
-
-
-def test_importing_the_pipeline_imports_no_cluster_and_no_pandas() -> None:
-    program = (
-        "import sys, pipeline, pipeline.cli\n"
-        "heavy = {'dask', 'distributed', 'pandas', 'prefect', 'cupy', 'cudf', 'duckdb', 'polars'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
 
 
 def test_the_queries_of_the_documentation_run(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
