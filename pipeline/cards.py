@@ -219,8 +219,14 @@ def _rough(cut: int) -> str:
     return f"; a rough guess, for {cut} of them did not finish in their time" if cut else ""
 
 
+def _shown(label: object) -> str:
+    """A label on a line of its own: text from a file may hold line breaks, or move the cursor."""
+    text = str(label)
+    return text if text.isprintable() else repr(text)
+
+
 def _members(labels: list[Any]) -> str:
-    text = "{" + ", ".join(str(label) for label in labels[:20])
+    text = "{" + ", ".join(_shown(label) for label in labels[:20])
     return text + "}" if len(labels) <= 20 and len(text) < _LABEL_WIDTH else text[: _LABEL_WIDTH - 4] + " ...}"
 
 

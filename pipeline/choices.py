@@ -49,6 +49,8 @@ def run_options(
 
     The engine has to run where the workers are: here, or where those of a `scheduler` are.
     """
+    if source is None:
+        raise InputError("there is no source; give a path, a table or a graph")
     name = str(Path(source).absolute()) if isinstance(source, (str, os.PathLike)) else f"<{type(source).__name__}>"
     why_not: Callable[[engines.EngineKind], str | None] = engines.here
     if scheduler is not None:

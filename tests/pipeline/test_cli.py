@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline import cli
@@ -72,6 +74,16 @@ def test_mine_show_verify(capsys: pytest.CaptureFixture[str], source: Path, tmp_
     assert code == 0
     assert "no two rows are equal" in output
     assert "not proven" in output
+
+
+def test_labels_cannot_spoil_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source, out = tmp_path / "g.parquet", tmp_path / "out"
+    pq.write_table(pa.table({"user": ["a\nb", "\x1b[2J"], "item": ["milk", "Käse"]}), source)
+    run(capsys, "mine", source, "-o", out, *QUIET)
+    _, output, _ = run(capsys, "show", out)
+    assert len(output.splitlines()) == 3
+    assert r"{'a\nb'} x {milk}" in output
+    assert r"{'\x1b[2J'} x {Käse}" in output
 
 
 def test_json_is_for_machines(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:

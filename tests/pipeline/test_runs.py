@@ -207,6 +207,13 @@ def test_objects_are_sources_too(tmp_path: Path) -> None:
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
 
 
+@pytest.mark.parametrize("source", [None, 7, [(1, 2)], b"x.csv"], ids=str)
+def test_other_objects_are_refused(tmp_path: Path, source: Any) -> None:
+    with pytest.raises(InputError, match=r"no source|is not a graph"):
+        pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_complete_run_is_left_alone_by_resume(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL)
     pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
