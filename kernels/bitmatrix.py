@@ -15,6 +15,7 @@ from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.items import items_of, subtrees_of
 from kernels.gpu.layout import GIVEN, ITEM, PARAMS, QUEUE, RECORD, SIZE
 from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory, search_params
+from kernels.gpu.pack import pack
 from kernels.gpu.unpack import unpack
 from schemas.dtypes import COUNT, VERTEX
 from schemas.errors import ResourceError, SliceTooLargeError
@@ -233,10 +234,16 @@ class _Run:
         self.open_ticks += float(queue["longest"]) * launch.n_warps
 
     def _hand_out(self, queue: np.void) -> None:
-        n_records = min(int(queue["rows"]), self.memory.sizes.records)
-        records = self.device.read(self.memory.records, RECORD, 0, n_records)
-        values = self.device.read(self.memory.values, VERTEX, 0, min(int(queue["values"]), self.memory.sizes.values))
-        batch = unpack(self.graph.graph, records, values)
+        device, memory = self.device, self.memory
+        n_records = min(int(queue["rows"]), memory.sizes.records)
+        n_values = min(int(queue["values"]), memory.sizes.values)
+        if getattr(self.emit, "on_device", False):
+            records = device.view(memory.records, np.uint8, 0, n_records * RECORD.itemsize)
+            values = device.view(memory.values, VERTEX, 0, n_values)
+            batch = pack(device.xp, self.graph.members(device.xp), records, values)
+        else:
+            records = device.read(memory.records, RECORD, 0, n_records)
+            batch = unpack(self.graph.graph, records, device.read(memory.values, VERTEX, 0, n_values))
         if len(batch):
             self.emit(batch)
 

@@ -22,6 +22,8 @@ class Device(Protocol):
 
     name: str
     n_multiprocessors: int
+    #: The module of the arrays that `view` gives: cupy, or numpy.
+    xp: Any
 
     def free_bytes(self) -> int:
         """Device memory that can still be allocated."""
@@ -53,6 +55,10 @@ class Device(Protocol):
 
     def read(self, handle: Any, dtype: np.dtype | type, start: int, n: int) -> np.ndarray:
         """A host copy of entries ``start`` to ``start + n - 1``; synchronises."""
+        ...
+
+    def view(self, handle: Any, dtype: np.dtype | type, start: int, n: int) -> Any:
+        """Entries ``start`` to ``start + n - 1`` as an array on the device; no copy."""
         ...
 
     def address(self, handle: Any) -> int:
@@ -97,7 +103,7 @@ class CudaDevice:
             raise ResourceError(f"a GPU engine was asked for, but {reason}")
         import cupy
 
-        self._cupy = cupy
+        self._cupy = self.xp = cupy
         self._device = cupy.cuda.Device()
         properties = cupy.cuda.runtime.getDeviceProperties(self._device.id)
         self.name = properties["name"].decode()
@@ -142,6 +148,11 @@ class CudaDevice:
         """See `Device`."""
         size = np.dtype(dtype).itemsize
         return handle[start * size : (start + n) * size].get().view(dtype)
+
+    def view(self, handle: Any, dtype: np.dtype | type, start: int, n: int) -> Any:
+        """See `Device`."""
+        size = np.dtype(dtype).itemsize
+        return handle[start * size : (start + n) * size].view(dtype)
 
     def address(self, handle: Any) -> int:
         """See `Device`."""

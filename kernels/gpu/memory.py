@@ -9,6 +9,7 @@ import numpy as np
 
 from kernels.gpu.device import Device
 from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, SIZE, WORD_BITS
+from kernels.gpu.pack import Members
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError
@@ -139,6 +140,7 @@ class DeviceGraph:
 
     def __init__(self, device: Device, graph: MiningGraph, hub_bytes: int) -> None:
         self.graph = graph
+        self._members: Members | None = None
         degree = np.diff(graph.root_indptr)
         base_degree = np.sort(np.diff(graph.base_indptr))[::-1]
         self.max_root_degree = int(degree.max())
@@ -163,6 +165,12 @@ class DeviceGraph:
         n_words = (graph.n_roots - self.first_hub) * self.hub_words
         if 0 < 4 * n_words <= hub_bytes:
             self._make_hub_bits(device, n_words)
+
+    def members(self, xp: Any) -> Members:
+        """What every vertex stands for, on the device; uploaded when first asked for."""
+        if self._members is None:
+            self._members = Members.of(xp, self.graph)
+        return self._members
 
     def _make_hub_bits(self, device: Device, n_words: int) -> None:
         bits = device.zeros(n_words, np.uint32)

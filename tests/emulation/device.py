@@ -59,6 +59,7 @@ class EmulatedDevice:
     """Device memory is host memory, an address is an address."""
 
     name = "emulated device"
+    xp = np
 
     def __init__(self, seed: int = 1, n_multiprocessors: int = 2) -> None:
         self.seed = seed
@@ -89,6 +90,10 @@ class EmulatedDevice:
     def read(self, handle, dtype, start, n):
         size = np.dtype(dtype).itemsize
         return handle[start * size : (start + n) * size].copy().view(dtype)
+
+    def view(self, handle, dtype, start, n):
+        size = np.dtype(dtype).itemsize
+        return handle[start * size : (start + n) * size].view(dtype)
 
     def address(self, handle):
         return handle.ctypes.data

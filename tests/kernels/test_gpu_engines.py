@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import numpy as np
@@ -47,6 +48,19 @@ def bitmatrix(sizes: str):
 
 class TestBitMatrixEngine(EngineSuite):
     subject = Subject(bitmatrix("usual"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
+
+    def test_an_emit_that_takes_device_arrays_gets_the_same(self, shape, truth):
+        rows = []
+
+        def emit(batch):
+            assert all(isinstance(getattr(batch, f.name), DEVICE.xp.ndarray) for f in dataclasses.fields(batch))
+            rows.extend(batch.to_pairs())
+
+        emit.on_device = True
+        graph = graph_of(shape, BuildOptions())
+        found = bitmatrix("tightest")().mine(graph, everything(graph), Search("list"), Limits(), emit)
+        assert len(found.left_over) == 0
+        assert sorted(rows) == sorted(truth.rows)
 
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("rows", [None, 50])

@@ -1,0 +1,68 @@
+"""Records become bicliques on a device as they do on the host; NumPy stands for the device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.gpu.layout import RECORD
+from kernels.gpu.pack import Members, pack
+from kernels.gpu.unpack import unpack
+from kernels.graph.prepare import prepare
+from schemas.options import BuildOptions
+from tests.runs import random_edges
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(0, 40),
+    side=st.sampled_from(["left", "right"]),
+    twins=st.booleans(),
+)
+def test_the_same_as_on_the_host(seed: int, n: int, side: str, twins: bool) -> None:
+    edges = random_edges(14, 9, 0.4, seed % 50)
+    if twins:  # every vertex twice, on both sides
+        edges = np.unique(np.concatenate([edges * 2, edges * 2 + 1, edges * 2 + [0, 1], edges * 2 + [1, 0]]), axis=0)
+    left, right = (np.ascontiguousarray(column.astype(np.int32)) for column in edges.T)
+    graph, _ = prepare(left, right, int(left.max()) + 1, int(right.max()) + 1, BuildOptions(side))  # type: ignore[arg-type]
+    rng = np.random.default_rng(seed)
+    records, values = np.zeros(n, RECORD), []
+    for record in records:
+        if rng.random() < 0.2:
+            continue  # a hole
+        base = rng.choice(graph.n_base, rng.integers(1, graph.n_base + 1), replace=False)
+        ranks = rng.choice(graph.n_roots, rng.integers(1, graph.n_roots + 1), replace=False)
+        record["at"], record["n_base"], record["n_root"] = len(values), len(base), len(ranks)
+        values += [*base, *ranks, 77]  # and a gap
+    flat = np.array(values, np.int32)
+    expected = unpack(graph, records, flat)
+    found = pack(np, Members.of(np, graph), records.view(np.uint8), flat)
+    for name in ("left_indptr", "left", "right_indptr", "right", "root"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+        assert getattr(found, name).dtype == getattr(expected, name).dtype, name
+
+
+def test_many_at_once_stay_apart() -> None:
+    """More members than 16 bits count."""
+    edges = random_edges(30, 20, 0.5, 1)
+    graph, _ = prepare(*(np.ascontiguousarray(c) for c in edges.T), 30, 20, BuildOptions())
+    n = 40_000
+    records = np.zeros(n, RECORD)
+    records["at"], records["n_base"], records["n_root"] = np.arange(n) * 3, 2, 1
+    values = np.random.default_rng(2).integers(0, min(graph.n_base, graph.n_roots), 3 * n).astype(np.int32)
+    found, expected = pack(np, Members.of(np, graph), records.view(np.uint8), values), unpack(graph, records, values)
+    assert np.array_equal(found.left, expected.left)
+    assert np.array_equal(found.root, expected.root)
+    assert len(found) == n
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_holes_alone_are_no_biclique(n: int) -> None:
+    edges = random_edges(5, 4, 0.5, 1)
+    graph, _ = prepare(*(np.ascontiguousarray(c) for c in edges.T), 5, 4, BuildOptions())
+    found = pack(np, Members.of(np, graph), np.zeros(n, RECORD).view(np.uint8), np.empty(0, np.int32))
+    assert len(found) == 0
+    assert found.left_indptr.tolist() == [0]
