@@ -7,7 +7,7 @@ memory than most, and again after the output buffers were emptied. See docs/kern
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from kernels.gpu.layout import GIVEN, ITEM, PARAMS, QUEUE, RECORD, SIZE
 from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory, search_params
 from kernels.gpu.pack import pack
 from kernels.gpu.unpack import unpack
+from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT, VERTEX
 from schemas.errors import ResourceError, SliceTooLargeError
 from schemas.graph import MiningGraph
@@ -237,11 +238,16 @@ class _Run:
         device, memory = self.device, self.memory
         n_records = min(int(queue["rows"]), memory.sizes.records)
         n_values = min(int(queue["values"]), memory.sizes.values)
-        if getattr(self.emit, "on_device", False):
-            records = device.view(memory.records, np.uint8, 0, n_records * RECORD.itemsize)
-            values = device.view(memory.values, VERTEX, 0, n_values)
-            batch = pack(device.xp, self.graph.members(device.xp), records, values)
-        else:
+        try:
+            batch = pack(
+                device.xp,
+                self.graph.members(device.xp),
+                device.view(memory.records, np.uint8, 0, n_records * RECORD.itemsize),
+                device.view(memory.values, VERTEX, 0, n_values),
+            )
+            if not getattr(self.emit, "on_device", False):
+                batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
+        except MemoryError:  # a small device: the host has room for it
             records = device.read(memory.records, RECORD, 0, n_records)
             batch = unpack(self.graph.graph, records, device.read(memory.values, VERTEX, 0, n_values))
         if len(batch):

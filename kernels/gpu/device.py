@@ -61,6 +61,10 @@ class Device(Protocol):
         """Entries ``start`` to ``start + n - 1`` as an array on the device; no copy."""
         ...
 
+    def download(self, array: Any) -> np.ndarray:
+        """A host copy of an array of `xp`; synchronises."""
+        ...
+
     def address(self, handle: Any) -> int:
         """Where the memory begins."""
         ...
@@ -153,6 +157,11 @@ class CudaDevice:
         """See `Device`."""
         size = np.dtype(dtype).itemsize
         return handle[start * size : (start + n) * size].view(dtype)
+
+    def download(self, array: Any) -> np.ndarray:
+        """See `Device`."""
+        host: np.ndarray = array.get()
+        return host
 
     def address(self, handle: Any) -> int:
         """See `Device`."""

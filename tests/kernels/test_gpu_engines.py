@@ -62,6 +62,15 @@ class TestBitMatrixEngine(EngineSuite):
         assert len(found.left_over) == 0
         assert sorted(rows) == sorted(truth.rows)
 
+    def test_a_device_without_room_to_pack_leaves_it_to_the_host(self, monkeypatch):
+        def full(*arguments):
+            raise MemoryError
+
+        monkeypatch.setattr("kernels.bitmatrix.pack", full)
+        edges = edges_of("words", True)
+        outcome, truth = run(bitmatrix("usual")(), graph_of(edges), Search("list")), truth_of("words", True)
+        assert sorted(outcome.rows) == sorted(truth.rows)
+
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("rows", [None, 50])
     def test_problems_larger_than_a_launch_allows_run_in_another(self, shape, truth, side, rows):
