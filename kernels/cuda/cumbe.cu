@@ -59,10 +59,7 @@ __device__ inline i32 visit(Block& b, const Level& level, i32 depth) {
     b.visits += 1;
     b.tests += 1;
     bool small = is_small(b, g.chosen, n, c);
-    if (!small) {
-        scan(b, level, n, c);
-        classify(b, level, n, c);
-    }
+    if (!small) test(b, level, n, c);
     lap(b, CHECKING);
     bool pushed = false;
     if (!small && c->dead == 0) {

@@ -63,12 +63,13 @@ __device__ inline void find_base(Block& b) {
             source.left = p->root_indices + p->root_indptr[v];
             source.n_left = (i32)(p->root_indptr[v + 1] - p->root_indptr[v]);
         }
-        g.left = allot(b, source.n_left, true);
-        g.left_at = allot(b, source.n_left, true);
-        g.lefts = allot(b, source.n_left, true);
-        g.chosen = allot(b, source.n_left, true);
-        g.left_movers = allot(b, source.n_left, true);
-        g.row = (Span*)allot(b, 2ll * source.n_left, true);
+        bool few = 7ll * source.n_left <= SHARED_INTS / 4;  // the right side is looked up more often
+        g.left = allot(b, source.n_left, few);
+        g.left_at = allot(b, source.n_left, few);
+        g.lefts = allot(b, source.n_left, few);
+        g.chosen = allot(b, source.n_left, few);
+        g.left_movers = allot(b, source.n_left, few);
+        g.row = (Span*)allot(b, 2ll * source.n_left, few);
     }
     __syncthreads();
 }

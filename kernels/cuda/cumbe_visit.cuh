@@ -70,15 +70,18 @@ __device__ inline void bring_left(Block& b, i32 n, Counters* c) {
 }
 
 #if REVERSE_SCAN
-// |N(v) & L'| of every v in P and Q with any, by walking from L'.
+// |N(v) & L'| of every v in P and Q with any, by walking from L'. When L' is smaller than the block, more lanes than
+// LANES take a vertex.
 __device__ inline void scan(Block& b, const Level& level, i32 n, Counters* c) {
     const Subgraph& g = b.s->graph;
-    for (i32 base = warp_id() * GROUPS; base < n; base += N_WARPS * GROUPS) {
-        i32 i = base + group_id();
+    i32 team = LANES;
+    while (team * n < BLOCK && BLOCK % (2 * team) == 0) team *= 2;
+    for (i32 base = warp_id() * 32 / team; base < n; base += BLOCK / team) {
+        i32 i = base + lane_id() / team;
         Span row = {0, 0};
         if (i < n) row = g.row[g.chosen[i]];
-        for (i32 first = row.begin; warp_any(first < row.end); first += LANES) {
-            i32 e = first + group_lane();
+        for (i32 first = row.begin; warp_any(first < row.end); first += team) {
+            i32 e = first + (i32)threadIdx.x % team;
             bool fresh = false;
             i32 id = 0;
             if (e < row.end) {
@@ -91,6 +94,27 @@ __device__ inline void scan(Block& b, const Level& level, i32 n, Counters* c) {
             if (fresh) g.touched[at] = id;
         }
     }
+    __syncthreads();
+}
+
+// The whole test when L' is one vertex, as for most children it is: whoever is met contains L'.
+__device__ inline void scan_single(Block& b, const Level& level, Counters* c) {
+    const Subgraph& g = b.s->graph;
+    Span row = g.row[g.chosen[0]];
+    bool dead = false;
+    for (i32 base = row.begin + warp_id() * 32; base < row.end; base += BLOCK) {
+        i32 e = base + lane_id();
+        i32 id = e < row.end ? g.row_ids[e] : 0;
+        Place place = g.place[id];
+        dead |= place.excluded < level.n_excluded;
+        bool joins = place.cand < level.n_cand;
+        i32 at = claim(&c->n_joined, joins);
+        if (joins) {
+            i32 v = g.vertex[id];
+            g.closure[level.n_closure + at] = v < 0 ? ~v : v;
+        }
+    }
+    if (warp_any(dead) && lane_id() == 0) atomicOr(&c->dead, 1);
     __syncthreads();
 }
 #else
@@ -156,6 +180,18 @@ __device__ inline void classify(Block& b, const Level& level, i32 n, Counters* c
     if (lane_id() == 0 && least != ~0ull) atomicMin(&c->next_best, least);
     if (b.p->min_root > 1) gather_sum(&c->reach, reach);
     __syncthreads();
+}
+
+// Whether the child is dead, and its sets if it is not.
+__device__ inline void test(Block& b, const Level& level, i32 n, Counters* c) {
+#if REVERSE_SCAN
+    if (n == 1) {
+        scan_single(b, level, c);
+        return;
+    }
+#endif
+    scan(b, level, n, c);
+    classify(b, level, n, c);
 }
 
 // Bring the child's sets to the front and put it on the stack.
