@@ -31,6 +31,7 @@ from pipeline.plan import plan as plan_roots
 from pipeline.pool import Pool
 from pipeline.progress import Progress, Report, Stage, reporter
 from pipeline.session import MiningSession, last_session
+from pipeline.threads import InThreads
 from pipeline.workers import WorkerOptions, open_pool
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import Manifest
@@ -164,8 +165,22 @@ def run(
         with open_pool(workers, _place(folder)) as pool:
             session = _mine(folder, pool, limits, say, workers, stop)
             if session.outcome == "complete":
-                sealing.seal(folder, pool, say)
+                with _provers(pool, workers, _place(folder)) as provers:
+                    sealing.seal(folder, provers, say)
     return session
+
+
+@contextmanager
+def _provers(pool: Pool, workers: WorkerOptions, place: engines.Place) -> Iterator[Pool]:
+    """Who reads the parts back: the miners, unless they were one a GPU of this machine, which has more cores."""
+    if place == "core" or workers.scheduler is not None:
+        yield pool
+        return
+    provers = InThreads(len(os.sched_getaffinity(0)))
+    try:
+        yield provers
+    finally:
+        provers.close()
 
 
 def _place(folder: RunFolder) -> engines.Place:

@@ -1,4 +1,4 @@
-"""A GPU in this process: slices on two threads, one of which searches while the other one writes."""
+"""Threads of this process: two for a GPU, one of which searches while the other one writes; many to read back."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ IN_FLIGHT = 2
 
 
 class InThreads:
-    """Tasks on threads of this process; see `pipeline.pool.Pool`."""
+    """Tasks on threads of this process; see `pipeline.pool.Pool`.
 
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="slice")
+    Parameters
+    ----------
+    threads : int
+    """
+
+    def __init__(self, threads: int = IN_FLIGHT) -> None:
+        self._n = threads
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="slice")
         self._done: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
 
     def slots(self) -> int:
-        """Of the threads."""
-        return IN_FLIGHT
+        """The threads."""
+        return self._n
 
     def workers(self) -> int:
         """One: the engine is shared, in turns."""

@@ -14,7 +14,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipeline import writer
 from pipeline.files import disk_errors, replace_file
 from schemas.bicliques import Bicliques
 from schemas.manifest import Part
@@ -23,6 +22,9 @@ __all__ = ["Backend", "DeviceWriter"]
 
 #: Members (left and right together) of a chunk: large enough to fill the device, small enough for offsets of 32 bits.
 CHUNK_MEMBERS = 1 << 25
+#: A part that has reached so many bytes is closed: smaller than the host's, which come from several threads at once,
+#: so that there are as many to be read back side by side.
+PART_BYTES = 1 << 26
 #: Chunks copied and not yet written.
 _CHUNKS = 2
 
@@ -122,7 +124,7 @@ class DeviceWriter:
                     self._file = self.backend.open(self._temporary())
                 self._file.write(chunk)
                 self._rows_of_part += rows
-                if self._temporary().stat().st_size >= writer.PART_BYTES:
+                if self._temporary().stat().st_size >= PART_BYTES:
                     self._close_part()
         finally:
             self._room.release()

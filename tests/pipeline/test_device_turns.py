@@ -17,6 +17,7 @@ from pipeline import engines, mining, sealing, serving, steps, worker, writer
 from pipeline.folder import RunFolder
 from pipeline.parallel_writer import ParallelWriter
 from pipeline.threads import InThreads
+from pipeline.workers import WorkerOptions
 from schemas.errors import DeviceMemoryError, ResourceError, SliceTooLargeError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Emit, Limits, Search, Slice, Subtrees
@@ -187,3 +188,21 @@ def test_engines_of_cores_are_one_a_thread() -> None:
     with serving.turn(kind, "another run") as server:
         assert server is not first
     serving.forget()
+
+
+def test_all_cores_read_back_what_one_gpu_found(
+    tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    seal = sealing.seal
+
+    def watch(folder: RunFolder, pool: Any, report: Any) -> Any:
+        seen.append(pool.slots())
+        return seal(folder, pool, report)
+
+    monkeypatch.setattr(sealing, "seal", watch)
+    monkeypatch.setattr(steps.os, "sched_getaffinity", lambda process: range(5))
+    folder = prepared(tmp_path)
+    steps.run(folder.path, WorkerOptions(workers=0), RunLimits(), False)
+    assert seen == [5]
+    assert manifest_pair(folder.path) == answer(EDGES)

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import writer
 from pipeline.gpu import writer as device_writer
 from pipeline.gpu.writer import DeviceWriter
 from pipeline.proof import read_part
@@ -59,7 +58,7 @@ class HostFile:
 
 def test_whatever_goes_in_comes_out_though_its_arrays_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 50)
-    monkeypatch.setattr(writer, "PART_BYTES", 3000)
+    monkeypatch.setattr(device_writer, "PART_BYTES", 3000)
     out = DeviceWriter(tmp_path, 7, Host())
     batches = [some(n, seed) for seed, n in enumerate([0, 90, 1, 200])]
     wanted = [pair for batch in batches for pair in batch.to_pairs()]
@@ -115,7 +114,7 @@ def test_the_engine_goes_on_while_two_chunks_are_written_and_waits_for_a_third(t
 def test_an_error_comes_out_and_nothing_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    monkeypatch.setattr(writer, "PART_BYTES", 1)
+    monkeypatch.setattr(device_writer, "PART_BYTES", 1)
     out = DeviceWriter(tmp_path, 0, Host())
     out.add(some(5))
 
