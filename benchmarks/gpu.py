@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import platform
-import statistics
 import subprocess
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -28,63 +27,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from benchmarks.cumbe import ABLATION, ablation, published
 from benchmarks.facts import GOLDEN, ROOT, commit
+from benchmarks.timing import load, timed
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
-from kernels.cumbe import CumbeEngine
 from kernels.gpu.cumbe_memory import CumbeSizes
 from kernels.gpu.memory import GpuSizes
-from kernels.graph.prepare import prepare
 from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
-from schemas.work import Engine, Limits, Mode, Search, Subtrees
+from schemas.work import Limits, Search, Subtrees
 
 RIVALS = json.loads((ROOT / "benchmarks" / "rivals.json").read_text())["graphs"]
 #: Graphs whose end is far away.
 HARD = ("cp4im_heart_cleveland", "movielens_100k", "steam_purchase", "anime_ratings", "fimi_chess")
-#: Graphs of cuMBE's ablation.
-ABLATION = ("marvel", "youtube", "movielens_ut", "dbpedia_locations")
-
-
-def load(path: Path, side: str) -> MiningGraph:
-    """A graph as the engines get it."""
-    table = pq.read_table(path, columns=["u", "v"])
-    ids, sizes = [], []
-    for name in ("u", "v"):
-        labels = table[name].combine_chunks()
-        order = labels.unique().sort()
-        ids.append(pc.index_in(labels, order).to_numpy().astype(np.int32))
-        sizes.append(len(order))
-    by = np.lexsort(ids[::-1])
-    return prepare(ids[0][by], ids[1][by], *sizes, BuildOptions(side))[0]
-
-
-def timed(engine: Engine, graph: MiningGraph, mode: Mode, repeats: int, known: int) -> dict[str, Any]:
-    """Times of one engine, graph and mode.
-
-    Raises
-    ------
-    SystemExit
-        If the count is not the known one.
-    """
-    roots = Subtrees.of_roots(np.arange(graph.n_roots))
-    runs = []
-    for _ in range(repeats + 1):
-        found = engine.mine(graph, roots, Search(mode), Limits(), lambda _: None)
-        if found.count != known:
-            raise SystemExit(f"{engine.name} counts {found.count} bicliques in mode {mode}; there are {known}")
-        runs.append(found.stats)
-    runs = runs[1:]
-    kernel = [run["kernel_s"] for run in runs]
-    return {
-        "kernel_s": statistics.median(kernel),
-        "wall_s": statistics.median(run["seconds"] for run in runs),
-        "busy_ratio": statistics.median(run["busy_ratio"] for run in runs),
-        "all_kernel_s": kernel,
-    }
 
 
 def compare(name: str, data: Path, repeats: int) -> dict[str, Any]:
@@ -98,24 +54,6 @@ def compare(name: str, data: Path, repeats: int) -> dict[str, Any]:
     for mode in ("prove", "list"):
         entry[mode] = timed(engine, graph, mode, 1, known)
     return entry
-
-
-def published(name: str, data: Path) -> dict[str, Any]:
-    """CuMBE from the side ``auto`` takes."""
-    return timed(CumbeEngine(), load(data / f"{name}.parquet", "auto"), "count", 1, GOLDEN[name])
-
-
-def ablation(name: str, data: Path) -> dict[str, Any]:
-    """CuMBE with each of its optimisations switched off, from the side ``auto`` takes."""
-    graph = load(data / f"{name}.parquet", "auto")
-    usual = CumbeSizes()
-    variants = {
-        "all": usual,
-        "no reverse scanning": usual._replace(reverse_scan=False),
-        "no early stop": usual._replace(early_stop=False),
-        "no work stealing": usual._replace(steal_levels=1),
-    }
-    return {what: timed(CumbeEngine(sizes=sizes), graph, "count", 1, GOLDEN[name]) for what, sizes in variants.items()}
 
 
 def rate(name: str, data: Path, seconds: float) -> dict[str, Any]:
@@ -204,7 +142,12 @@ def main() -> None:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "machine": machine(),
-        "options": {"repeats": words.repeats, "sizes": GpuSizes()._asdict(), "seconds": words.seconds},
+        "options": {
+            "repeats": words.repeats,
+            "sizes": GpuSizes()._asdict(),
+            "cumbe_sizes": CumbeSizes()._asdict(),
+            "seconds": words.seconds,
+        },
         "graphs": {},
         "cpu": {},
         "hard": {},

@@ -1,0 +1,69 @@
+"""How the GPU benchmarks load a graph and time an engine."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kernels.graph.prepare import prepare
+from schemas.graph import MiningGraph
+from schemas.options import BuildOptions
+from schemas.work import Engine, Limits, Mode, Search, Subtrees
+
+__all__ = ["PHASES", "load", "timed"]
+
+#: CuMBE's breakdown, as its paper has it; what other engines do not report is left out.
+PHASES = (
+    "candidate_selection",
+    "l_construction",
+    "maximality_checking",
+    "maximal_expansion",
+    "subtree_fetching",
+    "work_stealing",
+    "others",
+)
+
+
+def load(path: Path, side: str) -> MiningGraph:
+    """A graph as the engines get it."""
+    table = pq.read_table(path, columns=["u", "v"])
+    ids, sizes = [], []
+    for name in ("u", "v"):
+        labels = table[name].combine_chunks()
+        order = labels.unique().sort()
+        ids.append(pc.index_in(labels, order).to_numpy().astype(np.int32))
+        sizes.append(len(order))
+    by = np.lexsort(ids[::-1])
+    return prepare(ids[0][by], ids[1][by], *sizes, BuildOptions(side))[0]
+
+
+def timed(engine: Engine, graph: MiningGraph, mode: Mode, repeats: int, known: int) -> dict[str, Any]:
+    """Times of one engine, graph and mode.
+
+    Raises
+    ------
+    SystemExit
+        If the count is not the known one.
+    """
+    roots = Subtrees.of_roots(np.arange(graph.n_roots))
+    runs = []
+    for _ in range(repeats + 1):
+        found = engine.mine(graph, roots, Search(mode), Limits(), lambda _: None)
+        if found.count != known:
+            raise SystemExit(f"{engine.name} counts {found.count} bicliques in mode {mode}; there are {known}")
+        runs.append(found.stats)
+    runs = runs[1:]
+    kernel = [run["kernel_s"] for run in runs]
+    phases = {name: runs[-1][f"{name}_s"] for name in PHASES if f"{name}_s" in runs[-1]}
+    return {
+        "kernel_s": statistics.median(kernel),
+        "wall_s": statistics.median(run["seconds"] for run in runs),
+        "busy_ratio": statistics.median(run["busy_ratio"] for run in runs),
+        "all_kernel_s": kernel,
+        **({"phases_s": phases} if phases else {}),
+    }
