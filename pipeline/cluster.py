@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -159,13 +159,13 @@ class DaskPool:
 
     def workers(self) -> int:
         """Worker processes on GPUs; threads else, each of which has an engine."""
-        threads = self._client.nthreads()
+        threads = self._threads()
         self._meet(threads)
         return len(threads) if self._place == "gpu" else sum(threads.values())
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """One task pinned to each worker of now; one that joins later does without."""
-        workers = self._client.nthreads()
+        workers = self._threads()
         futures = [self._client.submit(function, argument, workers=[name], pure=False) for name in workers]
         for future in futures:  # what is wrong with a worker shows again when it works
             while not future.done() and not self._closing.wait(0.02):
@@ -208,7 +208,7 @@ class DaskPool:
         """As the scheduler knows."""
         future = self._futures.get(tag)
         if future is not None:
-            for address, keys in self._client.processing().items():
+            for address, keys in self._ask(self._client.processing).items():
                 if future.key in keys:
                     return self._names.get(address, address)
         return ""
@@ -237,12 +237,24 @@ class DaskPool:
         """Abandon what is running; stop the workers, if they are ours."""
         self._closing.set()
         if self._cluster is None:
-            self._client.cancel(list(self._futures.values()))
-            for address in self._client.nthreads():
-                self._client.submit(worker.forget, workers=[address], pure=False)
+            with suppress(OSError, TimeoutError, ResourceError):  # a scheduler that is gone needs no farewell
+                self._client.cancel(list(self._futures.values()))
+                for address in self._threads():
+                    self._client.submit(worker.forget, workers=[address], pure=False)
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+
+    def _threads(self) -> dict[str, int]:
+        return dict(self._ask(self._client.nthreads))
+
+    def _ask(self, question: Callable[[], Any]) -> Any:
+        try:
+            return question()
+        except (OSError, TimeoutError) as error:
+            raise ResourceError(
+                f"Dask does not answer any more ({error}), so the {self._name} are lost; start them again"
+            ) from error
 
     def _result(self, tag: int, future: distributed.Future) -> Result:
         self._futures.pop(tag, None)

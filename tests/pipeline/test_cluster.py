@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import distributed
 import psutil
 import pytest
 
@@ -124,6 +125,19 @@ def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: D
     assert results.complete
     assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {address}"
     assert pool.slots() == 2
+
+
+def test_a_scheduler_that_goes_away_is_an_error_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_START_S", 2.0)
+    folder = prepared(tmp_path)
+    with distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as theirs:
+        pool = DaskPool.connect(theirs.scheduler_address)
+        assert pool.slots() == 1
+    with pytest.raises(ResourceError, match=r"Dask does not answer any more \(.*\), so the workers of .* are lost"):
+        mining.mine_run(folder, pool, RunLimits(), quiet)
+    pool.close()
 
 
 def test_workers_with_another_version_are_refused(pool: DaskPool, monkeypatch: pytest.MonkeyPatch) -> None:
