@@ -56,6 +56,8 @@ class TestCumbeOnDevice(EngineSuite):
 
 
 ENGINES = {"bitmatrix": bitmatrix, "cumbe": cumbe}
+#: What the paper of cuMBE switches off.
+WITHOUT = {"noRS": {"reverse_scan": False}, "noES": {"early_stop": False}, "noWS": {"steal_levels": 1}}
 
 
 def graph_file(name: str) -> Path:
@@ -87,11 +89,24 @@ def test_short_slices_of_a_real_graph_that_are_dealt_anew(name, engine):
     assert (outcome.count, outcome.fingerprint) == (GOLDEN[name]["bicliques"], int(GOLDEN[name]["fingerprint"]))
 
 
-def test_forced_donations_on_a_real_graph():
-    graph = graph_of(dense_edges(graph_file("movielens_ut")))
-    eager = BitMatrixEngine(sizes=GpuSizes(poll=1, give_min=0))
-    outcome = run(eager, graph, Search("prove"))
-    known = GOLDEN["movielens_ut"]
+@pytest.mark.parametrize(
+    "eager",
+    [
+        lambda: BitMatrixEngine(sizes=GpuSizes(poll=1, give_min=0)),
+        lambda: CumbeEngine(sizes=CumbeSizes(poll=1, steal_levels=9)),
+    ],
+    ids=ENGINES,
+)
+def test_forced_donations_on_a_real_graph(eager):
+    graph, known = graph_of(dense_edges(graph_file("movielens_ut"))), GOLDEN["movielens_ut"]
+    outcome = run(eager(), graph, Search("prove"))
+    assert (outcome.count, outcome.fingerprint) == (known["bicliques"], int(known["fingerprint"]))
+
+
+@pytest.mark.parametrize("without", WITHOUT)
+def test_cumbe_without_an_optimisation(without):
+    graph, known = graph_of(dense_edges(graph_file("marvel"))), GOLDEN["marvel"]
+    outcome = run(CumbeEngine(sizes=CumbeSizes()._replace(**WITHOUT[without])), graph, Search("prove"))
     assert (outcome.count, outcome.fingerprint) == (known["bicliques"], int(known["fingerprint"]))
 
 
@@ -113,10 +128,19 @@ def by_definition(edges: np.ndarray) -> set:
     return set(run(ReferenceEngine(), graph_of(edges), Search("list")).rows)
 
 
-@pytest.mark.parametrize(("engine", "side"), [("bitmatrix", "left"), ("bitmatrix", "right"), ("cumbe", "left")])
-def test_ten_thousand_random_graphs_in_one_batch(engine, side):
-    """Their disjoint union in one launch: every biclique of it belongs to one of them."""
+@pytest.fixture(scope="module")
+def batch():
+    """Ten thousand graphs, and the bicliques of each by definition."""
     graphs = many_graphs(10_000)
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
+        return graphs, list(processes.map(by_definition, graphs, chunksize=100))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ten_thousand_random_graphs_in_one_batch(engine, side, batch):
+    """Their disjoint union in one launch: every biclique of it belongs to one of them."""
+    graphs, truths = batch
     starts = np.cumsum([np.zeros(2, np.int64), *(g.max(axis=0) + 1 for g in graphs)], axis=0)
     union = np.concatenate([g + start for g, start in zip(graphs, starts[:-1], strict=True)]).astype(np.int32)
     graph = graph_of(union, BuildOptions(side))
@@ -124,12 +148,10 @@ def test_ten_thousand_random_graphs_in_one_batch(engine, side):
     assert found.fingerprint == fingerprint(Bicliques.from_pairs(found.rows))
     expected = run(CpuEngine(), graph, Search("prove"))
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
-    by_graph: dict[int, set] = {}
+    assert found.count == sum(map(len, truths))
+    by_graph: list[set] = [set() for _ in graphs]
     owners = np.searchsorted(starts[1:, 0], [left[0] for left, _ in found.rows], side="right")
     for at, (left, right) in zip(owners.tolist(), found.rows, strict=True):
         first_left, first_right = starts[at].tolist()
-        row = (tuple(u - first_left for u in left), tuple(v - first_right for v in right))
-        by_graph.setdefault(at, set()).add(row)
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
-        for i, rows in enumerate(processes.map(by_definition, graphs, chunksize=100)):
-            assert by_graph[i] == rows
+        by_graph[at].add((tuple(u - first_left for u in left), tuple(v - first_right for v in right)))
+    assert by_graph == truths
