@@ -38,4 +38,5 @@ def keep_share(folder: RunFolder, share: float, seed: int = 0) -> int:
     kept = np.sort(np.random.default_rng(seed).permutation(len(plan.roots))[:n])
     np.save(folder.plan / "roots.npy", plan.roots[kept])
     np.save(folder.plan / "weights.npy", plan.weights[kept])
+    folder.finish("plan", folder.need("plan") | {"n_roots": n}, folder.plan.iterdir())
     return n

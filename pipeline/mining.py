@@ -146,9 +146,9 @@ class _Driver:
             self._add(source, ranges)
 
     def run(self) -> Outcome:
-        looked = now = self.with_workers = self.started
         # or the time of first slices would mislead
         self.pool.everywhere(warm_up, (str(self.folder.path.resolve()), self.run_id))
+        looked = now = self.with_workers = time.monotonic()
         if self.limits.time_limit_s is not None:
             self.deadline = time.monotonic() + self.limits.time_limit_s
         self._look_at_workers(now)

@@ -1,0 +1,214 @@
+r"""One GPU beside two and four of the same machine, on graphs that take one of them twenty seconds and longer.
+
+    python -m benchmarks.gpu_scaling --devices 1 2 4 --graphs movielens_100k anime_ratings random
+
+Bicliques are counted and hashed through the whole pipeline (ledger, scheduler, LocalCUDACluster), not written. A graph
+that would take hours is mined in part: a share of its roots, drawn at random (`benchmarks.runs.keep_share`), which is a
+set with a count and a fingerprint like any other. The share is looked for on one GPU, so that it takes ``--seconds``
+there, or given as NAME=SHARE. Workers are started, and have the graph, before the clock starts. Count and
+fingerprint must be those of one GPU; with ``--cpu SHARE`` a smaller share is also compared with the CPU engine.
+``benchmarks/h200_scaling.json`` (``--output``) gets everything; a table goes to stdout.
+
+``random`` is generated (2,000 x 400 with 160,000 edges); other names are NAME.parquet in ``--data`` (default:
+$BICLIQUES_DATA, else ../shared/data) or in examples/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.facts import ROOT, commit
+from benchmarks.runs import keep_share, prepared_run
+from pipeline import mining
+from pipeline.folder import RunFolder
+from pipeline.ledger import Ledger
+from pipeline.plan import Plan
+from pipeline.pool import Pool
+from pipeline.progress import Progress
+from pipeline.workers import WorkerOptions, open_pool
+from schemas.options import RunLimits, RunOptions
+from schemas.work import Search
+
+RESULT = ROOT / "benchmarks" / "h200_scaling.json"
+
+
+def random_graph() -> pa.Table:
+    """A graph without structure: every one of 2,000 x 400 pairs is an edge with probability one fifth."""
+    adjacent = np.random.default_rng(1).random((2000, 400)) < 0.2
+    left, right = np.nonzero(adjacent)
+    return pa.table({"left": left, "right": right})
+
+
+def source_of(name: str, data: Path, folder: Path) -> Path:
+    """The file of a graph."""
+    if name == "random":
+        import pyarrow.parquet as pq
+
+        path = folder / "random.parquet"
+        if not path.exists():
+            pq.write_table(random_graph(), path)
+        return path
+    for place in (data, ROOT / "examples"):
+        if (place / f"{name}.parquet").exists():
+            return place / f"{name}.parquet"
+    raise SystemExit(f"{name}.parquet is neither in {data} nor in examples/; name the folder with --data")
+
+
+@contextmanager
+def gpus(n: int, warm: Path) -> Iterator[Pool]:
+    """A worker on each of so many GPUs, which has mined something already."""
+    with open_pool(WorkerOptions(workers=n), "gpu") as pool:
+        with copied(warm, 1.0) as folder:
+            mining.mine_run(folder, pool, RunLimits(time_limit_s=1.0), quiet)
+        yield pool
+
+
+@contextmanager
+def copied(prepared: Path, share: float) -> Iterator[RunFolder]:
+    """A copy of a prepared run with a share of its roots."""
+    with tempfile.TemporaryDirectory(dir=prepared.parent) as temporary:
+        path = Path(temporary) / "run"
+        shutil.copytree(prepared, path)
+        folder = RunFolder(path)
+        if share < 1.0:
+            keep_share(folder, share)
+        yield folder
+
+
+def quiet(progress: Progress) -> None:
+    """Say nothing."""
+
+
+def mine(prepared: Path, share: float, pool: Pool) -> dict[str, Any]:
+    """One run; its line in the result."""
+    with copied(prepared, share) as folder:
+        session = mining.mine_run(folder, pool, RunLimits(), quiet)
+        ledger = Ledger.load(folder, len(Plan.open(folder).roots))
+        entries = list(ledger.entries.values())
+        busy: dict[str, float] = {}
+        for entry in entries:
+            busy[entry.worker] = busy.get(entry.worker, 0.0) + entry.seconds
+        return {
+            # from the first slice on: the session also places the graph on the devices, and may compile
+            "seconds": max(e.began + e.seconds for e in entries) - min(e.began for e in entries),
+            "session_s": session.seconds,
+            "bicliques": ledger.count,
+            "fingerprint": str(ledger.fingerprint),
+            "busy_ratio": session.busy_ratio,
+            "busy_s": sorted(busy.values()),
+            "kernel_s": sum(entry.stats.get("kernel_s", 0.0) for entry in entries),
+            "slices": len(entries),
+            "retries": session.retries,
+            "left_over_nodes": sum(entry.n_left_over for entry in entries),
+            "joules": sum(entry.stats.get("joules", 0.0) for entry in entries),
+        }
+
+
+def find_share(prepared: Path, pool: Pool, seconds: float) -> float:
+    """The share of the roots that takes about so many seconds on this pool."""
+    share = 1 / 1024
+    while True:
+        took = mine(prepared, share, pool)["seconds"]
+        print(f"  a share of {share:.5f} takes {took:.1f} s", flush=True)
+        if share >= 1.0 or took > seconds / 3:
+            return min(1.0, share * seconds / took)
+        share = min(1.0, share * min(8.0, max(2.0, seconds / 2 / took)))
+
+
+def compare_with_cpu(prepared: Path, share: float, pool: Pool) -> dict[str, Any]:
+    """A small share on the GPUs and on all cores."""
+    found = mine(prepared, share, pool)
+    with copied(prepared, share) as folder:
+        options = folder.options()
+        folder.write_options(RunOptions(options.source, options.search, engine="cpu"), RunLimits())
+        with open_pool(WorkerOptions(workers=os.cpu_count())) as cores:
+            session = mining.mine_run(folder, cores, RunLimits(), quiet)
+        ledger = Ledger.load(folder, len(Plan.open(folder).roots))
+    same = (found["bicliques"], found["fingerprint"]) == (ledger.count, str(ledger.fingerprint))
+    return {
+        "share": share,
+        "bicliques": ledger.count,
+        "same": same,
+        "cpu_s": session.seconds,
+        "gpu_s": found["seconds"],
+    }
+
+
+def main() -> None:
+    """Measure, compare, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--graphs", nargs="+", default=["movielens_100k", "anime_ratings", "random"])
+    parser.add_argument("--seconds", type=float, default=30.0, help="on one GPU")
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--cpu", type=float, metavar="SHARE", help="of the share, also by the CPU engine")
+    parser.add_argument("--engine", default="bitmatrix")
+    parser.add_argument(
+        "--data", type=Path, default=Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared/data"))
+    )
+    parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")
+    parser.add_argument("--output", type=Path, default=RESULT)
+    arguments = parser.parse_args()
+    shares = dict(name.split("=") for name in arguments.graphs if "=" in name)
+    names = [name.split("=")[0] for name in arguments.graphs]
+    options = RunOptions("benchmark", Search("prove"), engine=arguments.engine)
+    result: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
+        "graphs": {},
+    }
+    with tempfile.TemporaryDirectory(dir=arguments.place) as temporary:
+        place = Path(temporary)
+        prepared: dict[str, Path] = {}
+        for name in names:
+            with prepared_run(source_of(name, arguments.data, place), options, place) as folder:
+                prepared[name] = place / name
+                shutil.copytree(folder.path, prepared[name])
+        for n in sorted(arguments.devices):
+            began = time.perf_counter()
+            with gpus(n, prepared[names[0]]) as pool:
+                print(f"{n} GPUs are there after {time.perf_counter() - began:.1f} s", flush=True)
+                for name in names:
+                    entry = result["graphs"].setdefault(name, {"runs": []})
+                    if "share" not in entry:
+                        given = shares.get(name)
+                        entry["share"] = float(given) if given else find_share(prepared[name], pool, arguments.seconds)
+                        if arguments.cpu:
+                            entry["cpu"] = compare_with_cpu(prepared[name], entry["share"] * arguments.cpu, pool)
+                            print(f"  {name}: {entry['cpu']}", flush=True)
+                    for _ in range(arguments.repeats):
+                        run = {"devices": n} | mine(prepared[name], entry["share"], pool)
+                        entry["runs"].append(run)
+                        first = entry["runs"][0]
+                        same = all(run[key] == first[key] for key in ("bicliques", "fingerprint"))
+                        run |= {"same": same, "speed_up": first["seconds"] / run["seconds"] * first["devices"]}
+                        print(
+                            f"| {name} | {n} | {run['seconds']:.2f} s | {run['speed_up']:.2f} "
+                            f"| {run['busy_ratio']:.3f} | {run['slices']} | {run['bicliques']:,} "
+                            f"| {'same' if same else 'DIFFERENT'} |",
+                            flush=True,
+                        )
+                        arguments.output.write_text(json.dumps(result, indent=1) + "\n")
+    bad = [name for name, entry in result["graphs"].items() if not all(run["same"] for run in entry["runs"])]
+    bad += [name for name, entry in result["graphs"].items() if not entry.get("cpu", {"same": True})["same"]]
+    if bad:
+        raise SystemExit(f"different results: {', '.join(bad)}")
+
+
+if __name__ == "__main__":
+    main()
