@@ -1,0 +1,191 @@
+r"""Reading a large edge list on a GPU, beside the CPU's reader and beside cuDF that only parses it.
+
+    python -m benchmarks.gpu_ingest --edges 100000000 --place /fast/disk
+
+The list is generated: blanks between two integers, labels skewed (some left vertices have thousands of edges), a few
+edges twice. Each way runs in a process of its own after the file is in the page cache; cuDF is loaded and warm before
+its clock starts, and so it is for ours. ``ingest`` is from the file to the written tables; ``build`` is what follows.
+Both ways must give the same tables. ``benchmarks/h200_ingest.json`` (``--output``) gets everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from benchmarks.facts import ROOT, commit
+from pipeline import steps
+from pipeline.folder import RunFolder
+from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from schemas.options import RunLimits, RunOptions
+
+RESULT = ROOT / "benchmarks" / "h200_ingest.json"
+
+
+def generate(path: Path, n: int, as_text: bool) -> None:
+    """Write `n` edges; as Parquet unless `as_text`, with text labels on the left if `path` says so."""
+    rng = np.random.default_rng(1)
+    done = 0
+    writer: Any = None
+    while done < n:
+        size = min(n - done, 10_000_000)
+        left = (rng.pareto(1.2, size) * 40_000).astype(np.int64) % 20_000_000 + 1
+        right = (rng.pareto(1.5, size) * 10_000).astype(np.int64) % 2_000_000 + 1
+        columns: Any = {"left": pa.array(left), "right": pa.array(right)}
+        if "text" in path.stem:
+            columns["left"] = pa.array(np.char.add("user_", left.astype(str)))
+        table = pa.table(columns)
+        if as_text:
+            options = pa_csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+            writer = writer or pa_csv.CSVWriter(path, table.schema, write_options=options)
+        else:
+            writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write(table)
+        done += size
+    writer.close()
+
+
+def plain_cudf(path: Path) -> dict[str, Any]:
+    """The reader of cuDF alone, the best of three after one that warms up."""
+    import cudf
+
+    times = []
+    for _ in range(4):
+        began = time.perf_counter()
+        if path.suffix == ".parquet":
+            frame = cudf.read_parquet(path)
+        else:
+            frame = cudf.read_csv(path, sep=" ", header=None, names=["left", "right"])
+        rows = len(frame)
+        times.append(time.perf_counter() - began)
+        del frame
+    return {"seconds": min(times[1:]), "all_s": times, "rows": rows}
+
+
+def ours(path: Path, place: Path, on: str) -> dict[str, Any]:
+    """Ingest and build; with a GPU once on a small file before, which loads everything."""
+    options = RunOptions(str(path))
+    if on == "gpu":
+        small = place / f"small{path.suffix}"
+        generate(small, 1000, path.suffix != ".parquet")
+        steps.start(small, place / "small", RunOptions(str(small)), RunLimits(), False, "gpu")
+        steps.build(place / "small", False)
+    began = time.perf_counter()
+    steps.start(path, place / on, options, RunLimits(), False, on)  # type: ignore[arg-type]
+    total = time.perf_counter() - began
+    folder = RunFolder(place / on)
+    facts = folder.need("ingest")
+    built = steps.build(folder.path, False)
+    return {
+        "ingest_s": facts["seconds"],
+        "with_run_folder_s": total,
+        "build_s": built["seconds"],
+        "read_on": facts["read_on"],
+        "built_on": built["built_on"],
+        "edges": facts["n_edges"],
+        "duplicates": facts["duplicates"],
+        "n_left": facts["n_left"],
+        "n_right": facts["n_right"],
+    }
+
+
+def same_tables(one: Path, other: Path) -> dict[str, bool]:
+    """Labels byte for byte; edges as tables and row groups, whose encoding is the writer's own."""
+    a, b = (pq.ParquetFile(folder / EDGES_FILE) for folder in (one, other))
+    groups = [[f.metadata.row_group(k).num_rows for k in range(f.num_row_groups)] for f in (a, b)]
+    labels = (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)
+    return {
+        "labels": all((one / file).read_bytes() == (other / file).read_bytes() for file in labels),
+        "edges": a.read().equals(b.read()) and a.schema_arrow.equals(b.schema_arrow) and groups[0] == groups[1],
+    }
+
+
+def apart(what: str, path: Path, place: Path) -> dict[str, Any]:
+    """One way, in a process of its own."""
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.gpu_ingest",
+        "--only",
+        what,
+        "--file",
+        str(path),
+        "--place",
+        str(place),
+    ]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    if ended.returncode:
+        raise SystemExit(f"{what}: {ended.stderr[-3000:]}")
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    """Generate, measure, compare, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--edges", type=int, default=100_000_000)
+    parser.add_argument("--kinds", nargs="+", default=["integers.el", "integers.parquet"], help="also text.parquet")
+    parser.add_argument("--place", type=Path, help="where files are put (default: the temporary folder)")
+    parser.add_argument("--ways", nargs="+", default=["cudf", "gpu", "cpu"])
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--output", type=Path, default=RESULT)
+    arguments = parser.parse_args()
+    if arguments.only:
+        found = (
+            plain_cudf(arguments.file)
+            if arguments.only == "cudf"
+            else ours(arguments.file, arguments.place, arguments.only)
+        )
+        print(json.dumps(found))
+        return
+    result: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
+        "files": {},
+    }
+    with tempfile.TemporaryDirectory(dir=arguments.place) as temporary:
+        for kind in arguments.kinds:
+            path = Path(temporary) / kind
+            generate(path, arguments.edges, path.suffix != ".parquet")
+            path.read_bytes()  # into the page cache
+            place = Path(temporary) / path.stem
+            place.mkdir()
+            entry: dict[str, Any] = {"edges": arguments.edges, "bytes": path.stat().st_size}
+            for way in arguments.ways:
+                entry[way] = apart(way, path, place)
+                print(kind, way, json.dumps(entry[way]), flush=True)
+            if {"gpu", "cpu"} <= set(arguments.ways):
+                entry["same"] = same_tables(place / "gpu", place / "cpu")
+                print(kind, "same", entry["same"], flush=True)
+            if {"gpu", "cudf"} <= set(arguments.ways):
+                entry["ingest_over_plain_read"] = entry["gpu"]["ingest_s"] / entry["cudf"]["seconds"]
+                print(
+                    kind,
+                    f"ingest takes {entry['ingest_over_plain_read']:.2f} times as long as cuDF's reader",
+                    flush=True,
+                )
+            result["files"][kind] = entry
+            arguments.output.write_text(json.dumps(result, indent=1) + "\n")
+    wrong = [kind for kind, entry in result["files"].items() if not all(entry.get("same", {"": True}).values())]
+    if wrong:
+        raise SystemExit(f"the tables differ: {', '.join(wrong)}")
+
+
+if __name__ == "__main__":
+    main()
