@@ -121,7 +121,7 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
     commit = mining.Ledger.commit
 
     def fails_once(ledger: Any, entry: Any, *others: Any) -> None:
-        if len(attempts) == 1 and len(attempts[0]) == 2:
+        if len(attempts) == 1 and len(attempts[0]) == 1:
             attempts.append([])
             raise ResourceError("the disk is full; make room")
         commit(ledger, entry, *others)

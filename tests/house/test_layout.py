@@ -14,7 +14,7 @@ from tests.house.tree import LAYERS, ROOT, text_of, tracked
 
 TOP = {
     *(".ci", ".gitignore", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
-    *("pyproject.toml", "constraints.txt", "prefect.toml", "prefect.yaml"),
+    *("MANIFEST.in", "pyproject.toml", "constraints.txt", "prefect.toml", "prefect.yaml"),
     *("benchmarks", "docs", "examples", "tests", *LAYERS),
 }
 MOST_LINES = 400
