@@ -3,7 +3,7 @@ r"""Energy on one GPU: idle, and while bicliques of known graphs are counted ove
     python -m benchmarks.gpu_power --graphs bookcrossing_core movielens_100k --seconds 20
 
 The protocol is in docs/power.md: first the device idles, without and then with a CUDA context; then each graph is
-counted again and again for ``--seconds``, in one process, kernels warm. Joules are differences of NVML's energy counter.
+counted again and again for ``--seconds``, in one process, kernels warm. Joules are differences of NVML's counter.
 ``benchmarks/h200_power.json`` (``--output``) gets everything; a table goes to stdout.
 """
 

@@ -1,0 +1,159 @@
+"""Reading on a real device: the tables, the label order and the sentences of the CPU's reader."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline import normalise, steps
+from pipeline.folder import RunFolder
+from pipeline.gpu import edge_table, text
+from pipeline.gpu import ingest as gpu_ingest
+from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE, ingest
+from schemas.errors import InputError
+from schemas.options import IngestOptions, RunLimits, RunOptions
+from tests.pipeline.test_device_ingest import NOT_PLAIN, PLAIN
+from tests.runs import random_edges, write_edges
+
+pytestmark = pytest.mark.gpu
+pytest.importorskip("pylibcudf", reason="cuDF is not installed")
+
+from pipeline.gpu.arrays import CudfArrays  # noqa: E402 - after the skip
+
+
+def outcome(source: Any, options: IngestOptions, folder: Path, on: Any) -> object:
+    folder.mkdir()
+    try:
+        summary = ingest(source, options, folder, on)
+    except InputError as error:
+        return str(error)
+    edges = pq.ParquetFile(folder / EDGES_FILE)
+    groups = [edges.metadata.row_group(k).num_rows for k in range(edges.num_row_groups)]
+    labels = [(folder / file).read_bytes() for file in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)]
+    return replace(summary, seconds=0.0, read_on=""), labels, edges.schema_arrow, groups, edges.read()
+
+
+def same(source: Any, folder: Path, **options: Any) -> Any:
+    host = outcome(source, IngestOptions(**options), folder / "host", "cpu")
+    device = outcome(source, IngestOptions(**options), folder / "device", "gpu")
+    assert device == host
+    return host
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each text that cuDF was given was plain to it."""
+    seen: list[bool] = []
+    read = CudfArrays.read_csv
+
+    def watch(self: CudfArrays, *arguments: Any) -> Any:
+        columns = read(self, *arguments)
+        seen.append(columns is not None)
+        return columns
+
+    monkeypatch.setattr(CudfArrays, "read_csv", watch)
+    return seen
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_text_is_read_by_the_device(tmp_path: Path, parsed: list[bool], name: str) -> None:
+    file, content, *options = PLAIN[name]
+    (tmp_path / file).write_bytes(content.encode())
+    assert isinstance(same(tmp_path / file, tmp_path, **(options[0] if options else {})), tuple)
+    assert parsed == [True], "the host read it"
+
+
+@pytest.mark.parametrize("name", NOT_PLAIN)
+def test_what_is_not_plain_ends_the_same(tmp_path: Path, name: str) -> None:
+    file, content, *options = NOT_PLAIN[name]
+    (tmp_path / file).write_bytes(content.encode())
+    same(tmp_path / file, tmp_path, **(options[0] if options else {}))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    lines=st.lists(
+        st.lists(st.text('0123 ,\t"-+.ax#%\u00e9\U0001f600\r', max_size=4), min_size=1, max_size=3),
+        min_size=1,
+        max_size=8,
+    ),
+    delimiter=st.sampled_from([" ", "\t", ","]),
+    file=st.sampled_from(["out.x", "x.el", "x.csv", "x.tsv"]),
+    kind=st.sampled_from(["auto", "string", "int"]),
+    skip=st.booleans(),
+    end=st.sampled_from(["\n", "", "\r\n"]),
+)
+@pytest.mark.timeout(300)
+def test_any_text_ends_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[list[str]],
+    delimiter: str,
+    file: str,
+    kind: str,
+    skip: bool,
+    end: str,
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    (folder / file).write_bytes((("\n".join(delimiter.join(line) for line in lines)) + end).encode())
+    options = {"label_type": kind, "skip_bad_lines": skip} | ({"header": False} if "sv" in file else {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_PIECE_BYTES", 8)
+        same(folder / file, folder, **options)
+
+
+@pytest.mark.parametrize("kind", ["integers", "text"])
+@pytest.mark.parametrize("capacity", [None, 30_000])
+def test_many_edges_in_blocks_and_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, capacity: int | None
+) -> None:
+    rng = np.random.default_rng(3)
+    left, right = (rng.pareto(1.2, 400_000) * 900).astype(int), rng.integers(0, 5000, 400_000)
+    words = np.char.add("us\u00e9r ", left.astype(str)) if kind == "text" else left
+    source = tmp_path / "x.csv"
+    pd.DataFrame({"user": words, "item": right}).to_csv(source, index=False)
+    monkeypatch.setattr(text, "BLOCK_BYTES", 1 << 20)
+    for module in (normalise, edge_table):
+        monkeypatch.setattr(module, "SLICE", 50_000)
+    table = edge_table.DeviceEdgeTable
+    monkeypatch.setattr(gpu_ingest, "DeviceEdgeTable", lambda arrays, _: table(arrays, capacity))
+    assert isinstance(same(source, tmp_path), tuple)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (pa.array([3, 1, 3], pa.int16()), pa.array([7, 7, 7], pa.uint64())),
+        (pa.array(["b", "a", "\u00e9"]), pa.array([1, 2, 3])),
+        (pa.array(["b", "a", "b"]).dictionary_encode(), pa.array(["x", "y", "z"], pa.large_string())),
+        (pa.array([1, None, 2]), pa.array([1, 2, 3])),
+        (pa.array([1, -2, 2]), pa.array([1, 2, 3])),
+        (pa.array([1, 2**63, 2], pa.uint64()), pa.array([1, 2, 3])),
+        (pa.array(["a", "", "b"]), pa.array([1, 2, 3])),
+        (pa.array([1.5, 2.5, 3.5]), pa.array([1, 2, 3])),
+    ],
+)
+@pytest.mark.parametrize("skip", [False, True])
+def test_parquet(tmp_path: Path, left: pa.Array, right: pa.Array, skip: bool) -> None:
+    pq.write_table(pa.table({"w": [0.5] * 3, "u": left, "v": right}), tmp_path / "x.parquet", row_group_size=2)
+    same(tmp_path / "x.parquet", tmp_path, left="u", right="v", skip_bad_lines=skip)
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_the_graph_is_the_same_array_for_array(tmp_path: Path, strings: bool) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(300, 200, 0.05, 9), strings)
+    for on in ("cpu", "gpu"):
+        steps.start(source, tmp_path / on, RunOptions(str(source)), RunLimits(), False, on)
+        steps.build(tmp_path / on, False)
+    host, device = (RunFolder(tmp_path / on) for on in ("cpu", "gpu"))
+    assert device.need("build")["built_on"] == "gpu"
+    for file in host.graph.iterdir():
+        assert file.read_bytes() == (device.graph / file.name).read_bytes(), file.name

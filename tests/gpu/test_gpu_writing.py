@@ -1,0 +1,120 @@
+"""Parts that cuDF writes hold what the host would have written, in the same schema, for every reader."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pipeline
+from pipeline.gpu import writer as device_writer
+from pipeline.gpu.parquet import CudfParquet
+from pipeline.gpu.writer import DeviceWriter
+from pipeline.proof import read_part
+from pipeline.writer import Tables, part_schema
+from schemas.bicliques import Bicliques
+from tests.runs import random_edges, write_edges
+
+pytestmark = pytest.mark.gpu
+pytest.importorskip("pylibcudf", reason="cuDF is not installed")
+
+TEXT = pa.array([f"t\u00e9xt {k}" * (k % 5 + 1) for k in range(4000)])
+LABELS: dict[str, Tables] = {
+    "dense": None,
+    "integers": (pa.array(np.arange(4000) * 1_000_003), pa.array(np.arange(4000) + 7)),
+    "text": (TEXT, pa.array(np.arange(4000))),
+}
+
+
+def some(n: int, seed: int) -> Bicliques:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 30, (2, n))
+    indptr = np.concatenate([np.zeros((2, 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
+    ids = [rng.integers(0, 4000, indptr[k, -1]).astype(np.int32) for k in (0, 1)]
+    return Bicliques(indptr[0], ids[0], indptr[1], ids[1], rng.integers(0, 99, n).astype(np.int32))
+
+
+def on_device(batch: Bicliques) -> Bicliques:
+    import cupy
+
+    return Bicliques(*(cupy.asarray(getattr(batch, field.name)) for field in fields(batch)))
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy"])
+@pytest.mark.parametrize("labels", list(LABELS))
+@pytest.mark.parametrize("place", ["device", "host"])
+def test_whatever_goes_in_comes_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: str, compression: str, place: str
+) -> None:
+    monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 40_000)
+    monkeypatch.setattr(device_writer, "PART_BYTES", 200_000)
+    tables = LABELS[labels]
+    out = DeviceWriter(tmp_path, 1, CudfParquet(tables, compression))
+    batches = [some(n, seed) for seed, n in enumerate([5000, 1, 20_000])]
+    for batch in batches:
+        given = on_device(batch) if place == "device" else batch
+        out.add(given)
+        for field in fields(given):
+            getattr(given, field.name).fill(0)
+    parts = out.close()
+    assert len(parts) > 1
+    assert {path.name for path in tmp_path.iterdir()} == {part.name for part in parts}
+    batches = [some(n, seed) for seed, n in enumerate([5000, 1, 20_000])]
+    back = [
+        pair for part in parts for some_rows in read_part(tmp_path / part.name, tables) for pair in some_rows.to_pairs()
+    ]
+    assert sorted(back) == sorted(pair for batch in batches for pair in batch.to_pairs())
+    for part in parts:
+        file = pq.ParquetFile(tmp_path / part.name)
+        assert file.schema_arrow.remove_metadata().equals(part_schema(tables).remove_metadata())
+        assert file.schema_arrow.metadata[b"bicliques.schema"] == part_schema(tables).metadata[b"bicliques.schema"]
+        assert file.metadata.num_rows == part.rows
+        assert file.metadata.row_group(0).column(0).compression == compression.upper()
+        table = file.read()
+        assert table["n_left"].to_pylist() == [len(members) for members in table["left"].to_pylist()]
+
+
+def test_no_rows_make_no_part(tmp_path: Path) -> None:
+    out = DeviceWriter(tmp_path, 0, CudfParquet(None))
+    out.add(some(0, 0))
+    assert out.close() == []
+
+
+@pytest.mark.parametrize("write_on", ["cpu", "gpu"])
+@pytest.mark.parametrize("ids", ["labels", "dense"])
+def test_a_run_is_proven_whoever_writes(tmp_path: Path, write_on: Any, ids: Any) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(150, 80, 0.35, 5), strings=True)
+    host = pipeline.mine(source, tmp_path / "host", engine="cpu", workers=0, count_only=True, progress=False)
+    results = pipeline.mine(
+        source, tmp_path / "out", engine="bitmatrix", workers=0, write_on=write_on, ids=ids, progress=False
+    )
+    assert (len(results), results.manifest.fingerprint) == (host.manifest.count, host.manifest.fingerprint)
+    assert pipeline.verify(tmp_path / "out", progress=False).fingerprint == results.manifest.fingerprint
+
+
+def test_readers_of_all_kinds_read_it(tmp_path: Path) -> None:
+    import pandas as pd
+
+    source = write_edges(tmp_path / "g.parquet", random_edges(60, 40, 0.3, 5), strings=True)
+    results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, write_on="gpu", progress=False)
+    folder = tmp_path / "out" / "bicliques"
+    frame = pd.read_parquet(folder, columns=["left", "right", "n_left"])
+    assert len(frame) == len(results)
+    assert (frame["left"].map(len) == frame["n_left"]).all()
+    import cudf
+
+    device = cudf.read_parquet([str(path) for path in folder.iterdir()])
+    assert int(device["left"].list.len().sum()) == int(frame["n_left"].sum())
+    for library in ("polars", "duckdb"):
+        try:
+            module = __import__(library)
+        except ImportError:
+            continue
+        pattern = str(folder / "*.parquet")
+        n = len(module.read_parquet(pattern)) if library == "polars" else module.read_parquet(pattern).shape[0]
+        assert n == len(results)

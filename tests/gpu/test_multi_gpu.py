@@ -1,0 +1,181 @@
+"""Mining through dask-cuda on real devices: one GPU, two GPUs, a killed worker, too little memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from pipeline import mining, sealing, steps
+from pipeline.cluster import DaskPool
+from pipeline.folder import RunFolder
+from pipeline.gpu.devices import visible_devices
+from pipeline.progress import Progress
+from pipeline.workers import WorkerOptions, open_pool
+from schemas.errors import InputError
+from schemas.options import RunLimits, RunOptions
+from schemas.work import Search
+from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
+
+EDGES = random_edges(150, 80, 0.35, 5)
+#: Seven million, which take a GPU no time to find, but a while to hand over.
+MANY = random_edges(300, 100, 0.35, 5)
+
+
+def prepared(tmp_path: Path, edges: Any = EDGES, mode: str = "list") -> RunFolder:
+    source = write_edges(tmp_path / "g.parquet", edges)
+    options = RunOptions(str(source), Search(mode), engine="bitmatrix")  # type: ignore[arg-type]
+    steps.start(source, tmp_path / "out", options, RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    return RunFolder(tmp_path / "out")
+
+
+def quiet(progress: Progress) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def one() -> Iterator[DaskPool]:
+    pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
+    with open_pool(WorkerOptions(devices=(0,)), "gpu") as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[DaskPool]:
+    pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
+    with open_pool(WorkerOptions(workers=2), "gpu") as pool:
+        yield pool
+
+
+def device_of_worker() -> tuple[str, int]:
+    import cupy
+
+    return os.environ["CUDA_VISIBLE_DEVICES"].split(",")[0], int(cupy.cuda.runtime.getDevice())
+
+
+def test_every_worker_has_a_device_of_its_own(one: DaskPool) -> None:
+    assert list(one._client.run(device_of_worker).values()) == [(visible_devices()[0], 0)]
+    assert (one.slots(), one.workers()) == (2, 1)
+
+
+def test_a_worker_finds_what_the_cpu_finds(tmp_path: Path, one: DaskPool) -> None:
+    folder = prepared(tmp_path)
+    session = mining.mine_run(folder, one, RunLimits(), quiet, 0.05)
+    assert session.outcome == "complete"
+    sealing.seal(folder, one, quiet)
+    assert manifest_pair(folder.path) == answer(EDGES)
+
+
+@pytest.mark.parametrize("slice_seconds", [0.02, 10.0])
+def test_this_process_finds_what_the_cpu_finds(tmp_path: Path, slice_seconds: float) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(
+        source, tmp_path / "out", engine="bitmatrix", workers=0, slice_seconds=slice_seconds, progress=False
+    )
+    assert (len(results), results.manifest.fingerprint) == answer(EDGES)
+    energy = results.manifest.mining["energy"]["gpus"]
+    assert energy.get("joules", 0) > 0 or "not_readable" in energy
+
+
+def test_never_one_row_too_many(tmp_path: Path, one: DaskPool) -> None:
+    folder = prepared(tmp_path)
+    for most in (1, 5001):
+        session = mining.mine_run(folder, one, RunLimits(max_results=most), quiet, 0.05)
+        assert (session.outcome, session.count) == ("max_results", most)
+    mining.mine_run(folder, one, RunLimits(), quiet)
+    sealing.seal(folder, one, quiet)
+    assert manifest_pair(folder.path) == answer(EDGES)
+
+
+def kill_once(pool: DaskPool, killed: list[int]) -> Any:
+    pids = sorted(pool._client.run(os.getpid).values())
+
+    def watch(progress: Progress) -> None:
+        if not killed and progress.bicliques and progress.running:
+            killed.append(pids[0])
+            os.kill(pids[0], signal.SIGKILL)
+
+    return watch
+
+
+def test_a_killed_worker_loses_nothing(tmp_path: Path, one: DaskPool) -> None:
+    folder, killed = prepared(tmp_path, MANY), []
+    session = mining.mine_run(folder, one, RunLimits(), kill_once(one, killed), 0.05)
+    assert killed
+    assert session.retries >= 1
+    sealing.seal(folder, one, quiet)
+    assert manifest_pair(folder.path) == answer(MANY)
+
+
+def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    limit = pool.get_limit()
+    pool.set_limit(size=800 << 20)  # the queues and buffers of a whole engine take more
+    try:
+        source = write_edges(tmp_path / "g.parquet", EDGES)
+        results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False)
+    finally:
+        pool.set_limit(size=limit)
+    assert (len(results), results.manifest.fingerprint) == answer(EDGES)
+    assert "goes on with half the device memory" in caplog.text
+    assert all(entry.stats["halvings"] >= 1 for entry in load_ledger(tmp_path / "out").entries.values())
+
+
+def test_devices_that_are_not_there_are_a_sentence(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    with pytest.raises(InputError, match="there is no GPU 99 here"):
+        pipeline.count(source, engine="bitmatrix", devices=[99], progress=False)
+
+
+@pytest.mark.multi_gpu(2)
+def test_two_gpus_share_the_work_and_find_what_one_finds(tmp_path: Path, two: DaskPool) -> None:
+    devices = {device for device, _ in two._client.run(device_of_worker).values()}
+    assert devices == set(visible_devices()[:2])
+    folder = prepared(tmp_path, MANY)
+    session = mining.mine_run(folder, two, RunLimits(), quiet, 0.1)
+    manifest = sealing.seal(folder, two, quiet)
+    assert (manifest.count, manifest.fingerprint) == answer(MANY)
+    assert len(manifest.mining["workers"]) == 2
+    assert session.busy_ratio > 0.3
+
+
+@pytest.mark.multi_gpu(2)
+def test_one_of_two_may_be_killed(tmp_path: Path, two: DaskPool) -> None:
+    folder, killed = prepared(tmp_path, MANY), []
+    session = mining.mine_run(folder, two, RunLimits(), kill_once(two, killed), 0.05)
+    assert killed
+    assert session.retries >= 1
+    sealing.seal(folder, two, quiet)
+    assert manifest_pair(folder.path) == answer(MANY)
+    assert list(load_ledger(folder.path).orphans()) == []
+
+
+@pytest.mark.multi_gpu(2)
+def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
+    monkeypatch.setattr(mining, "_GROW_AFTER_S", 0.0)
+    monkeypatch.setattr(mining, "_GROW_FOR_S", 0.0)
+    monkeypatch.setattr(mining, "_LOOK_S", 0.1)
+    folder = prepared(tmp_path, MANY, "prove")
+    with open_pool(WorkerOptions(), "gpu") as pool:
+
+        def wait_for_workers(progress: Progress) -> None:
+            if progress.bicliques and pool._starting is not None:  # type: ignore[attr-defined]
+                pool._starting.join()  # type: ignore[attr-defined]
+
+        session = mining.mine_run(folder, pool, RunLimits(), wait_for_workers, 0.05)
+    assert "local GPUs" in session.workers
+    assert load_ledger(folder.path).count == answer(MANY)[0]
