@@ -115,7 +115,7 @@ def test_a_second_run_on_a_folder_in_use_is_refused(tmp_path: Path, source: Path
 
 
 def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    edges = random_edges(120, 70, 0.35, 5)
+    edges = random_edges(160, 80, 0.35, 5)
     source = write_edges(tmp_path / "g.parquet", edges)
     attempts: list[list[int]] = [[]]
     commit = mining.Ledger.commit
@@ -129,7 +129,7 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(mining.Ledger, "commit", fails_once)
     monkeypatch.setattr(stages, "mine", stages.mine.with_options(retry_delay_seconds=0))
-    state = run(source, tmp_path / "out", slice_seconds=0.05)
+    state = run(source, tmp_path / "out", slice_seconds=0.01)
     assert state.is_completed()
     assert manifest_pair(tmp_path / "out") == answer(edges)
     assert [bool(slices) for slices in attempts] == [True, True]
