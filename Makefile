@@ -45,6 +45,7 @@ gpu-test:  ## on a machine with a CUDA device: engines, known graphs, compute-sa
 gpu-bench:  ## there, too: times of both engines, written to benchmarks/
 	PYTHONPATH=. $(PYTHON) -m benchmarks.gpu
 	PYTHONPATH=. $(PYTHON) -m benchmarks.tables
+	PYTHONPATH=. $(PYTHON) -m benchmarks.gpu_tables
 
 clean:
 	rm -rf $(VENV) demo-output

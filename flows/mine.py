@@ -47,6 +47,7 @@ def mine(
     devices: list[int] | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
+    write_on: Literal["auto", "cpu", "gpu"] = "auto",
     ids: Literal["labels", "dense"] = "labels",
     root_side: Literal["auto", "left", "right"] = "auto",
     order: Literal["degree", "two-hop", "unilateral", "id"] = "degree",
@@ -57,6 +58,7 @@ def mine(
     header: bool | None = None,
     label_type: Literal["auto", "int", "string"] = "auto",
     skip_bad_lines: bool = False,
+    ingest_on: Literal["auto", "cpu", "gpu"] = "auto",
     report: bool = True,
     keep: int | None = None,
     concurrency_limit: str | None = None,
@@ -72,11 +74,11 @@ def mine(
         Folder of the run; ``{date}`` and ``{time}`` become the day and the time of its first start, UTC. If it
         holds this run already, the run goes on, and a complete one is left alone.
     min_left, min_right, max_left, max_right, max_results, time_limit, count_only, sizes, engine
-        See `pipeline.api.mine`, also for all that follow up to ``skip_bad_lines``.
-    workers, scheduler, slice_seconds, devices, rmm_pool, spill
+        See `pipeline.api.mine`, also for all that follow up to ``ingest_on``.
+    workers, scheduler, slice_seconds, devices, rmm_pool, spill, write_on
         They may differ when a run goes on, as may ``max_results`` and ``time_limit``.
     ids, root_side, order
-    format, left, right, delimiter, header, label_type, skip_bad_lines
+    format, left, right, delimiter, header, label_type, skip_bad_lines, ingest_on
     report : bool
         Write ``report.html`` once the run is complete.
     keep : int or None
@@ -94,7 +96,7 @@ def mine(
     """
     path = fill_in(output, _first_start())
     limits = RunLimits(max_results, time_limit)
-    miners = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill)
+    miners = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill, write_on)
     if engine == engines.AUTO and is_run(path):
         engine = RunFolder(path).options().engine
     with run_logs():
@@ -107,7 +109,7 @@ def mine(
             ids=ids,
             scheduler=scheduler,
         )
-    stages.ingest(path, source, options, limits)
+    stages.ingest(path, source, options, limits, ingest_on)
     stages.build(path)
     stages.plan(path)
     session = stages.mine(path, miners, limits, concurrency_limit)

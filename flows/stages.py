@@ -20,6 +20,7 @@ from flows.logs import run_logs
 from flows.progress import ProgressArtifact
 from pipeline import steps
 from pipeline.folder import RunFolder
+from pipeline.gpu.ingest import IngestOn
 from pipeline.pruning import Pruning
 from pipeline.pruning import prune as remove_old_runs
 from pipeline.session import MiningSession
@@ -41,14 +42,16 @@ def is_worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> 
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
-def ingest(path: Path, source: str, options: RunOptions, limits: RunLimits) -> dict[str, Any]:
+def ingest(
+    path: Path, source: str, options: RunOptions, limits: RunLimits, ingest_on: IngestOn = "auto"
+) -> dict[str, Any]:
     """Start the run or go on with it; returns `pipeline.ingest.IngestSummary` as a dictionary."""
     with run_logs():
         if is_run(path):
             refuse_another(RunFolder(path), options)
             get_run_logger().info("going on with the run in %s", path)
         else:
-            steps.start(source, path, options, limits, report=False)
+            steps.start(source, path, options, limits, report=False, ingest_on=ingest_on)
         return steps.ingest(path, report=False)
 
 

@@ -215,7 +215,7 @@ class DaskPool:
 
     def dashboard(self) -> str:
         """Dask's, if the scheduler has one."""
-        return str(self._client.dashboard_link or "")
+        return str(self._ask(lambda: self._client.dashboard_link) or "")
 
     def _meet(self, addresses: Iterable[str]) -> None:
         """Learn the names of workers that have come, and say who has gone: a dead one cannot be asked any more."""
@@ -237,7 +237,7 @@ class DaskPool:
         """Abandon what is running; stop the workers, if they are ours."""
         self._closing.set()
         if self._cluster is None:
-            with suppress(OSError, TimeoutError, ResourceError):  # a scheduler that is gone needs no farewell
+            with suppress(Exception):  # a scheduler that is gone needs no farewell
                 self._client.cancel(list(self._futures.values()))
                 for address in self._threads():
                     self._client.submit(worker.forget, workers=[address], pure=False)
@@ -251,7 +251,7 @@ class DaskPool:
     def _ask(self, question: Callable[[], Any]) -> Any:
         try:
             return question()
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, RuntimeError) as error:  # the last once the client has given up
             raise ResourceError(
                 f"Dask does not answer any more ({error}), so the {self._name} are lost; start them again"
             ) from error
@@ -265,5 +265,7 @@ class DaskPool:
             lost = WorkerLostError(f"its worker {name} died; the memory of the machine may be too small")
             lost.__cause__ = error
             return Result(tag, error=lost)
+        except distributed.client.FutureCancelledError as error:
+            return Result(tag, error=WorkerLostError(f"Dask gave it up ({error.reason})"))
         except Exception as error:
             return Result(tag, error=error)

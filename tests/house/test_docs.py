@@ -93,19 +93,11 @@ def test_programs_of_the_readme_run(folder):
     assert "True" in run(folder, "-c", program)
 
 
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks((ROOT / d).read_text(), "python run")], ids=str)
-def test_marked_programs_of_a_document_run(folder, document):
-    """Blocks that begin with ```python run, one after the other in one process; OUT is a run of the example."""
-    if not (folder / "OUT").exists():
-        run(folder, "-m", "pipeline", "mine", EXAMPLE, "--output", "OUT", "--quiet")
-    run(folder, "-c", "\n".join(blocks((ROOT / document).read_text(), "python run")))
-
-
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_every_program_of_a_document_imports_what_there_is(document):
     """Also those that no test runs: they are Python, and the names they take from our packages exist."""
     text = (ROOT / document).read_text()
-    for program in blocks(text, "python") + blocks(text, "python run"):
+    for program in blocks(text, "python"):
         for node in ast.walk(ast.parse(program)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in LAYERS:
                 module = importlib.import_module(node.module)

@@ -248,7 +248,8 @@ def test_workers_come_when_the_work_turns_out_to_be_long(
     assert session.workers == "2 local workers"
     manifest = sealing.seal(folder, growing, quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
-    assert len(manifest.mining["workers"]) == 3
+    # this process, and one or both of the workers: the work may end before the second has anything to do
+    assert len(manifest.mining["workers"]) >= 2
 
 
 def test_tasks_that_were_waiting_here_are_done_here_when_workers_come() -> None:

@@ -1,0 +1,154 @@
+"""The measured tables of docs/multi-gpu.md, docs/output.md and docs/power.md, from the JSON files in ``benchmarks/``.
+
+    python -m benchmarks.gpu_tables            # put them between the marks in the pages
+    python -m benchmarks.gpu_tables --check    # exit with 1 where a page has other numbers
+
+A table whose run has not been recorded says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.facts import ROOT
+
+FOLDER = ROOT / "benchmarks"
+PAGES = tuple(ROOT / "docs" / name for name in ("multi-gpu.md", "output.md", "power.md"))
+
+#: Rows of the table of layouts.
+_LAYOUTS = (
+    *("none, plain", "none, dictionary", "snappy, dictionary", "zstd 1, plain", "zstd 1, dictionary"),
+    *("zstd 3, dictionary", "zstd 9, dictionary", "zstd 3, dictionary, 256 Ki members"),
+    *("zstd 3, dictionary, 8 Mi members", "zstd 3, dictionary, members sorted"),
+    *("zstd 3, dictionary, rows by size", "zstd 3, dictionary, rows by root", "zstd, delta"),
+)
+
+
+def layouts(recorded: dict[str, Any]) -> list[str]:
+    """Bytes a biclique with labels in the lists, and what a member costs one thread."""
+    rows = [row for row in recorded["results"] if row["ids"] == "labels"]
+    graphs = list(dict.fromkeys(row["graph"] for row in rows))
+    lines = [f"| layout | {' | '.join(graphs)} | million members a second |", "|---|" + "--:|" * (len(graphs) + 1)]
+    for name in _LAYOUTS:
+        of = {row["graph"]: row for row in rows if row["layout"] == name}
+        sizes = [f"{of[graph]['bytes_a_biclique']:.1f}" if graph in of else "-" for graph in graphs]
+        speed = sum(row["encode_members_a_s"] for row in of.values()) / len(of) / 1e6
+        lines.append(f"| {name} | {' | '.join(sizes)} | {speed:.0f} |")
+    return lines
+
+
+def simulated(recorded: list[dict[str, Any]]) -> list[str]:
+    """Efficiency by work a worker, the least and the most of the recorded graphs."""
+    workers = sorted({row["workers"] for row in recorded})
+    lines = [f"| work a worker | {' | '.join(f'{n:,}' for n in workers)} |", "|---|" + "--:|" * len(workers)]
+    for minutes in sorted({row["minutes"] for row in recorded}):
+        cells = []
+        for n in workers:
+            found = [row["efficiency"] for row in recorded if (row["workers"], row["minutes"]) == (n, minutes)]
+            cells.append(f"{min(found):.2f}-{max(found):.2f}")
+        lines.append(f"| {60 * minutes:.0f} s | {' | '.join(cells)} |")
+    return lines
+
+
+def scaling(recorded: dict[str, Any]) -> list[str]:
+    """Speed-ups of several GPUs."""
+    lines = [
+        "| graph | share of the roots | bicliques | GPUs | seconds | speed-up | busy |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, entry in recorded["graphs"].items():
+        for run in entry["runs"]:
+            lines.append(
+                f"| {name} | {entry['share']:.4g} | {run['bicliques']:,} | {run['devices']} | {run['seconds']:.1f} "
+                f"| {run['speed_up']:.2f} | {run['busy_ratio']:.2f} |"
+            )
+    return lines
+
+
+def writing(recorded: dict[str, Any]) -> list[str]:
+    """Listing beside counting."""
+    lines = [
+        "| graph | bicliques | bytes each | counting | listing, written by | listing / counting | disk alone | proof |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, entry in recorded["graphs"].items():
+        count = entry["best"]["count"]["seconds"]
+        for who in ("cpu", "gpu"):
+            if (line := entry["best"].get(who)) is None:
+                continue
+            lines.append(
+                f"| {name} | {line['bicliques']:,} | {line['bytes_a_biclique']:.1f} | {count:.2f} s "
+                f"| {line['seconds']:.2f} s, {who} | {line['seconds'] / count:.1f} "
+                f"| {line['bytes'] / line['disk_bytes_a_s']:.2f} s | {line.get('prove_s', 0.0):.1f} s |"
+            )
+    return lines
+
+
+def ingesting(recorded: dict[str, Any]) -> list[str]:
+    """Reading on a GPU beside the CPU and beside plain cuDF."""
+    lines = [
+        "| file | edges | cuDF reads | ingest, GPU | ingest, CPU | build, GPU | build, CPU |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, entry in recorded["files"].items():
+        cells = [
+            f"{entry[way][key]:.2f} s" if way in entry else "-"
+            for way, key in (("cudf", "seconds"), *((w, k) for k in ("ingest_s", "build_s") for w in ("gpu", "cpu")))
+        ]
+        lines.append(f"| {name} | {entry['edges']:,} | {' | '.join(cells)} |")
+    return lines
+
+
+def power(recorded: dict[str, Any]) -> list[str]:
+    """Watts and bicliques per joule."""
+    lines = ["| what | mean watts | peak watts | bicliques per joule |", "|---|--:|--:|--:|"]
+    idle = ", ".join(f"{watts:.0f}" for watts in recorded["idle_watts_without_context"])
+    lines.append(f"| idle, no CUDA context | {idle} | | |")
+    with_context = recorded["idle_with_context"]
+    lines.append(f"| idle, with a context | {with_context['mean_watts']:.0f} | {with_context['peak_watts']:.0f} | |")
+    for name, line in recorded["graphs"].items():
+        cells = (f"{line['mean_watts']:.0f}", f"{line['peak_watts']:.0f}", f"{line['bicliques_per_joule']:,.0f}")
+        lines.append(f"| counting {name} | {' | '.join(cells)} |")
+    return lines
+
+
+#: Name of a table in the pages -> the file it is made of, and how.
+TABLES: dict[str, tuple[str, Callable[[Any], list[str]]]] = {
+    "layout": ("layout.json", layouts),
+    "simulated": ("simulated.json", simulated),
+    "scaling": ("h200_scaling.json", scaling),
+    "writing": ("h200_write.json", writing),
+    "ingest": ("h200_ingest.json", ingesting),
+    "power": ("h200_power.json", power),
+}
+
+
+def filled(text: str) -> str:
+    """A page with every table as it is recorded now."""
+
+    def table(match: re.Match[str]) -> str:
+        name, make = TABLES[match[1]]
+        lines = make(json.loads((FOLDER / name).read_text())) if (FOLDER / name).exists() else ["Not recorded yet."]
+        return f"<!-- table: {match[1]} -->\n" + "\n".join(lines) + "\n<!-- end of table -->"
+
+    return re.sub(r"(?s)<!-- table: (\w+) -->\n.*?<!-- end of table -->", table, text)
+
+
+def main() -> None:
+    """Write the pages, or compare them."""
+    for page in PAGES:
+        text = page.read_text()
+        if "--check" not in sys.argv[1:]:
+            page.write_text(filled(text))
+        elif text != filled(text):
+            raise SystemExit(
+                f"{page.relative_to(ROOT)} has other numbers than benchmarks/: python -m benchmarks.gpu_tables"
+            )
+
+
+if __name__ == "__main__":
+    main()
