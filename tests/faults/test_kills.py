@@ -38,6 +38,8 @@ def start(folder: Path, out: Path, *options: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a shell that starts the tests in the background has them ignore Ctrl-C, and that is handed down
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
