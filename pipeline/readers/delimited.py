@@ -18,7 +18,7 @@ import pyarrow as pa
 from pipeline.readers.base import BadLineError, EdgeStream, shorten
 from pipeline.readers.blocks import Block
 from pipeline.readers.labels import INTEGER, TEXT, looks_integer, parse_label
-from pipeline.readers.sniff import Layout, sniff
+from pipeline.readers.sniff import Layout, sniff, split_fields
 from pipeline.readers.text import TextStream, parse_table
 from schemas.options import IngestOptions
 
@@ -57,7 +57,7 @@ class Delimited(TextStream):
         if not line.strip(" \t"):
             return []
         try:
-            fields = next(csv.reader([line], delimiter=self.layout.delimiter, strict=True))
+            fields = split_fields(line, self.layout.delimiter, strict=True)
         except csv.Error as error:
             raise BadLineError(
                 f"{shorten(line)} has a quote out of place ({error})",

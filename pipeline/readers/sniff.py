@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.readers.base import shorten
-from pipeline.readers.blocks import head
+from pipeline.readers.blocks import LINE_BYTES, head
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["Layout", "find_columns", "sniff"]
+__all__ = ["Layout", "find_columns", "sniff", "split_fields"]
 
 #: In order of preference. A blank is never guessed: it is too often part of a label.
 _DELIMITERS = (",", "\t", ";", "|")
@@ -90,9 +90,24 @@ def sniff(path: Path, options: IngestOptions, delimiter: str | None) -> Layout:
     return Layout(delimiter, len(rows[0]), columns, first + has_header, (left, right))
 
 
+def split_fields(line: str, delimiter: str, strict: bool = False) -> list[str]:
+    """Columns of a line, quotes removed.
+
+    Raises
+    ------
+    csv.Error
+        If a quote is out of place and `strict`.
+    """
+    before = csv.field_size_limit(LINE_BYTES)  # 128 KiB by default, of the whole process
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=strict))
+    finally:
+        csv.field_size_limit(before)
+
+
 def _fields(line: str, delimiter: str) -> list[str]:
     try:
-        return next(csv.reader([line], delimiter=delimiter))
+        return split_fields(line, delimiter)
     except csv.Error:
         return []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -126,6 +127,16 @@ def test_labels_are_never_altered(edges_in):
 
 def test_blanks_around_an_integer_are_not_part_of_it(edges_in):
     assert edges_in("x.csv", "1, 2\n3 ,\t4\n") == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_label_may_be_longer_than_fields_of_csv_are_by_default(edges_in, quote):
+    """128 KiB in Python's reader, and 1 MiB a row in Arrow's."""
+    long = "x" * (2 << 20)
+    text = f"{quote}{long}{quote}"
+    assert edges_in("x.csv", f"l,r\na,b\n{text},c\n", header=True) == [("a", "b"), (long, "c")]
+    assert edges_in("y.csv", f"{text},c\n", header=False) == [(long, "c")]
+    assert csv.field_size_limit() == 128 << 10
 
 
 def test_a_column_that_starts_with_text_is_text(edges_in):
