@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
 from schemas.errors import InputError
 from schemas.options import RunOptions
 
@@ -51,7 +51,7 @@ def refuse_another(folder: RunFolder, asked: RunOptions) -> None:
         if there[name] != value:
             raise InputError(
                 f"{folder.path} holds a run with {name} {there[name]}, not {value}; name another output folder, or "
-                f"finish that run with: bicliques resume {folder.path}"
+                f"finish that run with: {how_to_resume(folder.path)}"
             )
     facts = folder.facts("ingest")
     source = Path(asked.source)
@@ -61,7 +61,7 @@ def refuse_another(folder: RunFolder, asked: RunOptions) -> None:
         if digest != facts["digest"]:
             raise InputError(
                 f"{source} has changed since {folder.path} read it; name another output folder, or finish that run "
-                f"as it is with: bicliques resume {folder.path}"
+                f"as it is with: {how_to_resume(folder.path)}"
             )
 
 

@@ -17,10 +17,10 @@ from flows.logs import run_logs
 from flows.notify import notify_of_failure
 from pipeline import engines
 from pipeline.choices import run_options
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
 from pipeline.results import Results, open_results
 from pipeline.sealing import ROWS_WORTH_WORKERS
-from pipeline.workers import WorkerOptions
+from pipeline.workers import WorkerOptions, check_workers
 from schemas.options import BuildOptions, IngestOptions, RunLimits
 from schemas.work import Search
 
@@ -109,6 +109,7 @@ def mine(
             ids=ids,
             scheduler=scheduler,
         )
+    check_workers(miners, engines.kind(options.engine).place)
     stages.ingest(path, source, options, limits, ingest_on)
     stages.build(path)
     stages.plan(path)
@@ -133,7 +134,7 @@ def _first_start() -> datetime:
 def _state(results: Results) -> dict[str, Any] | State[Any]:
     folder, outcome = results.path, results.outcome
     if outcome == "interrupted":
-        return Cancelled(message=f"stopped; run it again, or go on with: bicliques resume {folder}")
+        return Cancelled(message=f"stopped; run it again, or go on with: {how_to_resume(folder)}")
     number = results.manifest.fingerprint if results.complete else None
     summary = {
         "folder": str(folder.absolute()),
@@ -143,5 +144,5 @@ def _state(results: Results) -> dict[str, Any] | State[Any]:
     }
     if outcome == "complete":
         return Completed(message=f"{len(results):,} bicliques, all of them, in {folder}", data=summary)
-    message = f"{len(results):,} bicliques in {folder}, not all: {outcome}; go on with: bicliques resume {folder}"
+    message = f"{len(results):,} bicliques in {folder}, not all: {outcome}; go on with: {how_to_resume(folder)}"
     return Completed(name="Limit reached", message=message, data=summary)

@@ -14,7 +14,7 @@ from pipeline.gpu.ingest import IngestOn
 from pipeline.progress import Report
 from pipeline.results import Results, open_results
 from pipeline.verification import Verification, verify_run
-from pipeline.workers import WorkerOptions
+from pipeline.workers import WorkerOptions, check_workers
 from pipeline.writing import WriteOn
 from schemas.errors import InputError
 from schemas.graph import Side
@@ -133,6 +133,7 @@ def mine(
         report=progress,
         scheduler=scheduler,
     )
+    check_workers(worker_options, engines.kind(options.engine).place)
     steps.start(source, Path(output), options, limits, progress, ingest_on)
     return _run(Path(output), worker_options, limits, progress, stop, report)
 

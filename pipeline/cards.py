@@ -12,6 +12,7 @@ from pipeline import engines
 from pipeline.binning import grid
 from pipeline.dry_running import DryRun
 from pipeline.estimate import Guess
+from pipeline.folder import how_to_resume
 from pipeline.progress import size
 from pipeline.readers import formats
 from pipeline.results import Count, Results
@@ -50,7 +51,7 @@ def run_card(results: Results) -> str:
         [
             ("bicliques", f"{len(results):,} so far; not complete: {_why(results)}"),
             ("files", results.path / "bicliques"),
-            ("go on with", f"bicliques resume {results.path}"),
+            ("go on with", how_to_resume(results.path)),
         ]
     )
 
@@ -60,7 +61,7 @@ def run_json(results: Results) -> dict[str, Any]:
     state = {"folder": str(results.path), "complete": results.complete, "outcome": results.outcome}
     if results.complete:
         return state | results.manifest.to_json()
-    return state | {"count": len(results), "resume": f"bicliques resume {results.path}"}
+    return state | {"count": len(results), "resume": how_to_resume(results.path)}
 
 
 def count_card(count: Count) -> str:

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from pipeline.commands import COMMANDS
 from pipeline.commands.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, complain
+from pipeline.folder import how_to_resume
 from pipeline.logs import log_to_stderr
 from schemas.errors import BicliqueError, InputError
 
@@ -83,5 +84,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def _what_is_left(arguments: argparse.Namespace) -> str:
     folder = getattr(arguments, "output", None) or getattr(arguments, "run", None)
-    is_run = folder is not None and (folder / "options.json").exists()
-    return f"go on with: bicliques resume {folder}" if is_run else "nothing was written"
+    if folder is None or not (folder / "options.json").exists():
+        return "nothing was written"
+    if (folder / "manifest.json").exists():
+        return f"the run in {folder} is complete"
+    return f"go on with: {how_to_resume(folder)}"

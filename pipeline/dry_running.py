@@ -13,6 +13,7 @@ from pipeline.engines import Choice
 from pipeline.estimate import Estimate, estimate
 from pipeline.memory import MemoryBound, memory_bound
 from pipeline.progress import Report
+from schemas.errors import InputError
 from schemas.options import RunLimits
 from schemas.work import Search
 
@@ -70,6 +71,8 @@ def dry_run(
     **how
         ``root_side``, ``order``, and how to read; as for `mine`, where the other parameters are, too.
     """
+    if not sample_time > 0:
+        raise InputError(f"the time for the sample must be more than 0 seconds, not {sample_time}")
     search = Search("prove" if count_only else "list", min_left, min_right, max_left, max_right)
     build, ingest = how_to_read(how)
     choice = engines.choose(engine)

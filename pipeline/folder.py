@@ -15,6 +15,8 @@ OUT/options.json                what identifies the run
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 import uuid
 from collections.abc import Iterable
@@ -29,9 +31,14 @@ from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["LOCK_FILE", "RunFolder"]
+__all__ = ["LOCK_FILE", "RunFolder", "how_to_resume"]
 
 LOCK_FILE = "run.lock"
+
+
+def how_to_resume(path: Path | str | os.PathLike[str]) -> str:
+    """The command that goes on with the run in `path`, to be pasted into a shell whatever the folder is called."""
+    return f"bicliques resume {shlex.quote(str(path))}"
 
 
 @dataclass(frozen=True)
@@ -138,9 +145,7 @@ class RunFolder:
         """
         facts = self.facts(step)
         if facts is None:
-            raise IncompleteError(
-                f"step {step} of {self.path} is not done; continue with: bicliques resume {self.path}"
-            )
+            raise IncompleteError(f"step {step} of {self.path} is not done; continue with: {how_to_resume(self.path)}")
         return facts
 
     def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] = ()) -> None:
@@ -178,7 +183,7 @@ class RunFolder:
             self.need(step)
             file = self.broken(step)
             if file is not None:
-                raise IncompleteError(f"{file} is missing or damaged; mend it with: bicliques resume {self.path}")
+                raise IncompleteError(f"{file} is missing or damaged; mend it with: {how_to_resume(self.path)}")
 
     def step_file(self, step: str) -> Path:
         """Where a step writes down that it is done."""
@@ -212,7 +217,7 @@ class RunFolder:
 
     def _header(self) -> dict[str, Any]:
         file = self.path / "options.json"
-        if not file.exists():
+        if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the name is too long or may not be seen
             raise InputError(f"{self.path} is not the folder of a run: it has no options.json")
         try:
             header = read_json(file)

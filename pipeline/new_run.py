@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.folder import LOCK_FILE, RunFolder
+from pipeline.folder import LOCK_FILE, RunFolder, how_to_resume
 from pipeline.lock import locked
 from schemas.errors import InputError
 
@@ -44,7 +44,7 @@ def _refuse_content(path: Path) -> None:
     if not os.access(path, os.W_OK | os.X_OK):
         raise InputError(f"the output folder {path} is not writable; name another one")
     if set(os.listdir(path)) - {LOCK_FILE}:  # noqa: PTH208 - only the names
-        remedy = f"continue the run in it with: bicliques resume {path}" if (path / "options.json").exists() else ""
+        remedy = f"continue the run in it with: {how_to_resume(path)}" if (path / "options.json").exists() else ""
         raise InputError(
             f"the output folder {path} is not empty; name another one" + (f", or {remedy}" if remedy else "")
         )
@@ -52,13 +52,18 @@ def _refuse_content(path: Path) -> None:
 
 def _make(path: Path) -> list[Path]:
     """Make `path` and what is missing above it; the folders made, innermost first."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    missing = [folder for folder in (path, *path.parents) if not _exists(folder)]
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _unmake([folder for folder in missing if folder.exists()])
-        raise InputError(f"the output folder {path} cannot be made ({error.strerror}); name another one") from error
+    except (OSError, ValueError) as error:  # the latter for a NUL in the name
+        _unmake([folder for folder in missing if _exists(folder)])
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the output folder {path} cannot be made ({reason}); name another one") from error
     return missing
+
+
+def _exists(folder: Path) -> bool:
+    return os.path.exists(folder)  # noqa: PTH110 - Path.exists raises where a name is too long or may not be seen
 
 
 def _unmake(made: list[Path]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
 from pipeline.instructions import Outcome
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
@@ -131,7 +131,7 @@ class Results:
             If the run is not complete.
         """
         if self._manifest is None:
-            raise IncompleteError(f"{self.path} is not complete; continue with: bicliques resume {self.path}")
+            raise IncompleteError(f"{self.path} is not complete; continue with: {how_to_resume(self.path)}")
         return self._manifest
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.choices import PathLike
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
 from pipeline.ledger import Ledger
 from pipeline.lock import holder
 from pipeline.plan import Plan
@@ -149,7 +149,7 @@ def status(folder: PathLike) -> Status:
         silent_seconds=max(time.time() - max(_ends(entries)), 0.0) if entries else None,
         workers=_workers(entries),
         problems=tuple(problems),
-        go_on="" if state in ("complete", "running") else f"bicliques resume {path}{_lifted(mined)}",
+        go_on="" if state in ("complete", "running") else f"{how_to_resume(path)}{_lifted(mined)}",
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from pipeline import engines, mining, sealing
 from pipeline.build import build as build_graph
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
 from pipeline.gpu.ingest import IngestOn
 from pipeline.ingest import INGEST_FILES
 from pipeline.ingest import ingest as ingest_source
@@ -211,7 +211,7 @@ def _ingest(folder: RunFolder, report: Report, source: Any = None, ingest_on: In
 
     def read() -> dict[str, Any]:
         given = options.source if source is None else source
-        if isinstance(given, str) and not Path(given).exists() and source is None:
+        if source is None and isinstance(given, str) and not Path(given).exists():
             raise InputError(
                 f"{given} cannot be read again, and {folder.path} does not hold all of it; start the run anew"
             )
@@ -289,4 +289,4 @@ def _run(path: Path | str | os.PathLike[str], keep: bool = True) -> Iterator[Run
         except ResourceError as error:
             if not keep:
                 raise
-            raise ResourceError(f"{error}, then continue with: bicliques resume {path}") from error
+            raise ResourceError(f"{error}, then continue with: {how_to_resume(path)}") from error

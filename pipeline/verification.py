@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.adjacency import Adjacency
 from pipeline.build import read_edges
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
 from pipeline.plan import Plan
@@ -85,12 +85,12 @@ def verify_run(path: Path, sample: int = 1000, seed: int = 0, report: Report | b
     options = folder.options()
     manifest = folder.manifest()
     if manifest is None:
-        raise IncompleteError(f"{path} is not complete; continue with: bicliques resume {path}")
+        raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path)}")
     if options.search.mode != "list":
         raise InputError(f"{path} was mined with --count-only: it holds no bicliques to verify")
     damage = folder.damage(manifest)
     if damage:
-        raise IncompleteError(f"{damage}; mend it with: bicliques resume {path}")
+        raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")
     folder.check("ingest", "build", "plan")
     check_cover(Ledger.load(folder, len(Plan.open(folder).roots)))
     reading = _Reading(folder, manifest, options.search, options.ids == "labels", sample, seed, reporter(report))

@@ -16,7 +16,7 @@ from pipeline.threads import InThreads
 from pipeline.writing import WriteOn
 from schemas.errors import InputError
 
-__all__ = ["WorkerOptions", "ask_workers", "open_pool"]
+__all__ = ["WorkerOptions", "ask_workers", "check_workers", "open_pool"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,22 @@ class WorkerOptions:
         return self.devices is not None or self.rmm_pool is not None or self.spill
 
 
+def check_workers(options: WorkerOptions, place: Place) -> None:
+    """Refuse workers that the engine cannot have, before anything is read or written.
+
+    Raises
+    ------
+    InputError
+        If options of GPUs come with an engine on cores, or GPUs are named that are not there.
+    """
+    if options.scheduler is not None:
+        return
+    if place == "gpu" and options.workers != 0:
+        choose_devices(options.devices, options.workers)
+    if place == "core" and options.on_gpus:
+        raise InputError("the engine works on processor cores: leave --devices, --rmm-pool and --spill out")
+
+
 @contextmanager
 def open_pool(options: WorkerOptions, place: Place = "core") -> Iterator[Pool]:
     """The workers a user asked for, ready to work; they are gone after the block.
@@ -115,12 +131,11 @@ def ask_workers(scheduler: str) -> Callable[[EngineKind], str | None]:
 
 
 def _open(options: WorkerOptions, place: Place) -> Any:
+    check_workers(options, place)
     if options.scheduler is not None:
         return _cluster().connect(options.scheduler, place)
     if place == "gpu":
         return _open_gpus(options)
-    if options.on_gpus:
-        raise InputError("the engine works on processor cores: leave --devices, --rmm-pool and --spill out")
     if options.workers == 0:
         return InProcess()
     if options.workers is None:

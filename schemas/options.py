@@ -18,6 +18,9 @@ __all__ = ["BuildOptions", "IngestOptions", "LabelType", "RunLimits", "RunOption
 
 LabelType = Literal["auto", "int", "string"]
 
+#: Engines and files count in 64 bits.
+_MOST = 2**63 - 1
+
 
 @dataclass(frozen=True)
 class IngestOptions:
@@ -141,14 +144,27 @@ class RunLimits:
     time_limit_s: float | None = None
 
     def __post_init__(self) -> None:
-        if self.max_results is not None and self.max_results < 1:
-            raise InputError(f"max_results must be at least 1, not {self.max_results}")
-        if self.time_limit_s is not None and not self.time_limit_s > 0:
+        if self.max_results is not None:
+            _check_count("max_results", self.max_results)
+        if self.time_limit_s is not None and not (
+            isinstance(self.time_limit_s, (int, float)) and self.time_limit_s > 0
+        ):
             raise InputError(f"the time limit must be more than 0 seconds, not {self.time_limit_s}")
 
 
+def _check_count(name: str, count: int) -> None:
+    if type(count) is not int:  # a float would be compared with counts, and a bool is a mistake
+        raise InputError(f"{name} must be a whole number (int), not {count!r} ({type(count).__name__})")
+    if count < 1:
+        raise InputError(f"{name} must be at least 1, not {count}")
+    if count > _MOST:
+        raise InputError(f"{name} must be at most 2**63 - 1, not {count}; leave it out if there is no limit")
+
+
 def _check_sizes(side: str, smallest: int, largest: int | None) -> None:
-    if smallest < 1:
-        raise InputError(f"min_{side} must be at least 1, not {smallest}: both sides of a biclique have a member")
-    if largest is not None and largest < smallest:
+    _check_count(f"min_{side}", smallest)
+    if largest is None:
+        return
+    _check_count(f"max_{side}", largest)
+    if largest < smallest:
         raise InputError(f"max_{side} is {largest}, less than min_{side}, which is {smallest}; nothing could be found")

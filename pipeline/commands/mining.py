@@ -23,6 +23,7 @@ from pipeline.commands.options import (
     add_source,
     add_workers,
 )
+from pipeline.folder import how_to_resume
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def say_results(arguments: argparse.Namespace, results: Results) -> int:
 
     say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))
     if not results.complete:
-        complain(arguments, f"not complete; go on with: bicliques resume {results.path}")
+        complain(arguments, f"not complete; go on with: {how_to_resume(results.path)}")
     return code_of(results.outcome)
 
 

@@ -15,7 +15,7 @@ def _add_verify(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sample", type=natural, default=1000, metavar="ROWS", help="rows to compare with the input (default: 1000)"
     )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice of rows (default: 0)")
+    command.add_argument("--seed", type=natural, default=0, metavar="N", help="of the choice of rows (default: 0)")
     add_quiet(command)
 
 
@@ -33,7 +33,7 @@ def _add_show(command: argparse.ArgumentParser) -> None:
 def _add_sample(command: argparse.ArgumentParser) -> None:
     add_run(command)
     command.add_argument("-n", type=int, default=100, metavar="N", help="how many (default: 100)")
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice (default: 0)")
+    command.add_argument("--seed", type=natural, default=0, metavar="N", help="of the choice (default: 0)")
 
 
 def _verify(arguments: argparse.Namespace) -> int:

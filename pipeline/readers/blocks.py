@@ -131,11 +131,11 @@ def open_file(path: Path) -> IO[bytes]:
     InputError
         If it does not exist, is no regular file, or may not be read.
     """
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check the name of the input file")
-    if not path.is_file():
-        raise InputError(f"{path} is not a regular file; name one file, not a folder or a pipe")
     try:
+        if not path.exists():
+            raise InputError(f"{path} does not exist; check the name of the input file")
+        if not path.is_file():
+            raise InputError(f"{path} is not a regular file; name one file, not a folder or a pipe")
         return path.open("rb", buffering=0)
     except OSError as error:
         raise InputError(f"{path} cannot be opened ({error.strerror}); check its permissions") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +172,25 @@ BAD = {
     "output not empty": (["mine", "SOURCE", "-o", "full"], "is not empty; name another one"),
     "output is a file": (["mine", "SOURCE", "-o", "words.csv"], "cannot be made"),
     "output below a file": (["mine", "SOURCE", "-o", "words.csv/out"], "cannot be made"),
+    "name too long": (["mine", "x" * 300, "-o", "OUT"], "cannot be opened (File name too long)"),
+    "output name too long": (["mine", "SOURCE", "-o", "a/" + "x" * 300], "cannot be made (File name too long)"),
+    "output name with a NUL": (["mine", "SOURCE", "-o", "a\0b"], "cannot be made (embedded null byte)"),
+    "run with a long name": (["resume", "x" * 300], "is not the folder of a run"),
     "output where nobody writes": (["mine", "SOURCE", "-o", "/proc/out"], "cannot be made"),
     "unknown command": (["dig"], "invalid choice: 'dig'"),
     "unknown option": (["mine", "SOURCE", "-o", "OUT", "--fast"], "unrecognized arguments: --fast"),
     "threshold of 0": (["mine", "SOURCE", "-o", "OUT", "--min-left", "0"], "min_left must be at least 1, not 0"),
+    "threshold of 65 bits": (["mine", "SOURCE", "-o", "OUT", "--min-left", str(2**64)], "at most 2**63 - 1"),
+    "filter of 65 bits": (["count", "SOURCE", "--max-right", str(2**64)], "at most 2**63 - 1"),
+    "results beyond counting": (["mine", "SOURCE", "-o", "OUT", "--max-results", str(2**63)], "at most 2**63 - 1"),
     "threshold not a number": (["mine", "SOURCE", "-o", "OUT", "--min-left", "x"], "invalid int value: 'x'"),
     "nothing between": (["count", "SOURCE", "--min-left", "5", "--max-left", "4"], "max_left is 4, less than min_left"),
     "no results wanted": (["mine", "SOURCE", "-o", "OUT", "--max-results", "0"], "max_results must be at least 1"),
     "no time": (["mine", "SOURCE", "-o", "OUT", "--time-limit", "0"], "time limit must be more than 0"),
     "workers and scheduler": (["count", "SOURCE", "--workers", "2", "--scheduler", "tcp://x:1"], "not both"),
+    "GPUs for an engine on cores": (["mine", "SOURCE", "-o", "OUT", "--engine", "cpu", "--devices", "0"], "cores"),
+    "negative seed": (["verify", "full", "--seed", "-1"], "-1 is less than 0"),
+    "no time for a sample": (["mine", "SOURCE", "--dry-run", "--sample-time", "0"], "must be more than 0 seconds"),
     "negative workers": (["count", "SOURCE", "--workers", "-1"], "less than 0"),
     "slices of no time": (["mine", "SOURCE", "-o", "OUT", "--slice-seconds", "0"], "slices must last more than 0"),
     "resume nothing": (["resume", "OUT"], "is not the folder of a run"),
@@ -208,6 +219,17 @@ def test_bad_input_is_one_sentence_exit_code_2_and_nothing_written(
 
 def progress(words: list[str]) -> list[str]:
     return ["--quiet"] if words[0] in ("mine", "count", "resume", "verify") else []
+
+
+def test_how_to_go_on_can_be_pasted_into_a_shell(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "it's my run; $HOME 100 %"
+    code, output, error = run(capsys, "mine", source, "-o", out, "--max-results", "7", *QUIET)
+    assert code == 3
+    for text in (output, error, run(capsys, "verify", out, "--quiet")[2], run(capsys, "status", out)[1]):
+        command = text.partition("bicliques resume ")[2].splitlines()[0]
+        assert shlex.split(command)[0] == str(out), text
 
 
 def test_an_empty_output_folder_stays_when_the_input_is_bad(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

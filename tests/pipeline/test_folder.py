@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,8 @@ def test_options_survive_the_folder(tmp_path: Path) -> None:
         ({"build": BuildOptions("top")}, "root side must be auto, left or right"),  # type: ignore[arg-type]
         ({"build": BuildOptions(order="size")}, "order must be degree"),  # type: ignore[arg-type]
         ({"search": Search(min_right=0)}, "min_right must be at least 1, not 0"),
+        ({"search": Search(min_left=1.5)}, r"min_left must be a whole number \(int\), not 1.5 \(float\)"),  # type: ignore[arg-type]
+        ({"search": Search(max_right="3")}, r"max_right must be a whole number \(int\), not '3' \(str\)"),  # type: ignore[arg-type]
         ({"search": Search(min_left=3, max_left=2)}, "max_left is 2, less than min_left, which is 3"),
     ],
     ids=str,
@@ -64,6 +67,13 @@ def test_options_survive_the_folder(tmp_path: Path) -> None:
 def test_odd_options_are_refused(change: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         RunOptions("x", **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limits", [(1.5, None), (True, None), (0, None), (2**63, None), (None, "9"), (None, -1.0)])
+def test_odd_limits_are_refused(limits: tuple[Any, Any]) -> None:
+    """A budget of 1.5 rows would never be used up."""
+    with pytest.raises(InputError, match=r"max_results must be|time limit must be"):
+        RunLimits(*limits)
 
 
 def test_a_run_that_fails_to_begin_leaves_nothing(tmp_path: Path) -> None:
