@@ -8,7 +8,10 @@ import numpy as np
 
 from schemas.sizes import SizeCounts
 
-__all__ = ["Grid", "edges_of_bins", "grid"]
+__all__ = ["Grid", "edges_of_bins", "grid", "round_numbers"]
+
+#: Numbers at an axis, unless it has fewer.
+_FEWEST_NUMBERS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +28,16 @@ class Grid:
     left: np.ndarray
     right: np.ndarray
     count: np.ndarray
+
+    def ends(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """By side, the first and the last size of the bins in use; (1, 1) if none is."""
+        if not self.count.any():
+            return (1, 1), (1, 1)
+        left, right = (
+            (int(own[bins.min()]), int(own[bins.max() + 1]) - 1)
+            for own, bins in zip((self.left, self.right), np.nonzero(self.count), strict=True)
+        )
+        return left, right
 
 
 def edges_of_bins(largest: int, per_doubling: int) -> np.ndarray:
@@ -51,3 +64,16 @@ def grid(sizes: SizeCounts, per_doubling: int = 8) -> Grid:
     )
     np.add.at(count, slots, sizes.count)
     return Grid(left, right, count)
+
+
+def round_numbers(smallest: int, largest: int) -> list[int]:
+    """What to write at a logarithmic axis of whole numbers: powers of ten, and between them too if there are few."""
+    if largest - smallest < 11:
+        return list(range(smallest, largest + 1))
+    for steps in ((1,), (1, 2, 5)):
+        numbers = [step * 10**power for power in range(19) for step in steps]
+        numbers = [number for number in numbers if smallest <= number <= largest]
+        if len(numbers) >= _FEWEST_NUMBERS:
+            return numbers
+    apart = next(n for power in range(19) for step in (1, 2, 5) if (largest - smallest) // (n := step * 10**power) < 8)
+    return list(range(-(-smallest // apart) * apart, largest + 1, apart))

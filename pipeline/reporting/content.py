@@ -165,6 +165,7 @@ def _participants(
         n = min(_PARTICIPANTS, len(total))
         best = np.argpartition(total, len(total) - n)[len(total) - n :]
         best = best[np.lexsort((best, -total[best]))]
+        best = best[total[best] > 0]
         labels = open_labels(folder, side).take(pa.array(best)).to_pylist()
         found[side] = tuple(
             Participant(str(label), int(total[i]), int(degrees[side][i])) for label, i in zip(labels, best, strict=True)

@@ -9,11 +9,20 @@ from bokeh.models import ColorBar, ColumnDataSource, CustomJSTickFormatter, Fixe
 from bokeh.palettes import Viridis256
 from bokeh.plotting import figure
 
-from pipeline.binning import grid
+from pipeline.binning import grid, round_numbers
 from pipeline.reporting.timeline import Timeline
 from schemas.sizes import SizeCounts
 
-__all__ = ["degree_figure", "size_figure", "stage_figure", "timeline_figure"]
+__all__ = [
+    "BUSY",
+    "LEFT",
+    "RIGHT",
+    "WRITING",
+    "degree_figure",
+    "size_figure",
+    "stage_figure",
+    "timeline_figure",
+]
 
 #: Left and right, busy and writing: distinguishable without colour vision, and on white and black (Okabe and Ito).
 LEFT, RIGHT, BUSY, WRITING = "#0072b2", "#e69f00", "#009e73", "#d55e00"
@@ -26,6 +35,7 @@ def size_figure(sizes: SizeCounts) -> figure:
     """Heat map of the two sizes, bins that grow with them, colour by count; all three logarithmic."""
     cells = grid(sizes)
     rows, columns = np.nonzero(cells.count)
+    x, y = cells.ends()
     count = cells.count[rows, columns]
     source = ColumnDataSource(
         {
@@ -43,8 +53,8 @@ def size_figure(sizes: SizeCounts) -> figure:
         height=440,
         x_axis_type="log",
         y_axis_type="log",
-        x_range=(0.45, float(cells.left[-1])),
-        y_range=(0.45, float(cells.right[-1])),
+        x_range=_around(*x),
+        y_range=_around(*y),
         x_axis_label="left members",
         y_axis_label="right members",
     )
@@ -60,11 +70,15 @@ def size_figure(sizes: SizeCounts) -> figure:
     )
     plot.add_tools(_hover([cell], [("left members", "@left"), ("right members", "@right"), ("bicliques", "@words")]))
     bar = ColorBar(
-        color_mapper=colours, ticker=_ticks(int(count.max(initial=1))), formatter=_numbers(), width=12, padding=6
+        color_mapper=colours,
+        ticker=FixedTicker(ticks=round_numbers(1, int(count.max(initial=1)))),
+        formatter=_numbers(),
+        width=12,
+        padding=6,
     )
     plot.add_layout(bar, "right")
     plot.grid.visible = False
-    _number_axes(plot, int(cells.left[-1]) - 1, int(cells.right[-1]) - 1)
+    _number_axes(plot, x, y)
     return plot
 
 
@@ -87,7 +101,9 @@ def degree_figure(degrees: dict[str, np.ndarray]) -> figure:
         points = plot.scatter("x", "y", source=source, color=colour, size=5, legend_label=side)
         plot.add_tools(_hover([points], [(side, "@words have at least @x")]))
     plot.legend.location = "top_right"
-    _number_axes(plot, max(map(len, degrees.values())), max(int(own.sum()) for own in degrees.values()))
+    least = min((int(np.flatnonzero(own)[0]) for own in degrees.values() if own.any()), default=1)
+    most = max(map(len, degrees.values()))
+    _number_axes(plot, (max(least, 1), most), (1, max(int(own.sum()) for own in degrees.values())))
     return plot
 
 
@@ -174,18 +190,14 @@ def _numbers() -> CustomJSTickFormatter:
     return CustomJSTickFormatter(code="return tick >= 1 ? tick.toLocaleString('en-US') : String(tick)")
 
 
-def _ticks(largest: int) -> FixedTicker:
-    """Whole numbers for a logarithmic axis: powers of ten, and between them too if there are few."""
-    if largest < 12:
-        return FixedTicker(ticks=list(range(1, largest + 1)))
-    steps = (1, 2, 5) if largest < 200 else (1,)
-    numbers = [step * 10**power for power in range(19) for step in steps]
-    return FixedTicker(ticks=[number for number in numbers if number <= largest])
+def _around(smallest: int, largest: int) -> tuple[float, float]:
+    """The range of a logarithmic axis on which sizes are half a size wide to both sides."""
+    return 0.98 * (smallest - 0.5), 1.02 * (largest + 0.5)
 
 
-def _number_axes(plot: figure, largest_x: int, largest_y: int) -> None:
-    for axis, largest in ((plot.xaxis, largest_x), (plot.yaxis, largest_y)):
-        axis.formatter, axis.ticker = _numbers(), _ticks(largest)
+def _number_axes(plot: figure, x: tuple[int, int], y: tuple[int, int]) -> None:
+    for axis, ends in ((plot.xaxis, x), (plot.yaxis, y)):
+        axis.formatter, axis.ticker = _numbers(), FixedTicker(ticks=round_numbers(*ends))
 
 
 def _ranges(edges: np.ndarray, bins: np.ndarray) -> list[str]:

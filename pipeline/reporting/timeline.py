@@ -41,7 +41,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Lane:
-    """A worker: its blocks, and the share of the time of its sessions in which it was busy."""
+    """A worker: its blocks, and how much of each session from its first slice in it to the end it was busy, 0 to 1."""
 
     worker: str
     blocks: tuple[Block, ...]
@@ -109,11 +109,12 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[dict[str, Any]],
         for entry in own:
             blocks.setdefault(entry.worker, []).append(_block(entry, offset - begin))
         for worker in {entry.worker for entry in own}:
-            present[worker] = present.get(worker, 0.0) + length
+            first = min(entry.began for entry in own if entry.worker == worker)  # before, it was being started
+            present[worker] = present.get(worker, 0.0) + length - (first - begin)
         offset += length
     width = 0.0 if len(entries) <= _MOST_BLOCKS else offset / 1000
     lanes = [
-        Lane(worker, _joined(own, width), min(sum(block.busy for block in own) / present[worker], 1.0))
+        Lane(worker, _joined(own, width), min(sum(block.busy for block in own) / max(present[worker], 1e-9), 1.0))
         for worker, own in blocks.items()
     ]
     lanes.sort(key=lambda lane: -sum(block.busy for block in lane.blocks))

@@ -67,7 +67,12 @@ def test_a_local_cluster_finds_what_the_engine_finds_and_the_run_can_be_watched(
     assert shown["mining"] == shown["proving"] == 100
     assert f"bicliques: {count:,}, all of them" in shown["run-card"]
     assert sum(row["bicliques"] for row in json.loads(shown["workers"])) == count
-    assert shown["largest"].count("\n") == 12
+    assert shown["largest"].count("\n") == shown["balanced"].count("\n") == 12
+    participants = json.loads(shown["participants"])
+    assert {row["side"] for row in participants} == {"left", "right"}
+    assert max(row["bicliques"] for row in participants) <= count
+    for picture in ("sizes", "degrees", "stages", "time-line"):
+        assert shown[picture].startswith("data:image/png;base64,")
     assert f"({(tmp_path / 'out' / 'report.html').as_uri()})" in shown["report"]
     assert (tmp_path / "out" / "report.html").exists()
     assert logged(state, "engine cpu: ")

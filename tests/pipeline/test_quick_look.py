@@ -13,7 +13,7 @@ import pytest
 
 import pipeline
 from pipeline import cli, engines
-from pipeline.binning import edges_of_bins, grid
+from pipeline.binning import edges_of_bins, grid, round_numbers
 from pipeline.picking import largest, numbered, rows_at
 from pipeline.run_status import status
 from schemas.bicliques import biclique_schema
@@ -196,6 +196,21 @@ def test_the_largest_of_many_equals(tmp_path: Path, by: Any, n: int) -> None:
     frame = frame.drop(columns=["left", "right"]).rename(columns={"n_left": "left", "n_right": "right"})
     wanted = frame.sort_values([by, "edges", "left", "root"], ascending=False).root.head(n).tolist()
     assert rows_at(files, largest(files, n, by), table.schema)["root"].to_pylist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("ends", "numbers"),
+    [
+        ((1, 1), [1]),
+        ((14, 24), list(range(14, 25))),
+        ((1, 50), [1, 2, 5, 10, 20, 50]),
+        ((1, 5000), [1, 10, 100, 1000]),
+        ((61, 90), [65, 70, 75, 80, 85, 90]),
+        ((150, 900), [200, 300, 400, 500, 600, 700, 800, 900]),
+    ],
+)
+def test_numbers_at_an_axis(ends: tuple[int, int], numbers: list[int]) -> None:
+    assert round_numbers(*ends) == numbers
 
 
 def test_bins_hold_every_size_once() -> None:

@@ -115,6 +115,24 @@ def test_search_unfolds_what_it_finds(visit: Any) -> None:
     assert page.locator("#top [data-by=edges] details[open] .hit:visible").count() > 0
 
 
+def test_it_works_without_a_mouse(visit: Any) -> None:
+    page = visit()
+    for _ in range(2):  # the picture before it takes a key, too
+        page.keyboard.press("Tab")
+    page.keyboard.type("perl")
+    assert page.input_value("#search") == "perl"
+    page.fill("#search", "")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert page.is_checked("input[value=balance]")
+    assert page.locator("#top [data-by=balance]").is_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.locator("#top [data-by=balance] details[open]").count() == 1
+    page.keyboard.press("End")
+    page.wait_for_function("document.querySelector('[data-by=balance]').scrollTop > 300")
+
+
 def hover(page: Any, section: str) -> str:
     """Moves over a picture until a tooltip shows; its text."""
     figure = page.locator(f"#{section} .bk-Figure")
@@ -134,6 +152,7 @@ def hover(page: Any, section: str) -> str:
     ("section", "words"),
     [
         ("sizes", ("left members", "right members", "bicliques")),
+        ("degrees", ("have at least",)),
         ("stages", (" s",)),
         ("workers", ("slice", "bicliques", "writing")),
     ],
@@ -148,6 +167,8 @@ def test_tooltips(visit: Any, section: str, words: tuple[str, ...]) -> None:
 def test_it_fits_and_follows_light_and_dark(visit: Any, scheme: str, width: int) -> None:
     page = visit(width, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "the page can be moved sideways"
+    hidden = "(lists) => lists.filter((list) => list.scrollWidth > list.clientWidth).map((list) => list.textContent)"
+    assert page.eval_on_selector_all(".scroll:not([hidden])", hidden) == [], "columns are out of sight"
     background = colour(page, "#degrees", 8, 8)
     assert (min(background) > 200) == (scheme == "light")
     assert (max(background) < 60) == (scheme == "dark")

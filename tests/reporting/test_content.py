@@ -21,9 +21,11 @@ from pipeline import cli, steps
 from pipeline.demo import demo_source
 from pipeline.folder import RunFolder
 from pipeline.reporting.content import content_of
+from pipeline.reporting.figures import size_figure
 from pipeline.reporting.timeline import timeline
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import LedgerEntry
+from schemas.sizes import SizeCounts
 from tests.runs import environment, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
@@ -150,6 +152,13 @@ def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
     assert "&lt;b&gt;bold&lt;/b&gt;" in html
 
 
+def test_who_takes_part_in_none_is_not_listed(tmp_path: Path) -> None:
+    table = pa.table({"l": ["a", "a", "b"], "r": ["x", "y", "x"]})
+    results = pipeline.mine(table, tmp_path / "out", min_left=2, workers=0, progress=False)
+    found = content_of(results.path).participants
+    assert {side: [p.label for p in found[side]] for side in found} == {"left": ["a", "b"], "right": ["x"]}
+
+
 def test_many_members_and_vertices_make_no_large_page(tmp_path: Path) -> None:
     wide = pa.table({"l": np.repeat(np.arange(20_000), 2), "r": np.tile([0, 1], 20_000)})
     results = pipeline.mine(wide, tmp_path / "out", workers=0, progress=False)
@@ -213,6 +222,15 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     assert large < 600
 
 
+def test_a_picture_of_large_bicliques_only_has_no_empty_corner() -> None:
+    plot = size_figure(SizeCounts.of(np.array([20, 40]), np.array([1000, 3000]), np.array([2, 3])))
+    for sizes, ends in ((plot.x_range, (20, 43)), (plot.y_range, (960, 3071))):  # what their bins hold
+        assert ends[0] * 0.95 < sizes.start < ends[0]
+        assert ends[1] < sizes.end < ends[1] * 1.05
+    for axis, range_ in ((plot.xaxis[0], plot.x_range), (plot.yaxis[0], plot.y_range)):
+        assert sum(range_.start < tick < range_.end for tick in axis.ticker.ticks) >= 3
+
+
 def entry(number: int, worker: str, began: float, seconds: float, **more: Any) -> LedgerEntry:
     return LedgerEntry(number, (), (), 10, None, 0, began, seconds, worker, **more)
 
@@ -233,8 +251,8 @@ def test_lanes_of_two_sessions_leave_the_night_out() -> None:
     assert found.seconds == 15
     lanes = {lane.worker: lane for lane in found.lanes}
     assert [(b.start, b.stop, b.writing) for b in lanes["a"].blocks] == [(0, 4, 1), (5, 10, 0), (11, 15, 0)]
-    assert lanes["a"].busy_share == pytest.approx(13 / 15)
-    assert lanes["b"].busy_share == pytest.approx(9 / 10), "it was not there in the second session"
+    assert lanes["a"].busy_share == pytest.approx(13 / 14), "the second session had to start it again"
+    assert lanes["b"].busy_share == pytest.approx(9 / 9), "it was not there in the second session"
 
 
 def test_a_killed_session_lasts_as_long_as_its_slices() -> None:
