@@ -7,7 +7,7 @@
 // is a candidate that contains it but not u. "Is contained in some set of the map" is a downward closure, one
 // step a left vertex; the closures in all directions but one are shared in halves, k log k steps in all.
 #pragma once
-#include "levels.cuh"
+#include "sets.cuh"
 
 // Maps in shared memory
 #define CANDIDATES 0
@@ -106,99 +106,6 @@ __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& k
     problem->n_cand = n_cand;
     problem->all = ranked || kin.end >= kin.n_cand;
     return !warp_any(dead);
-}
-
-// What a lane keeps at hand while the sets of a node are reported: left vertex `lane` of the node, raw row `lane`.
-struct AtHand {
-    i32 left_weight, row_weight;
-    u64 left_hash, row_hash;
-    u32 row_set;  // 0: there is no such row
-};
-
-__device__ inline AtHand at_hand(const Worker& w, u64 left, i32 n) {
-    AtHand mine = {0, 0, 0, 0, 0};
-    for (i32 t = 0; t < lane_id(); t++) left &= left - 1;
-    if (left != 0) {
-        i32 u = w.s->left[__ffsll((i64)left) - 1];
-        mine.left_weight = w.p->base_weight[u];
-        mine.left_hash = w.p->base_hash[u];
-    }
-    if (lane_id() < n) {
-        i32 v = w.s->raw_row[lane_id()];
-        mine.row_weight = w.p->root_weight[v];
-        mine.row_hash = w.p->root_hash[v];
-        mine.row_set = (u32)w.s->raw_mask[lane_id()];
-    }
-    return mine;
-}
-
-// Report the left side `set` (in the problem's bits: `mask`) with the first n raw rows that contain it.
-__device__ inline bool report_set(
-    Worker& w, const Problem& problem, u64 mask, u32 set, i32 n, SideSums closure, const AtHand& mine) {
-    Scratch* s = w.s;
-    bool in_row = (mine.row_set & set) == set, in_left = (set >> lane_id()) & 1;
-    i32 members = in_row ? mine.row_weight : 0, found = in_row;
-    u64 hash = in_row ? mine.row_hash : 0;
-    for (i32 r = 32 + lane_id(); r < n; r += 32) {
-        if (((u32)s->raw_mask[r] & set) != set) continue;
-        members += w.p->root_weight[s->raw_row[r]];
-        hash += w.p->root_hash[s->raw_row[r]];
-        found += 1;
-    }
-    SideSums root = {closure.members + warp_sum(members), closure.hash + warp_sum(hash)};
-    SideSums base = {warp_sum(in_left ? mine.left_weight : 0), warp_sum(in_left ? mine.left_hash : 0)};
-    i32 n_base = __popcll(mask), n_root = problem.n_full + warp_sum(found);
-    i32 admitted = admit(w, n_base, n_root, base, root);
-    if (admitted <= 0) return admitted == 0;
-    i32* out = w.p->values + w.value_at;
-    out += write_left(w, mask, out);
-    out += write_list(s->full, problem.n_full, out);
-    for (i32 base_row = 0; base_row < n; base_row += 32) {
-        i32 r = base_row + lane_id();
-        bool member = r < n && ((u32)s->raw_mask[r] & set) == set;
-        u32 all = warp_ballot(member);
-        if (member) out[__popc(all & lanes_below())] = s->raw_row[r];
-        out += __popc(all);
-    }
-    written(w, n_base, n_root);
-    return true;
-}
-
-// The left vertices of the problem that a set of the node's left vertices stands for.
-__device__ __forceinline__ u64 spread(u64 left, u32 set) {
-    u64 mask = 0;
-    for (; left; left &= left - 1, set >>= 1)
-        if (set & 1) mask |= left & (~left + 1);
-    return mask;
-}
-
-// Put a left side down that could not be reported: an item without candidates.
-__device__ inline void leave_set(Worker& w, u64 mask) {
-    i64 at = reserve_pool(w, __popcll(mask));
-    if (at == NOBODY) {
-        if (lane_id() == 0) atomicExch(&w.q->overflow, 1);
-        return;
-    }
-    write_left(w, mask, w.p->pool + at);
-    Item item = {WORD, NOBODY, at, NOBODY, at, __popcll(mask), 0, 0, 0, 0, 1};
-    leave_over(w, item);
-}
-
-// Report the left sides of a map below the node `left`. False when the output is full: the rest is put down.
-__device__ __noinline__ bool report_sets(Worker& w, const Problem& problem, u64 left, u32 found, i32 n) {
-    SideSums closure = sums_of(w.p->root_weight, w.p->root_hash, w.s->full, problem.n_full);
-    AtHand mine = at_hand(w, left, n);
-    bool room = true;
-    while (true) {
-        u32 holders = warp_ballot(found != 0);
-        if (holders == 0) return room;
-        i32 holder = __ffs(holders) - 1;
-        u32 set = 32 * holder + __ffs(from(found, holder)) - 1;
-        u64 mask = spread(left, set);
-        room = room && report_set(w, problem, mask, set, n, closure, mine);
-        if (!room) leave_set(w, mask);
-        if (lane_id() == holder) found &= found - 1;
-    }
 }
 
 // Everything below a node with k left vertices, whose maps are made. False when the output is full.

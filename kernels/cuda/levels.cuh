@@ -88,7 +88,14 @@ __device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, 
     return true;
 }
 
-// When warps wait: give away the shallowest level with children left, but for the next child of the deepest.
+// What children of a node are worth to others: how much lies below a child grows with the candidates it may still have
+// and with the left vertices that a lattice does not take at once.
+__device__ __forceinline__ i64 worth_of(u64 left, i32 children, i32 candidates) {
+    i32 more = __popcll(left) - LATTICE;
+    return (i64)children * candidates * (more < 1 ? 1 : more);
+}
+
+// When warps wait: give away the shallowest level with children worth it, but for the next child of the deepest.
 __device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 depth) {
     Scratch* s = w.s;
     i32 wanted = demand(w);
@@ -97,7 +104,8 @@ __device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 de
         i32 n = remaining(s, level, problem.n_words, s->level_end[level]);
         i32 spare = level == depth ? n - 1 : n;
         if (spare <= 0) continue;
-        if ((i64)spare * problem.n_rows < GIVE_MIN) return;
+        i32 candidates = remaining(s, level, problem.n_words, problem.n_cand);
+        if (worth_of(s->level_left[level], spare, candidates) < GIVE_MIN) continue;
         i32 n_items = spare < wanted ? spare : wanted;
         if (n_items > 32) n_items = 32;
         u32* cand = cand_of(s, level, problem.n_words);

@@ -52,41 +52,43 @@ struct SideSums {
     u64 hash;
 };
 
-// One more biclique of a size.
+// One more biclique of a size. Thread-level.
 __device__ __noinline__ void count_size(Worker& w, i64 n_base, i64 n_root) {
-    if (lane_id() == 0) {
-        u64 key = (u64)n_base << 32 | (u64)n_root, mask = (u64)w.p->n_sizes - 1;
-        u64 slot = mix64(key) & mask;
-        for (u64 tried = 0;; tried++, slot = (slot + 1) & mask) {
-            u64 found = atomicCAS(&w.p->sizes[slot].key, 0ull, key);
-            if (found == 0 || found == key) break;
-            if (tried == mask) {
-                atomicExch(&w.q->overflow, 2);
-                atomicExch(&w.q->stop, 1);
-                break;
-            }
+    u64 key = (u64)n_base << 32 | (u64)n_root, mask = (u64)w.p->n_sizes - 1;
+    u64 slot = mix64(key) & mask;
+    for (u64 tried = 0;; tried++, slot = (slot + 1) & mask) {
+        u64 found = atomicCAS(&w.p->sizes[slot].key, 0ull, key);
+        if (found == 0 || found == key) break;
+        if (tried == mask) {
+            atomicExch(&w.q->overflow, 2);
+            atomicExch(&w.q->stop, 1);
+            break;
         }
-        atomicAdd(&w.p->sizes[slot].count, 1ull);
     }
-    __syncwarp();
+    atomicAdd(&w.p->sizes[slot].count, 1ull);
+}
+
+// Whether a biclique with so many members passes the filters. Thread-level.
+__device__ __forceinline__ bool is_wanted(const Params* p, i64 base, i64 root) {
+    return base >= p->min_base && base <= p->max_base && root >= p->min_root && root <= p->max_root;
+}
+
+// What a biclique adds to the fingerprint, by the sums of its sides' hashes. Thread-level.
+__device__ __forceinline__ u64 fingerprint_of(const Params* p, u64 base, u64 root) {
+    u64 left = p->root_is_left ? root : base, right = p->root_is_left ? base : root;
+    return mix64(left ^ mix64(right));
 }
 
 // Decide on a biclique whose sums are known, and reserve its place. Returns -1: could not be reported, give
 // the node back; 0: filtered or only counted; 1: write it at w.value_at, then call `written`.
 __device__ inline i32 admit(Worker& w, i32 n_base, i32 n_root, SideSums base, SideSums root) {
     const Params* p = w.p;
-    if (base.members < p->min_base || base.members > p->max_base || root.members < p->min_root ||
-        root.members > p->max_root)
-        return 0;
+    if (!is_wanted(p, base.members, root.members)) return 0;
     if (p->list && !make_room(w, (i64)n_base + n_root)) return -1;
     if (!within_limit(w)) return -1;
     w.count += 1;
-    if (p->sizes != 0) count_size(w, base.members, root.members);
-    if (p->prove) {
-        u64 left = p->root_is_left ? root.hash : base.hash;
-        u64 right = p->root_is_left ? base.hash : root.hash;
-        w.fingerprint += mix64(left ^ mix64(right));
-    }
+    if (p->sizes != 0 && lane_id() == 0) count_size(w, base.members, root.members);
+    if (p->prove) w.fingerprint += fingerprint_of(p, base.hash, root.hash);
     return p->list ? 1 : 0;
 }
 

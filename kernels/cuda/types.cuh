@@ -27,7 +27,7 @@ typedef unsigned long long u64;
 #define POLL 32  // visits between two looks at the queue; power of two
 #endif
 #ifndef GIVE_MIN
-#define GIVE_MIN 1024  // least (children x rows) worth giving away
+#define GIVE_MIN 1024  // least worth of what is given away: levels.cuh, hub.cuh
 #endif
 
 #ifndef PLAIN

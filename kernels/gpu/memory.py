@@ -42,8 +42,8 @@ class GpuSizes(NamedTuple):
     warps : int or None
         Warps to launch; None: as many as are resident together and have scratch memory.
     poll, give_min : int
-        Visits between two looks at the queue (a power of two), and the least work (children x rows) a warp
-        gives away.
+        Visits between two looks at the queue (a power of two), and the least work a warp gives away: children x
+        candidates x left vertices beyond those of a lattice; of a large node, children x left vertices.
     min_blocks : int
         Blocks of 128 threads a multiprocessor that the compiler must leave registers for.
     """

@@ -365,9 +365,11 @@ inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
 inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
 template <class T>
 inline T __ldg(const T* p) { return *p; }
-inline long long clock64() {
+// Virtual: in a round every warp that does not sleep runs for 64 collectives on average. So a launch has the busy ratio
+// that it would have if collectives were all that takes time.
+inline long long clock64() { return 64ll * (long long)emulation::machine.round; }
+inline unsigned long long emulated_ns() {
     timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000ll + t.tv_nsec;
+    return (unsigned long long)t.tv_sec * 1000000000ull + (unsigned long long)t.tv_nsec;
 }
-inline unsigned long long emulated_ns() { return (unsigned long long)clock64(); }

@@ -14,6 +14,9 @@ from kernels.gpu.source import FOLDER, KERNELS, compile_options, source_of
 
 #: Compute capabilities 8.0 (A100), 9.0 (H100, H200), 10.0 (B200) and 12.0 (RTX 50).
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+#: What the launchers compile: name in the budget -> kernel, and what they define beyond its defaults.
+VARIANTS: dict[str, tuple[str, tuple[tuple[str, int], ...]]] = {kernel: (kernel, ()) for kernel in KERNELS}
+VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
 BUDGET = FOLDER / "budget.json"
 
 _REGISTERS = re.compile(r"Used (\d+) registers")
@@ -110,15 +113,16 @@ def _compile(source: str, name: str, options: list[str]) -> str:
 
 
 def read_budget(path: Path = BUDGET) -> dict[tuple[str, str], Resources]:
-    """(kernel, architecture) -> what it may need."""
+    """(variant, architecture) -> what it may need."""
     stored = json.loads(path.read_text())
-    return {(kernel, arch): Resources(**needs) for kernel, archs in stored.items() for arch, needs in archs.items()}
+    return {(variant, arch): Resources(**needs) for variant, archs in stored.items() for arch, needs in archs.items()}
 
 
 def write_budget(path: Path = BUDGET) -> None:
-    """Measure all kernels and store what they need, with headroom."""
+    """Measure all variants and store what they need, with headroom."""
     budget = {
-        kernel: {arch: asdict(measure(kernel, arch).with_headroom()) for arch in ARCHITECTURES} for kernel in KERNELS
+        name: {arch: asdict(measure(kernel, arch, defines).with_headroom()) for arch in ARCHITECTURES}
+        for name, (kernel, defines) in VARIANTS.items()
     }
     path.write_text(json.dumps(budget, indent=1) + "\n")
 

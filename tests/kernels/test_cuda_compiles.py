@@ -5,26 +5,28 @@ from __future__ import annotations
 import pytest
 
 from kernels.gpu.source import FOLDER, KERNELS
-from tests.kernels.resources import ARCHITECTURES, CompileError, Resources, measure, read_budget
+from tests.kernels.resources import ARCHITECTURES, VARIANTS, CompileError, Resources, measure, read_budget
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip install '.[nvrtc]')")
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_kernel_compiles_within_its_budget(kernel, architecture):
-    budget = read_budget().get((kernel, architecture))
-    needs = measure(kernel, architecture)
-    assert budget is not None, f"{kernel} for {architecture} has no budget (it needs {needs}): run make budget"
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_kernel_compiles_within_its_budget(variant, architecture):
+    budget = read_budget().get((variant, architecture))
+    kernel, defines = VARIANTS[variant]
+    needs = measure(kernel, architecture, defines)
+    assert budget is not None, f"{variant} for {architecture} has no budget (it needs {needs}): run make budget"
     over = needs.over(budget)
     assert not over, (
-        f"{kernel} for {architecture} is over budget: {'; '.join(over)}. If that is worth it, run make budget"
+        f"{variant} for {architecture} is over budget: {'; '.join(over)}. If that is worth it, run make budget"
     )
 
 
 def test_every_source_is_a_kernel_and_every_budget_has_one():
     assert {path.stem for path in FOLDER.glob("*.cu")} == set(KERNELS)
-    assert {kernel for kernel, _ in read_budget()} == set(KERNELS)
+    assert {variant for variant, _ in read_budget()} == set(VARIANTS)
+    assert {kernel for kernel, _ in VARIANTS.values()} == set(KERNELS)
 
 
 def test_needs_over_budget_are_named_with_both_numbers():

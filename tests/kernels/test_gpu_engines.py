@@ -71,6 +71,15 @@ class TestBitMatrixEngine(EngineSuite):
         outcome, truth = run(bitmatrix("usual")(), graph_of(edges), Search("list")), truth_of("words", True)
         assert sorted(outcome.rows) == sorted(truth.rows)
 
+    def test_warps_share_a_dense_graph(self):
+        """Few roots, few rows, and most of the bicliques below a few of them."""
+        graph = graph_of(random_edges(np.random.default_rng(2), 40, 24, 0.75))
+        engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=4), _USUAL._replace(warps=16))
+        found = engine.mine(graph, everything(graph), Search("count"), Limits(), lambda batch: None)
+        assert found.count == CpuEngine().mine(graph, everything(graph), Search("count"), Limits(), len).count
+        assert found.stats["given"] > 16
+        assert found.stats["busy_ratio"] > 0.55  # 0.34 while children were weighed by the rows of their problem
+
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("rows", [None, 50])
     def test_problems_larger_than_a_launch_allows_run_in_another(self, shape, truth, side, rows):
