@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from prefect.artifacts import (
@@ -59,7 +58,11 @@ def publish_run(results: Results, page: Path | None) -> None:
 
 def _publish_page(content: Content, where: str) -> None:
     """Who takes part most, and the pictures."""
-    rows = [{"side": side, **asdict(one)} for side, found in content.participants.items() for one in found]
+    rows = [
+        {"side": side, "label": one.label, "bicliques": one.bicliques, "neighbours": one.degree}
+        for side, found in content.participants.items()
+        for one in found
+    ]
     if rows:
         words = f"In how many bicliques a label is, and how many neighbours it has, of {where}"
         create_table_artifact(rows, key="participants", description=words)
