@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pipeline import engines, steps
 from pipeline.choices import PathLike, how_to_read, run_options
+from pipeline.files import temporary_folder
 from pipeline.folder import RunFolder
 from pipeline.gpu.ingest import IngestOn
 from pipeline.progress import Report
@@ -67,8 +66,8 @@ def count(
     build, ingest = how_to_read(how)
     search = Search(mode, min_left, min_right, max_left, max_right, sizes)
     options = run_options(source, search, build, ingest, engine, "dense", progress, scheduler)
-    with tempfile.TemporaryDirectory(prefix="bicliques-", dir=folder) as temporary:
-        path = Path(temporary) / "run"
+    with temporary_folder(folder) as temporary:
+        path = temporary / "run"
         steps.start(source, path, options, limits, progress, ingest_on)
         session = steps.run(path, worker_options, limits, progress, stop, keep=False)
         manifest = RunFolder(path).manifest()

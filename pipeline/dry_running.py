@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from pipeline import engines, steps
 from pipeline.choices import how_to_read, run_options
 from pipeline.engines import Choice
 from pipeline.estimate import Estimate, estimate
+from pipeline.files import temporary_folder
 from pipeline.memory import MemoryBound, memory_bound
 from pipeline.progress import Report
 from schemas.errors import InputError
@@ -77,8 +76,8 @@ def dry_run(
     build, ingest = how_to_read(how)
     choice = engines.choose(engine)
     options = run_options(source, search, build, ingest, choice.name, ids)
-    with tempfile.TemporaryDirectory(prefix="bicliques-") as temporary:
-        path = Path(temporary) / "run"
+    with temporary_folder() as temporary:
+        path = temporary / "run"
         folder = steps.start(source, path, options, RunLimits(), progress)
         steps.prepare(path, progress)
         plan = folder.need("plan")

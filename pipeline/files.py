@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import IncompleteError, ResourceError
+from schemas.errors import IncompleteError, InputError, ResourceError
 
-__all__ = ["checksum", "disk_errors", "read_json", "replace_file", "settle", "write_json"]
+__all__ = ["checksum", "disk_errors", "read_json", "replace_file", "settle", "temporary_folder", "write_json"]
+
+
+#: A file system that takes no more: not a user's permission, not a broken disk.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+    """A folder in `place`, or where the system keeps such, that is gone after the block.
+
+    Raises
+    ------
+    InputError
+        If it cannot be made.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="bicliques-", dir=place)
+    except OSError as error:
+        where = "the temporary folder ($TMPDIR)" if place is None else place
+        raise InputError(f"nothing can be put into {where} ({error.strerror}); name another one") from error
+    with folder as path:
+        yield Path(path)
 
 
 @contextmanager
@@ -28,7 +52,8 @@ def disk_errors(place: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise ResourceError(f"cannot write {place} ({reason}); make room") from error
+        remedy = "make room" if error.errno in _FULL else "see that it can be written"
+        raise ResourceError(f"cannot write {place} ({reason}); {remedy}") from error
 
 
 def replace_file(temporary: Path, target: Path) -> None:

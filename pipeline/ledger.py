@@ -81,13 +81,15 @@ class Ledger:
         """Read the ledger, and make the folder agree with it, so that the run can go on.
 
         Deletes damaged entries, entries whose parts are missing or have another size, entries whose
-        source is gone, and files in ``bicliques/`` that no remaining entry names.
+        source is gone, entries half written, and files in ``bicliques/`` that no remaining entry names.
         """
         ledger, problems = cls.survey(folder, n_plan)
         with disk_errors(folder.ledger):
             for file, problem in problems.items():
                 logger.warning("%s", problem)
                 file.unlink()
+            for temporary in folder.ledger.glob(".*.tmp"):
+                temporary.unlink()
             for orphan in ledger.orphans():
                 logger.info("%s belongs to no committed slice and is deleted", orphan)
                 orphan.unlink()

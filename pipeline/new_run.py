@@ -67,5 +67,9 @@ def _exists(folder: Path) -> bool:
 
 
 def _unmake(made: list[Path]) -> None:
+    """Remove folders that were made, unless somebody has put something into them meanwhile."""
     for folder in made:
-        folder.rmdir()
+        try:
+            folder.rmdir()
+        except OSError:
+            return

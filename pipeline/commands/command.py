@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.logs import tell
+from schemas.errors import ResourceError
 
 if TYPE_CHECKING:
     from pipeline.instructions import Outcome
@@ -63,7 +65,14 @@ def code_of(outcome: Outcome) -> int:
 
 def say(arguments: argparse.Namespace, machine: Callable[[], Any], people: Callable[[], str]) -> None:
     """Print a result: as JSON if asked to, else as text."""
-    print(json.dumps(machine(), indent=1, default=str) if arguments.json else people(), flush=True)
+    text = json.dumps(machine(), indent=1, default=str) if arguments.json else people()
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python tries again as it ends
+        raise ResourceError(f"the result cannot be printed ({error.strerror}); make room where stdout goes") from error
 
 
 def progress(arguments: argparse.Namespace) -> bool:

@@ -19,6 +19,9 @@ from hypothesis import strategies as st
 
 import pipeline
 from pipeline import ledger, steps
+from pipeline.folder import RunFolder
+from pipeline.ledger import Ledger
+from pipeline.plan import Plan
 from pipeline.workers import WorkerOptions
 from schemas.errors import IncompleteError, ResourceError
 from schemas.options import RunLimits, RunOptions
@@ -188,6 +191,8 @@ def test_files_of_an_attempt_that_was_not_committed(tmp_path: Path) -> None:
     (out / "bicliques" / "part-000099-deadbeef0000-0.parquet").write_bytes(part.read_bytes())
     (out / "bicliques" / ".part-000099-deadbeef0000-1.tmp").write_bytes(b"half a file")
     (out / "ledger" / ".99.json.tmp").write_text("half an entry")
+    Ledger.repair(RunFolder(out), len(Plan.open(RunFolder(out)).roots))
+    assert not list(out.rglob("*99*")), "they are there until the run is complete"
     check_resumed(out)
 
 

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 from pipeline import cli
 from pipeline.cli import parser
 from pipeline.version import __version__
-from tests.runs import ROOT, answer, bicliques, manifest_pair, random_edges, write_edges
+from tests.runs import ROOT, answer, bicliques, environment, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
 QUIET = ("--workers", "0", "--quiet")
@@ -124,6 +126,20 @@ def test_limits_end_with_3_and_say_how_to_go_on(
     assert "at least 7" in output
 
 
+def test_a_result_that_cannot_be_printed_is_a_failure_in_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "pipeline", "formats"],
+            cwd=ROOT,
+            env=environment(),
+            stdout=full,
+            stderr=-1,
+            text=True,
+        )
+    assert ended.returncode == 1
+    assert re.fullmatch(r"bicliques: [^\n]+ \(No space left on device\); make room[^\n]+\n", ended.stderr)
+
+
 def test_a_time_limit_ends_with_3(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source = write_edges(tmp_path / "large.parquet", random_edges(250, 80, 0.35, 7))
     code, output, _ = run(capsys, "mine", source, "-o", tmp_path / "out", "--time-limit", "0.2", *QUIET)
@@ -189,6 +205,7 @@ BAD = {
     "no time": (["mine", "SOURCE", "-o", "OUT", "--time-limit", "0"], "time limit must be more than 0"),
     "workers and scheduler": (["count", "SOURCE", "--workers", "2", "--scheduler", "tcp://x:1"], "not both"),
     "GPUs for an engine on cores": (["mine", "SOURCE", "-o", "OUT", "--engine", "cpu", "--devices", "0"], "cores"),
+    "nowhere to count": (["count", "SOURCE", "--folder", "gone"], "be put into gone (No such file or directory)"),
     "negative seed": (["verify", "full", "--seed", "-1"], "-1 is less than 0"),
     "no time for a sample": (["mine", "SOURCE", "--dry-run", "--sample-time", "0"], "must be more than 0 seconds"),
     "negative workers": (["count", "SOURCE", "--workers", "-1"], "less than 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -16,7 +17,7 @@ import pytest
 import pipeline
 from kernels.graph.prepare import prepare
 from pipeline import engines, steps
-from pipeline.files import read_json, write_json
+from pipeline.files import disk_errors, read_json, write_json
 from pipeline.folder import RunFolder
 from pipeline.lock import locked
 from pipeline.new_run import new_run
@@ -102,6 +103,24 @@ def test_two_that_begin_in_the_same_folder(tmp_path: Path) -> None:
             raise AssertionError("both have it")
         folder.write_options(OPTIONS, RunLimits())
     assert folder.options() == OPTIONS
+
+
+def test_a_folder_that_somebody_else_took_first_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(folder: Path, *args: Any, **kwargs: Any) -> None:
+        os.mkdir(folder)  # noqa: PTH102
+        (folder / "options.json").write_text("theirs")
+
+    monkeypatch.setattr(Path, "mkdir", make)
+    with pytest.raises(InputError, match="is not empty; name another one, or continue"), new_run(tmp_path / "out"):
+        raise AssertionError("it was taken")
+    assert (tmp_path / "out" / "options.json").read_text() == "theirs"
+
+
+@pytest.mark.parametrize(("number", "remedy"), [(errno.EDQUOT, "make room"), (errno.EACCES, "see that it can be")])
+def test_the_remedy_is_that_of_the_error(tmp_path: Path, number: int, remedy: str) -> None:
+    reason = os.strerror(number)
+    with pytest.raises(ResourceError, match=rf"\({reason}\); {remedy}"), disk_errors(tmp_path):
+        raise OSError(number, reason)
 
 
 def hold(path: Path, ready: object, done: object) -> None:
