@@ -110,7 +110,8 @@ __device__ inline void write_sets(
     __syncwarp();
 }
 
-// Report the sets of all lanes; the lanes whose sets have to be put down, because the output is full.
+// Report the sets of all lanes; the lanes whose sets have to be put down, because the output is full. With a limit
+// of rows there are no lattices, so it is not looked at.
 __device__ inline u32 report_batch(Worker& w, const Problem& problem, const OneSet& one, i32 n, const AtHand& mine) {
     const Params* p = w.p;
     u32 wanted = warp_ballot(one.set != 0 && is_wanted(p, one.base.members, one.root.members));
@@ -127,10 +128,6 @@ __device__ inline u32 report_batch(Worker& w, const Problem& problem, const OneS
                 if (!make_room(w, from(length, __ffs(wanted) - 1))) return wanted;
                 continue;
             }
-        }
-        if (p->limited) {
-            lanes &= ~lanes + 1;
-            if (!within_limit(w)) return wanted;
         }
         own = (lanes >> lane_id()) & 1;
         w.count += __popc(lanes);

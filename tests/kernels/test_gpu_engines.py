@@ -71,6 +71,18 @@ class TestBitMatrixEngine(EngineSuite):
         outcome, truth = run(bitmatrix("usual")(), graph_of(edges), Search("list")), truth_of("words", True)
         assert sorted(outcome.rows) == sorted(truth.rows)
 
+    @pytest.mark.parametrize("values", [1 << 14, 1 << 16])
+    def test_output_that_is_full_in_the_middle_of_a_lattice(self, values):
+        """Every root is one: ten left vertices. 256 records are four chunks, one for each warp."""
+        graph = graph_of(random_edges(np.random.default_rng(3), 10, 300, 0.5))
+        sizes = _USUAL._replace(warps=4, records=256, values=values)
+        rows: list = []
+        engine, truth = BitMatrixEngine(DEVICE, sizes), run(CpuEngine(), graph, Search("list"))
+        found = engine.mine(graph, everything(graph), Search("list"), Limits(), lambda b: rows.extend(b.to_pairs()))
+        assert found.stats["launches"] > 1
+        assert sorted(rows) == sorted(truth.rows)
+        assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
+
     def test_warps_share_a_dense_graph(self):
         """Few roots, few rows, and most of the bicliques below a few of them."""
         graph = graph_of(random_edges(np.random.default_rng(2), 40, 24, 0.75))
