@@ -95,8 +95,9 @@ class _Line:
         if progress.note:
             self._write(progress.note, keep=True)
             return
-        if progress.stage in ("read", "build", "plan") and progress.share >= 1.0:
-            return  # the next stage says that this one is done
+        done_is_told = ("read", "build", "plan") if self.is_terminal else ("read", "build", "plan", "report")
+        if progress.stage in done_is_told and progress.share >= 1.0:
+            return  # the next stage says that this one is done, or the result does
         now = time.monotonic()
         new = progress.stage != self.stage or progress.share >= 1.0
         if not new and now - self.last < (_BAR_S if self.is_terminal else _LINE_S):

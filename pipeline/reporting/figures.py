@@ -100,7 +100,7 @@ def degree_figure(degrees: dict[str, np.ndarray]) -> figure:
         plot.line("x", "y", source=source, color=colour, line_width=2, line_dash=dash, legend_label=side)
         points = plot.scatter("x", "y", source=source, color=colour, size=5, legend_label=side)
         plot.add_tools(_hover([points], [(side, "@words have at least @x")]))
-    plot.legend.location = "top_right"
+    _legend_above(plot)
     least = min((int(np.flatnonzero(own)[0]) for own in degrees.values() if own.any()), default=1)
     most = max(map(len, degrees.values()))
     _number_axes(plot, (max(least, 1), most), (1, max(int(own.sum()) for own in degrees.values())))
@@ -167,9 +167,7 @@ def timeline_figure(times: Timeline) -> figure:
     for stretch in times.sessions[1:]:
         plot.add_layout(Span(location=stretch.start, dimension="height", line_dash="dashed", line_color="gray"))
     plot.ygrid.visible = False
-    plot.add_layout(plot.legend[0], "above")
-    plot.legend.orientation = "horizontal"
-    plot.legend.border_line_color = None
+    _legend_above(plot)
     return plot
 
 
@@ -180,6 +178,13 @@ def _figure(**options: Any) -> figure:
     plot.toolbar.autohide = True
     plot.background_fill_alpha = plot.border_fill_alpha = 0
     return plot
+
+
+def _legend_above(plot: figure) -> None:
+    """Outside, where it covers nothing on a phone either."""
+    plot.add_layout(plot.legend[0], "above")
+    plot.legend.orientation = "horizontal"
+    plot.legend.border_line_color = None
 
 
 def _hover(renderers: list[Any], rows: list[tuple[str, str]]) -> HoverTool:

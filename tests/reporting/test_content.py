@@ -21,7 +21,7 @@ from pipeline import cli, steps
 from pipeline.demo import demo_source
 from pipeline.folder import RunFolder
 from pipeline.reporting.content import content_of
-from pipeline.reporting.figures import size_figure
+from pipeline.reporting.figures import degree_figure, size_figure, timeline_figure
 from pipeline.reporting.timeline import timeline
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import LedgerEntry
@@ -83,6 +83,8 @@ def test_it_is_made_again(out: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(capsys.readouterr().out) == {"report": str(out / "report.html")}
     assert words_of(out / "report.html") == before
     assert pipeline.report(out) == out / "report.html"
+    assert cli.main(["report", str(out)]) == 0
+    assert capsys.readouterr().err == "writing the report\n", "once"
 
 
 def test_not_unless_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,6 +231,12 @@ def test_a_picture_of_large_bicliques_only_has_no_empty_corner() -> None:
         assert ends[1] < sizes.end < ends[1] * 1.05
     for axis, range_ in ((plot.xaxis[0], plot.x_range), (plot.yaxis[0], plot.y_range)):
         assert sum(range_.start < tick < range_.end for tick in axis.ticker.ticks) >= 3
+
+
+def test_no_legend_covers_a_curve(out: Path) -> None:
+    content = content_of(out)
+    for plot in (degree_figure(content.degrees), timeline_figure(content.timeline)):
+        assert plot.legend[0] in plot.above
 
 
 def entry(number: int, worker: str, began: float, seconds: float, **more: Any) -> LedgerEntry:
