@@ -234,6 +234,7 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     if (opened == OVERSIZE) *too_large = true;
     if (opened == OVERSIZE || opened == DEAD) return DONE;
     w.tests += 1;
+    if (!PLAIN) sum_closure(w, problem);
     bool small = !PLAIN && w.p->min_base > 1 && left_sums(w, low_bits(n_bits)).members < w.p->min_base;
     if (small) return DONE;
     if (fresh && !report(w, problem, low_bits(n_bits), 0)) {

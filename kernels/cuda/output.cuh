@@ -46,12 +46,6 @@ __device__ inline bool within_limit(Worker& w) {
     return false;
 }
 
-// What a report needs to know of a side, summed over its vertices.
-struct SideSums {
-    i64 members;
-    u64 hash;
-};
-
 // One more biclique of a size. Thread-level.
 __device__ __noinline__ void count_size(Worker& w, i64 n_base, i64 n_root) {
     u64 key = (u64)n_base << 32 | (u64)n_root, mask = (u64)w.p->n_sizes - 1;

@@ -32,9 +32,8 @@ __device__ inline SideSums root_sums(const Worker& w, const Problem& problem, co
         }
     }
     SideSums sums = {warp_sum((i32)members), warp_sum(hash)};
-    SideSums base = sums_of(w.p->root_weight, w.p->root_hash, w.s->full, problem.n_full);
-    sums.members += base.members;
-    sums.hash += base.hash;
+    sums.members += warp_shared().full.members;
+    sums.hash += warp_shared().full.hash;
     *n = warp_sum(found) + problem.n_full;
     return sums;
 }
@@ -68,6 +67,13 @@ __device__ inline i32 write_list(const i32* list, i32 n, i32* out) {
 #pragma unroll 1
     for (i32 i = lane_id(); i < n; i += 32) out[i] = list[i];
     return n;
+}
+
+// Put the sums of a new problem's closure down, which every report below adds.
+__device__ inline void sum_closure(const Worker& w, const Problem& problem) {
+    SideSums sums = sums_of(w.p->root_weight, w.p->root_hash, w.s->full, problem.n_full);
+    if (lane_id() == 0) warp_shared().full = sums;
+    __syncwarp();
 }
 
 // Report the node (left, closure bits); false when it has to be given back.

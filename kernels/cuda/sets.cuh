@@ -55,8 +55,8 @@ __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
 }
 
 // Sums over the k left vertices and the first n raw rows: those in this lane's set, those that contain it.
-__device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set, i32 k, i32 n, SideSums closure, const AtHand& mine) {
-    OneSet one = {set, 0, problem.n_full, {0, 0}, closure};
+__device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set, i32 k, i32 n, const AtHand& mine) {
+    OneSet one = {set, 0, problem.n_full, {0, 0}, warp_shared().full};
     for (i32 t = 0; t < k; t++) {
         i32 weight = from(mine.left_weight, t);
         u64 hash = from(mine.left_hash, t);
@@ -165,14 +165,13 @@ __device__ __noinline__ bool report_sets(Worker& w, const Problem& problem, u64 
     i32 own = __popc(found), below = sum_below(own), total = warp_sum(own);
     bool room = true;
     if (total == 0) return room;  // as two nodes of five
-    SideSums closure = sums_of(w.p->root_weight, w.p->root_hash, w.s->full, problem.n_full);
     AtHand mine = at_hand(w, left, n);
     for (i32 base = 0; base < total; base += 32) {
         i32 rank = base + lane_id();
         u32 set = set_of_rank(found, below, rank);
         if (rank >= total) set = 0;
         u32 stuck = warp_ballot(set != 0);
-        if (room) stuck = report_batch(w, problem, sum_up(w, problem, set, __popcll(left), n, closure, mine), n, mine);
+        if (room) stuck = report_batch(w, problem, sum_up(w, problem, set, __popcll(left), n, mine), n, mine);
         for (u32 rest = stuck; rest; rest &= rest - 1) leave_set(w, spread(left, from(set, __ffs(rest) - 1)));
         room = room && stuck == 0;
     }

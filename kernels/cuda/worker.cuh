@@ -41,8 +41,15 @@ struct Scratch {
     i32 list[LIST_CAP];
 };
 
+// What a report needs to know of a side, summed over its vertices.
+struct SideSums {
+    i64 members;
+    u64 hash;
+};
+
 // Shared memory of a warp.
 struct WarpShared {
+    SideSums full;   // of the problem's closure; not kept where only the count is wanted
     u32 map[3][32];  // lattice.cuh
     i32 key[SHARED_SLOTS];
     u32 lo[SHARED_SLOTS];
