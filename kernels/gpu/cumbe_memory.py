@@ -187,6 +187,9 @@ class Arenas:
 class CumbeMemory:
     """Queue, lists and output buffers of a search."""
 
+    #: dtype of `queue`
+    QUEUE = CUMBE_QUEUE
+
     def __init__(self, device: Device, search: Search, sizes: CumbeSizes) -> None:
         listing = search.mode == "list"
         self.queue = device.zeros(1, CUMBE_QUEUE)

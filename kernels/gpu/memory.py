@@ -189,6 +189,9 @@ def _sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.ndarra
 class QueueMemory:
     """Queue, pool and output buffers of a search."""
 
+    #: dtype of `queue`
+    QUEUE = QUEUE
+
     def __init__(self, device: Device, search: Search, sizes: GpuSizes) -> None:
         listing = search.mode == "list"
         self.sizes = sizes

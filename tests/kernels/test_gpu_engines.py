@@ -66,7 +66,7 @@ class TestBitMatrixEngine(EngineSuite):
         def full(*arguments):
             raise MemoryError
 
-        monkeypatch.setattr("kernels.bitmatrix.pack", full)
+        monkeypatch.setattr("kernels.gpu.slice_run.pack", full)
         edges = edges_of("words", True)
         outcome, truth = run(bitmatrix("usual")(), graph_of(edges), Search("list")), truth_of("words", True)
         assert sorted(outcome.rows) == sorted(truth.rows)
