@@ -17,7 +17,7 @@ import pipeline
 from pipeline.instructions import Finish, Policy, Start
 from pipeline.schedule import Scheduler
 from schemas.manifest import PLAN
-from tests.golden.test_golden import FOLDERS
+from tests.known import NOT_HERE, known_graph
 from tests.runs import ROOT, environment
 
 SHIPPED = ROOT / "examples/debian12_package_tag.parquet"
@@ -35,9 +35,9 @@ def edges(left: np.ndarray, right: np.ndarray) -> pa.Table:
 
 
 def golden(name: str) -> Path:
-    file = next((folder / f"{name}.parquet" for folder in FOLDERS if (folder / f"{name}.parquet").exists()), None)
+    file = known_graph(name)
     if file is None:
-        pytest.skip(f"{name}.parquet is not here: its licence does not allow shipping it")
+        pytest.skip(f"{name}.parquet is not here: {NOT_HERE}")
     return file
 
 

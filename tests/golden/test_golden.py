@@ -1,42 +1,20 @@
-"""Known counts and fingerprints of real graphs.
+"""Known counts and fingerprints of real and of generated graphs.
 
-The counts were given by at least two independent published programs each; the fingerprints by this
-project's engines from both root sides. One graph ships with the project; the others are read from
-``$BICLIQUES_DATA`` (default: ``../shared/data``) as ``NAME.parquet`` with columns u and v, when there.
+The counts of real graphs were given by at least two independent published programs each, those of the random ones by
+AdaMBE, that of the crowns by a formula; the fingerprints by this project's engines from both root sides.
 """
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
-
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
 from schemas.options import BuildOptions
 from schemas.work import Search
+from tests.known import GOLDEN, NOT_HERE, SHIPPED, dense_edges, known_graph
 from tests.oracles import run
-
-ROOT = Path(__file__).parents[2]
-FOLDERS = (ROOT / "examples", Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared" / "data")))
-GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text())
-SHIPPED = {"debian12_package_tag"}
-
-
-def dense_edges(path: Path) -> np.ndarray:
-    """Edges with ids in sorted label order, shape (n, 2), int32, sorted."""
-    table = pq.read_table(path, columns=["u", "v"])
-    sides = []
-    for name in ("u", "v"):
-        labels = table[name].combine_chunks()
-        sides.append(pc.index_in(labels, labels.unique().sort()).to_numpy().astype(np.int32))
-    order = np.lexsort(sides[::-1])
-    return np.column_stack(sides)[order]
 
 
 def golden_graphs():
@@ -47,15 +25,21 @@ def golden_graphs():
 
 @pytest.mark.parametrize("name", list(golden_graphs()))
 def test_count_and_fingerprint(name):
-    path = next((f / f"{name}.parquet" for f in FOLDERS if (f / f"{name}.parquet").exists()), None)
+    path = known_graph(name)
     if path is None:
-        assert name not in SHIPPED
-        pytest.skip(
-            f"{name}.parquet is in none of {', '.join(map(str, FOLDERS))}: its licence does not allow shipping it"
-        )
+        pytest.skip(f"{name}.parquet is not here: {NOT_HERE}")
     edges = dense_edges(path)
     sizes = (int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1)
     graph, _ = prepare(*map(np.ascontiguousarray, edges.T), *sizes, BuildOptions())
     outcome = run(CpuEngine(), graph, Search("prove"))
     assert outcome.count == GOLDEN[name]["bicliques"]
     assert outcome.fingerprint == int(GOLDEN[name]["fingerprint"])
+
+
+def test_what_ships_is_known():
+    assert {"debian12_package_tag", "debian12_package_depends", "random_dense", "crowns"} <= SHIPPED <= set(GOLDEN)
+
+
+def test_the_count_of_the_crowns_is_the_formula():
+    """n pairs, each vertex joined to all of the other side but its own partner: every proper subset, and no other."""
+    assert GOLDEN["crowns"]["bicliques"] == sum(2**n - 2 for n in (4, 8, 10, 12, 14))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,8 +19,8 @@ from kernels.reference import ReferenceEngine
 from schemas.bicliques import Bicliques, fingerprint
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search
-from tests.golden.test_golden import GOLDEN, ROOT, dense_edges
 from tests.kernels.suite import EngineSuite, Subject
+from tests.known import FOLDERS, GOLDEN, dense_edges, known_graph
 from tests.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.gpu
@@ -61,9 +60,8 @@ WITHOUT = {"noRS": {"reverse_scan": False}, "noES": {"early_stop": False}, "noWS
 
 
 def graph_file(name: str) -> Path:
-    folders = (ROOT / "examples", Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared" / "data")))
-    path = next((folder / f"{name}.parquet" for folder in folders if (folder / f"{name}.parquet").exists()), None)
-    assert path is not None, f"{name}.parquet is in none of {', '.join(map(str, folders))}; set BICLIQUES_DATA"
+    path = known_graph(name)
+    assert path is not None, f"{name}.parquet is in none of {', '.join(map(str, FOLDERS))}; set BICLIQUES_DATA"
     return path
 
 
