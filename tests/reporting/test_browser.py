@@ -29,20 +29,40 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "report.html"
 
 
+class Chromium:
+    """A browser that is started again when it has crashed: seen once in some hundred starts, whatever the page."""
+
+    def __init__(self, playwright: Any, path: str | None):
+        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+        self._launch = lambda: playwright.chromium.launch(executable_path=path, args=[*OPTIONS, *sandbox])
+        self._opened = self._launch()
+
+    @property
+    def is_there(self) -> bool:
+        return bool(self._opened.is_connected())
+
+    def new_context(self, **options: Any) -> Any:
+        if not self.is_there:
+            self._opened = self._launch()
+        return self._opened.new_context(**options)
+
+    def close(self) -> None:
+        self._opened.close()
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser() -> Iterator[Chromium]:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     with sync_api.sync_playwright() as playwright:
         if found is None and not Path(playwright.chromium.executable_path).exists():
             pytest.skip("no browser is installed: apt-get install chromium, or playwright install chromium")
-        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-        opened = playwright.chromium.launch(executable_path=found, args=[*OPTIONS, *sandbox])
+        opened = Chromium(playwright, found)
         yield opened
         opened.close()
 
 
 @pytest.fixture
-def visit(browser: Any, page_file: Path) -> Iterator[Any]:
+def visit(browser: Chromium, page_file: Path) -> Iterator[Any]:
     """Opens the page; afterwards, nothing was complained of and nothing was fetched."""
     complaints: list[str] = []
     contexts: list[Any] = []
@@ -52,6 +72,15 @@ def visit(browser: Any, page_file: Path) -> Iterator[Any]:
             complaints.append(message.text)
 
     def open_page(width: int = 1280, scheme: str = "light", file: Path = page_file) -> Any:
+        try:
+            return open_once(width, scheme, file)
+        except sync_api.Error:
+            if browser.is_there:
+                raise
+            contexts.clear()
+            return open_once(width, scheme, file)
+
+    def open_once(width: int, scheme: str, file: Path) -> Any:
         contexts.append(browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}))
         page = contexts[-1].new_page()
         page.on("console", note)
