@@ -59,7 +59,7 @@ def open_writer(folder: Path, slice_number: int, tables: Tables, place: Place, w
     if place == "core":
         return PartWriter(folder, slice_number, tables)
     if where == "gpu" and (reason := why_no_cudf()) is not None:
-        raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write cpu")
+        raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write-on cpu")
     if where == "gpu" or (where == "auto" and writing_threads() < _ENOUGH_THREADS and why_no_cudf() is None):
         return DeviceWriter(folder, slice_number, _backend(_Tables(tables)))
     return ParallelWriter(folder, slice_number, tables, writing_threads())

@@ -51,7 +51,7 @@ def test_without_cudf_the_host_writes_unless_the_gpu_was_asked_for(
     monkeypatch.setattr(writing, "why_no_cudf", lambda: "pylibcudf cannot be imported (pip install '.[gpu]')")
     monkeypatch.setattr(writing, "writing_threads", lambda: 1)
     assert isinstance(open_writer(tmp_path, 0, None, "gpu"), ParallelWriter)
-    with pytest.raises(ResourceError, match=r"cuDF cannot write the bicliques: pylibcudf .*; choose --write cpu"):
+    with pytest.raises(ResourceError, match=r"cuDF cannot write the bicliques: pylibcudf .*; choose --write-on cpu"):
         open_writer(tmp_path, 0, None, "gpu", "gpu")
 
 
