@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.facts import GOLDEN, ROOT, commit
+from benchmarks.facts import DATA, GOLDEN, ROOT, commit
 from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
 from pipeline import steps
@@ -181,7 +181,7 @@ def _both(ratios: Sequence[float]) -> str:
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    data = Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared" / "data"))
+    data = DATA
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="*", help=f"names (default: {' '.join(GRAPHS)})")
     parser.add_argument("--data", type=Path, default=data, help=f"folder of NAME.parquet (default: {data})")

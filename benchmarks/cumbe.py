@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-from benchmarks.facts import GOLDEN, ROOT
+from benchmarks.facts import DATA, GOLDEN
 from benchmarks.timing import PHASES, load, timed
 from kernels.cumbe import CumbeEngine
 from kernels.gpu.cumbe_memory import CumbeSizes
@@ -64,7 +63,7 @@ def breakdown(recorded: dict[str, Any]) -> list[str]:
 
 def main() -> None:
     """Measure, print the table, and keep the numbers if asked to."""
-    data = Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared" / "data"))
+    data = DATA
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="*", default=ABLATION, help=f"names (default: {' '.join(ABLATION)})")
     parser.add_argument("--data", type=Path, default=data, help=f"(default: {data})")

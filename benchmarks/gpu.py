@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cumbe import ABLATION, ablation, published
-from benchmarks.facts import GOLDEN, ROOT, commit
+from benchmarks.facts import DATA, GOLDEN, ROOT, commit
 from benchmarks.timing import load, timed
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
@@ -130,7 +130,7 @@ def machine() -> dict[str, Any]:
 
 def main() -> None:
     """Measure everything and write it down, graph by graph."""
-    data = Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared" / "data"))
+    data = DATA
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graphs", nargs="*", help="names (default: all of rivals.json)")
     parser.add_argument("--data", type=Path, default=data, help=f"(default: {data})")

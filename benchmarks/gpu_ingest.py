@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -27,7 +25,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from benchmarks.facts import ROOT, commit
+from benchmarks.facts import ROOT, commit, machine
 from pipeline import steps
 from pipeline.folder import RunFolder
 from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
@@ -156,7 +154,7 @@ def main() -> None:
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
+        "machine": machine(),
         "files": {},
     }
     with tempfile.TemporaryDirectory(dir=arguments.place) as temporary:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.facts import ROOT, commit
+from benchmarks.facts import DATA, ROOT, commit
 from benchmarks.gpu_scaling import source_of
 from benchmarks.runs import prepared_run
 from pipeline import engines
@@ -77,9 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", nargs="+", default=["bookcrossing_core", "movielens_100k"])
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared/data"))
-    )
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--output", type=Path, default=RESULT)
     arguments = parser.parse_args()
     idle = idle_without_context(min(10.0, arguments.seconds))

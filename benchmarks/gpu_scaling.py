@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import tempfile
 import time
@@ -31,7 +30,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.facts import ROOT, commit
+from benchmarks.facts import DATA, ROOT, commit, machine
 from benchmarks.runs import keep_share, prepared_run
 from pipeline import mining
 from pipeline.folder import RunFolder
@@ -157,9 +156,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--cpu", type=float, metavar="SHARE", help="of the share, also by the CPU engine")
     parser.add_argument("--engine", default="bitmatrix")
-    parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared/data"))
-    )
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")
     parser.add_argument("--output", type=Path, default=RESULT)
     arguments = parser.parse_args()
@@ -169,7 +166,7 @@ def main() -> None:
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
+        "machine": machine(),
         "graphs": {},
     }
     with tempfile.TemporaryDirectory(dir=arguments.place) as temporary:

@@ -13,14 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.facts import GOLDEN, ROOT, commit
+from benchmarks.facts import DATA, GOLDEN, ROOT, commit, machine
 from benchmarks.gpu_scaling import quiet, source_of
 from benchmarks.runs import prepared_run
 from pipeline import mining, sealing
@@ -90,16 +89,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="the fastest counts (default: 3)")
     parser.add_argument("--max-results", type=int, metavar="N", help="stop after so many bicliques")
     parser.add_argument("--engine", default="bitmatrix")
-    parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared/data"))
-    )
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")
     parser.add_argument("--output", type=Path, default=RESULT)
     arguments = parser.parse_args()
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "machine": {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
+        "machine": machine(),
         "ids": arguments.ids,
         "max_results": arguments.max_results,
         "graphs": {},

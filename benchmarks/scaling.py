@@ -26,7 +26,7 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from benchmarks.facts import ROOT, commit
+from benchmarks.facts import DATA, ROOT, commit
 from pipeline import engines, mining, steps
 from pipeline.folder import RunFolder
 from pipeline.pool import Pool
@@ -112,9 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", nargs="+", default=["random"], metavar="NAME")
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2], metavar="N", help="the first is the measure")
-    parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared/data"))
-    )
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--output", type=Path, default=RESULT)
     arguments = parser.parse_args()
     engines.compile_engine("cpu")

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kernels.gpu import cumbe_layout
 from kernels.graph.prepare import prepare
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
@@ -18,15 +19,7 @@ from schemas.work import Engine, Limits, Mode, Search, Subtrees
 __all__ = ["PHASES", "load", "timed"]
 
 #: CuMBE's breakdown, as its paper has it; what other engines do not report is left out.
-PHASES = (
-    "candidate_selection",
-    "l_construction",
-    "maximality_checking",
-    "maximal_expansion",
-    "subtree_fetching",
-    "work_stealing",
-    "others",
-)
+PHASES = (*(phase for phase in cumbe_layout.PHASES if phase != "idling"), "others")
 
 
 def load(path: Path, side: str) -> MiningGraph:

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from pipeline import normalise, steps
 from pipeline.folder import RunFolder
@@ -21,7 +20,7 @@ from pipeline.gpu import ingest as gpu_ingest
 from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE, ingest
 from schemas.errors import InputError
 from schemas.options import IngestOptions, RunLimits, RunOptions
-from tests.pipeline.test_device_ingest import NOT_PLAIN, PLAIN
+from tests.pipeline.test_device_ingest import NOT_PLAIN, PLAIN, any_text
 from tests.runs import random_edges, write_edges
 
 pytestmark = pytest.mark.gpu
@@ -80,31 +79,14 @@ def test_what_is_not_plain_ends_the_same(tmp_path: Path, name: str) -> None:
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    lines=st.lists(
-        st.lists(st.text('0123 ,\t"-+.ax#%\u00e9\U0001f600\r', max_size=4), min_size=1, max_size=3),
-        min_size=1,
-        max_size=8,
-    ),
-    delimiter=st.sampled_from([" ", "\t", ","]),
-    file=st.sampled_from(["out.x", "x.el", "x.csv", "x.tsv"]),
-    kind=st.sampled_from(["auto", "string", "int"]),
-    skip=st.booleans(),
-    end=st.sampled_from(["\n", "", "\r\n"]),
-)
+@given(any_text('0123 ,\t"-+.ax#%\u00e9\U0001f600\r'))
 @pytest.mark.timeout(300)
 def test_any_text_ends_the_same(
-    tmp_path_factory: pytest.TempPathFactory,
-    lines: list[list[str]],
-    delimiter: str,
-    file: str,
-    kind: str,
-    skip: bool,
-    end: str,
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[str, bytes, dict[str, Any]]
 ) -> None:
+    file, content, options = case
     folder = tmp_path_factory.mktemp("any")
-    (folder / file).write_bytes((("\n".join(delimiter.join(line) for line in lines)) + end).encode())
-    options = {"label_type": kind, "skip_bad_lines": skip} | ({"header": False} if "sv" in file else {})
+    (folder / file).write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "_PIECE_BYTES", 8)
         same(folder / file, folder, **options)

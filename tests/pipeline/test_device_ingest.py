@@ -192,29 +192,28 @@ def test_parquet_labels_read_as_another_type(tmp_path: Path, arrays: HostArrays,
     same(tmp_path / "x.parquet", tmp_path, label_type=label_type)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    lines=st.lists(
-        st.lists(st.text('0123 ,\t"-+.ax#%\u00e9\r', max_size=4), min_size=1, max_size=3), min_size=1, max_size=8
-    ),
-    delimiter=st.sampled_from([" ", "\t", ","]),
-    file=st.sampled_from(["out.x", "x.el", "x.csv", "x.tsv"]),
-    kind=st.sampled_from(["auto", "string", "int"]),
-    skip=st.booleans(),
-    end=st.sampled_from(["\n", "", "\r\n"]),
-)
-def test_any_text_ends_the_same(
-    tmp_path_factory: pytest.TempPathFactory,
-    lines: list[list[str]],
-    delimiter: str,
-    file: str,
-    kind: str,
-    skip: bool,
-    end: str,
-) -> None:
-    folder = tmp_path_factory.mktemp("any")
-    (folder / file).write_bytes((("\n".join(delimiter.join(line) for line in lines)) + end).encode())
+@st.composite
+def any_text(draw: st.DrawFn, alphabet: str) -> tuple[str, bytes, dict[str, Any]]:
+    """A file name, what the file holds, and options of ingest."""
+    field = st.text(alphabet, max_size=4)
+    lines = draw(st.lists(st.lists(field, min_size=1, max_size=3), min_size=1, max_size=8))
+    delimiter = draw(st.sampled_from([" ", "\t", ","]))
+    file = draw(st.sampled_from(["out.x", "x.el", "x.csv", "x.tsv"]))
+    kind = draw(st.sampled_from(["auto", "string", "int"]))
+    skip = draw(st.booleans())
+    end = draw(st.sampled_from(["\n", "", "\r\n"]))
     options = {"label_type": kind, "skip_bad_lines": skip} | ({"header": False} if "sv" in file else {})
+    return file, ("\n".join(delimiter.join(line) for line in lines) + end).encode(), options
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(any_text('0123 ,\t"-+.ax#%\u00e9\r'))
+def test_any_text_ends_the_same(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[str, bytes, dict[str, Any]]
+) -> None:
+    file, content, options = case
+    folder = tmp_path_factory.mktemp("any")
+    (folder / file).write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
         patch.setattr(gpu_ingest, "CudfArrays", HostArrays)
