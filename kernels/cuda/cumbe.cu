@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) cumbe(const Cumb
     b.cold = (Level*)(b.arena + levels_at(params));
     b.count = b.fingerprint = b.tests = 0;
     b.value_at = b.value_end = b.record_at = b.record_end = 0;
-    b.deadline = params->deadline_ns == 0 ? 0 : clock_ns() + (u64)params->deadline_ns;
+    b.deadline = params->deadline_ns == 0 ? 0 : now_ns() + (u64)params->deadline_ns;
     b.tick = blockIdx.x;  // not all blocks look at the queue at once
     b.turn = 0;
     b.visits = 0;

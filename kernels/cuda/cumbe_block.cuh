@@ -173,16 +173,6 @@ __device__ __forceinline__ void lap(Block& b, i32 phase) {
     }
 }
 
-__device__ __forceinline__ u64 clock_ns() {
-    u64 t;
-#ifdef EMULATED
-    t = emulated_ns();
-#else
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
-#endif
-    return t;
-}
-
 // A value that other blocks change. Thread.
 template <class T>
 __device__ __forceinline__ T now(const T* x) {

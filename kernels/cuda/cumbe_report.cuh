@@ -1,6 +1,7 @@
 // Reporting a biclique, and writing down for the host what is unfinished.
 #pragma once
 #include "cumbe_sets.cuh"
+#include "biclique.cuh"  // after the options, for types.cuh has defaults of its own
 
 // What the leader takes at a time: ints from `values`, entries from `records`.
 #define VALUES_TAKEN 2048
@@ -74,20 +75,6 @@ __device__ inline bool within_limit(Block& b) {
     return false;
 }
 
-// One more biclique of a size. Leader.
-__device__ inline void add_size(Block& b, i64 n_base, i64 n_root) {
-    u64 key = (u64)n_base << 32 | (u64)n_root, mask = (u64)b.p->n_sizes - 1;
-    u64 slot = mix64(key) & mask;
-    for (u64 tried = 0; tried <= mask; tried++, slot = (slot + 1) & mask) {
-        u64 found = atomicCAS(&b.p->sizes[slot].key, 0ull, key);
-        if (found != 0 && found != key) continue;
-        atomicAdd(&b.p->sizes[slot].count, 1ull);
-        return;
-    }
-    atomicExch(&b.q->overflow, 2);
-    atomicExch(&b.q->stop, 1);
-}
-
 #define GIVE_BACK 0  // no room: the node is still to be done
 #define COUNTED 1    // nothing to write
 #define WRITE 2      // at s->out_at
@@ -95,20 +82,14 @@ __device__ inline void add_size(Block& b, i64 n_base, i64 n_root) {
 // Decide on a biclique whose sums are known. Leader.
 __device__ inline i32 admit(Block& b, i32 n_base, i32 n_root, const Counters* c, i64 root_members, u64 root_hash) {
     const CumbeParams* p = b.p;
-    if (c->base_members < p->min_base || c->base_members > p->max_base || root_members < p->min_root ||
-        root_members > p->max_root)
-        return COUNTED;
+    if (!is_wanted(p, c->base_members, root_members)) return COUNTED;
     if ((p->list && !reserve(b, (i64)n_base + n_root)) || !within_limit(b)) {
         atomicExch(&b.q->stop, 1);
         return GIVE_BACK;
     }
     b.count += 1;
-    if (p->sizes != 0) add_size(b, c->base_members, root_members);
-    if (p->prove) {
-        u64 left = p->root_is_left ? root_hash : c->base_hash;
-        u64 right = p->root_is_left ? c->base_hash : root_hash;
-        b.fingerprint += mix64(left ^ mix64(right));
-    }
+    if (p->sizes != 0) add_size(p, b.q, c->base_members, root_members);
+    if (p->prove) b.fingerprint += fingerprint_of(p, c->base_hash, root_hash);
     if (!p->list) return COUNTED;
     Record record;
     record.at = b.s->out_at = b.value_at;

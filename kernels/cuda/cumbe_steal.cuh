@@ -111,7 +111,7 @@ __device__ inline i32 look(Block& b) {
     if (is_leader()) {
         i32 answer = GO_ON;
         if (b.visits > 0) {  // a slice stops after the first visit, or it would never move on
-            if (b.deadline != 0 && clock_ns() >= b.deadline) atomicExch(&b.q->stop, 1);
+            if (b.deadline != 0 && now_ns() >= b.deadline) atomicExch(&b.q->stop, 1);
             if (is_stopped(b)) answer = STOP;
         }
         if (answer == GO_ON && STEAL_LEVELS > 1 && now(&b.q->hungry) > 0 && is_shelf_free(b)) answer = OFFER;

@@ -1,5 +1,6 @@
 // Reporting a biclique: sizes, filters, fingerprint, and a place in the output. Warp-level.
 #pragma once
+#include "biclique.cuh"
 #include "queue.cuh"
 
 // Ints a warp takes from `values` at a time, and entries from `records`.
@@ -46,32 +47,8 @@ __device__ inline bool within_limit(Worker& w) {
     return false;
 }
 
-// One more biclique of a size. Thread-level.
-__device__ __noinline__ void count_size(Worker& w, i64 n_base, i64 n_root) {
-    u64 key = (u64)n_base << 32 | (u64)n_root, mask = (u64)w.p->n_sizes - 1;
-    u64 slot = mix64(key) & mask;
-    for (u64 tried = 0;; tried++, slot = (slot + 1) & mask) {
-        u64 found = atomicCAS(&w.p->sizes[slot].key, 0ull, key);
-        if (found == 0 || found == key) break;
-        if (tried == mask) {
-            atomicExch(&w.q->overflow, 2);
-            atomicExch(&w.q->stop, 1);
-            break;
-        }
-    }
-    atomicAdd(&w.p->sizes[slot].count, 1ull);
-}
-
-// Whether a biclique with so many members passes the filters. Thread-level.
-__device__ __forceinline__ bool is_wanted(const Params* p, i64 base, i64 root) {
-    return base >= p->min_base && base <= p->max_base && root >= p->min_root && root <= p->max_root;
-}
-
-// What a biclique adds to the fingerprint, by the sums of its sides' hashes. Thread-level.
-__device__ __forceinline__ u64 fingerprint_of(const Params* p, u64 base, u64 root) {
-    u64 left = p->root_is_left ? root : base, right = p->root_is_left ? base : root;
-    return mix64(left ^ mix64(right));
-}
+// `add_size` in one place: its callers need the registers. Thread-level.
+__device__ __noinline__ void count_size(const Params* p, Queue* q, i64 n_base, i64 n_root) { add_size(p, q, n_base, n_root); }
 
 // Decide on a biclique whose sums are known, and reserve its place. Returns -1: could not be reported, give
 // the node back; 0: filtered or only counted; 1: write it at w.value_at, then call `written`.
@@ -81,7 +58,7 @@ __device__ inline i32 admit(Worker& w, i32 n_base, i32 n_root, SideSums base, Si
     if (p->list && !make_room(w, (i64)n_base + n_root)) return -1;
     if (!within_limit(w)) return -1;
     w.count += 1;
-    if (p->sizes != 0 && lane_id() == 0) count_size(w, base.members, root.members);
+    if (p->sizes != 0 && lane_id() == 0) count_size(p, w.q, base.members, root.members);
     if (p->prove) w.fingerprint += fingerprint_of(p, base.hash, root.hash);
     return p->list ? 1 : 0;
 }

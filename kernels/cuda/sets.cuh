@@ -131,7 +131,7 @@ __device__ inline u32 report_batch(Worker& w, const Problem& problem, const OneS
         }
         own = (lanes >> lane_id()) & 1;
         w.count += __popc(lanes);
-        if (p->sizes != 0 && own) count_size(w, one.base.members, one.root.members);
+        if (p->sizes != 0 && own) count_size(p, w.q, one.base.members, one.root.members);
         w.fingerprint += warp_sum(own ? share : 0ull);
         if (p->list) write_sets(w, problem, one, n, mine, lanes, before, rank);
         wanted &= ~lanes;

@@ -70,3 +70,13 @@ __device__ __forceinline__ u64 mix64(u64 x) {  // splitmix64, as in schemas/bicl
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
     return x ^ (x >> 31);
 }
+
+__device__ __forceinline__ u64 now_ns() {
+    u64 t;
+#ifdef EMULATED
+    t = emulated_ns();
+#else
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+#endif
+    return t;
+}

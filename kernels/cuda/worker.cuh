@@ -92,16 +92,6 @@ struct Problem {
     bool all;     // a lattice: all candidates are to be explored
 };
 
-__device__ __forceinline__ u64 now_ns() {
-    u64 t;
-#ifdef EMULATED
-    t = emulated_ns();
-#else
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
-#endif
-    return t;
-}
-
 __device__ __forceinline__ i32 load_now(const volatile i32* x) {
     i32 value = 0;
     if (lane_id() == 0) value = *x;
