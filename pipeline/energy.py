@@ -64,6 +64,8 @@ def _processors(sessions: list[dict[str, Any]]) -> dict[str, Any]:
 def _gpus(measured: list[LedgerEntry]) -> dict[str, Any]:
     if not measured:
         return {NOT_READABLE: "no worker could read NVML's energy counter; the log of the workers says why"}
+    if not any(entry.stats["joules"] for entry in measured):
+        return {NOT_READABLE: "the slices were over before NVML's counter moved, which it does some ten times a second"}
     workers: dict[str, list[LedgerEntry]] = defaultdict(list)
     for entry in measured:
         workers[entry.worker].append(entry)

@@ -17,10 +17,23 @@ from schemas.errors import InputError, ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Engine, Limits, Search, Subtrees
 
-__all__ = ["AUTO", "Choice", "EngineKind", "Place", "choose", "compile_engine", "here", "kind", "kinds"]
+__all__ = [
+    "AUTO",
+    "MOST_HALVINGS",
+    "Choice",
+    "EngineKind",
+    "Place",
+    "choose",
+    "compile_engine",
+    "here",
+    "kind",
+    "kinds",
+]
 
 #: Let `choose` take the first engine of its list that can run.
 AUTO = "auto"
+#: How often the memory of an engine on a device is halved before it is given up: to a sixteenth.
+MOST_HALVINGS = 4
 
 #: What one engine occupies, so how many workers are right: a processor core each, or a GPU each.
 Place = Literal["core", "gpu"]
@@ -240,4 +253,4 @@ def compile_engine(name: str) -> None:
     """Compile an engine once, so that workers that start together find the machine code on disk."""
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
-    kind(name).make(0).mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)
+    kind(name).make(MOST_HALVINGS).mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)

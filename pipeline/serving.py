@@ -10,13 +10,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pipeline.engines import EngineKind
+from pipeline.engines import MOST_HALVINGS, EngineKind
 from schemas.work import Engine
 
 __all__ = ["Server", "forget", "turn"]
-
-#: How often the memory of an engine is halved before it is given up: to a sixteenth.
-_MOST_HALVINGS = 4
 
 
 class Server:
@@ -36,7 +33,7 @@ class Server:
 
     def make_smaller(self) -> bool:
         """Replace the engine by one with half the device memory, from now on; False when there is none smaller."""
-        if self.kind.place != "gpu" or self.halvings == _MOST_HALVINGS:
+        if self.kind.place != "gpu" or self.halvings == MOST_HALVINGS:
             return False
         self.halvings += 1
         del self.engine

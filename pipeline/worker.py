@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from traceback import clear_frames
 
 import numpy as np
 
@@ -169,6 +170,8 @@ def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tu
             session.all_of(work, _PROBES[server.kind.place])
         except DeviceMemoryError as error:
             writer.discard()
+            del session  # it and the frames of the error hold the engine whose memory is to be given back
+            clear_frames(error.__traceback__)
             if not server.make_smaller():
                 raise
             logger.warning("%s goes on with half the device memory: %s", identity(), error)

@@ -6,13 +6,14 @@ every kernel runs in CI without a GPU.
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 
 from schemas.errors import DeviceMemoryError, ResourceError
 
-__all__ = ["CudaDevice", "Device", "release_memory", "why_no_gpu"]
+__all__ = ["CudaDevice", "Device", "free_memory", "release_memory", "why_no_gpu"]
 
 Defines = dict[str, int]
 
@@ -98,6 +99,14 @@ def release_memory() -> None:
     cupy.get_default_memory_pool().free_all_blocks()
 
 
+def free_memory(cupy: ModuleType) -> int:
+    """Bytes that can still be allocated on the current device: free ones and those CuPy keeps, within its limit."""
+    pool = cupy.get_default_memory_pool()
+    free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+    limit = int(pool.get_limit())  # as CUPY_GPU_MEMORY_LIMIT sets it; 0: none
+    return min(free, max(limit - int(pool.used_bytes()), 0)) if limit else free
+
+
 class CudaDevice:
     """The current CUDA device, through CuPy."""
 
@@ -115,8 +124,7 @@ class CudaDevice:
 
     def free_bytes(self) -> int:
         """See `Device`."""
-        pool = self._cupy.get_default_memory_pool()
-        return int(self._cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+        return free_memory(self._cupy)
 
     def upload(self, array: np.ndarray) -> Any:
         """See `Device`."""

@@ -59,7 +59,7 @@ class GpuSizes(NamedTuple):
     hub_bytes: int = 1 << 30
     warps: int | None = None
     poll: int = 32
-    give_min: int = 1024
+    give_min: int = 256
     min_blocks: int = 4
 
     def halved(self, times: int) -> GpuSizes:

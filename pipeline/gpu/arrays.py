@@ -12,10 +12,15 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from kernels.gpu.device import free_memory
 from schemas.dtypes import VERTEX
 from schemas.edges import EDGES
 
 __all__ = ["Arrays", "CudfArrays"]
+
+
+#: More rows than a row group ever has.
+_ANY_ROWS = 2**31 - 1
 
 
 class Arrays(Protocol):
@@ -99,8 +104,7 @@ class CudfArrays:
 
     def free_bytes(self) -> int:
         """See `Arrays`."""
-        pool = self.xp.get_default_memory_pool()
-        return int(self.xp.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+        return free_memory(self.xp)
 
     def on_device(self, array: Any) -> Any:
         """See `Arrays`."""
@@ -228,7 +232,7 @@ class CudfArrays:
                     io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(path)]))
                     .metadata(metadata)
                     .compression(io.types.CompressionType.ZSTD)
-                    .row_group_size_rows(len(part))
+                    .row_group_size_rows(_ANY_ROWS)  # a call, a row group
                     .build()
                 )
             writer.write(table)

@@ -43,7 +43,7 @@ class TestBitMatrixOnDevice(EngineSuite):
 _NARROW = CumbeSizes(
     left_over=1 << 14, pool=1 << 18, values=1 << 15, records=1 << 10, blocks=8, shared_ints=256, poll=1
 )
-CUMBE = {"ample": CumbeSizes(), "tightest": _NARROW._replace(threads=32, shared_ints=0), "tight": _NARROW}
+CUMBE = {"ample": CumbeSizes(), "tightest": _NARROW._replace(threads=32, shared_ints=0, records=64), "tight": _NARROW}
 
 
 def cumbe(sizes: str):

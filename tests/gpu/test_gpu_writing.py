@@ -89,9 +89,18 @@ def test_no_rows_make_no_part(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ids", ["labels", "dense"])
 def test_a_run_is_proven_whoever_writes(tmp_path: Path, write_on: Any, ids: Any) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(150, 80, 0.35, 5), strings=True)
-    host = pipeline.mine(source, tmp_path / "host", engine="cpu", workers=0, count_only=True, progress=False)
+    host = pipeline.mine(
+        source, tmp_path / "host", engine="cpu", workers=0, count_only=True, progress=False, report=False
+    )
     results = pipeline.mine(
-        source, tmp_path / "out", engine="bitmatrix", workers=0, write_on=write_on, ids=ids, progress=False
+        source,
+        tmp_path / "out",
+        engine="bitmatrix",
+        workers=0,
+        write_on=write_on,
+        ids=ids,
+        progress=False,
+        report=False,
     )
     assert (len(results), results.manifest.fingerprint) == (host.manifest.count, host.manifest.fingerprint)
     assert pipeline.verify(tmp_path / "out", progress=False).fingerprint == results.manifest.fingerprint
@@ -101,7 +110,9 @@ def test_readers_of_all_kinds_read_it(tmp_path: Path) -> None:
     import pandas as pd
 
     source = write_edges(tmp_path / "g.parquet", random_edges(60, 40, 0.3, 5), strings=True)
-    results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, write_on="gpu", progress=False)
+    results = pipeline.mine(
+        source, tmp_path / "out", engine="bitmatrix", workers=0, write_on="gpu", progress=False, report=False
+    )
     folder = tmp_path / "out" / "bicliques"
     frame = pd.read_parquet(folder, columns=["left", "right", "n_left"])
     assert len(frame) == len(results)

@@ -78,7 +78,13 @@ def test_a_worker_finds_what_the_cpu_finds(tmp_path: Path, one: DaskPool) -> Non
 def test_this_process_finds_what_the_cpu_finds(tmp_path: Path, slice_seconds: float) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(
-        source, tmp_path / "out", engine="bitmatrix", workers=0, slice_seconds=slice_seconds, progress=False
+        source,
+        tmp_path / "out",
+        engine="bitmatrix",
+        workers=0,
+        slice_seconds=slice_seconds,
+        progress=False,
+        report=False,
     )
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     energy = results.manifest.mining["energy"]["gpus"]
@@ -126,7 +132,7 @@ def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
     pool.set_limit(size=800 << 20)  # the queues and buffers of a whole engine take more
     try:
         source = write_edges(tmp_path / "g.parquet", EDGES)
-        results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False)
+        results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False, report=False)
     finally:
         pool.set_limit(size=limit)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)

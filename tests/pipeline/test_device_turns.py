@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,12 +33,15 @@ class FakeGpu:
     name = "bitmatrix"
     searching = threading.Lock()
     log: list[tuple[str, int]]
+    others: list[weakref.ref[FakeGpu]]
     fail: Callable[[FakeGpu, Subtrees], None] = staticmethod(lambda engine, work: None)
 
     def __init__(self, halvings: int):
         self.halvings = halvings
         self.engine = CpuEngine()
         self.log.append(("made", halvings))
+        self.log.append(("alive", sum(other() is not None for other in self.others)))
+        self.others.append(weakref.ref(self))
 
     def mine(self, graph: Any, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         assert self.searching.acquire(blocking=False), "two slices search on one GPU"
@@ -54,6 +58,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeGpu]]:
     kind = engines.kind("bitmatrix")
     log: list[tuple[str, int]] = []
     monkeypatch.setattr(FakeGpu, "log", log, raising=False)
+    monkeypatch.setattr(FakeGpu, "others", [], raising=False)
     fake = replace(kind, make=FakeGpu, why_not=lambda: None, release=lambda: log.append(("released", 0)))
     monkeypatch.setitem(engines._KINDS, "bitmatrix", fake)
     monkeypatch.setattr(worker, "_gpu_meter", lambda: None)
@@ -134,6 +139,9 @@ def test_a_gpu_without_memory_gets_an_engine_that_wants_less_and_says_so(
     mined(folder)
     assert manifest_pair(folder.path) == answer(EDGES)
     assert [n for what, n in gpu.log if what == "made"] == [0, 1, 2]
+    assert {n for what, n in gpu.log if what == "alive"} == {0}, (
+        "an engine was made before the last one's memory was free"
+    )
     assert caplog.text.count("goes on with half the device memory: the toy has 3 MiB free") == 2
     assert {entry.stats["halvings"] for entry in load_ledger(folder.path).entries.values()} == {2}
 

@@ -56,6 +56,8 @@ def test_what_cannot_be_read_has_a_reason() -> None:
     assert facts["processors"] == {"not_readable": "no"}
     assert "NVML" in facts["gpus"]["not_readable"]
     assert "gpus" not in energy_facts([], sessions, on_gpus=False)
+    short = entry(0, 1, 0.01, "a:1", joules=0.0, peak_watts=90.0)
+    assert "before NVML's counter moved" in energy_facts([short], sessions, on_gpus=True)["gpus"]["not_readable"]
 
 
 def test_a_manifest_has_the_joules_of_every_slice(
