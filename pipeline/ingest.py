@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,10 +109,12 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
         raise InputError(f"{stream.source} holds no edges{left_out}; {remedy}")
     left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
-    with _all_or_nothing(folder) as staging:
-        left.write(staging / LEFT_LABELS_FILE)
-        right.write(staging / RIGHT_LABELS_FILE)
+    with _all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
+        labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE)]
+        labels.append(threads.submit(right.write, staging / RIGHT_LABELS_FILE))
         table.write(staging / EDGES_FILE)
+        for written in labels:
+            written.result()
     return IngestSummary(
         n_left=len(left),
         n_right=len(right),

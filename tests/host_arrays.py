@@ -24,6 +24,9 @@ class HostArrays:
     def free_bytes(self) -> int:
         return 1 << 32
 
+    def upload(self, text: memoryview) -> np.ndarray:
+        return np.frombuffer(text, dtype=np.uint8).copy()
+
     def on_device(self, array: Any) -> np.ndarray:
         return np.array(array)  # a device has arrays of its own
 

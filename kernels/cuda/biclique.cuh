@@ -21,7 +21,7 @@ template <class P, class Q>
 __device__ inline void add_size(const P* p, Q* q, i64 n_base, i64 n_root) {
     u64 key = (u64)n_base << 32 | (u64)n_root, mask = (u64)p->n_sizes - 1;
     u64 slot = mix64(key) & mask;
-    for (u64 tried = 0; tried <= mask; tried++, slot = (slot + 1) & mask) {
+    ROLLED for (u64 tried = 0; tried <= mask; tried++, slot = (slot + 1) & mask) {
         u64 found = atomicCAS(&p->sizes[slot].key, 0ull, key);
         if (found != 0 && found != key) continue;
         atomicAdd(&p->sizes[slot].count, 1ull);

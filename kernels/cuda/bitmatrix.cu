@@ -87,7 +87,7 @@ __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, b
     const Params* p = w.p;
     const i32* path = p->pool + item.left_at;
     i32 first = path[0];
-    for (i32 i = 1; i < item.n_left; i++)
+    ROLLED for (i32 i = 1; i < item.n_left; i++)
         if (p->root_indptr[path[i] + 1] - p->root_indptr[path[i]] < p->root_indptr[first + 1] - p->root_indptr[first])
             first = path[i];
     i32 n = (i32)(p->root_indptr[first + 1] - p->root_indptr[first]);
@@ -96,7 +96,7 @@ __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, b
     i32* left = w.s->list;
     write_list(p->root_indices + p->root_indptr[first], n, left);
     __syncwarp();
-    for (i32 i = 0; i < item.n_left; i++) n = intersect(w, left, n, path[i], left);
+    ROLLED for (i32 i = 0; i < item.n_left; i++) n = intersect(w, left, n, path[i], left);
     if (n > LEFT_CAP) {
         HubFrame f = {left, 0, p->pool + item.cand_at, n, 0, item.n_cand, item.begin, item.end, NOBODY, n};
         return run_frame(w, item, f, begun, too_large);
@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix(const 
     w.tick = (i32)warp;  // not all warps look at the queue at once
     i64 began = clock64(), busy = 0;
     Item item;
-    while (take(w, &item)) {
+    ROLLED while (take(w, &item)) {
         i64 start = clock64();
         run_item(w, item);
         finish_item(w);
@@ -150,5 +150,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix(const 
         atomicMax(&w.q->longest, (u64)(clock64() - began));
     }
     // unused records of this warp's chunk are holes
-    for (i64 i = w.record_at + lane_id(); i < w.record_end; i += 32) params->records[i].n_root = 0;
+    ROLLED for (i64 i = w.record_at + lane_id(); i < w.record_end; i += 32) params->records[i].n_root = 0;
 }

@@ -31,7 +31,7 @@ __device__ __forceinline__ i32 keep(i32* out, i32 found, bool common, i32 u) {
 __device__ inline i32 intersect(const Worker& w, const i32* left, i32 n, i32 v, i32* out) {
     const u32* row = bit_row(w.p, v);
     i32 found = 0;
-    for (i32 base = 0; row != 0 && base < n; base += 32 * AHEAD) {
+    ROLLED for (i32 base = 0; row != 0 && base < n; base += 32 * AHEAD) {
         i32 u[AHEAD];
         u32 word[AHEAD];
 #pragma unroll
@@ -44,7 +44,7 @@ __device__ inline i32 intersect(const Worker& w, const i32* left, i32 n, i32 v, 
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) found = keep(out, found, (word[k] >> (u[k] & 31)) & 1, u[k]);
     }
-    for (i32 base = 0; row == 0 && base < n; base += 32) {
+    ROLLED for (i32 base = 0; row == 0 && base < n; base += 32) {
         i32 i = base + lane_id();
         i32 u = i < n ? left[i] : NOBODY;
         found = keep(out, found, u != NOBODY && adjacent(w.p, v, u), u);
@@ -66,7 +66,7 @@ __device__ inline bool contains_some(const Params* p, i32 v, const i32* left, i3
     if (p->root_indptr[v + 1] - p->root_indptr[v] < n) return false;
     const u32* row = bit_row(p, v);
     i32 step = n >> 3;  // a large node has many more than eight
-    for (i32 i = 0; i < 8; i++) {
+    ROLLED for (i32 i = 0; i < 8; i++) {
         i32 u = left[i * step];
         if (!(row != 0 ? has_bit(row, u) : adjacent(p, v, u))) return false;
     }
@@ -75,7 +75,7 @@ __device__ inline bool contains_some(const Params* p, i32 v, const i32* left, i3
 
 __device__ inline bool contains_all(const Params* p, i32 v, const i32* left, i32 n) {
     const u32* row = bit_row(p, v);
-    for (i32 base = 0; base < n; base += 32) {
+    ROLLED for (i32 base = 0; base < n; base += 32) {
         i32 i = base + lane_id();
         bool missing = i < n && !(row != 0 ? has_bit(row, left[i]) : adjacent(p, v, left[i]));
         if (warp_any(missing)) return false;
@@ -86,13 +86,13 @@ __device__ inline bool contains_all(const Params* p, i32 v, const i32* left, i32
 // Position of v among the frame's candidates, or NOBODY. Thread-level.
 __device__ inline i32 position(const HubFrame& f, i32 v) {
     if (f.cand == 0) return v;
-    for (i32 i = 0; i < f.n_cand; i++)
+    ROLLED for (i32 i = 0; i < f.n_cand; i++)
         if (f.cand[i] == v) return i;
     return NOBODY;
 }
 
 __device__ inline bool listed(const i32* list, i32 n, i32 v) {
-    for (i32 i = 0; i < n; i++)
+    ROLLED for (i32 i = 0; i < n; i++)
         if (list[i] == v) return true;
     return false;
 }
@@ -106,12 +106,12 @@ __device__ inline i32 close(const Worker& w, const i32* left, i32 n, const HubFr
     i32 degree = (i32)(w.p->base_indptr[u + 1] - at);
     i32 found = 0;
     bool dead = false;
-    for (i32 base = 0; base < degree; base += 32) {
+    ROLLED for (i32 base = 0; base < degree; base += 32) {
         i32 i = base + lane_id();
         i32 v = i < degree ? w.p->base_indices[at + i] : 0;
         u32 maybe = warp_ballot(i < degree && contains_some(w.p, v, left, n));
         bool member = false;
-        for (; maybe; maybe &= maybe - 1) {
+        ROLLED for (; maybe; maybe &= maybe - 1) {
             i32 lane = __ffs(maybe) - 1;
             bool is_member = contains_all(w.p, from(v, lane), left, n);
             if (lane_id() == lane) member = is_member;
@@ -174,7 +174,7 @@ __device__ __noinline__ bool describe_frame(Worker& w, const HubFrame& f, Item* 
 }
 
 __device__ __noinline__ void leave_frames(Worker& w, i32 depth) {
-    for (i32 level = 0; level <= depth; level++) {
+    ROLLED for (i32 level = 0; level <= depth; level++) {
         HubFrame f = w.s->frame[level];
         if (f.next >= f.end) continue;
         Item item;
@@ -188,7 +188,7 @@ __device__ __noinline__ void leave_frames(Worker& w, i32 depth) {
 
 // When warps wait: give away the children of the shallowest frame that has some. Whether there were any.
 __device__ __noinline__ bool give_children(Worker& w, i32 depth) {
-    for (i32 level = 0; level <= depth; level++) {
+    ROLLED for (i32 level = 0; level <= depth; level++) {
         HubFrame f = w.s->frame[level];
         i32 n = f.end - f.next;
         if (n <= 0) continue;
@@ -326,7 +326,7 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
 // Explore the large node in s->frame[0].
 __device__ __noinline__ i32 search_large(Worker& w) {
     i32 depth = 0, work = 0;
-    while (depth >= 0) {
+    ROLLED while (depth >= 0) {
         w.hub_depth = depth;
         work += 1 + (w.s->frame[depth].n_left >> 8);
         if (work >= POLL) {

@@ -52,7 +52,7 @@ __device__ __forceinline__ u32 intersections(u32 map) {
 }
 
 __device__ __forceinline__ void clear_maps() {
-    for (i32 i = 0; i < 3; i++) warp_shared().map[i][lane_id()] = 0;
+    ROLLED for (i32 i = 0; i < 3; i++) warp_shared().map[i][lane_id()] = 0;
     __syncwarp();
 }
 
@@ -81,7 +81,7 @@ __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& k
     clear_maps();
     bool ranked = kin.bound != NOBODY, dead = false;
     i32 n_listed = ranked ? 0 : kin.n_cand, n_full = 0, n_cand = 0;
-    for (i32 base = 0; base < n_raw; base += 32) {
+    ROLLED for (i32 base = 0; base < n_raw; base += 32) {
         i32 r = base + lane_id();
         i32 v;
         u64 mask = raw_mask(s, r, n_raw, &v);

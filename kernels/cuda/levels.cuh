@@ -8,7 +8,7 @@ __device__ __forceinline__ u32* closed_of(Scratch* s, i32 depth, i32 n_words) { 
 
 // Next candidate of the level to explore, or NOBODY; it is taken out of the level's candidates.
 __device__ __forceinline__ i32 next_candidate(u32* cand, i32 n_words, i32 end) {
-    for (i32 base = 0; base < n_words; base += 32) {
+    ROLLED for (i32 base = 0; base < n_words; base += 32) {
         i32 word = base + lane_id();
         u32 bits = word < n_words ? cand[word] : 0;
         u32 holders = warp_ballot(bits != 0);
@@ -32,7 +32,7 @@ __device__ __forceinline__ void put_back(u32* cand, i32 j) {
 // Explored candidates of a level that nobody has begun: those before its end.
 __device__ __noinline__ i32 remaining(Scratch* s, i32 depth, i32 n_words, i32 end) {
     i32 n = 0;
-    for (i32 word = lane_id(); word < n_words; word += 32) {
+    ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
         i32 first = word * 32;
         u32 bits = cand_of(s, depth, n_words)[word];
         if (end < first + 32) bits &= end <= first ? 0u : (1u << (end - first)) - 1u;
@@ -49,7 +49,7 @@ __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 dep
     const u32* closed = closed_of(s, depth, problem.n_words);
     u64 left = s->level_left[depth];
     i32 n_cand = 0, n_closed = 0;
-    for (i32 word = lane_id(); word < problem.n_words; word += 32) {
+    ROLLED for (i32 word = lane_id(); word < problem.n_words; word += 32) {
         n_cand += __popc(cand[word]);
         n_closed += __popc(closed[word]);
     }
@@ -100,7 +100,7 @@ __device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 de
     Scratch* s = w.s;
     i32 wanted = demand(w);
     if (wanted <= 0) return;
-    for (i32 level = 0; level <= depth; level++) {
+    ROLLED for (i32 level = 0; level <= depth; level++) {
         i32 n = remaining(s, level, problem.n_words, s->level_end[level]);
         i32 spare = level == depth ? n - 1 : n;
         if (spare <= 0) continue;
@@ -120,7 +120,7 @@ __device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 de
 
 // Write every open level down for the host; the node at hand (given back) is among them as a candidate.
 __device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32 depth) {
-    for (i32 level = 0; level <= depth; level++) {
+    ROLLED for (i32 level = 0; level <= depth; level++) {
         i32 n = remaining(w.s, level, problem.n_words, w.s->level_end[level]);
         if (n == 0) continue;
         Item item;

@@ -80,7 +80,7 @@ __device__ inline void written(Worker& w, i32 n_base, i32 n_root) {
 __device__ inline SideSums sums_of(const i32* weight, const u64* hash, const i32* list, i32 n) {
     i64 members = 0;
     u64 total = 0;
-    for (i32 i = lane_id(); i < n; i += 32) {
+    ROLLED for (i32 i = lane_id(); i < n; i += 32) {
         members += weight[list[i]];
         total += hash[list[i]];
     }

@@ -58,7 +58,7 @@ __device__ inline bool take(Worker& w, Item* item) {
     }
     i64 slot = ticket - p->n_items;
     u32 pause = 64;
-    for (u32 round = 0;; round++) {
+    ROLLED for (u32 round = 0;; round++) {
         // one load for the three things to look at; what all waiting warps share, more seldom
         const volatile i32* where = lane_id() == 1 ? (volatile i32*)&w.q->open : &w.q->stop;
         if (lane_id() == 0 && slot < p->n_given) where = (volatile i32*)&p->ready[slot];
@@ -118,7 +118,7 @@ __device__ inline void publish(Worker& w, i64 slot, i32 n, const Item& item) {
     i64 total = (i64)item.end - item.begin;
     __threadfence();  // the lists the item points to
     __syncwarp();
-    for (i32 i = lane_id(); i < n; i += 32) {
+    ROLLED for (i32 i = lane_id(); i < n; i += 32) {
         Item part = item;
         part.begin = item.begin + (i32)(total * i / n);
         part.end = item.begin + (i32)(total * (i + 1) / n);

@@ -6,7 +6,7 @@
 __device__ inline SideSums left_sums(const Worker& w, u64 left) {
     i64 members = 0;
     u64 hash = 0;
-    for (i32 half = 0; half < 2; half++) {
+    ROLLED for (i32 half = 0; half < 2; half++) {
         i32 b = lane_id() + 32 * half;
         if ((left >> b) & 1) {
             i32 u = w.s->left[b];
@@ -23,8 +23,8 @@ __device__ inline SideSums root_sums(const Worker& w, const Problem& problem, co
     i64 members = 0;
     u64 hash = 0;
     i32 found = 0;
-    for (i32 word = lane_id(); bits != 0 && word < problem.n_words; word += 32) {
-        for (u32 rest = bits[word]; rest; rest &= rest - 1) {
+    ROLLED for (i32 word = lane_id(); bits != 0 && word < problem.n_words; word += 32) {
+        ROLLED for (u32 rest = bits[word]; rest; rest &= rest - 1) {
             i32 v = w.s->row[word * 32 + __ffs(rest) - 1];
             members += w.p->root_weight[v];
             hash += w.p->root_hash[v];
@@ -41,7 +41,7 @@ __device__ inline SideSums root_sums(const Worker& w, const Problem& problem, co
 // Write the vertices of a mask, or of a bit row, to `out`; how many. Warp-level.
 __device__ inline i32 write_left(const Worker& w, u64 left, i32* out) {
     i32 n = 0;
-    for (i32 half = 0; half < 2; half++) {
+    ROLLED for (i32 half = 0; half < 2; half++) {
         i32 b = lane_id() + 32 * half;
         bool mine = (left >> b) & 1;
         u32 all = warp_ballot(mine);
@@ -53,19 +53,18 @@ __device__ inline i32 write_left(const Worker& w, u64 left, i32* out) {
 
 __device__ inline i32 write_rows(const Worker& w, const Problem& problem, const u32* bits, i32* out) {
     i32 n = 0;
-    for (i32 base = 0; base < problem.n_words; base += 32) {
+    ROLLED for (i32 base = 0; base < problem.n_words; base += 32) {
         i32 word = base + lane_id();
         u32 rest = word < problem.n_words ? bits[word] : 0;
         i32 at = n + sum_below(__popc(rest));
         n += warp_sum(__popc(rest));
-        for (; rest; rest &= rest - 1) out[at++] = w.s->row[word * 32 + __ffs(rest) - 1];
+        ROLLED for (; rest; rest &= rest - 1) out[at++] = w.s->row[word * 32 + __ffs(rest) - 1];
     }
     return n;
 }
 
 __device__ inline i32 write_list(const i32* list, i32 n, i32* out) {
-#pragma unroll 1
-    for (i32 i = lane_id(); i < n; i += 32) out[i] = list[i];
+    ROLLED for (i32 i = lane_id(); i < n; i += 32) out[i] = list[i];
     return n;
 }
 

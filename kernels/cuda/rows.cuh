@@ -11,11 +11,11 @@ __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, 
     Scratch* s = w.s;
     bool ranked = kin.bound != NOBODY;
     i32 n_listed = ranked ? 0 : kin.n_cand;
-    for (i32 i = lane_id(); i < LEFT_CAP + 2; i += 32) s->bin[i] = 0;
+    ROLLED for (i32 i = lane_id(); i < LEFT_CAP + 2; i += 32) s->bin[i] = 0;
     __syncwarp();
     i32 n_full = 0;
     bool dead = false;
-    for (i32 base = 0; base < n_raw; base += 32) {
+    ROLLED for (i32 base = 0; base < n_raw; base += 32) {
         i32 r = base + lane_id();
         i32 v;
         u64 mask = raw_mask(s, r, n_raw, &v);
@@ -36,7 +36,7 @@ __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, 
 // Turn the counts of s->bin into first positions; their sum.
 __device__ inline i32 place_bins(Scratch* s, i32 n_bits) {
     i32 total = 0;
-    for (i32 base = 0; base < n_bits; base += 32) {
+    ROLLED for (i32 base = 0; base < n_bits; base += 32) {
         i32 b = base + lane_id();
         i32 n = b < n_bits ? s->bin[b] : 0;
         i32 before = sum_below(n);
@@ -55,7 +55,7 @@ __device__ inline u64 place_candidates(Worker& w, i32 n_raw, u64 full, const Kin
     i32 placed = ranked ? place_bins(s, problem->n_bits) : 0;
     i32 n_explored = 0;
     u64 joined = 0;
-    for (i32 base = 0; base < limit; base += 32) {
+    ROLLED for (i32 base = 0; base < limit; base += 32) {
         i32 r = base + lane_id();
         i32 v;
         u64 mask = raw_mask(s, r, limit, &v);
@@ -92,12 +92,12 @@ __device__ __forceinline__ u64 excluded_mask(const Scratch* s, i32 r, i32 n_raw,
 // Drop pairs of left vertices from rows [from_row, n) that lie within a larger row, or come again; the new n.
 __device__ inline i32 drop_pairs(Scratch* s, i32 from_row, i32 n) {
     u32* beside = (u32*)warp_shared().key;  // by left vertex: which others lie with it in a row; the table is not needed any more
-    for (i32 i = lane_id(); i < 2 * LEFT_CAP; i += 32) beside[i] = 0;
+    ROLLED for (i32 i = lane_id(); i < 2 * LEFT_CAP; i += 32) beside[i] = 0;
     __syncwarp();
-    for (i32 r = from_row + lane_id(); r < n; r += 32) {
+    ROLLED for (i32 r = from_row + lane_id(); r < n; r += 32) {
         u64 mask = s->mask[r];
         if (__popcll(mask) < 3) continue;
-        for (u64 rest = mask; rest; rest &= rest - 1) {
+        ROLLED for (u64 rest = mask; rest; rest &= rest - 1) {
             i32 b = __ffsll((i64)rest) - 1;
             atomicOr(&beside[2 * b], (u32)mask);
             atomicOr(&beside[2 * b + 1], (u32)(mask >> 32));
@@ -105,7 +105,7 @@ __device__ inline i32 drop_pairs(Scratch* s, i32 from_row, i32 n) {
     }
     __syncwarp();
     i32 kept_rows = from_row;
-    for (i32 base = from_row; base < n; base += 32) {
+    ROLLED for (i32 base = from_row; base < n; base += 32) {
         i32 r = base + lane_id();
         u64 mask = r < n ? s->mask[r] : 0;
         bool kept = mask != 0;
@@ -126,13 +126,13 @@ __device__ inline i32 drop_pairs(Scratch* s, i32 from_row, i32 n) {
 __device__ inline void place_excluded(Worker& w, i32 n_raw, u64 full, u64 joined, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
     u64 covered = 0;  // left vertices of rows with at least two of them
-    for (i32 r = lane_id(); r < n_raw; r += 32) {
+    ROLLED for (i32 r = lane_id(); r < n_raw; r += 32) {
         u64 mask = excluded_mask(s, r, n_raw, full, joined, kin);
         if (mask & (mask - 1)) covered |= mask;
     }
     covered = reduce_or(covered);
     i32 n = problem->n_cand;
-    for (i32 base = 0; base < n_raw; base += 32) {
+    ROLLED for (i32 base = 0; base < n_raw; base += 32) {
         u64 mask = excluded_mask(s, base + lane_id(), n_raw, full, joined, kin);
         bool kept = mask != 0 && ((mask & (mask - 1)) != 0 || (mask & covered) == 0);
         u32 keepers = warp_ballot(kept);
@@ -148,11 +148,11 @@ __device__ inline void place_excluded(Worker& w, i32 n_raw, u64 full, u64 joined
 // Bit columns from the masks: ballots transpose 32 rows at a time.
 __device__ inline void place_columns(Worker& w, const Problem& problem) {
     Scratch* s = w.s;
-    for (i32 c = 0; c < problem.n_words; c++) {
+    ROLLED for (i32 c = 0; c < problem.n_words; c++) {
         i32 r = c * 32 + lane_id();
         u64 mask = r < problem.n_rows ? s->mask[r] : 0;
         u32 low = 0, high = 0;
-        for (i32 b = 0; b < problem.n_bits; b++) {
+        ROLLED for (i32 b = 0; b < problem.n_bits; b++) {
             u32 word = warp_ballot((mask >> b) & 1);
             if (lane_id() == (b & 31)) {
                 if (b < 32)

@@ -14,9 +14,9 @@ __device__ inline bool open_child(Scratch* s, const Problem& problem, i32 depth,
     const u32* cand = cand_of(s, depth, n_words);
     const u32* closed = closed_of(s, depth, n_words);
     bool dead = false, some = false;
-    for (i32 word = lane_id(); word < n_words; word += 32) {
+    ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
         u32 in_all = ~0u, in_any = 0;
-        for (u64 rest = left; rest;) {  // four columns at a time, the last one again and again: each waits for memory
+        ROLLED for (u64 rest = left; rest;) {  // four columns at a time, the last one again and again: each waits for memory
             i32 at[4];
 #pragma unroll
             for (i32 k = 0; k < 4; k++) {
@@ -48,9 +48,9 @@ __device__ inline bool is_promising(const Worker& w, const Problem& problem, i32
     if (PLAIN || w.p->min_root <= 1) return true;
     i32 n = 0;
     i64 reach = root_sums(w, problem, closed_of(w.s, depth, problem.n_words), &n).members;
-    for (i32 word = lane_id(); word < problem.n_words; word += 32) {
+    ROLLED for (i32 word = lane_id(); word < problem.n_words; word += 32) {
         i64 more = 0;
-        for (u32 rest = cand_of(w.s, depth, problem.n_words)[word]; rest; rest &= rest - 1)
+        ROLLED for (u32 rest = cand_of(w.s, depth, problem.n_words)[word]; rest; rest &= rest - 1)
             more += w.p->root_weight[w.s->row[word * 32 + __ffs(rest) - 1]];
         n += (i32)(more > (1 << 30) ? 1 << 30 : more);
     }
@@ -73,7 +73,7 @@ __device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64
     Scratch* s = w.s;
     i32 n_words = problem.n_words, n = 0;
     clear_maps();
-    for (i32 base = 0; base < n_words; base += 32) {
+    ROLLED for (i32 base = 0; base < n_words; base += 32) {
         i32 word = base + lane_id();
         bool there = word < n_words;
         u32 columns[K];
@@ -85,7 +85,7 @@ __device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64
         }
         u32 cand = there ? cand_of(s, depth, n_words)[word] : 0;
         u32 excluded = there ? s->excluded[word] : 0;
-        for (u32 rows = cand | excluded; rows; rows &= rows - 1) {
+        ROLLED for (u32 rows = cand | excluded; rows; rows &= rows - 1) {
             i32 b = __ffs(rows) - 1;
             enter_set((cand >> b) & 1 ? CANDIDATES : EXCLUDED, set_of<K>(columns, b));
         }
@@ -93,7 +93,7 @@ __device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64
         u32 kept = there ? cand | closed_of(s, depth, n_words)[word] : 0;
         i32 at = n + sum_below(__popc(kept));
         n = from(at + __popc(kept), 31);
-        for (; kept; kept &= kept - 1, at++) {
+        ROLLED for (; kept; kept &= kept - 1, at++) {
             i32 b = __ffs(kept) - 1;
             s->raw_row[at] = s->row[word * 32 + b];
             s->raw_mask[at] = set_of<K>(columns, b);
@@ -109,7 +109,7 @@ __device__ bool give_children(Worker& w, i32 depth);
 __device__ inline i32 search(Worker& w, const Problem& problem) {
     Scratch* s = w.s;
     i32 n_words = problem.n_words;
-    for (i32 word = lane_id(); word < n_words; word += 32) {
+    ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
         i32 n = problem.n_cand - word * 32;
         cand_of(s, 0, n_words)[word] = n >= 32 ? ~0u : n <= 0 ? 0u : (1u << n) - 1u;
         closed_of(s, 0, n_words)[word] = 0;
@@ -120,7 +120,7 @@ __device__ inline i32 search(Worker& w, const Problem& problem) {
     }
     __syncwarp();
     i32 depth = 0;
-    while (depth >= 0) {
+    ROLLED while (depth >= 0) {
         if ((++w.tick & (POLL - 1)) == 0) {
             if (w.visits > 0 && check_stop(w)) {
                 leave_levels(w, problem, depth);

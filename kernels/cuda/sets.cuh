@@ -22,7 +22,7 @@ struct OneSet {
 __device__ inline AtHand at_hand(const Worker& w, u64 left, i32 n) {
     AtHand mine = {0, 0, 0, 0, 0, 0, 0};
     i32 k = __popcll(left);
-    for (i32 t = 0; t < k; t++, left &= left - 1)
+    ROLLED for (i32 t = 0; t < k; t++, left &= left - 1)
         if (t == lane_id()) mine.left = w.s->left[__ffsll((i64)left) - 1];
     if (lane_id() < k) {
         mine.left_weight = w.p->base_weight[mine.left];
@@ -40,11 +40,11 @@ __device__ inline AtHand at_hand(const Worker& w, u64 left, i32 n) {
 // The set that comes after `rank` others; `below`: how many those of the lanes before are.
 __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
     i32 holder = 0, bit = 0;
-    for (i32 step = 16; step; step >>= 1)
+    ROLLED for (i32 step = 16; step; step >>= 1)
         if (from(below, holder + step) <= rank) holder += step;
     u32 word = from(found, holder);
     i32 n = rank - from(below, holder);
-    for (i32 step = 16; step; step >>= 1) {
+    ROLLED for (i32 step = 16; step; step >>= 1) {
         i32 before = __popc(word & ((1u << step) - 1u));
         if (before > n) continue;
         n -= before;
@@ -57,7 +57,7 @@ __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
 // Sums over the k left vertices and the first n raw rows: those in this lane's set, those that contain it.
 __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set, i32 k, i32 n, const AtHand& mine) {
     OneSet one = {set, 0, problem.n_full, {0, 0}, warp_shared().full};
-    for (i32 t = 0; t < k; t++) {
+    ROLLED for (i32 t = 0; t < k; t++) {
         i32 weight = from(mine.left_weight, t);
         u64 hash = from(mine.left_hash, t);
         if ((set >> t) & 1) {
@@ -65,7 +65,7 @@ __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set
             one.base.hash += hash;
         }
     }
-    for (i32 r = 0; r < n; r++) {
+    ROLLED for (i32 r = 0; r < n; r++) {
         bool near = r < 32;
         i32 v = near ? 0 : w.s->raw_row[r];
         u32 row_set = near ? from(mine.row_set, r & 31) : (u32)w.s->raw_mask[r];
@@ -88,7 +88,7 @@ __device__ inline void write_sets(
         Record record = {w.value_at + before, __popc(one.set), one.n_root};
         w.p->records[w.record_at + rank] = record;
     }
-    for (u32 rest = lanes; rest; rest &= rest - 1) {
+    ROLLED for (u32 rest = lanes; rest; rest &= rest - 1) {
         i32 lane = __ffs(rest) - 1;
         u32 set = from(one.set, lane), rows = from(one.rows, lane);
         i32* out = w.p->values + w.value_at + from(before, lane);
@@ -97,7 +97,7 @@ __device__ inline void write_sets(
         out += write_list(s->full, problem.n_full, out);
         if ((rows >> lane_id()) & 1) out[__popc(rows & lanes_below())] = mine.row;
         out += __popc(rows);
-        for (i32 base = 32; base < n; base += 32) {
+        ROLLED for (i32 base = 32; base < n; base += 32) {
             i32 r = base + lane_id();
             bool member = r < n && ((u32)s->raw_mask[r] & set) == set;
             u32 all = warp_ballot(member);
@@ -116,7 +116,7 @@ __device__ inline u32 report_batch(Worker& w, const Problem& problem, const OneS
     const Params* p = w.p;
     u32 wanted = warp_ballot(one.set != 0 && is_wanted(p, one.base.members, one.root.members));
     u64 share = p->prove ? fingerprint_of(p, one.base.hash, one.root.hash) : 0;
-    while (wanted) {
+    ROLLED while (wanted) {
         bool own = (wanted >> lane_id()) & 1;
         i32 length = own ? __popc(one.set) + one.n_root : 0, before = sum_below(length);
         i32 rank = __popc(wanted & lanes_below());
@@ -142,7 +142,7 @@ __device__ inline u32 report_batch(Worker& w, const Problem& problem, const OneS
 // The left vertices of the problem that a set of the node's left vertices stands for.
 __device__ __forceinline__ u64 spread(u64 left, u32 set) {
     u64 mask = 0;
-    for (; left; left &= left - 1, set >>= 1)
+    ROLLED for (; left; left &= left - 1, set >>= 1)
         if (set & 1) mask |= left & (~left + 1);
     return mask;
 }
@@ -166,13 +166,13 @@ __device__ __noinline__ bool report_sets(Worker& w, const Problem& problem, u64 
     bool room = true;
     if (total == 0) return room;  // as two nodes of five
     AtHand mine = at_hand(w, left, n);
-    for (i32 base = 0; base < total; base += 32) {
+    ROLLED for (i32 base = 0; base < total; base += 32) {
         i32 rank = base + lane_id();
         u32 set = set_of_rank(found, below, rank);
         if (rank >= total) set = 0;
         u32 stuck = warp_ballot(set != 0);
         if (room) stuck = report_batch(w, problem, sum_up(w, problem, set, __popcll(left), n, mine), n, mine);
-        for (u32 rest = stuck; rest; rest &= rest - 1) leave_set(w, spread(left, from(set, __ffs(rest) - 1)));
+        ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) leave_set(w, spread(left, from(set, __ffs(rest) - 1)));
         room = room && stuck == 0;
     }
     return room;

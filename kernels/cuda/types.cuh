@@ -27,7 +27,7 @@ typedef unsigned long long u64;
 #define POLL 32  // visits between two looks at the queue; power of two
 #endif
 #ifndef GIVE_MIN
-#define GIVE_MIN 1024  // least worth of what is given away: levels.cuh, hub.cuh
+#define GIVE_MIN 256  // least worth of what is given away: levels.cuh, hub.cuh
 #endif
 
 #ifndef PLAIN
@@ -46,6 +46,9 @@ typedef unsigned long long u64;
 #define LATTICE 10    // nodes with so few left vertices are solved at once: lattice.cuh
 #define HUB_DEPTH 32  // large nodes on the stack
 #define ALL_LANES 0xffffffffu
+// Before loops of unknown length, which the compiler would unroll by four: the warps of a multiprocessor are in different
+// places of the kernel, and wait for instructions half of the time when those that are in use exceed the cache.
+#define ROLLED _Pragma("unroll 1")
 #define NOBODY (-1)
 
 // How an item names its work (Item.kind)

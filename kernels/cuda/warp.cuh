@@ -33,7 +33,7 @@ __device__ __forceinline__ u64 reduce_or(u64 x) {
 // Sum over the lanes below this one.
 __device__ __forceinline__ i32 sum_below(i32 x) {
     i32 total = x;
-    for (i32 step = 1; step < 32; step <<= 1) {
+    ROLLED for (i32 step = 1; step < 32; step <<= 1) {
         i32 other = __shfl_up_sync(ALL_LANES, total, step);
         if (lane_id() >= step) total += other;
     }
@@ -50,7 +50,7 @@ __device__ __forceinline__ u64 draw(u64* counter, u64 amount) {
 // Position of x in ascending a[0..n), or of the first larger entry. Thread-level.
 __device__ __forceinline__ i32 lower_bound(const i32* a, i32 n, i32 x) {
     i32 lo = 0;
-    while (n > 0) {
+    ROLLED while (n > 0) {
         i32 half = n >> 1;
         if (a[lo + half] < x) {
             lo += half + 1;

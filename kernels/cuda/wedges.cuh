@@ -36,7 +36,7 @@ __device__ __forceinline__ u32 first_slot(i32 v, u32 table_mask) { return ((u32)
 // may race for one slot, and none waits.
 template <bool SHARED>
 __device__ __forceinline__ u32 find_slot(Scratch* s, i32 v, u32 slot, i32 found, u32 table_mask, bool* fresh) {
-    while (found != UNUSED && found != v) {
+    ROLLED while (found != UNUSED && found != v) {
         slot = (slot + 1) & table_mask;
         found = atomicCAS(&keys<SHARED>(s)[slot], UNUSED, v);
     }
@@ -54,7 +54,7 @@ __device__ __forceinline__ i32 note_fresh(Scratch* s, i32 n_raw, bool fresh, u32
 // Enter a list of root vertices before the walk, so that raw row = position. Returns the number of raw rows.
 template <bool SHARED>
 __device__ inline i32 enter(Scratch* s, const i32* list, i32 n, u32 table_mask, i32 n_raw) {
-    for (i32 base = 0; base < n; base += 32) {
+    ROLLED for (i32 base = 0; base < n; base += 32) {
         i32 i = base + lane_id();
         bool fresh = false;
         u32 slot = 0;
@@ -78,7 +78,7 @@ struct Wedges {
 __device__ inline Wedges flatten(const Worker& w, i32 n_bits) {
     Wedges flat;
     flat.total = 0;
-    for (i32 half = 0; half < 2; half++) {
+    ROLLED for (i32 half = 0; half < 2; half++) {
         i32 b = lane_id() + 32 * half;
         flat.start[half] = 0x7fffffff;
         flat.offset[half] = 0;
@@ -127,8 +127,8 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
     Scratch* s = w.s;
     u32 capacity = SHARED ? SHARED_SLOTS : HASH_CAP;
     u32 table = 64;
-    while (table < capacity && 3 * table < 4u * (u32)(flat.total + entered)) table *= 2;
-    for (u32 i = lane_id(); i < table; i += 32) {
+    ROLLED while (table < capacity && 3 * table < 4u * (u32)(flat.total + entered)) table *= 2;
+    ROLLED for (u32 i = lane_id(); i < table; i += 32) {
         keys<SHARED>(s)[i] = UNUSED;
         low_sets<SHARED>(s)[i] = 0;
         if (!SHARED) s->hi[i] = 0;
@@ -138,7 +138,7 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
     n_raw = enter<SHARED>(s, kin.closure, kin.n_closure, table - 1, n_raw);
     *n_known = n_raw;
     i32 before = 0;
-    for (i32 base = 0; base < flat.total; base += 32 * AHEAD) {
+    ROLLED for (i32 base = 0; base < flat.total; base += 32 * AHEAD) {
         i32 v[AHEAD], b[AHEAD], found[AHEAD];  // several at a time: each waits for memory
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) v[k] = wedge(w, flat, base + 32 * k, n_bits > 32, &before, &b[k]);
@@ -177,7 +177,7 @@ __device__ __forceinline__ u64 from_table(Scratch* s, i32 r, i32* v) {
 // The raw rows out of the table, side by side.
 template <bool SHARED>
 __device__ inline void lay_out(Scratch* s, i32 n_raw) {
-    for (i32 base = 0; base < n_raw; base += 32 * AHEAD) {
+    ROLLED for (i32 base = 0; base < n_raw; base += 32 * AHEAD) {
         i32 v[AHEAD];
         u64 mask[AHEAD];
 #pragma unroll

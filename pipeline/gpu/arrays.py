@@ -6,21 +6,26 @@ A column is an int64 array (CuPy) or a column of strings (pylibcudf). Tests put 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from kernels.gpu.device import free_memory
+from pipeline.gpu.memory import take_from_pool
 from schemas.dtypes import VERTEX
 from schemas.edges import EDGES
 
 __all__ = ["Arrays", "CudfArrays"]
 
 
-#: More rows than a row group ever has.
-_ANY_ROWS = 2**31 - 1
+#: Bytes of page-locked memory, twice, and threads that fill it.
+_STAGE_BYTES, _COPIERS = 32 << 20, 8
+#: Rows of a row group of edges, as on the host, and bytes of a page: all pages of a call are compressed side by side.
+_GROUP_ROWS, _PAGE_BYTES = 1 << 20, 64 << 10
 
 
 class Arrays(Protocol):
@@ -31,6 +36,10 @@ class Arrays(Protocol):
 
     def free_bytes(self) -> int:
         """Device memory that can still be allocated."""
+        ...
+
+    def upload(self, text: memoryview) -> Any:
+        """Bytes of main memory, uint8, on the device."""
         ...
 
     def on_device(self, array: Any) -> Any:
@@ -89,8 +98,26 @@ class Arrays(Protocol):
         ...
 
     def write_edges(self, path: Path, words: Iterable[Any]) -> None:
-        """`schemas.edges.EDGES` from sorted words, one row group each."""
+        """`schemas.edges.EDGES` from sorted words."""
         ...
+
+
+class _Stage:
+    """Page-locked memory on the way to the device."""
+
+    def __init__(self, cupy: ModuleType):
+        self._stream = cupy.cuda.get_current_stream()
+        self._memory = np.frombuffer(cupy.cuda.alloc_pinned_memory(_STAGE_BYTES), dtype=np.uint8, count=_STAGE_BYTES)
+        self._event = cupy.cuda.Event(disable_timing=True)
+
+    def copy(self, host: np.ndarray, device: Any, threads: ThreadPoolExecutor) -> None:
+        """Copy to the stage on several threads, and from there to the device while the caller goes on."""
+        self._event.synchronize()  # of the copy before
+        cuts = np.linspace(0, len(host), _COPIERS + 1).astype(int)
+        stage = self._memory[: len(host)]
+        list(threads.map(lambda a, b: np.copyto(stage[a:b], host[a:b]), cuts[:-1], cuts[1:]))
+        device.set(stage, stream=self._stream)
+        self._event.record(self._stream)
 
 
 class CudfArrays:
@@ -101,10 +128,22 @@ class CudfArrays:
         import pylibcudf
 
         self.xp, self._plc = cupy, pylibcudf
+        self._stages: list[_Stage] = []
+        take_from_pool()
 
     def free_bytes(self) -> int:
         """See `Arrays`."""
         return free_memory(self.xp)
+
+    def upload(self, text: memoryview) -> Any:
+        """See `Arrays`. Through page-locked memory: a copy out of pageable memory takes several times as long."""
+        host, raw = np.frombuffer(text, dtype=np.uint8), self.xp.empty(len(text), dtype=np.uint8)
+        self._stages = self._stages or [_Stage(self.xp), _Stage(self.xp)]
+        with ThreadPoolExecutor(_COPIERS) as threads:
+            for k, start in enumerate(range(0, len(host), _STAGE_BYTES)):
+                stop = start + _STAGE_BYTES
+                self._stages[k % 2].copy(host[start:stop], raw[start:stop], threads)
+        return raw
 
     def on_device(self, array: Any) -> Any:
         """See `Arrays`."""
@@ -228,13 +267,16 @@ class CudfArrays:
                 metadata = io.types.TableInputMetadata(table)
                 for column, name in zip(metadata.column_metadata, EDGES.names, strict=True):
                     column.set_name(name).set_nullability(False)
-                writer = io.parquet.ChunkedParquetWriter.from_options(
+                options = (
                     io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(path)]))
                     .metadata(metadata)
                     .compression(io.types.CompressionType.ZSTD)
-                    .row_group_size_rows(_ANY_ROWS)  # a call, a row group
+                    .row_group_size_rows(_GROUP_ROWS)
+                    .max_page_size_bytes(_PAGE_BYTES)
                     .build()
                 )
+                options.set_dictionary_policy(io.types.DictionaryPolicy.NEVER)
+                writer = io.parquet.ChunkedParquetWriter.from_options(options)
             writer.write(table)
         writer.close([])
 

@@ -20,10 +20,12 @@ from pipeline.normalise import SLICE, Labels, digest_of
 from schemas.dtypes import MAX_VERTICES
 from schemas.errors import ResourceError
 
-__all__ = ["DeviceEdgeTable"]
+__all__ = ["PIECE", "DeviceEdgeTable"]
 
 #: Device memory for an edge of a chunk, in bytes: labels, codes, words, and what sorting them takes.
 _EDGE_BYTES = 160
+#: Edges that are written at a time.
+PIECE = 1 << 24
 #: Words of each chunk from which ranges are chosen.
 _SAMPLE = 4096
 
@@ -105,22 +107,17 @@ class DeviceEdgeTable:
         xp = self.arrays.xp
         for k, words in enumerate(self._chunks):
             words = self.arrays.on_device(words)
-            ranked = (left_ranks[words >> 32] << 32) | right_ranks[words & 0xFFFFFFFF]
-            self._chunks[k] = self._away(xp.sort(ranked))
+            ranked = xp.sort((left_ranks[words >> 32] << 32) | right_ranks[words & 0xFFFFFFFF])
+            self._chunks[k] = self.arrays.on_host(ranked) if self.is_chunked else self._distinct(ranked)
         if self.is_chunked:
             self._chunks = self._merged()
-        return left, right, self.n_rows - sum(len(words) for words in self.unique())
+        return left, right, self.n_rows - sum(map(len, self._chunks))
 
     def unique(self) -> Iterator[Any]:
-        """The distinct words (left id above right id, int64) in order, on the device, from `SLICE` edges at a time."""
-        xp, last = self.arrays.xp, None
-        for words in self._slices():
-            new = xp.ones(len(words), dtype=bool)
-            new[1:] = words[1:] != words[:-1]
-            if last is not None:
-                new[:1] = words[:1] != last
-            last = words[-1:]
-            yield words[new]
+        """The distinct words (left id above right id, int64) in order, on the device, at most `PIECE` at a time."""
+        for words in self._chunks:
+            for start in range(0, len(words), PIECE):
+                yield self.arrays.on_device(words[start : start + PIECE])
 
     def write(self, path: Path) -> None:
         """Write the sorted unique edges."""
@@ -142,11 +139,14 @@ class DeviceEdgeTable:
         words = (left << 32) | right
         self._chunks.append(words if not self._chunks else self.arrays.on_host(words))
 
-    def _away(self, words: Any) -> Any:
-        return self.arrays.on_host(words) if self.is_chunked else words
+    def _distinct(self, words: Any) -> Any:
+        """Sorted words without repetitions."""
+        new = self.arrays.xp.ones(len(words), dtype=bool)
+        new[1:] = words[1:] != words[:-1]
+        return words[new]
 
     def _merged(self) -> list[Any]:
-        """All chunks as one sequence of sorted ranges, each of which fits on the device."""
+        """All chunks as one sequence of sorted ranges without repetitions, each of which fits on the device."""
         n_ranges = -(-self.n_rows // self.capacity)
         sample = np.concatenate([words[:: max(1, len(words) // _SAMPLE)] for words in self._chunks])
         borders = np.sort(sample)[np.arange(1, n_ranges) * len(sample) // n_ranges]
@@ -155,19 +155,5 @@ class DeviceEdgeTable:
         for k in range(n_ranges):
             pieces = [words[cut[k] : cut[k + 1]] for words, cut in zip(self._chunks, cuts, strict=True)]
             together = self.arrays.on_device(np.concatenate(pieces))
-            ranges.append(self.arrays.on_host(self.arrays.xp.sort(together)))
+            ranges.append(self.arrays.on_host(self._distinct(self.arrays.xp.sort(together))))
         return ranges
-
-    def _slices(self) -> Iterator[Any]:
-        """The sorted words, duplicates included, `SLICE` at a time: the same row groups as on the host."""
-        xp, rest = self.arrays.xp, None
-        for words in self._chunks:
-            words = self.arrays.on_device(words)
-            if rest is not None and len(rest):
-                words = xp.concatenate([rest, words])
-            whole = len(words) // SLICE * SLICE
-            for start in range(0, whole, SLICE):
-                yield words[start : start + SLICE]
-            rest = words[whole:]
-        if rest is not None and len(rest):
-            yield rest

@@ -1,7 +1,7 @@
 """List columns and Parquet files on a device, by CuPy and pylibcudf: the smallest part of cuDF that does it.
 
-All imports of GPU packages are inside functions. Everything runs on a stream of its own that does not wait for
-the engine's kernels, nor they for it.
+All imports of GPU packages are inside functions. Every file has a stream of its own that does not wait for the
+engine's kernels, nor they for it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from pipeline.gpu.memory import take_from_pool
 from pipeline.writer import GROUP_ROWS, Tables, part_schema
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
@@ -18,8 +21,10 @@ from schemas.errors import DeviceMemoryError
 
 __all__ = ["CudfParquet", "why_no_cudf"]
 
-#: Bytes of a row group before encoding: about as many members as the host writes.
-_GROUP_BYTES = 16 << 20
+#: Bytes of a row group before encoding, unless it has `GROUP_ROWS` rows first.
+_GROUP_BYTES = 128 << 20
+#: Bytes of a page: the device compresses all pages of a chunk side by side, so there have to be many.
+_PAGE_BYTES = 64 << 10
 
 
 def why_no_cudf() -> str | None:
@@ -62,10 +67,11 @@ class CudfParquet:
         import pylibcudf
 
         self.cupy, self.plc = cupy, pylibcudf
+        take_from_pool()
         self.compression = pylibcudf.io.types.CompressionType[compression.upper()]
-        self.stream = cupy.cuda.Stream(non_blocking=True)
         self.schema = part_schema(tables)
         self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
+        self.has_text = tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables)
 
     def cut(self, found: Bicliques, members: int) -> list[int]:
         """See `Backend`; synchronises."""
@@ -86,14 +92,14 @@ class CudfParquet:
         """See `Backend`."""
         return CudfFile(self, path)
 
-    def table(self, chunk: Chunk) -> Any:
+    def table(self, chunk: Chunk, stream: Any) -> Any:
         """The five columns of `schemas.bicliques.biclique_schema`."""
         columns = []
         for side, (offsets, ids) in enumerate(((chunk.left_offsets, chunk.left), (chunk.right_offsets, chunk.right))):
-            columns.append(self._list_column(offsets, self._gather(ids, side)))
-        with self.stream:
+            columns.append(self._list_column(offsets, self._gather(ids, side, stream), stream))
+        with stream:
             sizes = [self.cupy.diff(offsets) for offsets in (chunk.left_offsets, chunk.right_offsets)]
-        columns += [self._column(values) for values in (*sizes, chunk.root)]
+        columns += [self._column(values, stream) for values in (*sizes, chunk.root)]
         return self.plc.Table(columns)
 
     def _list(self, indptr: Any, values: Any, start: int, stop: int) -> tuple[Any, Any]:
@@ -104,20 +110,20 @@ class CudfParquet:
     def _upload(self, labels: Any) -> Any:
         return self.plc.Column.from_arrow(labels)
 
-    def _column(self, array: Any) -> Any:
-        return self.plc.Column.from_cuda_array_interface(array, stream=self.stream)
+    def _column(self, array: Any, stream: Any) -> Any:
+        return self.plc.Column.from_cuda_array_interface(array, stream=stream)
 
-    def _gather(self, ids: Any, side: int) -> Any:
+    def _gather(self, ids: Any, side: int, stream: Any) -> Any:
         if self.labels is None:
-            return self._column(ids)
+            return self._column(ids, stream)
         unchecked = self.plc.copying.OutOfBoundsPolicy.DONT_CHECK
         source = self.plc.Table([self.labels[side]])
-        (labels,) = self.plc.copying.gather(source, self._column(ids), unchecked, stream=self.stream).columns()
+        (labels,) = self.plc.copying.gather(source, self._column(ids, stream), unchecked, stream=stream).columns()
         return labels
 
-    def _list_column(self, offsets: Any, values: Any) -> Any:
+    def _list_column(self, offsets: Any, values: Any, stream: Any) -> Any:
         kind = self.plc.DataType(self.plc.TypeId.LIST)
-        return self.plc.Column(kind, len(offsets) - 1, None, None, 0, 0, [self._column(offsets), values])
+        return self.plc.Column(kind, len(offsets) - 1, None, None, 0, 0, [self._column(offsets, stream), values])
 
 
 class CudfFile:
@@ -125,6 +131,7 @@ class CudfFile:
 
     def __init__(self, backend: CudfParquet, path: Path):
         self.backend, self.path = backend, path
+        self.stream = backend.cupy.cuda.Stream(non_blocking=True)
         self._writer: Any = None
 
     def write(self, chunk: Chunk) -> None:
@@ -138,11 +145,11 @@ class CudfFile:
             If the file cannot be written.
         """
         try:
-            table = self.backend.table(chunk)
+            table = self.backend.table(chunk, self.stream)
             if self._writer is None:
                 self._writer = self._open(table)
             self._writer.write(table)
-            self.backend.stream.synchronize()
+            self.stream.synchronize()
         except MemoryError as error:
             raise DeviceMemoryError(f"cuDF found no device memory to write {self.path} ({error})") from error
         except RuntimeError as error:  # libcudf has no type for a full disk
@@ -169,6 +176,9 @@ class CudfFile:
             .compression(self.backend.compression)
             .row_group_size_rows(GROUP_ROWS)
             .row_group_size_bytes(_GROUP_BYTES)
+            .max_page_size_bytes(_PAGE_BYTES)
             .build()
         )
-        return io.parquet.ChunkedParquetWriter.from_options(options, stream=self.backend.stream)
+        if not self.backend.has_text:  # zstd alone makes integers smaller, and sooner
+            options.set_dictionary_policy(io.types.DictionaryPolicy.NEVER)
+        return io.parquet.ChunkedParquetWriter.from_options(options, stream=self.stream)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import mmap
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,46 +77,45 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
     if stream.path.suffix.lower() in COMPRESSIONS:
         with hashed(stream.path) as file:
             for block in blocks(stream.path, file, _DECOMPRESSED_BYTES):
-                yield from _counted(stream, _batches(stream, arrays, block.number, memoryview(block.data)))
+                yield from _batches(stream, arrays, block.number, memoryview(block.data))
             stream.set_digest(file.finish())
         return
-    with ThreadPoolExecutor(1) as hashing:
-        digest = hashing.submit(_sha256, stream.path)  # reads the file once more, while the device works
-        number = 1
-        for text in _mapped(stream.path):
-            if len(text) > BLOCK_BYTES + LINE_BYTES:
-                raise long_line(stream.path, number)
-            yield from _counted(stream, _batches(stream, arrays, number, text))
-            number += _n_lines(text)
-        stream.set_digest(digest.result())
+    hashing = ThreadPoolExecutor(1)  # reads the file once more, while the device works
+    stream.set_digest(hashing.submit(_sha256, stream.path))
+    hashing.shutdown(wait=False)
+    number = 1
+    for text in _mapped(stream.path):
+        if len(text) > BLOCK_BYTES + LINE_BYTES:
+            raise long_line(stream.path, number)
+        number += yield from _batches(stream, arrays, number, text)
 
 
-def _counted(stream: TextStream, batches: Iterator[tuple[Any, Any, int]]) -> Iterator[tuple[Any, Any]]:
-    for left, right, n in batches:
-        stream.rows += n
-        yield left, right
-
-
-def _batches(stream: TextStream, arrays: Arrays, number: int, text: memoryview) -> Iterator[tuple[Any, Any, int]]:
-    """Left labels, right labels and their number, of whole lines from line `number` on."""
-    start = _head(stream, number, text)
+def _batches(
+    stream: TextStream, arrays: Arrays, number: int, text: memoryview
+) -> Generator[tuple[Any, Any], None, int]:
+    """Left and right labels of whole lines from line `number` on; returns how many lines those were."""
+    start, n_lines = _head(stream, number, text)
     plain = _parse(stream, arrays, text[start:]) if start < len(text) else None
     if plain is not None:
-        yield *plain, arrays.rows(plain[0])
-    elif len(text) > _PIECE_BYTES and _line_end(text, 0) < len(text):  # most of it may still be plain
+        stream.rows += (n := arrays.rows(plain[0]))
+        yield plain
+        return n_lines + n
+    if len(text) > _PIECE_BYTES and _line_end(text, 0) < len(text):  # most of it may still be plain
+        first = number
         for piece in _pieces(text, max(len(text) // _PIECES, 1)):
-            yield from _batches(stream, arrays, number, piece)
-            number += _n_lines(piece)
-    else:
-        data = bytes(text)
-        block = block_of(stream.path, number, data if data.endswith(b"\n") else data + b"\n")
-        for batch in stream.batches_of(block.starting_at(stream.first_line)):
-            if len(batch):
-                yield arrays.from_arrow(batch["left"]), arrays.from_arrow(batch["right"]), len(batch)
+            number += yield from _batches(stream, arrays, number, piece)
+        return number - first
+    data = bytes(text)
+    block = block_of(stream.path, number, data if data.endswith(b"\n") else data + b"\n")
+    for batch in stream.batches_of(block.starting_at(stream.first_line)):
+        if len(batch):
+            stream.rows += len(batch)
+            yield arrays.from_arrow(batch["left"]), arrays.from_arrow(batch["right"])
+    return block.data.count(b"\n")
 
 
-def _head(stream: TextStream, number: int, text: memoryview) -> int:
-    """Where the edges begin, below a byte order mark, a header and comments."""
+def _head(stream: TextStream, number: int, text: memoryview) -> tuple[int, int]:
+    """Where the edges begin, below a byte order mark, a header and comments, and how many lines those are."""
     comment = stream.comment.encode() if isinstance(stream, EdgeList) else None
     start, lines = len(_MARK) if number == 1 and text[: len(_MARK)] == _MARK else 0, 0
     while start < len(text):
@@ -125,7 +124,7 @@ def _head(stream: TextStream, number: int, text: memoryview) -> int:
             break
         start = _line_end(text, start)
         lines += 1
-    return start
+    return start, lines
 
 
 def _line_end(text: memoryview, start: int) -> int:
@@ -145,10 +144,6 @@ def _pieces(text: memoryview, size: int) -> Iterator[memoryview]:
         stop = _line_end(text, min(start + size, len(text)) - 1)
         yield text[start:stop]
         start = stop
-
-
-def _n_lines(text: memoryview) -> int:
-    return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == _LF))
 
 
 def _shape(stream: TextStream, first_line: bytes) -> _Shape | None:
@@ -187,14 +182,13 @@ def _parse(stream: TextStream, arrays: Arrays, text: memoryview) -> tuple[Any, A
 def _upload(arrays: Arrays, text: memoryview) -> Any | None:
     """The bytes on the device, LF at the end of every line; None with a carriage return that ends no line."""
     xp = arrays.xp
-    host = np.frombuffer(text, dtype=np.uint8)
-    raw = arrays.on_device(host)
+    raw = arrays.upload(text)
     returns = raw == _CR
     if bool(returns.any()):
         if bool(returns[-1]) or not bool((raw[1:][returns[:-1]] == _LF).all()):
             return None
         raw = raw[~returns]
-    if host[-1] != _LF:
+    if text[-1] != _LF:
         raw = xp.concatenate([raw, xp.full(1, _LF, dtype=np.uint8)])
     return raw
 

@@ -1,15 +1,18 @@
 """Parts written by the GPU: arrays of the device become list columns, encoded and compressed there by cuDF.
 
-A chunk of rows is copied on the device, and a thread of its own writes it while the engine goes on; two chunks
-are in its hands at most. Who turns chunks into files is `pipeline.gpu.parquet`; tests have another one.
+A chunk of rows is copied on the device, and a thread writes it while the engine goes on. There are several threads,
+each with a part and a stream of its own: one alone leaves the device idle while its bytes go to the disk. Who turns
+chunks into files is `pipeline.gpu.parquet`; tests have another one.
 """
 
 from __future__ import annotations
 
+import queue
 import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,8 +28,8 @@ CHUNK_MEMBERS = 1 << 25
 #: A part that has reached so many bytes is closed: smaller than the host's, which come from several threads at once,
 #: so that there are as many to be read back side by side.
 PART_BYTES = 1 << 26
-#: Chunks copied and not yet written.
-_CHUNKS = 2
+#: Threads that write, a chunk in the hands of each at most.
+_THREADS = 4
 
 
 class ChunkFile(Protocol):
@@ -57,6 +60,15 @@ class Backend(Protocol):
         ...
 
 
+@dataclass
+class _OpenPart:
+    """A file that one thread at a time writes to, under the name it has until it is whole."""
+
+    path: Path
+    file: ChunkFile | None = None
+    rows: int = 0
+
+
 class DeviceWriter:
     """Collects nothing: every batch of a GPU engine is large enough to be written at once.
 
@@ -77,14 +89,15 @@ class DeviceWriter:
         self.backend = backend
         self.stem = f"part-{slice_number:06d}-{uuid.uuid4().hex[:12]}"
         self.parts: list[Part] = []
-        self._file: ChunkFile | None = None
-        self._rows_of_part = 0
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="cudf")
-        self._room = threading.BoundedSemaphore(_CHUNKS)
+        self._open: list[_OpenPart] = []
+        self._free: queue.LifoQueue[_OpenPart] = queue.LifoQueue()  # the last one used, so that few parts are opened
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="cudf")
+        self._room = threading.BoundedSemaphore(_THREADS)
         self._chunks: list[Future[None]] = []
+        self._lock = threading.Lock()
 
     def add(self, found: Bicliques) -> None:
-        """Copy a batch on the device and have it written; waits while two chunks are being written.
+        """Copy a batch on the device and have it written; waits while every thread has a chunk in hand.
 
         Raises
         ------
@@ -95,23 +108,23 @@ class DeviceWriter:
             self._raise_errors()
             self._room.acquire()
             chunk = self.backend.copy(found, start, stop)
-            self._chunks.append(self._thread.submit(self._write, chunk, stop - start))
+            self._chunks.append(self._threads.submit(self._write, chunk, stop - start))
 
     def close(self) -> list[Part]:
-        """Wait for what is being written, and name the last part. No rows, no part."""
+        """Wait for what is being written, and name the last parts. No rows, no part."""
         for chunk in self._chunks:
             chunk.result()
-        self._thread.submit(self._close_part).result()
-        self._thread.shutdown()
+        for named in [self._threads.submit(self._name, part) for part in self._open]:
+            named.result()
+        self._threads.shutdown()
         return self.parts
 
     def discard(self) -> None:
         """Remove everything written, after an error."""
-        self._thread.shutdown(cancel_futures=True)
-        self._file = None
-        for path in [self._temporary(), *(self.folder / part.name for part in self.parts)]:
+        self._threads.shutdown(cancel_futures=True)
+        for path in [*(part.path for part in self._open), *(self.folder / part.name for part in self.parts)]:
             path.unlink(missing_ok=True)
-        self.parts = []
+        self._open, self.parts = [], []
 
     def _pieces(self, found: Bicliques) -> Iterator[tuple[int, int]]:
         bounds = self.backend.cut(found, CHUNK_MEMBERS) if len(found) else [0]
@@ -119,29 +132,38 @@ class DeviceWriter:
 
     def _write(self, chunk: Any, rows: int) -> None:
         try:
-            with disk_errors(self._temporary()):
-                if self._file is None:
-                    self._file = self.backend.open(self._temporary())
-                self._file.write(chunk)
-                self._rows_of_part += rows
-                if self._temporary().stat().st_size >= PART_BYTES:
-                    self._close_part()
+            part = self._any_part()
+            with disk_errors(part.path):
+                if part.file is None:
+                    part.file = self.backend.open(part.path)
+                part.file.write(chunk)
+                part.rows += rows
+                if part.path.stat().st_size >= PART_BYTES:
+                    self._name(part)
+            self._free.put(part)
         finally:
             self._room.release()
 
-    def _close_part(self) -> None:
-        if self._file is None:
-            return
-        name = f"{self.stem}-{len(self.parts)}.parquet"
-        with disk_errors(self.folder / name):
-            self._file.close()
-            size = self._temporary().stat().st_size
-            replace_file(self._temporary(), self.folder / name)
-        self.parts.append(Part(name, self._rows_of_part, size))
-        self._file, self._rows_of_part = None, 0
+    def _any_part(self) -> _OpenPart:
+        try:
+            return self._free.get_nowait()
+        except queue.Empty:
+            with self._lock:
+                part = _OpenPart(self.folder / f".{self.stem}-{len(self._open)}.tmp")
+                self._open.append(part)
+            return part
 
-    def _temporary(self) -> Path:
-        return self.folder / f".{self.stem}-{len(self.parts)}.tmp"
+    def _name(self, part: _OpenPart) -> None:
+        """Close a part's file and give it a name of its own; what comes next begins another one."""
+        if part.file is None:
+            return
+        with disk_errors(part.path):
+            part.file.close()
+            with self._lock:
+                name = f"{self.stem}-{len(self.parts)}.parquet"
+                self.parts.append(Part(name, part.rows, part.path.stat().st_size))
+            replace_file(part.path, self.folder / name)
+        part.file, part.rows = None, 0
 
     def _raise_errors(self) -> None:
         ended = [chunk for chunk in self._chunks if chunk.done()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,7 +61,7 @@ class TextStream(EdgeStream):
         self.lowest = lowest
         self.first_line = first_line
         self.rows = 0
-        self._digest: str | None = None
+        self._digest: str | Future[str] | None = None
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
         """Batches of edges; see `EdgeStream.chunks`."""
@@ -71,13 +72,13 @@ class TextStream(EdgeStream):
                 yield batch
             self.set_digest(file.finish())
 
-    def set_digest(self, digest: str) -> None:
-        """Tell the SHA-256 of the file as stored, once it is known."""
+    def set_digest(self, digest: str | Future[str]) -> None:
+        """Tell the SHA-256 of the file as stored, once it is known or on its way."""
         self._digest = digest
 
     def digest(self) -> str | None:
         """SHA-256 of the file as stored; see `EdgeStream.digest`."""
-        return self._digest
+        return self._digest.result() if isinstance(self._digest, Future) else self._digest
 
     def batches_of(self, block: Block) -> Iterator[pa.RecordBatch]:
         """Edges of a block: by Arrow where all of it is as expected, else line by line."""

@@ -106,6 +106,7 @@ def test_a_run_is_proven_whoever_writes(tmp_path: Path, write_on: Any, ids: Any)
     assert pipeline.verify(tmp_path / "out", progress=False).fingerprint == results.manifest.fingerprint
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what cuDF imports
 def test_readers_of_all_kinds_read_it(tmp_path: Path) -> None:
     import pandas as pd
 

@@ -24,18 +24,17 @@ from schemas.errors import InputError, ResourceError
 from schemas.options import IngestOptions
 from tests.host_arrays import HostArrays
 
-FILES = (EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE)
-
 
 def outcome(source: Any, options: IngestOptions, folder: Path, on: str) -> object:
-    """The files and the summary, or the sentence."""
+    """The summary, the label files and the edges, or the sentence."""
     folder.mkdir()
     try:
         summary = ingest(source, options, folder, on)  # type: ignore[arg-type]
     except InputError as error:
         assert list(folder.iterdir()) == []
         return str(error)
-    return replace(summary, seconds=0.0, read_on=""), [(folder / file).read_bytes() for file in FILES]
+    labels = [(folder / file).read_bytes() for file in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)]
+    return replace(summary, seconds=0.0, read_on=""), labels, pq.read_table(folder / EDGES_FILE)
 
 
 @pytest.fixture
@@ -130,8 +129,8 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
     monkeypatch.setattr(text, "BLOCK_BYTES", 700)
     monkeypatch.setattr(text, "_PIECE_BYTES", 60)
     monkeypatch.setattr(text, "_LOOK", 16)
-    for module in (normalise, edge_table):
-        monkeypatch.setattr(module, "SLICE", 64)
+    monkeypatch.setattr(normalise, "SLICE", 64)
+    monkeypatch.setattr(edge_table, "PIECE", 64)
     tables = []
     table = edge_table.DeviceEdgeTable
 
@@ -140,7 +139,7 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
         return tables[-1]
 
     monkeypatch.setattr(gpu_ingest, "DeviceEdgeTable", small)
-    summary, _ = same(tmp_path / "x.el", tmp_path)
+    summary, *_ = same(tmp_path / "x.el", tmp_path)
     assert summary.n_edges == len({tuple(pair) for k, pair in enumerate(pairs.tolist()) if k != 300})
     assert tables[0].is_chunked == (capacity is not None)
     assert arrays.parsed > 5

@@ -1,0 +1,22 @@
+"""Where cuDF takes its device memory from."""
+
+from __future__ import annotations
+
+__all__ = ["take_from_pool"]
+
+#: Share of the device that the pool keeps while it is not used; the rest goes back whenever it is waited for.
+_KEPT = 1 / 32
+
+
+def take_from_pool() -> None:
+    """Give RMM an asynchronous pool on the current device, unless somebody has chosen a memory resource.
+
+    By default RMM calls ``cudaMalloc`` and ``cudaFree`` for every temporary of libcudf, dozens a call; and ``cudaFree``
+    waits for the kernels of all streams, so that writing would wait for the engine's.
+    """
+    import cupy
+    import rmm
+
+    if type(rmm.mr.get_current_device_resource()) is rmm.mr.CudaMemoryResource:
+        total = int(cupy.cuda.runtime.memGetInfo()[1])
+        rmm.mr.set_current_device_resource(rmm.mr.CudaAsyncMemoryResource(release_threshold=int(total * _KEPT)))
