@@ -14,7 +14,7 @@ from typing import Any
 
 from schemas.errors import IncompleteError, InputError, ResourceError
 
-__all__ = ["checksum", "disk_errors", "read_json", "replace_file", "settle", "temporary_folder", "write_json"]
+__all__ = ["checksum", "disk_errors", "flush", "read_json", "replace_file", "settle", "temporary_folder", "write_json"]
 
 
 #: A file system that takes no more: not a user's permission, not a broken disk.
@@ -58,18 +58,19 @@ def disk_errors(place: Path) -> Iterator[None]:
 
 def replace_file(temporary: Path, target: Path) -> None:
     """Give a finished file its name, and make sure that both survive a loss of power."""
-    _flush(temporary)
+    flush(temporary)
     temporary.replace(target)
-    _flush(target.parent)
+    flush(target.parent)
 
 
 def settle(folder: Path) -> None:
     """Make sure that the files of a folder survive a loss of power."""
     for path in (*folder.iterdir(), folder):
-        _flush(path)
+        flush(path)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Make sure that what was written to a file, or which names a folder has, survives a loss of power."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

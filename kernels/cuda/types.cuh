@@ -37,7 +37,7 @@ typedef unsigned long long u64;
 #define SHARED_SLOTS 512  // hash slots a warp has in shared memory; a power of two, at least 128
 #endif
 #ifndef AHEAD
-#define AHEAD 4  // wedges a lane loads before it enters them
+#define AHEAD 2  // wedges a lane loads before it enters them
 #endif
 
 #define WORD_CAP (ROW_CAP / 32)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ BLOCK_BYTES = 256 << 20
 #: Bytes read from a compressed file at a time, where decompressing is what takes the time.
 _DECOMPRESSED_BYTES = 64 << 20
 
+#: Bytes that are hashed at a time.
+_HASHED_BYTES = 16 << 20
 #: What is not plain is cut into so many pieces, down to so many bytes, before the host reads it.
 _PIECES, _PIECE_BYTES = 16, 4 << 20
 #: Bytes in which the end of a line is looked for.
@@ -80,14 +82,23 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
                 yield from _batches(stream, arrays, block.number, memoryview(block.data))
             stream.set_digest(file.finish())
         return
-    hashing = ThreadPoolExecutor(1)  # reads the file once more, while the device works
-    stream.set_digest(hashing.submit(_sha256, stream.path))
+    with open_file(stream.path) as file:
+        if stream.path.stat().st_size == 0:
+            raise InputError(f"{stream.path} is empty; name a file that holds edges")
+        whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    given_up = threading.Event()
+    hashing = ThreadPoolExecutor(1)  # a second look at every byte, while the device works
+    stream.set_digest(hashing.submit(_sha256, whole, given_up))
     hashing.shutdown(wait=False)
     number = 1
-    for text in _mapped(stream.path):
-        if len(text) > BLOCK_BYTES + LINE_BYTES:
-            raise long_line(stream.path, number)
-        number += yield from _batches(stream, arrays, number, text)
+    try:
+        for text in _pieces(whole, BLOCK_BYTES):
+            if len(text) > BLOCK_BYTES + LINE_BYTES:
+                raise long_line(stream.path, number)
+            number += yield from _batches(stream, arrays, number, text)
+    except BaseException:
+        given_up.set()
+        raise
 
 
 def _batches(
@@ -251,14 +262,10 @@ def _is_utf8(text: memoryview) -> bool:
     return True
 
 
-def _mapped(path: Path) -> Iterator[memoryview]:
-    """Whole lines of a file that is not compressed, mapped; the last one may lack its end."""
-    with open_file(path) as file:
-        if path.stat().st_size == 0:
-            raise InputError(f"{path} is empty; name a file that holds edges")
-        yield from _pieces(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), BLOCK_BYTES)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _sha256(whole: memoryview, given_up: threading.Event) -> str:
+    digest = hashlib.sha256()
+    for start in range(0, len(whole), _HASHED_BYTES):
+        if given_up.is_set():
+            break
+        digest.update(whole[start : start + _HASHED_BYTES])
+    return digest.hexdigest()

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipeline.files import disk_errors, replace_file
+from pipeline.files import disk_errors, flush, replace_file
 from schemas.bicliques import Bicliques
 from schemas.manifest import Part
 
@@ -138,6 +138,7 @@ class DeviceWriter:
                     part.file = self.backend.open(part.path)
                 part.file.write(chunk)
                 part.rows += rows
+                flush(part.path)  # while the other threads have the device
                 if part.path.stat().st_size >= PART_BYTES:
                     self._name(part)
             self._free.put(part)

@@ -17,8 +17,7 @@ step() { # name, command...
 }
 
 tests() { "$python" -m pytest tests/gpu --require-gpu -q --maxfail=5 --timeout=90 "$@"; }
-step "bitmatrix and pipeline" tests -k "not cumbe"
-step "cumbe" tests -k "cumbe"
+step "engines, pipeline, cuDF" tests
 # output buffers have holes, which the host copies and skips: initcheck looks at kernels only
 for tool in memcheck racecheck "initcheck --check-api-memory-access no" synccheck; do
   step "compute-sanitizer $tool" compute-sanitizer --tool $tool --error-exitcode 9 "$python" -m tests.gpu.tiny

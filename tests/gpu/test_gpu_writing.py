@@ -74,7 +74,8 @@ def test_whatever_goes_in_comes_out(
         assert file.schema_arrow.remove_metadata().equals(part_schema(tables).remove_metadata())
         assert file.schema_arrow.metadata[b"bicliques.schema"] == part_schema(tables).metadata[b"bicliques.schema"]
         assert file.metadata.num_rows == part.rows
-        assert file.metadata.row_group(0).column(0).compression == compression.upper()
+        # cuDF leaves alone what does not become smaller
+        assert file.metadata.row_group(0).column(0).compression in (compression.upper(), "UNCOMPRESSED")
         table = file.read()
         assert table["n_left"].to_pylist() == [len(members) for members in table["left"].to_pylist()]
 

@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pipeline
+from kernels.gpu.device import CudaDevice
 from pipeline import mining, sealing, steps
 from pipeline.cluster import DaskPool
 from pipeline.folder import RunFolder
 from pipeline.gpu.devices import visible_devices
 from pipeline.progress import Progress
 from pipeline.workers import WorkerOptions, open_pool
-from schemas.errors import InputError
+from schemas.errors import DeviceMemoryError, InputError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Search
 from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
@@ -124,17 +126,16 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, one: DaskPool) -> None:
 def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    import cupy
+    take = CudaDevice._bytes
 
-    pool = cupy.get_default_memory_pool()
-    pool.free_all_blocks()
-    limit = pool.get_limit()
-    pool.set_limit(size=800 << 20)  # the queues and buffers of a whole engine take more
-    try:
-        source = write_edges(tmp_path / "g.parquet", EDGES)
-        results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False, report=False)
-    finally:
-        pool.set_limit(size=limit)
+    def take_little(self: CudaDevice, n: int, content: np.ndarray | None = None) -> Any:
+        if n > 300 << 20:
+            raise DeviceMemoryError(f"300 MiB are left, {n >> 20} MiB are needed")
+        return take(self, n, content)
+
+    monkeypatch.setattr(CudaDevice, "_bytes", take_little)
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert "goes on with half the device memory" in caplog.text
     assert all(entry.stats["halvings"] >= 1 for entry in load_ledger(tmp_path / "out").entries.values())
