@@ -118,14 +118,25 @@ def mine(prepared: Path, share: float, pool: Pool) -> dict[str, Any]:
 
 
 def find_share(prepared: Path, pool: Pool, seconds: float) -> float:
-    """The share of the roots that takes about so many seconds on this pool."""
-    share = 1 / 1024
-    while True:
-        took = mine(prepared, share, pool)["seconds"]
-        print(f"  a share of {share:.5f} takes {took:.1f} s", flush=True)
-        if share >= 1.0 or took > seconds / 3:
-            return min(1.0, share * seconds / took)
-        share = min(1.0, share * min(8.0, max(2.0, seconds / 2 / took)))
+    """A share of the roots that takes so many seconds on this pool, up to twice as long; a try ends after that."""
+    share, low, high = 1 / 1024, 0.0, 1.0
+    for _ in range(20):
+        with copied(prepared, share) as folder:
+            began = time.perf_counter()
+            outcome = mining.mine_run(folder, pool, RunLimits(time_limit_s=2 * seconds), quiet).outcome
+            took = time.perf_counter() - began
+        print(
+            f"  a share of {share:.5f} takes {took:.1f} s{'' if outcome == 'complete' else ' and longer'}", flush=True
+        )
+        if outcome == "complete" and (took >= seconds or share >= 1.0):
+            return share
+        if outcome == "complete":
+            low = share
+            share = min(4 * share, high) if high == 1.0 else (low + high) / 2
+        else:  # one root may weigh more than all that were in it before
+            high = share
+            share = (low + high) / 2
+    raise SystemExit(f"{prepared.name}: no share of its roots takes {seconds:.0f} to {2 * seconds:.0f} s")
 
 
 def compare_with_cpu(prepared: Path, share: float, pool: Pool) -> dict[str, Any]:

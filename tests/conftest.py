@@ -17,14 +17,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests whose devices are missing, and say why; with --require-gpu fail those that need one only."""
+    """Skip tests whose devices are missing, and say why; with --require-gpu leave out those that need several only."""
     devices = _device_count()
+    left_out = []
     for item in items:
         wanted = 1 if item.get_closest_marker("gpu") else 0
         multi = item.get_closest_marker("multi_gpu")
         wanted = multi.args[0] if multi else wanted
-        if wanted > max(devices, 1 if config.getoption("--require-gpu") else 0):
+        if wanted <= devices:
+            continue
+        if not config.getoption("--require-gpu"):
             item.add_marker(pytest.mark.skip(reason=f"needs {wanted} CUDA device(s), found {devices}"))
+        elif wanted > 1:
+            left_out.append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With --require-gpu a skip is a failure, a module's too."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.getoption("--require-gpu") and terminal is not None and terminal.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def _device_count() -> int:

@@ -31,9 +31,9 @@ EDGES = random_edges(150, 80, 0.35, 5)
 MANY = random_edges(300, 100, 0.35, 5)
 
 
-def prepared(tmp_path: Path, edges: Any = EDGES, mode: str = "list") -> RunFolder:
+def prepared(tmp_path: Path, edges: Any = EDGES) -> RunFolder:
     source = write_edges(tmp_path / "g.parquet", edges)
-    options = RunOptions(str(source), Search(mode), engine="bitmatrix")  # type: ignore[arg-type]
+    options = RunOptions(str(source), Search("list"), engine="bitmatrix")
     steps.start(source, tmp_path / "out", options, RunLimits(), False)
     steps.prepare(tmp_path / "out", False)
     return RunFolder(tmp_path / "out")
@@ -176,7 +176,7 @@ def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeyp
     monkeypatch.setattr(mining, "_GROW_AFTER_S", 0.0)
     monkeypatch.setattr(mining, "_GROW_FOR_S", 0.0)
     monkeypatch.setattr(mining, "_LOOK_S", 0.1)
-    folder = prepared(tmp_path, MANY, "prove")
+    folder = prepared(tmp_path, MANY)
     with open_pool(WorkerOptions(), "gpu") as pool:
 
         def wait_for_workers(progress: Progress) -> None:
