@@ -58,6 +58,7 @@ __device__ __noinline__ i32 run_frame(Worker& w, const Item& item, HubFrame f, b
             return STOPPED;
         }
     }
+    open_range(w, &f);
     if (lane_id() == 0) w.s->frame[0] = f;
     __syncwarp();
     i32 ended = search_large(w);
@@ -98,7 +99,7 @@ __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, b
     __syncwarp();
     ROLLED for (i32 i = 0; i < item.n_left; i++) n = intersect(w, left, n, path[i], left);
     if (n > LEFT_CAP) {
-        HubFrame f = {left, 0, p->pool + item.cand_at, n, 0, item.n_cand, item.begin, item.end, NOBODY, n};
+        HubFrame f = {left, 0, p->pool + item.cand_at, 0, n, 0, item.n_cand, item.begin, item.end, NOBODY, n, 0};
         return run_frame(w, item, f, begun, too_large);
     }
     write_list(left, n, w.s->left);

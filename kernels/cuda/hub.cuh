@@ -3,6 +3,7 @@
 // A child with at most 64 left vertices becomes a word problem; a larger one is tested here (its closure is
 // among the neighbours of any one of its left vertices) and pushed as a frame of its own.
 #pragma once
+#include "near.cuh"
 #include "search.cuh"
 
 // Bit row of root vertex v: which base vertices it is adjacent to. NULL: it has none.
@@ -287,6 +288,7 @@ __device__ inline i32 push_large(Worker& w, const HubFrame& f, i32 v, i32 at, i3
     child.end = f.cand == 0 ? (i32)w.p->n_roots : child.n_cand;
     child.bound = NOBODY;
     child.list_end = (i32)(closure + n_closure - w.s->list);
+    open_range(w, &child);
     *depth += 1;
     if (lane_id() == 0) w.s->frame[*depth] = child;
     __syncwarp();
@@ -296,10 +298,11 @@ __device__ inline i32 push_large(Worker& w, const HubFrame& f, i32 v, i32 at, i3
 // One child of the frame at *depth. STOPPED: the slice ends, the child is given back unless begun.
 __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     HubFrame f = w.s->frame[*depth];
-    i32 at = f.next;
-    i32 v = f.cand == 0 ? at : f.cand[at];
-    set_next(w, *depth, at + 1);
+    i32 at = next_near(w, *depth);
     *begun = true;
+    set_next(w, *depth, at < f.end ? at + 1 : at);
+    if (at == f.end) return DONE;
+    i32 v = f.cand == 0 ? at : f.cand[at];
     i32* left = w.s->list + f.list_end;
     if (f.list_end + f.n_left > LIST_CAP) {
         set_child_aside(w, f, at, false);

@@ -6,6 +6,7 @@ struct HubFrame {  // a large node; lists live in Scratch.list, in the pool, or 
     const i32* left;
     const i32* closure;
     const i32* cand;  // NULL: candidates are ranks
+    u32* near;        // near.cuh; NULL: all ranks of the range are visited
     i32 n_left;
     i32 n_closure;
     i32 n_cand;
@@ -13,6 +14,7 @@ struct HubFrame {  // a large node; lists live in Scratch.list, in the pool, or 
     i32 end;
     i32 bound;     // root of a range, else NOBODY
     i32 list_end;  // ints of Scratch.list in use up to here
+    i32 near_begin;
 };
 
 struct Scratch {

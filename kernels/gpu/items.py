@@ -84,31 +84,33 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
     """What items of any kind still have to explore."""
     roots = items["bound"][items["kind"] == ROOT]
     ranges = (items["kind"] == HUB) & (items["bound"] != NOBODY)
-    pieces = _range_pieces(graph, items[ranges])
+    pieces, hubs = _range_pieces(graph, items[ranges])
     for item in items[(items["kind"] != ROOT) & ~ranges]:
         pieces.append(_piece(graph, item, pool))
-    return Subtrees.concat([Subtrees.of_pieces(pieces), Subtrees.of_roots(roots)])
+    return Subtrees.concat([Subtrees.of_pieces(pieces), Subtrees.of_roots(np.concatenate([hubs, roots]))])
 
 
-def _range_pieces(graph: MiningGraph, items: np.ndarray) -> list[Piece]:
-    """First-level subtrees of hubs, by ranges of candidates; neighbouring ranges are joined again."""
+def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], np.ndarray]:
+    """First-level subtrees of hubs: whole ones as roots, others by ranges of candidates, joined where they can be."""
     items = items[np.lexsort((items["begin"], items["bound"]))]
     if not len(items):
-        return []
+        return [], items["bound"]
     joined = (items["bound"][1:] == items["bound"][:-1]) & (items["begin"][1:] == items["end"][:-1])
     starts = np.flatnonzero(np.concatenate([[True], ~joined]))
-    ends = np.concatenate([starts[1:], [len(items)]]) - 1
+    bound, begin, fresh = (items[name][starts] for name in ("bound", "begin", "fresh"))
+    end = items["end"][np.concatenate([starts[1:], [len(items)]]) - 1]
+    whole = (fresh == 1) & (begin == bound + 1) & (end == graph.n_roots)
     pieces: list[Piece] = []
-    for a, b in zip(starts, ends, strict=True):
-        begin, end, root = int(items["begin"][a]), int(items["end"][b]), int(items["bound"][a])
-        candidates = np.arange(begin, graph.n_roots, dtype=VERTEX)
-        fresh = bool(items["fresh"][a])
-        path = np.array([root], dtype=VERTEX)
-        if begin > root + 1:  # closure among the earlier candidates has to be in the path
-            left = graph.root_indices[graph.root_indptr[root] : graph.root_indptr[root + 1]]
+    for k in np.flatnonzero(~whole).tolist():
+        root, path = int(bound[k]), bound[k : k + 1].astype(VERTEX)
+        left = graph.root_indices[graph.root_indptr[root] : graph.root_indptr[root + 1]]
+        if begin[k] > root + 1:  # closure among the earlier candidates has to be in the path
             path = _closure(graph, left)
-        pieces.append((path, candidates, end - begin, fresh))
-    return pieces
+        candidates = _near(graph, left, int(begin[k]))
+        n = int(np.searchsorted(candidates, end[k]))
+        if n or fresh[k]:
+            pieces.append((path, candidates, n, bool(fresh[k])))
+    return pieces, bound[whole]
 
 
 def _piece(graph: MiningGraph, item: np.void, pool: np.ndarray) -> Piece:
@@ -122,10 +124,19 @@ def _piece(graph: MiningGraph, item: np.void, pool: np.ndarray) -> Piece:
     else:
         path = part("closure_at", "n_closure")
     if item["kind"] == HUB and item["cand_at"] == NOBODY:
-        candidates = np.arange(item["begin"], graph.n_roots, dtype=VERTEX)
+        candidates = _near(graph, part("left_at", "n_left"), int(item["begin"]))
+        n = int(np.searchsorted(candidates, item["end"]))
     else:
         candidates = part("cand_at", "n_cand")[item["begin"] :]
-    return path.copy(), candidates.copy(), int(item["end"] - item["begin"]), bool(item["fresh"])
+        n = int(item["end"] - item["begin"])
+    return path.copy(), candidates.copy(), n, bool(item["fresh"])
+
+
+def _near(graph: MiningGraph, left: np.ndarray, begin: int) -> np.ndarray:
+    """Root vertices of rank `begin` or more that are adjacent to one of `left`: no other has a child below it."""
+    rows = [graph.base_indices[graph.base_indptr[u] : graph.base_indptr[u + 1]] for u in left]
+    near: np.ndarray = np.unique(np.concatenate([row[np.searchsorted(row, begin) :] for row in rows]))
+    return near.astype(VERTEX)
 
 
 def _closure(graph: MiningGraph, left: np.ndarray) -> np.ndarray:

@@ -44,6 +44,8 @@ class GpuSizes(NamedTuple):
     poll, give_min : int
         Visits between two looks at the queue (a power of two), and the least work a warp gives away: children x
         candidates x left vertices beyond those of a lattice; of a large node, children x left vertices.
+    near_words : int
+        Ranks of a window by 32, in which candidates of large nodes are looked for.
     min_blocks : int
         Blocks of 128 threads a multiprocessor that the compiler must leave registers for.
     """
@@ -60,6 +62,7 @@ class GpuSizes(NamedTuple):
     warps: int | None = None
     poll: int = 32
     give_min: int = 256
+    near_words: int = 256
     min_blocks: int = 4
 
     def halved(self, times: int) -> GpuSizes:
@@ -72,7 +75,7 @@ def scratch_bytes(row_cap: int, list_cap: int) -> int:
     """``sizeof(Scratch)`` of ``cuda/worker.cuh``."""
     words = row_cap // 32
     i32, u32, u64 = np.int32, np.uint32, np.uint64
-    frame = np.dtype([("pointers", np.int64, (3,)), ("numbers", i32, (8,))], align=True)
+    frame = np.dtype([("pointers", np.int64, (4,)), ("numbers", i32, (9,))], align=True)
     return np.dtype(
         [
             ("mask", u64, (row_cap,)),
@@ -118,7 +121,8 @@ class Launch:
             If not even one block fits.
         """
         defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS, "PLAIN": int(plain)}
-        defines |= {"POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
+        defines |= {"POLL": sizes.poll, "GIVE_MIN": sizes.give_min}
+        defines |= {"NEAR_WORDS": sizes.near_words, "MIN_BLOCKS": sizes.min_blocks}
         per_block = _THREADS // 32
         each = scratch_bytes(row_cap, list_cap)
         n_blocks = device.resident_blocks(kernel, defines, _THREADS)

@@ -11,6 +11,7 @@ import pytest
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
 from kernels.cumbe import CumbeEngine
+from kernels.gpu import items
 from kernels.gpu.cumbe_layout import PHASES
 from kernels.gpu.cumbe_memory import CumbeSizes
 from kernels.gpu.memory import GpuSizes
@@ -108,6 +109,26 @@ class TestBitMatrixEngine(EngineSuite):
             work = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), lambda _: None).left_over
             slices += 1
             assert slices < 100
+
+
+def sparse_hubs(n_roots: int, seed: int) -> np.ndarray:
+    """Left vertices with two or three roots each, roots with some 80 left vertices: most pairs have none in common."""
+    rng = np.random.default_rng(seed)
+    edges = {(u, int(v)) for u in range(32 * n_roots) for v in rng.integers(0, n_roots, 2 + u % 2)}
+    return np.array(sorted(edges), dtype=np.int32)
+
+
+@pytest.mark.parametrize("words", [1, 3])
+@pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0), Limits(rows=999)], ids=["whole", "short", "rows"])
+def test_large_roots_that_have_little_in_common_are_not_paired(words, limits, monkeypatch):
+    monkeypatch.setattr(items, "_FEW_ITEMS", 1)  # ranges as long as there are roots, as in a large graph
+    monkeypatch.setattr(items, "_LONG_CHUNK", 1 << 20)
+    graph = graph_of(sparse_hubs(300, 5), BuildOptions("right"))
+    assert np.mean(np.diff(graph.root_indptr) > 64) > 0.9
+    expected = run(CpuEngine(), graph, Search("prove"))
+    sizes = _USUAL._replace(near_words=words, list_cap=4096, give_min=0)
+    found = run(BitMatrixEngine(DEVICE, sizes), graph, Search("prove"), limits, np.random.default_rng(1))
+    assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
 
 
 _CUMBE = CumbeSizes(left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, threads=64, min_blocks=1, lanes=8)

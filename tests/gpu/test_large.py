@@ -1,0 +1,63 @@
+"""Graphs as large as a device takes: their bicliques follow from a formula."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernels.bitmatrix import BitMatrixEngine
+from kernels.cpu.engine import CpuEngine
+from kernels.gpu.device import CudaDevice, release_memory
+from kernels.gpu.prepare import EDGE_BYTES, prepare_on
+from schemas.graph import MiningGraph
+from schemas.options import BuildOptions
+from schemas.work import Search
+from tests.oracles import graph_of, run
+
+
+def band(xp: Any, n: int, width: int) -> tuple[Any, Any]:
+    """Edges of n + n vertices, left i to right j whenever they differ by `width` at most; sorted."""
+    left = xp.repeat(xp.arange(n, dtype=np.int32), 2 * width + 1)
+    right = left + xp.tile(xp.arange(-width, width + 1, dtype=np.int32), n)
+    inside = (right >= 0) & (right < n)
+    return left[inside], right[inside]
+
+
+def bicliques_of_band(n: int, width: int) -> int:
+    """Maximal ones: L from i to j and R from j - width to i + width, whenever all four are vertices."""
+    i = np.arange(n - width, dtype=np.int64)
+    return int((np.minimum(n - 1, i + 2 * width) - np.maximum(i, width) + 1).clip(0).sum())
+
+
+def graph_on_device(n: int, width: int) -> MiningGraph:
+    import cupy
+
+    graph, _ = prepare_on(cupy, *band(cupy, n, width), n, n, BuildOptions())
+    release_memory()
+    return graph
+
+
+def test_the_formula_holds():
+    for n, width in ((9, 2), (40, 3), (90, 33)):
+        graph = graph_of(np.column_stack(band(np, n, width)))
+        assert run(CpuEngine(), graph, Search("count")).count == bicliques_of_band(n, width)
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(400)
+def test_ten_million_vertices_and_half_a_billion_edges():
+    """On a device with less memory, as many as fit."""
+    n = min(8_200_000, CudaDevice().free_bytes() // (61 * EDGE_BYTES))
+    graph = graph_on_device(n, 30)
+    assert run(BitMatrixEngine(), graph, Search("count")).count == bicliques_of_band(n, 30)
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(400)
+def test_hundreds_of_thousands_of_large_roots_that_have_little_in_common():
+    n = 300_000
+    graph = graph_on_device(n, 40)
+    assert np.diff(graph.root_indptr).max() > 64
+    assert run(BitMatrixEngine(), graph, Search("count")).count == bicliques_of_band(n, 40)
