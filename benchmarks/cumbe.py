@@ -46,7 +46,7 @@ def ablation(name: str, data: Path) -> dict[str, Any]:
 
 def breakdown(recorded: dict[str, Any]) -> list[str]:
     """A table of an ablation: milliseconds of kernel time, in all and by phase, and the busy ratio."""
-    first = next(iter(next(iter(recorded.values())).values()))
+    first = next(iter(next(iter(recorded.values()))["variants"].values()))
     phases = [phase for phase in PHASES if phase in first.get("phases_s", {})]
     heads = [phase.replace("_", " ") for phase in phases]
     lines = [
@@ -54,7 +54,7 @@ def breakdown(recorded: dict[str, Any]) -> list[str]:
         "|---|---|" + "--:|" * (len(heads) + 2),
     ]
     for name, entry in recorded.items():
-        for what, one in entry.items():
+        for what, one in entry["variants"].items():
             times = [one["kernel_s"], *(one["phases_s"][phase] for phase in phases)]
             cells = " | ".join(f"{1e3 * seconds:.3g}" for seconds in times)
             lines.append(f"| {name} | {what} | {cells} | {one['busy_ratio']:.2f} |")
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=data, help=f"(default: {data})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
     words = parser.parse_args()
-    recorded = {name: ablation(name, words.data) for name in words.graphs}
+    recorded = {name: {"variants": ablation(name, words.data)} for name in words.graphs}
     print("\n".join(breakdown(recorded)))
     if words.json:
         words.json.write_text(json.dumps(recorded, indent=1) + "\n")

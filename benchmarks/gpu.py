@@ -8,7 +8,8 @@ call as a whole, with copies, and in mode list with the bicliques handed to the 
 one. Then: the CPU engine on all cores of the same machine, and how far a limited time gets on graphs that no
 published program finishes in 30 s.
 
-Graphs are NAME.parquet with columns u and v in ``--data``. ``benchmarks/h200.json`` (``--output``) gets everything.
+Graphs are NAME.parquet with columns u and v in ``--data``. ``benchmarks/h200.json`` (``--output``) gets everything,
+each entry with the run it comes from: ``--sections graphs hard`` records these anew and keeps the others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -29,12 +29,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cumbe import ABLATION, ablation, published
-from benchmarks.facts import DATA, GOLDEN, ROOT, commit
+from benchmarks.facts import DATA, GOLDEN, ROOT, commit, machine
 from benchmarks.timing import load, timed
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
-from kernels.gpu.cumbe_memory import CumbeSizes
-from kernels.gpu.memory import GpuSizes
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees
 
@@ -116,64 +114,63 @@ def on_all_cores(name: str, data: Path, cores: int) -> dict[str, Any]:
     return {"seconds": seconds, "cores": cores}
 
 
-def machine() -> dict[str, Any]:
-    """What the times depend on."""
+def device() -> str:
+    """Name, driver and highest clock of the first GPU."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm", "--format=csv,noheader"]
-    device = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0]
-    return {
-        "device": device,
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-    }
+    return subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+#: What can be recorded -> its graphs when none are named.
+SECTIONS = {
+    "graphs": tuple(name for name in RIVALS if name in GOLDEN and name not in HARD),
+    "hard": HARD,
+    "cumbe": tuple(name for name in RIVALS if name in GOLDEN and name not in HARD),
+    "ablation": ABLATION,
+    "cpu": tuple(name for name in RIVALS if name in GOLDEN and name not in HARD),
+}
+
+
+def measure(section: str, name: str, words: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """An entry of a section, and a word about it."""
+    if section == "graphs":
+        entry = compare(name, words.data, words.repeats)
+        return entry, ", ".join(f"{side} {1e3 * one['kernel_s']:.3f} ms" for side, one in entry["count"].items())
+    if section == "hard":
+        entry = rate(name, words.data, words.seconds)
+        return entry, f"{entry['bicliques_per_s']:.3g} bicliques/s"
+    if section == "cumbe":
+        entry = published(name, words.data)
+        return entry, f"{entry['kernel_s']:.4f} s by cuMBE"
+    if section == "ablation":
+        return {"variants": ablation(name, words.data)}, "cuMBE with and without"
+    entry = on_all_cores(name, words.data, os.cpu_count() or 1)
+    return entry, f"{entry['seconds']:.3f} s on all cores"
 
 
 def main() -> None:
-    """Measure everything and write it down, graph by graph."""
-    data = DATA
+    """Measure, and write down graph by graph; what is not measured now stays as it was recorded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", help="names (default: all of rivals.json)")
-    parser.add_argument("--data", type=Path, default=data, help=f"(default: {data})")
+    parser.add_argument("graphs", nargs="*", help="names (default: all of each section)")
+    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
+    parser.add_argument("--data", type=Path, default=DATA, help=f"(default: {DATA})")
     parser.add_argument("--repeats", type=int, default=5, metavar="N")
     parser.add_argument("--seconds", type=float, default=8.0, help="for each hard graph (default: 8)")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "h200.json", metavar="FILE")
     words = parser.parse_args()
-    result: dict[str, Any] = {
+    result: dict[str, Any] = json.loads(words.output.read_text()) if words.output.exists() else {}
+    run = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "machine": machine(),
-        "options": {
-            "repeats": words.repeats,
-            "sizes": GpuSizes()._asdict(),
-            "cumbe_sizes": CumbeSizes()._asdict(),
-            "seconds": words.seconds,
-        },
-        "graphs": {},
-        "cpu": {},
-        "hard": {},
-        "cumbe": {},
-        "ablation": {},
+        "device": device(),
+        **machine(),
+        "repeats": words.repeats,
     }
-    names = words.graphs or [name for name in RIVALS if name in GOLDEN and name not in HARD]
-    for name in names:
-        entry = result["graphs"][name] = compare(name, words.data, words.repeats)
-        print(name, {side: f"{1e3 * one['kernel_s']:.3f} ms" for side, one in entry["count"].items()}, flush=True)
-        words.output.write_text(json.dumps(result, indent=1) + "\n")
-    for name in HARD if not words.graphs else ():
-        result["hard"][name] = rate(name, words.data, words.seconds)
-        print(name, f"{result['hard'][name]['bicliques_per_s']:.3g} bicliques/s", flush=True)
-        words.output.write_text(json.dumps(result, indent=1) + "\n")
-    for name in names:
-        result["cumbe"][name] = published(name, words.data)
-        print(name, f"{result['cumbe'][name]['kernel_s']:.4f} s by cuMBE", flush=True)
-        words.output.write_text(json.dumps(result, indent=1) + "\n")
-    for name in ABLATION if not words.graphs else ():
-        result["ablation"][name] = ablation(name, words.data)
-        words.output.write_text(json.dumps(result, indent=1) + "\n")
-    for name in names:
-        result["cpu"][name] = on_all_cores(name, words.data, os.cpu_count() or 1)
-        print(name, f"{result['cpu'][name]['seconds']:.3f} s on all cores", flush=True)
-        words.output.write_text(json.dumps(result, indent=1) + "\n")
+    for section in words.sections:
+        for name in words.graphs or SECTIONS[section]:
+            entry, said = measure(section, name, words)
+            result.setdefault(section, {})[name] = {"run": run, **entry}
+            print(name, said, flush=True)
+            words.output.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -76,6 +76,18 @@ def rates(recorded: dict[str, Any]) -> list[str]:
     return lines
 
 
+def runs(entries: dict[str, Any]) -> str:
+    """Machine, commit and day of a section; where entries come from several runs, which is from which."""
+    by_run: dict[str, list[str]] = {}
+    for name, entry in entries.items():
+        run = entry["run"]
+        place = f"{run['device']}, {run['cores']} cores, commit {run['commit']}, {run['date']:.10}"
+        by_run.setdefault(place, []).append(name)
+    if len(by_run) == 1:
+        return next(iter(by_run))
+    return "; ".join(f"{place} ({', '.join(names)})" for place, names in by_run.items())
+
+
 PROSE = """\
 # Benchmarks
 
@@ -83,8 +95,8 @@ This page is written by `python -m benchmarks.tables` from the JSON files in `be
 
 ## One GPU
 
-{machine[device]}, {machine[cores]} cores, commit {commit}, {date:.10}. Kernel time of mode count, median of
-{options[repeats]} after one that warms up, from the better root side. Every count is the known one. *best* is the
+{graphs_runs}. Kernel time of mode count, median of
+{repeats} after one that warms up, from the better root side. Every count is the known one. *best* is the
 smallest time of the other programs (`benchmarks/rivals.json`). {what}
 
 *prove / count* is the kernel with the fingerprint, *list / count* the kernel that also writes every biclique to device
@@ -92,31 +104,30 @@ memory, both by one run after one that warms up.
 
 {against_rivals}
 
-Listing costs more than twice as much as counting on most of these graphs: counting handles all left sides of a small
-node in one step, listing takes them one by one. Small graphs leave the device idle half of the time: they end
-before the work has spread.
+Counting handles all left sides of a small node in one step; proving and listing look at each of them. Small graphs
+leave the device idle half of the time: they end before the work has spread.
 
 ## The other engines
 
 `cumbe` is the published algorithm as this project wrote it, one run after one that warms up, from the side `auto`
-takes. The CPU engine ran in one process a core on the same machine; the time includes dealing the work.
+takes: {cumbe_runs}. The CPU engine ran in one process a core on the same machine; the time includes dealing
+the work: {cpu_runs}.
 
 {other_engines}
 
 The ablation of the paper (`python -m benchmarks.cumbe`), kernel time in milliseconds, and what it goes to. noRS is
 without reverse scanning, noES without early stops, noWS without work stealing, which otherwise has 3 levels. One
 reverse scan serves the maximality check and the expansion: the check has its time. *Others* is waiting.
+{ablation_runs}.
 
 {ablation}
 
 ## Graphs whose end is far away
 
-How far one slice of {options[seconds]:g} s gets in mode count. GMBE finishes neither movielens_100k nor steam_purchase
-in 30 s.
+How far one slice of a few seconds gets in mode count: {hard_runs}. GMBE finishes neither movielens_100k
+nor steam_purchase in 30 s.
 
 {rates}
-
-On cp4im_heart_cleveland most of the device waits: few large problems, whose levels are given away too reluctantly.
 """
 
 
@@ -130,8 +141,10 @@ def page() -> str:
         "ablation": breakdown(recorded["ablation"]),
         "rates": rates(recorded),
     }
-    filled = {name: "\n".join(lines) for name, lines in tables.items()}
-    return PROSE.format(**(recorded | {"what": known["what"]} | filled))
+    words = {name: "\n".join(lines) for name, lines in tables.items()}
+    words |= {f"{section}_runs": runs(entries) for section, entries in recorded.items()}
+    repeats = next(iter(recorded["graphs"].values()))["run"]["repeats"]
+    return PROSE.format(what=known["what"], repeats=repeats, **words)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import EVERYTHING, Piece, Subtrees
 
-__all__ = ["items_of", "subtrees_of"]
+__all__ = ["gather", "items_of", "subtrees_of", "wedges_of"]
 
 #: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
 #: no longer than `_LONG_CHUNK`, unless that makes too many.
@@ -28,24 +28,35 @@ def items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.nda
     return np.concatenate(items), pool
 
 
-def _weights(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
-    """Wedges of each root: what it costs to open."""
-    base_degree = np.diff(graph.base_indptr)
-    total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(base_degree[graph.root_indices], dtype=OFFSET)])
-    return total[graph.root_indptr[roots + 1]] - total[graph.root_indptr[roots]]
+def _degrees(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    return graph.root_indptr[roots + 1] - graph.root_indptr[roots]
+
+
+def wedges_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    """Wedges of each root: what it costs to open, and the best cheap guess of what lies below."""
+    indptr, base = gather(graph.root_indices, graph.root_indptr[roots], _degrees(graph, roots))
+    total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(graph.base_indptr[base + 1] - graph.base_indptr[base])])
+    return total[indptr[1:]] - total[indptr[:-1]]
+
+
+def gather(values: np.ndarray, at: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets, and the lists ``values[at[i]:at[i] + n[i]]`` one behind the other."""
+    indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(n, dtype=OFFSET)])
+    inside = np.arange(indptr[-1], dtype=OFFSET) - np.repeat(indptr[:-1], n)
+    return indptr, values[np.repeat(at, n) + inside]
 
 
 def _root_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
-    degree = np.diff(graph.root_indptr)[roots]
+    degree = _degrees(graph, roots)
     small = roots[degree <= WORD_BITS]
-    small = small[np.argsort(-_weights(graph, small) * degree[degree <= WORD_BITS], kind="stable")]
+    small = small[np.argsort(-wedges_of(graph, small) * degree[degree <= WORD_BITS], kind="stable")]
     items = _blank(len(small))
     items["kind"], items["bound"], items["fresh"] = ROOT, small, 1
     return items
 
 
 def _hub_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
-    degree = np.diff(graph.root_indptr)[roots]
+    degree = _degrees(graph, roots)
     hubs = roots[degree > WORD_BITS]
     hubs = hubs[np.argsort(-degree[degree > WORD_BITS], kind="stable")]
     first = hubs.astype(OFFSET) + 1
@@ -101,13 +112,15 @@ def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], n
     end = items["end"][np.concatenate([starts[1:], [len(items)]]) - 1]
     whole = (fresh == 1) & (begin == bound + 1) & (end == graph.n_roots)
     pieces: list[Piece] = []
+    closure, owner = bound[:0], -1
     for k in np.flatnonzero(~whole).tolist():
         root, path = int(bound[k]), bound[k : k + 1].astype(VERTEX)
         left = graph.root_indices[graph.root_indptr[root] : graph.root_indptr[root + 1]]
         if begin[k] > root + 1:  # closure among the earlier candidates has to be in the path
-            path = _closure(graph, left)
-        candidates = _near(graph, left, int(begin[k]))
-        n = int(np.searchsorted(candidates, end[k]))
+            if owner != root:
+                closure, owner = _closure(graph, left), root
+            path = closure
+        candidates, n = _candidates(graph, left, int(begin[k]), int(end[k]))
         if n or fresh[k]:
             pieces.append((path, candidates, n, bool(fresh[k])))
     return pieces, bound[whole]
@@ -124,26 +137,32 @@ def _piece(graph: MiningGraph, item: np.void, pool: np.ndarray) -> Piece:
     else:
         path = part("closure_at", "n_closure")
     if item["kind"] == HUB and item["cand_at"] == NOBODY:
-        candidates = _near(graph, part("left_at", "n_left"), int(item["begin"]))
-        n = int(np.searchsorted(candidates, item["end"]))
+        candidates, n = _candidates(graph, part("left_at", "n_left"), int(item["begin"]), int(item["end"]))
     else:
         candidates = part("cand_at", "n_cand")[item["begin"] :]
         n = int(item["end"] - item["begin"])
     return path.copy(), candidates.copy(), n, bool(item["fresh"])
 
 
-def _near(graph: MiningGraph, left: np.ndarray, begin: int) -> np.ndarray:
-    """Root vertices of rank `begin` or more that are adjacent to one of `left`: no other has a child below it."""
-    rows = [graph.base_indices[graph.base_indptr[u] : graph.base_indptr[u + 1]] for u in left]
-    near: np.ndarray = np.unique(np.concatenate([row[np.searchsorted(row, begin) :] for row in rows]))
-    return near.astype(VERTEX)
+def _candidates(graph: MiningGraph, left: np.ndarray, begin: int, end: int) -> tuple[np.ndarray, int]:
+    """Ranks from `begin` on, and how many of them lie before `end`; those that touch `left`, where these are few."""
+    starts = graph.base_indptr[left]
+    degrees = graph.base_indptr[left + 1] - starts
+    if int(degrees.sum()) >= graph.n_roots - begin:
+        return np.arange(begin, graph.n_roots, dtype=VERTEX), end - begin
+    near = np.unique(gather(graph.base_indices, starts, degrees)[1])
+    near = near[np.searchsorted(near, begin) :].astype(VERTEX)
+    return near, int(np.searchsorted(near, end))
 
 
 def _closure(graph: MiningGraph, left: np.ndarray) -> np.ndarray:
-    """Root vertices adjacent to all of `left`."""
-    rows = [graph.base_indices[graph.base_indptr[u] : graph.base_indptr[u + 1]] for u in left]
-    rows.sort(key=len)
-    closure = np.asarray(rows[0])
-    for row in rows[1:]:
-        closure = closure[np.isin(closure, row, assume_unique=True)]
-    return closure
+    """Root vertices adjacent to all of `left`: among the neighbours of the rarest of them."""
+    rarest = left[np.argmin(graph.base_indptr[left + 1] - graph.base_indptr[left])]
+    row = graph.base_indices[graph.base_indptr[rarest] : graph.base_indptr[rarest + 1]]
+    row = row[graph.root_indptr[row + 1] - graph.root_indptr[row] >= len(left)]
+    return np.array([v for v in row.tolist() if _has_all(graph, v, left)], dtype=VERTEX)
+
+
+def _has_all(graph: MiningGraph, root: int, left: np.ndarray) -> bool:
+    own = graph.root_indices[graph.root_indptr[root] : graph.root_indptr[root + 1]]
+    return bool((own[np.searchsorted(own, left).clip(max=len(own) - 1)] == left).all())

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The engine tests on a machine with a CUDA device; a skipped test is a failure. Prints a short table last.
-# PYTHON: an interpreter with CuPy, Numba, PyArrow, pytest and Hypothesis. BICLIQUES_DATA: folder of the known graphs.
+# PYTHON: an interpreter with CuPy, Numba, PyArrow, cuDF, dask-cuda, pytest and Hypothesis. BICLIQUES_DATA: folder of the known
+# graphs. JOBS: so many processes side by side, with pytest-xdist.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 python=${PYTHON:-python3}
@@ -16,7 +17,7 @@ step() { # name, command...
   lines+=("$(printf '%-28s %-7s %4d s  %s' "$name" "$outcome" $((SECONDS - start)) "$(printf '%s\n' "$said" | tail -n 1 | cut -c1-90)")")
 }
 
-tests() { "$python" -m pytest tests/gpu --require-gpu -q --maxfail=5 --timeout=90 "$@"; }
+tests() { "$python" -m pytest tests/gpu --require-gpu -q --maxfail=5 --timeout=90 -p no:benchmark ${JOBS:+-n $JOBS --dist loadscope} "$@"; }
 step "engines, pipeline, cuDF" tests
 # output buffers have holes, which the host copies and skips: initcheck looks at kernels only
 for tool in memcheck racecheck "initcheck --check-api-memory-access no" synccheck; do
