@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.gpu.arrays import Arrays, CudfArrays
+from pipeline.gpu.arrays import Arrays
+from pipeline.gpu.cudf_arrays import CudfArrays
 from pipeline.gpu.edge_table import DeviceEdgeTable
 from pipeline.gpu.parquet import why_no_cudf
 from pipeline.gpu.reading import device_batches

@@ -26,7 +26,7 @@ from tests.runs import random_edges, write_edges
 pytestmark = pytest.mark.gpu
 pytest.importorskip("pylibcudf", reason="cuDF is not installed")
 
-from pipeline.gpu.arrays import CudfArrays  # noqa: E402 - after the skip
+from pipeline.gpu.cudf_arrays import CudfArrays  # noqa: E402 - after the skip
 
 
 def outcome(source: Any, options: IngestOptions, folder: Path, on: Any) -> object:

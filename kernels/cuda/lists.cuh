@@ -1,0 +1,82 @@
+// Lists of left vertices against the neighbours of root vertices: by bit rows of the large ones, else by binary search.
+// Warp-level where nothing else is said.
+#pragma once
+#include "worker.cuh"
+
+// Bit row of root vertex v: which base vertices it is adjacent to. NULL: it has none.
+__device__ __forceinline__ const u32* bit_row(const Params* p, i32 v) {
+    return p->hub_bits != 0 && v >= p->first_hub ? p->hub_bits + (v - p->first_hub) * p->hub_words : 0;
+}
+
+__device__ __forceinline__ bool has_bit(const u32* row, i32 u) { return (row[u >> 5] >> (u & 31)) & 1; }
+
+// Whether root vertex v, without a bit row, is adjacent to base vertex u. Thread-level.
+__device__ __noinline__ bool adjacent(const Params* p, i32 v, i32 u) {
+    i64 at = p->root_indptr[v];
+    i32 n = (i32)(p->root_indptr[v + 1] - at);
+    i32 i = lower_bound(p->root_indices + at, n, u);
+    return i < n && p->root_indices[at + i] == u;
+}
+
+// The members of a list that lanes found common, to `out`; how many there are now.
+__device__ __forceinline__ i32 keep(i32* out, i32 found, bool common, i32 u) {
+    u32 all = warp_ballot(common);
+    if (common) out[found + __popc(all & lanes_below())] = u;
+    return found + __popc(all);
+}
+
+// Common left vertices of a list and root vertex v, to `out` (room for n, may be the list itself); how many.
+__device__ inline i32 intersect(const Worker& w, const i32* left, i32 n, i32 v, i32* out) {
+    const u32* row = bit_row(w.p, v);
+    i32 found = 0;
+    ROLLED for (i32 base = 0; row != 0 && base < n; base += 32 * AHEAD) {
+        i32 u[AHEAD];
+        u32 word[AHEAD];
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            i32 i = base + 32 * k + lane_id();
+            u[k] = i < n ? left[i] : NOBODY;
+        }
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) word[k] = u[k] != NOBODY ? row[u[k] >> 5] : 0;
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) found = keep(out, found, (word[k] >> (u[k] & 31)) & 1, u[k]);
+    }
+    ROLLED for (i32 base = 0; row == 0 && base < n; base += 32) {
+        i32 i = base + lane_id();
+        i32 u = i < n ? left[i] : NOBODY;
+        found = keep(out, found, u != NOBODY && adjacent(w.p, v, u), u);
+    }
+    __syncwarp();
+    return found;
+}
+
+// A left vertex of small degree: its neighbours include the closure.
+__device__ inline i32 rarest(const Worker& w, const i32* left, i32 n) {
+    i32 u = left[lane_id() < n ? lane_id() : 0];
+    u32 degree = (u32)(w.p->base_indptr[u + 1] - w.p->base_indptr[u]);
+    u32 least = __reduce_min_sync(ALL_LANES, degree);
+    return from(u, __ffs(warp_ballot(degree == least)) - 1);
+}
+
+// Whether root vertex v may be adjacent to all of the list: looks at a few. Thread-level.
+__device__ inline bool contains_some(const Params* p, i32 v, const i32* left, i32 n) {
+    if (p->root_indptr[v + 1] - p->root_indptr[v] < n) return false;
+    const u32* row = bit_row(p, v);
+    i32 step = n >> 3;  // a large node has many more than eight
+    ROLLED for (i32 i = 0; i < 8; i++) {
+        i32 u = left[i * step];
+        if (!(row != 0 ? has_bit(row, u) : adjacent(p, v, u))) return false;
+    }
+    return true;
+}
+
+__device__ inline bool contains_all(const Params* p, i32 v, const i32* left, i32 n) {
+    const u32* row = bit_row(p, v);
+    ROLLED for (i32 base = 0; base < n; base += 32) {
+        i32 i = base + lane_id();
+        bool missing = i < n && !(row != 0 ? has_bit(row, left[i]) : adjacent(p, v, left[i]));
+        if (warp_any(missing)) return false;
+    }
+    return true;
+}
