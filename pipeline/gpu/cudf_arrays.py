@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from kernels.gpu.device import free_memory
 from pipeline.gpu.memory import take_from_pool
+from pipeline.gpu.parquet import chunked_writer
 from schemas.dtypes import VERTEX
 from schemas.edges import EDGES
 
@@ -20,8 +21,8 @@ __all__ = ["CudfArrays"]
 
 #: Bytes of page-locked memory, twice, and threads that fill it.
 _STAGE_BYTES, _COPIERS = 32 << 20, 8
-#: Rows of a row group of edges, as on the host, and bytes of a page: all pages of a call are compressed side by side.
-_GROUP_ROWS, _PAGE_BYTES = 1 << 20, 64 << 10
+#: Rows of a row group of edges, as on the host.
+_GROUP_ROWS = 1 << 20
 
 
 class _Stage:
@@ -180,25 +181,12 @@ class CudfArrays:
 
     def write_edges(self, path: Path, words: Iterable[Any]) -> None:
         """See `Arrays`."""
-        io = self._plc.io
         writer: Any = None
         for part in words:
             halves = ((part >> 32).astype(VERTEX), (part & 0xFFFFFFFF).astype(VERTEX))
             table = self._plc.Table([self._column(half) for half in halves])
             if writer is None:
-                metadata = io.types.TableInputMetadata(table)
-                for column, name in zip(metadata.column_metadata, EDGES.names, strict=True):
-                    column.set_name(name).set_nullability(False)
-                options = (
-                    io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(path)]))
-                    .metadata(metadata)
-                    .compression(io.types.CompressionType.ZSTD)
-                    .row_group_size_rows(_GROUP_ROWS)
-                    .max_page_size_bytes(_PAGE_BYTES)
-                    .build()
-                )
-                options.set_dictionary_policy(io.types.DictionaryPolicy.NEVER)
-                writer = io.parquet.ChunkedParquetWriter.from_options(options)
+                writer = chunked_writer(self._plc, path, table, EDGES, _GROUP_ROWS)
             writer.write(table)
         writer.close([])
 

@@ -19,7 +19,7 @@ from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 
-__all__ = ["CudfParquet", "why_no_cudf"]
+__all__ = ["CudfParquet", "chunked_writer", "why_no_cudf"]
 
 #: Bytes of a row group before encoding, unless it has `GROUP_ROWS` rows first.
 _GROUP_BYTES = 128 << 20
@@ -68,7 +68,7 @@ class CudfParquet:
 
         self.cupy, self.plc = cupy, pylibcudf
         take_from_pool()
-        self.compression = pylibcudf.io.types.CompressionType[compression.upper()]
+        self.compression = compression
         self.schema = part_schema(tables)
         self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
         self.has_text = tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables)
@@ -163,22 +163,48 @@ class CudfFile:
             raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
 
     def _open(self, table: Any) -> Any:
-        io, schema = self.backend.plc.io, self.backend.schema
-        metadata = io.types.TableInputMetadata(table)
-        for column, field in zip(metadata.column_metadata, schema, strict=True):
-            column.set_name(field.name).set_nullability(False)
-        for column in metadata.column_metadata[:2]:
-            column.child(1).set_nullability(False)  # child 0 is the offsets
-        options = (
-            io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(self.path)]))
-            .metadata(metadata)
-            .key_value_metadata([{key.decode(): value.decode() for key, value in schema.metadata.items()}])
-            .compression(self.backend.compression)
-            .row_group_size_rows(GROUP_ROWS)
-            .row_group_size_bytes(_GROUP_BYTES)
-            .max_page_size_bytes(_PAGE_BYTES)
-            .build()
+        backend = self.backend
+        # zstd alone makes integers smaller, and sooner, than a dictionary does
+        return chunked_writer(
+            backend.plc,
+            self.path,
+            table,
+            backend.schema,
+            group_rows=GROUP_ROWS,
+            compression=backend.compression,
+            dictionary=backend.has_text,
+            stream=self.stream,
         )
-        if not self.backend.has_text:  # zstd alone makes integers smaller, and sooner
-            options.set_dictionary_policy(io.types.DictionaryPolicy.NEVER)
-        return io.parquet.ChunkedParquetWriter.from_options(options, stream=self.stream)
+
+
+def chunked_writer(
+    plc: Any,
+    path: Path,
+    table: Any,
+    schema: pa.Schema,
+    group_rows: int,
+    compression: str = "zstd",
+    dictionary: bool = False,
+    stream: Any = None,
+) -> Any:
+    """CuDF's writer of a file of this schema, whose columns have no nulls; `table` is what is written first."""
+    io = plc.io
+    metadata = io.types.TableInputMetadata(table)
+    for column, field in zip(metadata.column_metadata, schema, strict=True):
+        column.set_name(field.name).set_nullability(False)
+        if pa.types.is_list(field.type):
+            column.child(1).set_nullability(False)  # child 0 is the offsets
+    pairs = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+    options = (
+        io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(path)]))
+        .metadata(metadata)
+        .key_value_metadata([pairs])
+        .compression(io.types.CompressionType[compression.upper()])
+        .row_group_size_rows(group_rows)
+        .row_group_size_bytes(_GROUP_BYTES)
+        .max_page_size_bytes(_PAGE_BYTES)
+        .build()
+    )
+    if not dictionary:
+        options.set_dictionary_policy(io.types.DictionaryPolicy.NEVER)
+    return io.parquet.ChunkedParquetWriter.from_options(options, stream=stream)
