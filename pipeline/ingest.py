@@ -8,13 +8,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pipeline.gpu.edge_table import DeviceEdgeTable
-from pipeline.gpu.ingest import IngestOn, choose_reader, read_on_device
+from pipeline.gpu.ingest import IngestOn, choose_reader, memory_errors, read_on_device
 from pipeline.normalise import EdgeTable
 from pipeline.readers import open_source
 from schemas.errors import InputError, ResourceError
@@ -107,12 +108,15 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
         left_out = f" ({stream.skipped} bad lines were left out)" if stream.skipped else ""
         remedy = "check the file and its --format" if isinstance(source, (str, os.PathLike)) else "give one with edges"
         raise InputError(f"{stream.source} holds no edges{left_out}; {remedy}")
-    left, right, duplicates = table.finish()
+    guard = partial(memory_errors, stream) if reader is not None else nullcontext
+    with guard():
+        left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
     with _all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE)]
         labels.append(threads.submit(right.write, staging / RIGHT_LABELS_FILE))
-        table.write(staging / EDGES_FILE)
+        with guard():
+            table.write(staging / EDGES_FILE)
         for written in labels:
             written.result()
     return IngestSummary(

@@ -129,6 +129,12 @@ def mine_slice(task: SliceTask) -> SliceReport:
         searched = time.perf_counter()
     try:
         parts = writer.close()
+    except DeviceMemoryError as error:  # the last chunks did not fit: the slice once more
+        writer.discard()
+        del writer, session  # which hold the engine
+        with turn(kind, task.run) as server:
+            _go_on_smaller(server, error)
+        return mine_slice(task)
     except BaseException:
         writer.discard()
         raise
@@ -163,32 +169,44 @@ def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tu
     """The search of a slice; where a GPU has too little memory again, with smaller buffers or half of the nodes."""
     later: list[Subtrees] = []
     while True:
-        writer = open_writer(run.folder.bicliques, task.slice, run.tables, server.kind.place, task.write_on)
-        on_device = getattr(writer, "on_device", False)
-        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add, on_device)
         try:
-            session.all_of(work, _PROBES[server.kind.place])
+            session, writer = _attempt(server, run, task, work)
         except DeviceMemoryError as error:
-            writer.discard()
-            del session  # it and the frames of the error hold the engine whose memory is to be given back
-            clear_frames(error.__traceback__)
-            if not server.make_smaller():
-                raise
-            logger.warning("%s goes on with half the device memory: %s", identity(), error)
+            _go_on_smaller(server, error)
         except SliceTooLargeError as error:
-            writer.discard()
             if len(work) < 2:
                 raise
             logger.warning("slice %d goes on with half of its %d nodes: %s", task.slice, len(work), error)
             later.append(work.take(len(work) // 2, len(work)))
             work = work.take(0, len(work) // 2)
-        except BaseException:
-            writer.discard()
-            raise
         else:
             session.left_over += later
             session.stats |= {"halvings": server.halvings} if server.halvings else {}
             return session, writer
+
+
+def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
+    """One try, of which nothing stays when it fails."""
+    writer = open_writer(run.folder.bicliques, task.slice, run.tables, server.kind.place, task.write_on)
+    try:
+        on_device = getattr(writer, "on_device", False)
+        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add, on_device)
+        session.all_of(work, _PROBES[server.kind.place])
+    except BaseException:
+        writer.discard()
+        raise
+    return session, writer
+
+
+def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
+    """An engine with half the memory from now on; the error if there is none smaller."""
+    cause: BaseException | None = error
+    while cause is not None:  # its frames hold the engine and the writer, whose memory is to be given back
+        clear_frames(cause.__traceback__)
+        cause = cause.__cause__
+    if not server.make_smaller():
+        raise error
+    logger.warning("%s goes on with half the device memory: %s", identity(), error)
 
 
 @contextmanager

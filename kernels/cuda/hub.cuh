@@ -170,14 +170,19 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     return search(w, problem);
 }
 
-// Child `at` of a frame as an item for a launch with more scratch.
-__device__ __noinline__ void set_child_aside(Worker& w, HubFrame f, i32 at, bool fresh) {
+// Child `at` of a frame as an item of its own. A warp that begins with it has its list and its stack of frames to itself,
+// so where others took them (`crowded`) any warp may have it; else it needs a launch with more scratch.
+__device__ __noinline__ void set_child_aside(Worker& w, HubFrame f, i32 at, bool crowded) {
     f.next = at;
     f.end = at + 1;
     Item item;
     if (describe_frame(w, f, &item)) {
-        item.fresh = fresh;
-        set_oversize(w, item);
+        if (!crowded)
+            set_oversize(w, item);
+        else if (i64 slot = reserve_given(w, 1); slot != NOBODY)
+            publish(w, slot, 1, item);
+        else
+            leave_over(w, item);
     } else if (lane_id() == 0) {
         atomicExch(&w.q->overflow, 1);
     }
@@ -196,7 +201,7 @@ __device__ inline i32 push_large(Worker& w, const HubFrame& f, i32 v, i32 at, i3
     i32 n_closure = close(w, left, n, f, v, at, closure, room);
     if (n_closure == -1) return DONE;
     if (n_closure == -2 || *depth + 1 == HUB_DEPTH) {
-        set_child_aside(w, f, at, false);
+        set_child_aside(w, f, at, *depth > 0);
         return DONE;
     }
     if (!report_large(w, left, n, closure, n_closure)) return STOPPED;
@@ -228,7 +233,7 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     i32 v = f.cand == 0 ? at : f.cand[at];
     i32* left = w.s->list + f.list_end;
     if (f.list_end + f.n_left > LIST_CAP) {
-        set_child_aside(w, f, at, false);
+        set_child_aside(w, f, at, *depth > 0);
         return DONE;
     }
     w.visits += 1;

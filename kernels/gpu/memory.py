@@ -75,7 +75,7 @@ def scratch_bytes(row_cap: int, list_cap: int) -> int:
     """``sizeof(Scratch)`` of ``cuda/worker.cuh``."""
     words = row_cap // 32
     i32, u32, u64 = np.int32, np.uint32, np.uint64
-    frame = np.dtype([("pointers", np.int64, (4,)), ("numbers", i32, (9,))], align=True)
+    frame = np.dtype([("pointers", np.int64, (4,)), ("numbers", i32, (8,))], align=True)
     return np.dtype(
         [
             ("mask", u64, (row_cap,)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -182,13 +183,16 @@ class CudfArrays:
     def write_edges(self, path: Path, words: Iterable[Any]) -> None:
         """See `Arrays`."""
         writer: Any = None
-        for part in words:
-            halves = ((part >> 32).astype(VERTEX), (part & 0xFFFFFFFF).astype(VERTEX))
-            table = self._plc.Table([self._column(half) for half in halves])
-            if writer is None:
-                writer = chunked_writer(self._plc, path, table, EDGES, _GROUP_ROWS)
-            writer.write(table)
-        writer.close([])
+        try:
+            for part in words:
+                halves = ((part >> 32).astype(VERTEX), (part & 0xFFFFFFFF).astype(VERTEX))
+                table = self._plc.Table([self._column(half) for half in halves])
+                if writer is None:
+                    writer = chunked_writer(self._plc, path, table, EDGES, _GROUP_ROWS)
+                writer.write(table)
+            writer.close([])
+        except RuntimeError as error:  # libcudf has no type for a full disk
+            raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
 
     def _array(self, column: Any) -> Any:
         """The fixed-width values of a column, which they keep alive."""

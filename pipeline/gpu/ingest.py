@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +17,7 @@ from pipeline.gpu.reading import device_batches
 from pipeline.readers.base import EdgeStream
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["IngestOn", "choose_reader", "read_on_device"]
+__all__ = ["IngestOn", "choose_reader", "memory_errors", "read_on_device"]
 
 logger = logging.getLogger(__name__)
 
@@ -61,11 +63,18 @@ def read_on_device(stream: EdgeStream, arrays: Arrays, capacity: int | None = No
         If the device has too little memory even for one block of the input.
     """
     table = DeviceEdgeTable(arrays, capacity)
-    try:
+    with memory_errors(stream):
         for left, right in device_batches(stream, arrays):
             table.add(left, right)
+    return table
+
+
+@contextmanager
+def memory_errors(stream: EdgeStream) -> Iterator[None]:
+    """A sentence where a device has too little memory for the edges of a stream."""
+    try:
+        yield
     except MemoryError as error:  # of CuPy and of RMM alike
         raise ResourceError(
             f"the GPU has too little memory to read {stream.source} ({error}); choose --ingest-on cpu"
         ) from error
-    return table

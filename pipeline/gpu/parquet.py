@@ -7,6 +7,8 @@ engine's kernels, nor they for it.
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,24 +69,27 @@ class CudfParquet:
         import pylibcudf
 
         self.cupy, self.plc = cupy, pylibcudf
-        take_from_pool()
-        self.compression = compression
         self.schema = part_schema(tables)
-        self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
+        self.compression = compression
+        take_from_pool()
+        with _memory_errors("hold the labels"):
+            self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
         self.has_text = tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables)
 
     def cut(self, found: Bicliques, members: int) -> list[int]:
         """See `Backend`; synchronises."""
-        until = self.cupy.asarray(found.left_indptr) + self.cupy.asarray(found.right_indptr)
-        targets = self.cupy.arange(members, int(until[-1]) + members, members, dtype=until.dtype)
-        inner = self.cupy.searchsorted(until, targets, side="right").get() - 1
+        with _memory_errors("cut bicliques into chunks"):
+            until = self.cupy.asarray(found.left_indptr) + self.cupy.asarray(found.right_indptr)
+            targets = self.cupy.arange(members, int(until[-1]) + members, members, dtype=until.dtype)
+            inner = self.cupy.searchsorted(until, targets, side="right").get() - 1
         return sorted({0, *(int(row) for row in inner if 0 < row < len(found)), len(found)})
 
     def copy(self, found: Bicliques, start: int, stop: int) -> Chunk:
         """See `Backend`; synchronises, because the engine may write to its arrays as soon as this returns."""
-        left = self._list(found.left_indptr, found.left, start, stop)
-        right = self._list(found.right_indptr, found.right, start, stop)
-        root = self.cupy.array(found.root[start:stop], dtype=VERTEX)
+        with _memory_errors("copy bicliques"):
+            left = self._list(found.left_indptr, found.left, start, stop)
+            right = self._list(found.right_indptr, found.right, start, stop)
+            root = self.cupy.array(found.root[start:stop], dtype=VERTEX)
         self.cupy.cuda.get_current_stream().synchronize()
         return Chunk(*left, *right, root)
 
@@ -126,6 +131,15 @@ class CudfParquet:
         return self.plc.Column(kind, len(offsets) - 1, None, None, 0, 0, [self._column(offsets, stream), values])
 
 
+@contextmanager
+def _memory_errors(purpose: str) -> Iterator[None]:
+    """What CuPy and RMM raise without memory, as one error of ours."""
+    try:
+        yield
+    except MemoryError as error:
+        raise DeviceMemoryError(f"there is no device memory left to {purpose} ({error})") from error
+
+
 class CudfFile:
     """A Parquet file that cuDF writes chunk by chunk; see `pipeline.gpu.writer.ChunkFile`."""
 
@@ -145,13 +159,12 @@ class CudfFile:
             If the file cannot be written.
         """
         try:
-            table = self.backend.table(chunk, self.stream)
-            if self._writer is None:
-                self._writer = self._open(table)
-            self._writer.write(table)
-            self.stream.synchronize()
-        except MemoryError as error:
-            raise DeviceMemoryError(f"cuDF found no device memory to write {self.path} ({error})") from error
+            with _memory_errors(f"write {self.path}"):
+                table = self.backend.table(chunk, self.stream)
+                if self._writer is None:
+                    self._writer = self._open(table)
+                self._writer.write(table)
+                self.stream.synchronize()
         except RuntimeError as error:  # libcudf has no type for a full disk
             raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
 

@@ -79,9 +79,10 @@ def _batches(
         stream.rows += (n := arrays.rows(plain[0]))
         yield plain
         return n_lines + n
-    if len(text) > _PIECE_BYTES and _line_end(text, 0) < len(text):  # most of it may still be plain
+    pieces = list(_pieces(text, max(len(text) // _PIECES, 1))) if len(text) > _PIECE_BYTES else []
+    if len(pieces) > 1:  # most of it may still be plain
         first = number
-        for piece in _pieces(text, max(len(text) // _PIECES, 1)):
+        for piece in pieces:
             number += yield from _batches(stream, arrays, number, piece)
         return number - first
     data = bytes(text)

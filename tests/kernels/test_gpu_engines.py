@@ -19,6 +19,7 @@ from schemas.errors import DeviceMemoryError, ResourceError, SliceTooLargeError
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
+from tests.gpu.test_large import band
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
 from tests.oracles import graph_of, random_edges, run
 
@@ -129,6 +130,16 @@ def test_large_roots_that_have_little_in_common_are_not_paired(words, limits, mo
     sizes = _USUAL._replace(near_words=words, list_cap=4096, give_min=0)
     found = run(BitMatrixEngine(DEVICE, sizes), graph, Search("prove"), limits, np.random.default_rng(1))
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
+
+
+def test_large_nodes_deeper_than_the_stack_of_a_warp():
+    graph = graph_of(np.column_stack(band(np, 170, 50)), BuildOptions("right", "id"))
+    one = Subtrees.of_roots(np.array([50]))  # 37 large nodes one below the other, and a stack of 32
+    expected = CpuEngine().mine(graph, one, Search("prove"), Limits(), lambda _: None)
+    found = BitMatrixEngine(DEVICE, _USUAL._replace(list_cap=8192)).mine(
+        graph, one, Search("prove"), Limits(), lambda _: None
+    )
+    assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
 
 
 _CUMBE = CumbeSizes(left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, threads=64, min_blocks=1, lanes=8)

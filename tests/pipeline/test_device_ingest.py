@@ -239,3 +239,28 @@ def test_a_gpu_is_used_when_it_pays_and_is_there(
     with pytest.raises(InputError, match="auto, cpu or gpu"):
         choose("tpu", source)  # type: ignore[arg-type]
     assert ingesting.ingest(source, IngestOptions(), tmp_path).read_on == "cpu: no CUDA device answers"
+
+
+def test_one_very_long_line_is_no_plain_text_and_ends_in_a_sentence(
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_PIECE_BYTES", 60)
+    (tmp_path / "x.el").write_bytes(b"1 2\n" + b"x" * 5000 + b"\n")
+    assert "line 2" in same(tmp_path / "x.el", tmp_path)
+
+
+def test_a_device_without_memory_for_the_edges_is_a_sentence(
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: object) -> None:
+        raise MemoryError("std::bad_alloc")
+
+    (tmp_path / "x.el").write_bytes(b"1 2\n3 4\n")
+    for method in ("unique", "write_edges"):
+        folder = tmp_path / method
+        folder.mkdir()
+        with monkeypatch.context() as patch:
+            patch.setattr(HostArrays, method, none_left)
+            with pytest.raises(ResourceError, match=r"too little memory to read .*x.el.*choose --ingest-on cpu"):
+                ingest(tmp_path / "x.el", IngestOptions(), folder, "gpu")
+        assert list(folder.iterdir()) == []

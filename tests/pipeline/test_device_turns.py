@@ -146,6 +146,25 @@ def test_a_gpu_without_memory_gets_an_engine_that_wants_less_and_says_so(
     assert {entry.stats["halvings"] for entry in load_ledger(folder.path).entries.values()} == {2}
 
 
+def test_a_gpu_without_memory_for_the_last_chunks_of_a_slice_mines_it_again(
+    tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = prepared(tmp_path)
+    close, failed = ParallelWriter.close, []
+
+    def fail_twice(self: Any) -> Any:
+        if len(failed) < 2:
+            failed.append(self)
+            raise DeviceMemoryError("there is no device memory left to write x")
+        return close(self)
+
+    monkeypatch.setattr(ParallelWriter, "close", fail_twice)
+    mined(folder)
+    assert manifest_pair(folder.path) == answer(EDGES)
+    assert caplog.text.count("goes on with half the device memory: there is no device memory left to write x") == 2
+    assert [n for what, n in gpu.log if what == "made"] == [0, 1, 2]
+
+
 def test_a_gpu_that_never_has_enough_memory_ends_the_run_with_its_sentence(
     tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch
 ) -> None:
