@@ -33,6 +33,8 @@ from benchmarks.facts import DATA, GOLDEN, ROOT, commit, machine
 from benchmarks.timing import load, timed
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
+from kernels.gpu.cumbe_memory import CumbeSizes
+from kernels.gpu.memory import GpuSizes
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees
 
@@ -120,14 +122,10 @@ def device() -> str:
     return subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
+#: Graphs whose count is known and that published programs finish.
+COMPARED = tuple(name for name in RIVALS if name in GOLDEN and name not in HARD)
 #: What can be recorded -> its graphs when none are named.
-SECTIONS = {
-    "graphs": tuple(name for name in RIVALS if name in GOLDEN and name not in HARD),
-    "hard": HARD,
-    "cumbe": tuple(name for name in RIVALS if name in GOLDEN and name not in HARD),
-    "ablation": ABLATION,
-    "cpu": tuple(name for name in RIVALS if name in GOLDEN and name not in HARD),
-}
+SECTIONS = {"graphs": COMPARED, "hard": HARD, "cumbe": COMPARED, "ablation": ABLATION, "cpu": COMPARED}
 
 
 def measure(section: str, name: str, words: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -161,14 +159,20 @@ def main() -> None:
     run = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "device": device(),
-        **machine(),
-        "repeats": words.repeats,
+        "machine": {"device": device(), **machine()},
+        "options": {
+            "repeats": words.repeats,
+            "sizes": GpuSizes()._asdict(),
+            "cumbe_sizes": CumbeSizes()._asdict(),
+            "seconds": words.seconds,
+        },
     }
+    number = f"{run['commit']} {run['date']}"
     for section in words.sections:
         for name in words.graphs or SECTIONS[section]:
             entry, said = measure(section, name, words)
-            result.setdefault(section, {})[name] = {"run": run, **entry}
+            result.setdefault("runs", {})[number] = run
+            result.setdefault(section, {})[name] = {"run": number, **entry}
             print(name, said, flush=True)
             words.output.write_text(json.dumps(result, indent=1) + "\n")
 

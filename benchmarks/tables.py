@@ -76,12 +76,13 @@ def rates(recorded: dict[str, Any]) -> list[str]:
     return lines
 
 
-def runs(entries: dict[str, Any]) -> str:
+def origin(recorded: dict[str, Any], section: str) -> str:
     """Machine, commit and day of a section; where entries come from several runs, which is from which."""
     by_run: dict[str, list[str]] = {}
-    for name, entry in entries.items():
-        run = entry["run"]
-        place = f"{run['device']}, {run['cores']} cores, commit {run['commit']}, {run['date']:.10}"
+    for name, entry in recorded[section].items():
+        run = recorded["runs"][entry["run"]]
+        machine = run["machine"]
+        place = f"{machine['device']}, {machine['cores']} cores, commit {run['commit']}, {run['date']:.10}"
         by_run.setdefault(place, []).append(name)
     if len(by_run) == 1:
         return next(iter(by_run))
@@ -142,8 +143,8 @@ def page() -> str:
         "rates": rates(recorded),
     }
     words = {name: "\n".join(lines) for name, lines in tables.items()}
-    words |= {f"{section}_runs": runs(entries) for section, entries in recorded.items()}
-    repeats = next(iter(recorded["graphs"].values()))["run"]["repeats"]
+    words |= {f"{section}_runs": origin(recorded, section) for section in recorded if section != "runs"}
+    repeats = recorded["runs"][next(iter(recorded["graphs"].values()))["run"]]["options"]["repeats"]
     return PROSE.format(what=known["what"], repeats=repeats, **words)
 
 

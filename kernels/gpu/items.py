@@ -32,6 +32,10 @@ def _degrees(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
     return graph.root_indptr[roots + 1] - graph.root_indptr[roots]
 
 
+def _left_of(graph: MiningGraph, root: int) -> np.ndarray:
+    return graph.root_indices[graph.root_indptr[root] : graph.root_indptr[root + 1]]
+
+
 def wedges_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
     """Wedges of each root: what it costs to open, and the best cheap guess of what lies below."""
     indptr, base = gather(graph.root_indices, graph.root_indptr[roots], _degrees(graph, roots))
@@ -115,7 +119,7 @@ def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], n
     closure, owner = bound[:0], -1
     for k in np.flatnonzero(~whole).tolist():
         root, path = int(bound[k]), bound[k : k + 1].astype(VERTEX)
-        left = graph.root_indices[graph.root_indptr[root] : graph.root_indptr[root + 1]]
+        left = _left_of(graph, root)
         if begin[k] > root + 1:  # closure among the earlier candidates has to be in the path
             if owner != root:
                 closure, owner = _closure(graph, left), root
@@ -164,5 +168,5 @@ def _closure(graph: MiningGraph, left: np.ndarray) -> np.ndarray:
 
 
 def _has_all(graph: MiningGraph, root: int, left: np.ndarray) -> bool:
-    own = graph.root_indices[graph.root_indptr[root] : graph.root_indptr[root + 1]]
+    own = _left_of(graph, root)
     return bool((own[np.searchsorted(own, left).clip(max=len(own) - 1)] == left).all())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow as pa
 
 from kernels.gpu.device import free_memory
 from pipeline.gpu.memory import take_from_pool
-from pipeline.gpu.parquet import chunked_writer
+from pipeline.gpu.parquet import chunked_writer, writing_errors
 from schemas.dtypes import VERTEX
 from schemas.edges import EDGES
 
@@ -183,7 +182,7 @@ class CudfArrays:
     def write_edges(self, path: Path, words: Iterable[Any]) -> None:
         """See `Arrays`."""
         writer: Any = None
-        try:
+        with writing_errors():
             for part in words:
                 halves = ((part >> 32).astype(VERTEX), (part & 0xFFFFFFFF).astype(VERTEX))
                 table = self._plc.Table([self._column(half) for half in halves])
@@ -191,8 +190,6 @@ class CudfArrays:
                     writer = chunked_writer(self._plc, path, table, EDGES, _GROUP_ROWS)
                 writer.write(table)
             writer.close([])
-        except RuntimeError as error:  # libcudf has no type for a full disk
-            raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
 
     def _array(self, column: Any) -> Any:
         """The fixed-width values of a column, which they keep alive."""

@@ -21,7 +21,7 @@ from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 
-__all__ = ["CudfParquet", "chunked_writer", "why_no_cudf"]
+__all__ = ["CudfParquet", "chunked_writer", "why_no_cudf", "writing_errors"]
 
 #: Bytes of a row group before encoding, unless it has `GROUP_ROWS` rows first.
 _GROUP_BYTES = 128 << 20
@@ -140,6 +140,15 @@ def _memory_errors(purpose: str) -> Iterator[None]:
         raise DeviceMemoryError(f"there is no device memory left to {purpose} ({error})") from error
 
 
+@contextmanager
+def writing_errors() -> Iterator[None]:
+    """What libcudf raises when it cannot write, as `OSError`: it has no type for a full disk."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
+
+
 class CudfFile:
     """A Parquet file that cuDF writes chunk by chunk; see `pipeline.gpu.writer.ChunkFile`."""
 
@@ -158,22 +167,17 @@ class CudfFile:
         OSError
             If the file cannot be written.
         """
-        try:
-            with _memory_errors(f"write {self.path}"):
-                table = self.backend.table(chunk, self.stream)
-                if self._writer is None:
-                    self._writer = self._open(table)
-                self._writer.write(table)
-                self.stream.synchronize()
-        except RuntimeError as error:  # libcudf has no type for a full disk
-            raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
+        with writing_errors(), _memory_errors(f"write {self.path}"):
+            table = self.backend.table(chunk, self.stream)
+            if self._writer is None:
+                self._writer = self._open(table)
+            self._writer.write(table)
+            self.stream.synchronize()
 
     def close(self) -> None:
         """Write the footer."""
-        try:
+        with writing_errors():
             self._writer.close([])
-        except RuntimeError as error:
-            raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
 
     def _open(self, table: Any) -> Any:
         backend = self.backend

@@ -188,13 +188,13 @@ def test_a_complete_run_whose_parts_are_not_there_any_more(
 def test_files_of_an_attempt_that_was_not_committed(tmp_path: Path) -> None:
     out = stopped(tmp_path)
     part = first_part(out)
-    left = [
-        out / "bicliques" / "part-000099-deadbeef0000-0.parquet",
-        out / "bicliques" / ".part-000099-deadbeef0000-1.tmp",
-        out / "ledger" / ".99.json.tmp",
-    ]
-    for path in left:
-        path.write_bytes(part.read_bytes())
+    left = {
+        out / "bicliques" / "part-000099-deadbeef0000-0.parquet": part.read_bytes(),
+        out / "bicliques" / ".part-000099-deadbeef0000-1.tmp": b"half a file",
+        out / "ledger" / ".99.json.tmp": b"half an entry",
+    }
+    for path, content in left.items():
+        path.write_bytes(content)
     Ledger.repair(RunFolder(out), len(Plan.open(RunFolder(out)).roots))
     assert not any(path.exists() for path in left), "they are there until the run is complete"
     check_resumed(out)
