@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernels.gpu.device import CudaDevice, Device
-from kernels.gpu.items import items_of, subtrees_of
+from kernels.gpu.items import compacted, items_of, subtrees_of
 from kernels.gpu.layout import GIVEN, ITEM, PARAMS
 from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory
 from kernels.gpu.slice_run import SliceRun
@@ -141,14 +141,15 @@ class _Run(SliceRun[QueueMemory, GpuSizes]):
             queue = self._launch(self.engine.launch_for(level, self.is_plain), items, pool)
             launched = True
             begun = min(int(queue["head"]), len(items))
-            n_pool = min(int(queue["pool"]), self.sizes.pool)
-            pool = self.device.read(self.memory.pool, VERTEX, 0, n_pool)
             oversize = self.device.read(self.memory.oversize, ITEM, 0, int(queue["oversize"]))
             waiting = self._unserved(queue)
             left = self.device.read(self.memory.left_over, ITEM, 0, int(queue["left_over"]))
             items = np.concatenate([waiting, left, items[begun:]])
+            n_pool = min(int(queue["pool"]), self.sizes.pool) if len(items) + len(oversize) else 0
+            listed = self.device.read(self.memory.pool, VERTEX, 0, n_pool)
+            items, pool = compacted(items, listed)
             if len(oversize):
-                self._grow(oversize, pool, level)
+                self._grow(*compacted(oversize, listed), level)
 
     def _grow(self, oversize: np.ndarray, pool: np.ndarray, level: int) -> None:
         if not self.engine.can_grow(level):
@@ -165,6 +166,7 @@ class _Run(SliceRun[QueueMemory, GpuSizes]):
         device.clear(self.memory.ready)
         values = self.params(device.address(device_items), len(items)) | self.engine.host_params(self.count)
         values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
+        values["pool_limit"] = (len(pool) + self.sizes.pool) // 2
         params = np.zeros(1, PARAMS)
         for name, value in values.items():
             params[name] = value

@@ -42,12 +42,13 @@ __device__ inline i32 close(const Worker& w, const i32* left, i32 n, const HubFr
         }
         if (member && v != self && position(parent, v) <= self_at && !listed(parent.closure, parent.n_closure, v)) dead = true;
         u32 all = warp_ballot(member);
+        if (warp_any(dead)) return -1;
         if (found + __popc(all) > room) return -2;
         if (member) out[found + __popc(all & lanes_below())] = v;
         found += __popc(all);
     }
     __syncwarp();
-    return warp_any(dead) ? -1 : found;
+    return found;
 }
 
 // Report a large node; false when it has to be given back.
@@ -170,11 +171,11 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     return search(w, problem);
 }
 
-// Child `at` of a frame as an item of its own. A warp that begins with it has its list and its stack of frames to itself,
-// so where others took them (`crowded`) any warp may have it; else it needs a launch with more scratch.
-__device__ __noinline__ void set_child_aside(Worker& w, HubFrame f, i32 at, bool crowded) {
+// Children [at, end) of a frame as an item of their own. A warp that begins with it has its list and its stack of frames
+// to itself, so where others took them (`crowded`) any warp may have it; else it needs a launch with more scratch.
+__device__ __noinline__ void set_aside(Worker& w, HubFrame f, i32 at, i32 end, bool crowded) {
     f.next = at;
-    f.end = at + 1;
+    f.end = end;
     Item item;
     if (describe_frame(w, f, &item)) {
         if (!crowded)
@@ -194,6 +195,12 @@ __device__ __forceinline__ void set_next(Worker& w, i32 depth, i32 next) {
     __syncwarp();
 }
 
+// Children from `at` on of the frame at `depth`, for which there is no room.
+__device__ inline void set_rest_aside(Worker& w, i32 depth, const HubFrame& f, i32 at) {
+    set_aside(w, f, at, f.end, depth > 0);
+    set_next(w, depth, f.end);
+}
+
 // A large child whose left vertices are at `left`: test it, report it, push its frame. STOPPED: give it back.
 __device__ inline i32 push_large(Worker& w, const HubFrame& f, i32 v, i32 at, i32* left, i32 n, i32* depth) {
     i32* closure = left + n;
@@ -201,7 +208,7 @@ __device__ inline i32 push_large(Worker& w, const HubFrame& f, i32 v, i32 at, i3
     i32 n_closure = close(w, left, n, f, v, at, closure, room);
     if (n_closure == -1) return DONE;
     if (n_closure == -2 || *depth + 1 == HUB_DEPTH) {
-        set_child_aside(w, f, at, *depth > 0);
+        set_rest_aside(w, *depth, f, at);
         return DONE;
     }
     if (!report_large(w, left, n, closure, n_closure)) return STOPPED;
@@ -233,7 +240,7 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     i32 v = f.cand == 0 ? at : f.cand[at];
     i32* left = w.s->list + f.list_end;
     if (f.list_end + f.n_left > LIST_CAP) {
-        set_child_aside(w, f, at, *depth > 0);
+        set_rest_aside(w, *depth, f, at);
         return DONE;
     }
     w.visits += 1;
@@ -250,7 +257,7 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     __syncwarp();
     bool too_large = false;
     i32 ended = solve(w, n, kin_of(f, v, at), true, begun, &too_large);
-    if (too_large) set_child_aside(w, f, at, false);
+    if (too_large) set_aside(w, f, at, at + 1, false);
     return ended;
 }
 

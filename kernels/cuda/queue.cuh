@@ -65,13 +65,14 @@ __device__ inline bool take(Worker& w, Item* item) {
         bool looks = lane_id() == 0 ? slot < p->n_given : lane_id() < 3 && (round & 3) == 0;
         if ((round & 63) == 63) talk_to_host(w);
         i32 seen = looks ? *where : lane_id() == 1;
+        if (from(seen, 2) != 0) return false;  // what is only GIVEN is left for the host
         if (from(seen, 0) != 0) {
             __threadfence();
             *item = p->given[slot];
-            if (lane_id() == 0) *(volatile i32*)&p->ready[slot] = TAKEN;  // what is only GIVEN is left for the host
+            if (lane_id() == 0) *(volatile i32*)&p->ready[slot] = TAKEN;
             return true;
         }
-        if (from(seen, 1) == 0 || from(seen, 2) != 0) return false;
+        if (from(seen, 1) == 0) return false;
         __nanosleep(pause);
         if (pause < 512) pause *= 2;
     }
@@ -92,11 +93,13 @@ __device__ __forceinline__ i32 demand(const Worker& w) {
     return (i32)(wanted > (1 << 20) ? 1 << 20 : wanted);
 }
 
-// Room for n ints in the pool, or NOBODY.
+// Room for n ints in the pool, or NOBODY. When it is filling up the launch ends, while there is room for what is left to
+// do: the host throws away what nobody refers to any more, and goes on.
 __device__ __forceinline__ i64 reserve_pool(Worker& w, i64 n) {
     i64 at = NOBODY;
     if (lane_id() == 0 && (i64) * (volatile u64*)&w.q->pool + n <= w.p->n_pool) {
         at = (i64)atomicAdd(&w.q->pool, (u64)n);
+        if (at + n > w.p->pool_limit) atomicExch(&w.q->stop, 1);
         if (at + n > w.p->n_pool) at = NOBODY;
     }
     return from(at, 0);

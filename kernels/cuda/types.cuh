@@ -132,6 +132,7 @@ struct Params {
     i64 n_given;          // capacity
     i32* pool;
     i64 n_pool;
+    i64 pool_limit;       // the launch stops when more is in use
     Item* left_over;
     i64 n_left_over;
     Item* oversize;

@@ -9,7 +9,7 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import EVERYTHING, Piece, Subtrees
 
-__all__ = ["gather", "items_of", "subtrees_of", "wedges_of"]
+__all__ = ["compacted", "gather", "items_of", "subtrees_of", "wedges_of"]
 
 #: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
 #: no longer than `_LONG_CHUNK`, unless that makes too many.
@@ -103,6 +103,22 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
     for item in items[(items["kind"] != ROOT) & ~ranges]:
         pieces.append(_piece(graph, item, pool))
     return Subtrees.concat([Subtrees.of_pieces(pieces), Subtrees.of_roots(np.concatenate([hubs, roots]))])
+
+
+def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The items with a pool that holds nothing but what they refer to."""
+    used = np.zeros(len(pool) + 1, np.int32)
+    lists = (("left_at", "n_left"), ("closure_at", "n_closure"), ("cand_at", "n_cand"))
+    for at, n in lists:
+        begin = items[at][items[at] != NOBODY]
+        np.add.at(used, begin, 1)
+        np.add.at(used, begin + items[n][items[at] != NOBODY], -1)
+    kept = np.cumsum(used) > 0
+    new_at = np.cumsum(kept) - kept
+    items = items.copy()
+    for at, _ in lists:
+        items[at] = np.where(items[at] == NOBODY, NOBODY, new_at[items[at]])
+    return items, pool[kept[:-1]]
 
 
 def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], np.ndarray]:
