@@ -16,7 +16,6 @@ from kernels.gpu.items import compacted, items_of, subtrees_of
 from kernels.gpu.layout import GIVEN, ITEM, PARAMS
 from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory
 from kernels.gpu.slice_run import SliceRun
-from schemas.dtypes import VERTEX
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Emit, Limits, Search, Slice, Subtrees
@@ -26,6 +25,8 @@ __all__ = ["BitMatrixEngine"]
 _KERNEL = "bitmatrix"
 #: Problems with more rows than a launch allows get this many times more in the next.
 _GROWTH = 8
+#: Share of the pool that may be in use before what nobody refers to is thrown away, between two launches.
+_FULL = 0.25
 #: Rows of the smallest kernel, unless the sizes say less.
 _LEAST_ROWS = 1024
 
@@ -134,22 +135,24 @@ class _Run(SliceRun[QueueMemory, GpuSizes]):
         Every level gets one launch, however late it is: a slice gets on, whatever it was given.
         """
         launched = False
+        self.list_vertices(pool)
         while len(items):
             if self._is_over(launched):
-                self.rest.append(subtrees_of(self.graph.graph, items, pool))
+                self.rest.append(subtrees_of(self.graph.graph, items, self.listed()))
                 return
-            queue = self._launch(self.engine.launch_for(level, self.is_plain), items, pool)
+            queue = self._launch(self.engine.launch_for(level, self.is_plain), items)
             launched = True
             begun = min(int(queue["head"]), len(items))
             oversize = self.device.read(self.memory.oversize, ITEM, 0, int(queue["oversize"]))
             waiting = self._unserved(queue)
             left = self.device.read(self.memory.left_over, ITEM, 0, int(queue["left_over"]))
             items = np.concatenate([waiting, left, items[begun:]])
-            n_pool = min(int(queue["pool"]), self.sizes.pool) if len(items) + len(oversize) else 0
-            listed = self.device.read(self.memory.pool, VERTEX, 0, n_pool)
-            items, pool = compacted(items, listed)
-            if len(oversize):
-                self._grow(*compacted(oversize, listed), level)
+            if len(oversize) or (len(items) and self.n_listed > _FULL * self.sizes.pool):
+                listed = self.listed()
+                items, pool = compacted(items, listed)
+                if len(oversize):
+                    self._grow(*compacted(oversize, listed), level)
+                self.list_vertices(pool)
 
     def _grow(self, oversize: np.ndarray, pool: np.ndarray, level: int) -> None:
         if not self.engine.can_grow(level):
@@ -160,13 +163,13 @@ class _Run(SliceRun[QueueMemory, GpuSizes]):
         late = self.is_late or self.engine.is_asked_to_stop
         return (launched and late) or (self.launches > 0 and self.rows_left == 0)
 
-    def _launch(self, launch: Launch, items: np.ndarray, pool: np.ndarray) -> np.void:
+    def _launch(self, launch: Launch, items: np.ndarray) -> np.void:
         device = self.device
-        device_items = self.begin(items, pool)
+        device_items = self.begin(items)
         device.clear(self.memory.ready)
         values = self.params(device.address(device_items), len(items)) | self.engine.host_params(self.count)
         values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
-        values["pool_limit"] = (len(pool) + self.sizes.pool) // 2
+        values["pool_limit"] = (self.n_listed + self.sizes.pool) // 2
         params = np.zeros(1, PARAMS)
         for name, value in values.items():
             params[name] = value

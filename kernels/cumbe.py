@@ -17,7 +17,6 @@ from kernels.gpu.cumbe_memory import Arenas, Bounds, CumbeMemory, CumbeSizes
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.memory import DeviceGraph
 from kernels.gpu.slice_run import SliceRun
-from schemas.dtypes import VERTEX
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Emit, Limits, Search, Slice, Subtrees
@@ -86,9 +85,8 @@ class _Run(SliceRun[CumbeMemory, CumbeSizes]):
             items, pool = cumbe_items_of(self.graph.graph, subtrees)
             queue = self._launch(items, pool)
             begun = min(int(queue["head"]), len(items))
-            pool = self.device.read(self.memory.pool, VERTEX, 0, int(queue["pool"]))
             left = self.device.read(self.memory.left_over, CUMBE_ITEM, 0, int(queue["left_over"]))
-            subtrees = cumbe_subtrees_of(np.concatenate([left, items[begun:]]), pool)
+            subtrees = cumbe_subtrees_of(np.concatenate([left, items[begun:]]), self.listed())
             if queue["full"] and not queue["count"]:
                 raise ResourceError(
                     f"one biclique does not fit into {self.sizes.values} values and {self.sizes.records} records; "
@@ -98,7 +96,8 @@ class _Run(SliceRun[CumbeMemory, CumbeSizes]):
 
     def _launch(self, items: np.ndarray, pool: np.ndarray) -> np.void:
         device, arenas = self.device, self.arenas
-        device_items = self.begin(items, pool)
+        self.list_vertices(pool)
+        device_items = self.begin(items)
         device.clear(arenas.available)
         device.clear(arenas.readers)
         values = self.params(device.address(device_items), len(items)) | arenas.params | {"plain": self.is_plain}

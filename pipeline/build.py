@@ -65,7 +65,7 @@ def build(folder: RunFolder) -> dict[str, Any]:
     search = options.search
     arguments = (left, right, sizes["n_left"], sizes["n_right"], options.build, search.min_left, search.min_right)
     made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" else None
-    graph, prepared = made or prepare(*arguments)
+    graph, prepared, degrees = made or (*prepare(*arguments), [np.bincount(ids) for ids in (left, right)])
     sources = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
     tables = {side: pq.read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
     target = folder.fresh(folder.graph)
@@ -77,10 +77,7 @@ def build(folder: RunFolder) -> dict[str, Any]:
         settle(target)
     facts = asdict(prepared) | {
         "nbytes": graph.nbytes,
-        "profile": {
-            "left": asdict(degree_profile(np.bincount(left))),
-            "right": asdict(degree_profile(np.bincount(right))),
-        },
+        "profile": {side: asdict(degree_profile(n)) for side, n in zip(("left", "right"), degrees, strict=True)},
         "built_on": "cpu" if made is None else "gpu",
         "seconds": time.perf_counter() - started,
     }
@@ -89,10 +86,10 @@ def build(folder: RunFolder) -> dict[str, Any]:
     return facts
 
 
-def _on_gpu(arguments: tuple[Any, ...]) -> tuple[MiningGraph, PrepareFacts] | None:
-    """What `prepare` makes of the arguments, made on the GPU; None, and said why, when it cannot be."""
+def _on_gpu(arguments: tuple[Any, ...]) -> tuple[MiningGraph, PrepareFacts, list[np.ndarray]] | None:
+    """What `prepare` makes of the arguments, and the degrees, by the GPU; None, and said why, when that cannot be."""
     from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
-    from kernels.gpu.prepare import EDGE_BYTES, prepare_on
+    from kernels.gpu.prepare import EDGE_BYTES, on_host, prepare_on
 
     reason = why_no_gpu()
     if reason is None:
@@ -100,7 +97,9 @@ def _on_gpu(arguments: tuple[Any, ...]) -> tuple[MiningGraph, PrepareFacts] | No
 
         try:
             if CudaDevice().free_bytes() >= EDGE_BYTES * len(arguments[0]):
-                return prepare_on(cupy, *arguments)
+                left, right = (cupy.asarray(ids) for ids in arguments[:2])
+                degrees = [on_host(cupy.bincount(ids)) for ids in (left, right)]
+                return *prepare_on(cupy, left, right, *arguments[2:]), degrees
             reason = f"{len(arguments[0])} edges need {EDGE_BYTES} bytes each"
         except MemoryError as error:
             reason = str(error)

@@ -53,6 +53,7 @@ class IngestSummary:
     left_label, right_label : str
         "int64" or "string".
     seconds : float
+        Until the tables are written.
     read_on : str
         "gpu", or "cpu" and why not on a GPU.
     """
@@ -119,6 +120,7 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
             table.write(staging / EDGES_FILE)
         for written in labels:
             written.result()
+    seconds = time.perf_counter() - started  # what has to read the whole file once more may take longer
     return IngestSummary(
         n_left=len(left),
         n_right=len(right),
@@ -130,7 +132,7 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
         digest=stream.digest() or table.digest(left, right),
         left_label=str(left.type),
         right_label=str(right.type),
-        seconds=time.perf_counter() - started,
+        seconds=seconds,
         read_on=read_on,
     )
 

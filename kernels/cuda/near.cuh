@@ -24,18 +24,23 @@ __device__ __forceinline__ Neighbours neighbours_from(const Params* p, i32 u, i3
     return found;
 }
 
-// Use windows for a new frame by range, if its left vertices have fewer neighbours in the range than it has ranks. They
-// take NEAR_WORDS ints of the list behind what the frame uses; without room for them every rank is visited.
+// For a new frame by range: end the range at the last neighbour of its left vertices, and use windows if they have fewer
+// neighbours in it than it has ranks. Windows take NEAR_WORDS ints of the list behind what the frame uses; without room
+// for them every rank is visited.
 __device__ inline void open_range(const Worker& w, HubFrame* f) {
     f->near = 0;
     f->near_begin = 0x7fffffff;
-    if (f->cand != 0 || f->end - f->next <= SHORT_RANGE || f->list_end + NEAR_WORDS > LIST_CAP) return;
+    if (f->cand != 0 || f->end - f->next <= SHORT_RANGE) return;
     i64 neighbours = 0;
+    i32 end = f->next;
     ROLLED for (i32 i = lane_id(); i < f->n_left; i += 32) {
         Neighbours from_next = neighbours_from(w.p, f->left[i], f->next);
-        neighbours += lower_bound(from_next.v, from_next.n, f->end) - from_next.at;
+        i32 n = lower_bound(from_next.v, from_next.n, f->end) - from_next.at;
+        if (n > 0 && from_next.v[from_next.at + n - 1] >= end) end = from_next.v[from_next.at + n - 1] + 1;
+        neighbours += n;
     }
-    if (warp_sum(neighbours) >= f->end - f->next) return;
+    f->end = (i32)__reduce_max_sync(ALL_LANES, (u32)end);
+    if (warp_sum(neighbours) >= f->end - f->next || f->list_end + NEAR_WORDS > LIST_CAP) return;
     f->near = (u32*)(w.s->list + f->list_end);
     f->list_end += NEAR_WORDS;
 }

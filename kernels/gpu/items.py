@@ -114,7 +114,7 @@ def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarr
         np.add.at(used, begin, 1)
         np.add.at(used, begin + items[n][items[at] != NOBODY], -1)
     kept = np.cumsum(used) > 0
-    new_at = np.cumsum(kept) - kept
+    new_at: np.ndarray = np.cumsum(kept) - kept
     items = items.copy()
     for at, _ in lists:
         items[at] = np.where(items[at] == NOBODY, NOBODY, new_at[items[at]])

@@ -17,7 +17,7 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph, Side
 from schemas.options import BuildOptions
 
-__all__ = ["EDGE_BYTES", "prepare_on"]
+__all__ = ["EDGE_BYTES", "on_host", "prepare_on"]
 
 #: Device memory for an edge, in bytes, at the peak.
 EDGE_BYTES = 120
@@ -38,8 +38,8 @@ class _Twins(NamedTuple):
 
 def prepare_on(
     xp: Any,
-    left: np.ndarray,
-    right: np.ndarray,
+    left: Any,
+    right: Any,
     n_left: int,
     n_right: int,
     options: BuildOptions,
@@ -52,6 +52,8 @@ def prepare_on(
     ----------
     xp : module
         cupy, or numpy.
+    left, right
+        Arrays of `xp`, or of NumPy.
 
     Notes
     -----
@@ -64,11 +66,11 @@ def prepare_on(
     by_left = _from_sorted(xp, left_index, right_index, len(left_core))
     left_twins = _twins(xp, by_left)
     if left_twins is None:
-        return prepare(left, right, n_left, n_right, options, min_left, min_right)
+        return prepare(on_host(left), on_host(right), n_left, n_right, options, min_left, min_right)
     by_right = _transpose(xp, _select(xp, by_left, left_twins.representatives), len(right_core))
     right_twins = _twins(xp, by_right)
     if right_twins is None:
-        return prepare(left, right, n_left, n_right, options, min_left, min_right)
+        return prepare(on_host(left), on_host(right), n_left, n_right, options, min_left, min_right)
     by_right = _select(xp, by_right, right_twins.representatives)
     by_left = _transpose(xp, by_right, len(left_twins.representatives))
 
@@ -186,7 +188,7 @@ def _ranked(
         degree = xp.diff(root_csr.indptr)
         by_rank = xp.sort((degree << 32) | xp.arange(len(degree))) & 0xFFFFFFFF
     else:
-        by_rank = xp.asarray(rank_order(options.order, *map(_host, (*root_csr, *base_csr))))
+        by_rank = xp.asarray(rank_order(options.order, *map(on_host, (*root_csr, *base_csr))))
     ranked = _select(xp, root_csr, by_rank)
     transposed = _transpose(xp, ranked, len(base_csr.indptr) - 1)
     members = _select(xp, _Csr(root_twins.members_indptr, root_core[root_twins.members]), by_rank)
@@ -194,16 +196,17 @@ def _ranked(
         root_side=root_side,
         n_left=sizes[0],
         n_right=sizes[1],
-        root_indptr=_host(ranked.indptr),
-        root_indices=_host(ranked.indices),
-        base_indptr=_host(transposed.indptr),
-        base_indices=_host(transposed.indices),
-        root_members_indptr=_host(members.indptr),
-        root_members=_host(members.indices),
-        base_members_indptr=_host(base_twins.members_indptr),
-        base_members=_host(base_core[base_twins.members]),
+        root_indptr=on_host(ranked.indptr),
+        root_indices=on_host(ranked.indices),
+        base_indptr=on_host(transposed.indptr),
+        base_indices=on_host(transposed.indices),
+        root_members_indptr=on_host(members.indptr),
+        root_members=on_host(members.indices),
+        base_members_indptr=on_host(base_twins.members_indptr),
+        base_members=on_host(base_core[base_twins.members]),
     )
 
 
-def _host(array: Any) -> np.ndarray:
+def on_host(array: Any) -> np.ndarray:
+    """An array of CuPy or NumPy, in main memory."""
     return array if isinstance(array, np.ndarray) else array.get()

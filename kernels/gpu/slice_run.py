@@ -41,6 +41,8 @@ class SliceRun(Generic[M, S]):
         `time.perf_counter` when the slice began: its seconds count from there.
     count, fingerprint, launches, kernel_s
         So far.
+    n_listed : int
+        Vertices of the pool on the device.
     open_ticks : float
         Clock ticks of the longest-living warp or block of each launch, by how many there were.
     """
@@ -57,6 +59,7 @@ class SliceRun(Generic[M, S]):
     fingerprint: int = 0
     launches: int = 0
     kernel_s: float = 0.0
+    n_listed: int = 0
     open_ticks: float = 0.0
 
     @property
@@ -75,19 +78,26 @@ class SliceRun(Generic[M, S]):
         search = self.search
         return search.mode == "count" and search.is_plain and not search.sizes and self.limits.rows is None
 
-    def begin(self, items: np.ndarray, pool: np.ndarray) -> Any:
-        """Put a queue of items and the lists they refer to on the device; the handle of the items."""
-        memory, sizes = self.memory, self.sizes
-        if len(pool) > sizes.pool:
-            name = type(sizes).__name__
+    def list_vertices(self, pool: np.ndarray) -> None:
+        """Put the lists that items refer to on the device."""
+        if len(pool) > self.sizes.pool:
             raise SliceTooLargeError(
-                f"{len(pool)} listed vertices do not fit into a pool of {sizes.pool}; use {name}(pool=...)"
+                f"{len(pool)} listed vertices do not fit into a pool of {self.sizes.pool}; "
+                f"use {type(self.sizes).__name__}(pool=...)"
             )
-        start = np.zeros(1, memory.QUEUE)
-        start["open"], start["pool"] = len(items), len(pool)
+        self.device.write(self.memory.pool, pool)
+        self.n_listed = len(pool)
+
+    def listed(self) -> np.ndarray:
+        """The pool as it is on the device."""
+        return self.device.read(self.memory.pool, VERTEX, 0, self.n_listed)
+
+    def begin(self, items: np.ndarray) -> Any:
+        """Put a queue of items on the device, whose lists are there; the handle of the items."""
+        start = np.zeros(1, self.memory.QUEUE)
+        start["open"], start["pool"] = len(items), self.n_listed
         start["rows_left"] = max(self.rows_left, 0)
-        self.device.write(memory.queue, start)
-        self.device.write(memory.pool, pool)
+        self.device.write(self.memory.queue, start)
         return self.device.upload(items)
 
     def params(self, items_at: int, n_items: int) -> dict[str, int]:
@@ -110,6 +120,7 @@ class SliceRun(Generic[M, S]):
                 f"{int(queue['left_over'])} unfinished nodes or {int(queue['pool'])} listed vertices did not fit into "
                 f"{sizes.left_over} and {sizes.pool}; use larger {name}"
             )
+        self.n_listed = min(int(queue["pool"]), sizes.pool)
         self.count += int(queue["count"])
         self.fingerprint = (self.fingerprint + int(queue["fingerprint"])) % 2**64
         self.launches += 1

@@ -319,6 +319,12 @@ inline unsigned __reduce_min_sync(unsigned, unsigned x) {
     for (unsigned i = 0; i < 32; i++) y = (unsigned)all[i] < y ? (unsigned)all[i] : y;
     return y;
 }
+inline unsigned __reduce_max_sync(unsigned, unsigned x) {
+    const uint64_t* all = emulation::meet(x);
+    unsigned y = 0;
+    for (unsigned i = 0; i < 32; i++) y = (unsigned)all[i] > y ? (unsigned)all[i] : y;
+    return y;
+}
 template <class T>
 inline unsigned __match_any_sync(unsigned, T x) {
     uint64_t mine = emulation::pack(x);

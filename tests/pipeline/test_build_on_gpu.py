@@ -43,6 +43,7 @@ def test_the_graph_is_the_same(tmp_path: Path, gpu: types.SimpleNamespace) -> No
     host, wanted = graph(tmp_path, "cpu")
     folder, made = graph(tmp_path, "gpu")
     assert (folder.need("build")["built_on"], host.need("build")["built_on"]) == ("gpu", "cpu")
+    assert folder.need("build")["profile"] == host.need("build")["profile"]
     assert gpu.released == 1
     for file in host.graph.iterdir():
         assert file.read_bytes() == (folder.graph / file.name).read_bytes(), file.name
