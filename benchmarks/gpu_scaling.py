@@ -132,7 +132,8 @@ def find_share(prepared: Path, pool: Pool, seconds: float) -> float:
             return share
         if outcome == "complete":
             low = share
-            share = min(4 * share, high) if high == 1.0 else (low + high) / 2
+            longer = min(max(1.3 * seconds / took, 2.0), 32.0)  # as if every root took as long
+            share = min(longer * share, 1.0 if high == 1.0 else (low + high) / 2)
         else:  # one root may weigh more than all that were in it before
             high = share
             share = (low + high) / 2
