@@ -1,13 +1,13 @@
 r"""One GPU beside two and four of the same machine, on graphs that take one of them twenty seconds and longer.
 
-    python -m benchmarks.gpu_scaling --devices 1 2 4 --graphs movielens_100k anime_ratings random
+    python -m benchmarks.gpu_scaling --find --graphs movielens_100k random
+    python -m benchmarks.gpu_scaling --devices 1 2 4 --graphs movielens_100k=0.7 random=0.8
 
-Bicliques are counted and hashed through the whole pipeline (ledger, scheduler, LocalCUDACluster), not written. A graph
-that would take hours is mined in part: a share of its roots, drawn at random (`benchmarks.runs.keep_share`), which is a
-set with a count and a fingerprint like any other. The share is looked for on one GPU, so that it takes ``--seconds``
-there, or given as NAME=SHARE. Workers are started, and have the graph, before the clock starts. Count and
-fingerprint must be those of one GPU; with ``--cpu SHARE`` a smaller share is also compared with the CPU engine.
-``benchmarks/h200_scaling.json`` (``--output``) gets everything; a table goes to stdout.
+Bicliques are counted and hashed through the whole pipeline (ledger, scheduler, LocalCUDACluster), not written. Of a
+graph that would take hours, NAME=SHARE takes a share of the edges, drawn at random, and mines all of that; ``--find``
+looks for shares that take ``--seconds`` on one GPU, and prints them. Workers are started, and have the graph, before
+the clock starts. Count and fingerprint must be those of one GPU; with ``--cpu SHARE``, so many of the roots are also
+compared with the CPU engine. ``benchmarks/h200_scaling.json`` (``--output``) gets everything; a table goes to stdout.
 
 ``random`` is generated (2,000 x 400 with 160,000 edges); other names are NAME.parquet in ``--data`` (default:
 $BICLIQUES_DATA, else ../shared/data) or in examples/.
@@ -29,9 +29,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchmarks.facts import DATA, ROOT, commit, machine
 from benchmarks.runs import keep_share, prepared_run
+from benchmarks.timing import load
+from kernels.bitmatrix import BitMatrixEngine
 from pipeline import mining
 from pipeline.folder import RunFolder
 from pipeline.ledger import Ledger
@@ -40,7 +43,7 @@ from pipeline.pool import Pool
 from pipeline.progress import Progress
 from pipeline.workers import WorkerOptions, open_pool
 from schemas.options import RunLimits, RunOptions
-from schemas.work import Search
+from schemas.work import Limits, Search, Subtrees
 
 RESULT = ROOT / "benchmarks" / "h200_scaling.json"
 
@@ -49,14 +52,12 @@ def random_graph() -> pa.Table:
     """A graph without structure: every one of 2,000 x 400 pairs is an edge with probability one fifth."""
     adjacent = np.random.default_rng(1).random((2000, 400)) < 0.2
     left, right = np.nonzero(adjacent)
-    return pa.table({"left": left, "right": right})
+    return pa.table({"u": left, "v": right})
 
 
 def source_of(name: str, data: Path, folder: Path) -> Path:
     """The file of a graph."""
     if name == "random":
-        import pyarrow.parquet as pq
-
         path = folder / "random.parquet"
         if not path.exists():
             pq.write_table(random_graph(), path)
@@ -67,17 +68,25 @@ def source_of(name: str, data: Path, folder: Path) -> Path:
     raise SystemExit(f"{name}.parquet is neither in {data} nor in examples/; name the folder with --data")
 
 
+def thinned(name: str, share: float, data: Path, folder: Path) -> Path:
+    """A share of the edges of a graph, in `folder`."""
+    table = pq.read_table(source_of(name, data, folder))
+    path = folder / f"{name}-{share}.parquet"
+    pq.write_table(table.filter(np.random.default_rng(0).random(len(table)) < share), path)
+    return path
+
+
 @contextmanager
 def gpus(n: int, warm: Path) -> Iterator[Pool]:
     """A worker on each of so many GPUs, which has mined something already."""
     with open_pool(WorkerOptions(workers=n), "gpu") as pool:
-        with copied(warm, 1.0) as folder:
+        with copied(warm) as folder:
             mining.mine_run(folder, pool, RunLimits(time_limit_s=1.0), quiet)
         yield pool
 
 
 @contextmanager
-def copied(prepared: Path, share: float) -> Iterator[RunFolder]:
+def copied(prepared: Path, share: float = 1.0) -> Iterator[RunFolder]:
     """A copy of a prepared run with a share of its roots."""
     with tempfile.TemporaryDirectory(dir=prepared.parent) as temporary:
         path = Path(temporary) / "run"
@@ -92,7 +101,7 @@ def quiet(progress: Progress) -> None:
     """Say nothing."""
 
 
-def mine(prepared: Path, share: float, pool: Pool) -> dict[str, Any]:
+def mine(prepared: Path, pool: Pool, share: float = 1.0) -> dict[str, Any]:
     """One run; its line in the result."""
     with copied(prepared, share) as folder:
         session = mining.mine_run(folder, pool, RunLimits(), quiet)
@@ -117,32 +126,31 @@ def mine(prepared: Path, share: float, pool: Pool) -> dict[str, Any]:
         }
 
 
-def find_share(prepared: Path, pool: Pool, seconds: float) -> float:
-    """A share of the roots that takes so many seconds on this pool, up to twice as long; a try ends after that."""
-    share, low, high = 1 / 1024, 0.0, 1.0
-    for _ in range(20):
-        with copied(prepared, share) as folder:
-            began = time.perf_counter()
-            outcome = mining.mine_run(folder, pool, RunLimits(time_limit_s=2 * seconds), quiet).outcome
-            took = time.perf_counter() - began
-        print(
-            f"  a share of {share:.5f} takes {took:.1f} s{'' if outcome == 'complete' else ' and longer'}", flush=True
-        )
-        if outcome == "complete" and (took >= seconds or share >= 1.0):
+def find_share(name: str, data: Path, seconds: float) -> float:
+    """A share of the edges that takes one GPU so many seconds, up to twice as long; a try ends after that."""
+    tries: list[tuple[float, float]] = []
+    share, high = 0.4, 1.0
+    while True:
+        with tempfile.TemporaryDirectory() as folder:
+            graph = load(thinned(name, share, data, Path(folder)), "auto")
+        roots, engine = Subtrees.of_roots(np.arange(graph.n_roots)), BitMatrixEngine()
+        found = engine.mine(graph, roots, Search("prove"), Limits(seconds=2 * seconds), lambda _: None)
+        took, complete = found.stats["kernel_s"], len(found.left_over) == 0
+        print(f"  {name}={share:.4f}: {found.count:,} in {took:.2f} s{'' if complete else ' and longer'}", flush=True)
+        if complete and (took >= seconds or share == 1.0):
             return share
-        if outcome == "complete":
-            low = share
-            longer = min(max(1.3 * seconds / took, 2.0), 32.0)  # as if every root took as long
-            share = min(longer * share, 1.0 if high == 1.0 else (low + high) / 2)
-        else:  # one root may weigh more than all that were in it before
-            high = share
-            share = (low + high) / 2
-    raise SystemExit(f"{prepared.name}: no share of its roots takes {seconds:.0f} to {2 * seconds:.0f} s")
+        if not complete:
+            high, share = share, (share + max(tries)[0]) / 2
+            continue
+        tries.append((share, took))
+        (s0, t0), (s1, t1) = tries[-2:] if len(tries) > 1 else ((0.0, took / 1000), tries[0])
+        step = np.log(1.3 * seconds / t1) * (s1 - s0) / np.log(t1 / t0)  # as if the time grew exponentially
+        share = round(float(min(s1 + min(max(step, 0.001), 0.2), 1.0 if high == 1.0 else (s1 + high) / 2)), 4)
 
 
 def compare_with_cpu(prepared: Path, share: float, pool: Pool) -> dict[str, Any]:
     """A small share on the GPUs and on all cores."""
-    found = mine(prepared, share, pool)
+    found = mine(prepared, pool, share)
     with copied(prepared, share) as folder:
         options = folder.options()
         folder.write_options(RunOptions(options.source, options.search, engine="cpu"), RunLimits())
@@ -163,17 +171,21 @@ def main() -> None:
     """Measure, compare, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--graphs", nargs="+", default=["movielens_100k", "anime_ratings", "random"])
-    parser.add_argument("--seconds", type=float, default=30.0, help="on one GPU")
+    parser.add_argument("--graphs", nargs="+", default=["movielens_100k", "random"], metavar="NAME=SHARE")
+    parser.add_argument("--find", action="store_true", help="shares of the edges that take --seconds; nothing else")
+    parser.add_argument("--seconds", type=float, default=25.0, help="on one GPU")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--cpu", type=float, metavar="SHARE", help="of the share, also by the CPU engine")
+    parser.add_argument("--cpu", type=float, metavar="SHARE", help="of the roots, also by the CPU engine")
     parser.add_argument("--engine", default="bitmatrix")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")
     parser.add_argument("--output", type=Path, default=RESULT)
     arguments = parser.parse_args()
-    shares = dict(name.split("=") for name in arguments.graphs if "=" in name)
-    names = [name.split("=")[0] for name in arguments.graphs]
+    shares = {name: float(share) for name, _, share in (graph.partition("=") for graph in arguments.graphs) if share}
+    names = [graph.partition("=")[0] for graph in arguments.graphs]
+    if arguments.find:
+        print(" ".join(f"{name}={find_share(name, arguments.data, arguments.seconds)}" for name in names))
+        return
     options = RunOptions("benchmark", Search("prove"), engine=arguments.engine)
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -185,7 +197,8 @@ def main() -> None:
         place = Path(temporary)
         prepared: dict[str, Path] = {}
         for name in names:
-            with prepared_run(source_of(name, arguments.data, place), options, place) as folder:
+            source = thinned(name, shares.get(name, 1.0), arguments.data, place)
+            with prepared_run(source, options, place) as folder:
                 prepared[name] = place / name
                 shutil.copytree(folder.path, prepared[name])
         for n in sorted(arguments.devices):
@@ -193,15 +206,12 @@ def main() -> None:
             with gpus(n, prepared[names[0]]) as pool:
                 print(f"{n} GPUs are there after {time.perf_counter() - began:.1f} s", flush=True)
                 for name in names:
-                    entry = result["graphs"].setdefault(name, {"runs": []})
-                    if "share" not in entry:
-                        given = shares.get(name)
-                        entry["share"] = float(given) if given else find_share(prepared[name], pool, arguments.seconds)
-                        if arguments.cpu:
-                            entry["cpu"] = compare_with_cpu(prepared[name], entry["share"] * arguments.cpu, pool)
-                            print(f"  {name}: {entry['cpu']}", flush=True)
+                    entry = result["graphs"].setdefault(name, {"share": shares.get(name, 1.0), "runs": []})
+                    if arguments.cpu and "cpu" not in entry:
+                        entry["cpu"] = compare_with_cpu(prepared[name], arguments.cpu, pool)
+                        print(f"  {name}: {entry['cpu']}", flush=True)
                     for _ in range(arguments.repeats):
-                        run = {"devices": n} | mine(prepared[name], entry["share"], pool)
+                        run = {"devices": n} | mine(prepared[name], pool)
                         entry["runs"].append(run)
                         first = entry["runs"][0]
                         same = all(run[key] == first[key] for key in ("bicliques", "fingerprint"))

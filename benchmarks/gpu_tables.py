@@ -57,7 +57,7 @@ def simulated(recorded: list[dict[str, Any]]) -> list[str]:
 def scaling(recorded: dict[str, Any]) -> list[str]:
     """Speed-ups of several GPUs."""
     lines = [
-        "| graph | share of the roots | bicliques | GPUs | seconds | speed-up | busy |",
+        "| graph | share of its edges | bicliques | GPUs | seconds | speed-up | busy |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name, entry in recorded["graphs"].items():
