@@ -140,7 +140,7 @@ def find_share(name: str, data: Path, seconds: float) -> float:
         if complete and (took >= seconds or share == 1.0):
             return share
         if not complete:
-            high, share = share, (share + max(tries)[0]) / 2
+            high, share = share, (share + max(tries, default=(0.0, 0.0))[0]) / 2
             continue
         tries.append((share, took))
         (s0, t0), (s1, t1) = tries[-2:] if len(tries) > 1 else ((0.0, took / 1000), tries[0])
