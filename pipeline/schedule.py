@@ -217,12 +217,14 @@ class Scheduler:
         """Time for the next slice: a share of the outstanding work, within the policy.
 
         Weights may be wrong by any factor, so the run so far bounds it, too: never more than a twenty-fifth of it,
-        or one heavy slice would keep the last worker busy alone; never less than a hundredth, or all would
-        be tiny. And never so little that the caller could not serve all workers in that time.
+        or one heavy slice would keep the last of several workers busy alone (a single one may take a tenth, after
+        which somebody looks for progress); never less than a hundredth, or all would be tiny. And never so little
+        that the caller could not serve all workers in that time.
         """
         policy, elapsed = self.policy, self._busy_s / max(self._workers, 1)
         pace = 2 * policy.event_seconds * self._workers
-        longest = max(min(policy.max_seconds, max(4 * policy.min_seconds, elapsed / 25)), pace)
+        fair = elapsed / (25 if self._workers > 1 else 10)
+        longest = max(min(policy.max_seconds, max(4 * policy.min_seconds, fair)), pace)
         shortest = min(max(policy.min_seconds, elapsed / 100, pace), longest)
         if self._rate.value is None:
             return shortest

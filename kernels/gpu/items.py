@@ -100,9 +100,18 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
     roots = items["bound"][items["kind"] == ROOT]
     ranges = (items["kind"] == HUB) & (items["bound"] != NOBODY)
     pieces, hubs = _range_pieces(graph, items[ranges])
-    for item in items[(items["kind"] != ROOT) & ~ranges]:
+    for item in items[(items["kind"] != ROOT) & (items["kind"] != PATH) & ~ranges]:
         pieces.append(_piece(graph, item, pool))
-    return Subtrees.concat([Subtrees.of_pieces(pieces), Subtrees.of_roots(np.concatenate([hubs, roots]))])
+    paths = _paths(items[items["kind"] == PATH], pool)
+    return Subtrees.concat([paths, Subtrees.of_pieces(pieces), Subtrees.of_roots(np.concatenate([hubs, roots]))])
+
+
+def _paths(items: np.ndarray, pool: np.ndarray) -> Subtrees:
+    """Nodes by their path, which are nearly all that a launch leaves over."""
+    begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
+    paths = gather(pool, items["left_at"], items["n_left"])
+    candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
+    return Subtrees(*paths, *candidates, end - begin, fresh.astype(np.bool_))
 
 
 def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -150,9 +159,7 @@ def _piece(graph: MiningGraph, item: np.void, pool: np.ndarray) -> Piece:
     def part(at: str, n: str) -> np.ndarray:
         return pool[item[at] : item[at] + item[n]]
 
-    if item["kind"] == PATH:
-        path = part("left_at", "n_left")
-    elif item["kind"] == WORD:
+    if item["kind"] == WORD:
         path = _closure(graph, part("left_at", "n_left"))
     else:
         path = part("closure_at", "n_closure")

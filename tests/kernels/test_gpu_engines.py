@@ -145,8 +145,8 @@ def test_large_nodes_deeper_than_the_stack_of_a_warp():
 def test_a_pool_that_fills_up_is_cleared_and_the_slice_goes_on():
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((36, 36)) < 0.7))
     expected = run(CpuEngine(), graph, Search("prove"))
-    sizes = _USUAL._replace(pool=1 << 13, poll=2, give_min=0)
-    found = BitMatrixEngine(DEVICE, sizes).mine(
+    sizes = _USUAL._replace(pool=1 << 12, poll=2, give_min=0)
+    found = BitMatrixEngine(EmulatedDevice(5, n_multiprocessors=4), sizes).mine(
         graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("prove"), Limits(), lambda _: None
     )
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
