@@ -17,11 +17,9 @@ from schemas.manifest import Part
 
 __all__ = ["WriteOn", "Writer", "forget", "open_writer"]
 
-#: Where the bicliques of a GPU engine are encoded; ``auto`` is the GPU where a worker has few threads.
+#: Where the bicliques of a GPU engine are encoded; ``auto`` is the GPU if cuDF is there,
+#: which was 13 times as fast as the 16 threads beside it (docs/multi-gpu.md).
 WriteOn = Literal["auto", "cpu", "gpu"]
-
-#: With fewer threads a worker writes with cuDF, if that is there.
-_ENOUGH_THREADS = 4
 
 
 class Writer(Protocol):
@@ -58,9 +56,10 @@ def open_writer(folder: Path, slice_number: int, tables: Tables, place: Place, w
     """
     if place == "core":
         return PartWriter(folder, slice_number, tables)
-    if where == "gpu" and (reason := why_no_cudf()) is not None:
+    reason = why_no_cudf() if where != "cpu" else "asked for"
+    if where == "gpu" and reason is not None:
         raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write-on cpu")
-    if where == "gpu" or (where == "auto" and writing_threads() < _ENOUGH_THREADS and why_no_cudf() is None):
+    if reason is None:
         return DeviceWriter(folder, slice_number, _backend(_Tables(tables)))
     return ParallelWriter(folder, slice_number, tables, writing_threads())
 

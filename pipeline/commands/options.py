@@ -148,7 +148,7 @@ def add_workers(command: argparse.ArgumentParser, writes: bool = True) -> None:
             "--write-on",
             choices=("auto", "cpu", "gpu"),
             default="auto",
-            help="with a GPU engine: who encodes the results (default: auto, the GPU where a worker has few cores)",
+            help="with a GPU engine: who encodes the results (default: auto, the GPU if cuDF is there)",
         )
     add_quiet(group)
 

@@ -27,18 +27,9 @@ def test_a_core_writes_with_its_own_thread(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("cudf")
 @pytest.mark.parametrize(
-    ("where", "threads", "kind"),
-    [
-        ("gpu", 16, DeviceWriter),
-        ("cpu", 1, ParallelWriter),
-        ("auto", 16, ParallelWriter),
-        ("auto", 2, DeviceWriter),
-    ],
+    ("where", "kind"), [("gpu", DeviceWriter), ("cpu", ParallelWriter), ("auto", DeviceWriter)]
 )
-def test_a_gpu_writes_as_asked_or_as_its_threads_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, threads: int, kind: type
-) -> None:
-    monkeypatch.setattr(writing, "writing_threads", lambda: threads)
+def test_a_gpu_writes_unless_the_cpu_was_asked_for(tmp_path: Path, where: Any, kind: type) -> None:
     out = open_writer(tmp_path, 0, None, "gpu", where)
     assert isinstance(out, kind)
     assert getattr(out, "on_device", False) == (kind is DeviceWriter)
@@ -49,7 +40,6 @@ def test_without_cudf_the_host_writes_unless_the_gpu_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "why_no_cudf", lambda: "pylibcudf cannot be imported (pip install '.[gpu]')")
-    monkeypatch.setattr(writing, "writing_threads", lambda: 1)
     assert isinstance(open_writer(tmp_path, 0, None, "gpu"), ParallelWriter)
     with pytest.raises(ResourceError, match=r"cuDF cannot write the bicliques: pylibcudf .*; choose --write-on cpu"):
         open_writer(tmp_path, 0, None, "gpu", "gpu")
