@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.folder import RunFolder
 from pipeline.labels import ids_of
 from pipeline.parts import open_part
 from pipeline.summary import PartSummary, Tally
@@ -20,35 +22,60 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["PartProof", "ProofTask", "prove_part", "read_part", "row_hashes", "vertex_hashes"]
+__all__ = ["PartProof", "ProofTask", "proof_tasks", "prove_part", "read_part", "row_hashes", "vertex_hashes"]
+
+#: A part of more bytes is read back by several workers, about so many bytes each.
+_PIECE_BYTES = 1 << 23
 
 
 @dataclass(frozen=True)
 class ProofTask:
-    """One part to be read back, on whatever worker.
+    """A part, or some row groups of it, to be read back, on whatever worker.
 
     Parameters
     ----------
     folder, run : str
         As in `pipeline.worker.SliceTask`.
     part : Part
+    groups : (int, int) or None
+        The first row group and the one behind the last; None: all.
     """
 
     folder: str
     run: str
     part: Part
+    groups: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class PartProof:
-    """What a part holds: its rows, and the sum modulo 2**64 of their hashes."""
+    """What a task has read: its rows, and the sum modulo 2**64 of their hashes."""
 
     rows: int
     fingerprint: int
 
 
+def proof_tasks(folder: RunFolder, part: Part) -> list[ProofTask]:
+    """What reads a part back, together.
+
+    Raises
+    ------
+    IncompleteError
+        If it has to be looked at for that, and cannot be read.
+    """
+    path, run = str(folder.path.resolve()), folder.run_id()
+    pieces = -(-part.bytes // _PIECE_BYTES)
+    if pieces > 1:
+        with open_part(folder.bicliques / part.name) as file:
+            pieces = min(pieces, file.num_row_groups)
+            cuts = [file.num_row_groups * k // pieces for k in range(pieces + 1)] if pieces else []
+    if pieces < 2:
+        return [ProofTask(path, run, part)]
+    return [ProofTask(path, run, part, groups) for groups in pairwise(cuts)]
+
+
 def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
-    """Count, hash and sum up the rows of a part.
+    """Count, hash and sum up the rows of a part, or of some of its row groups.
 
     Raises
     ------
@@ -59,14 +86,14 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
     hashes = vertex_hashes(run.graph.n_left, run.graph.n_right)
     tally = Tally(run.graph.n_left, run.graph.n_right)
     rows = total = 0
-    for batch in read_part(run.folder.bicliques / task.part.name, run.tables):
+    for batch in read_part(run.folder.bicliques / task.part.name, run.tables, task.groups):
         rows += len(batch)
         total += int(np.add.reduce(row_hashes(batch, hashes), dtype=np.uint64))
         tally.add(batch)
     return PartProof(rows, total % 2**64), tally.result()
 
 
-def read_part(path: Path, tables: Tables) -> Iterator[Bicliques]:
+def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None) -> Iterator[Bicliques]:
     """The rows of a part as dense ids, one batch a row group.
 
     Parameters
@@ -74,6 +101,8 @@ def read_part(path: Path, tables: Tables) -> Iterator[Bicliques]:
     path : Path
     tables : Tables
         Labels by dense id; None when the part holds dense ids.
+    groups : (int, int) or None
+        As of `ProofTask`.
 
     Raises
     ------
@@ -82,7 +111,7 @@ def read_part(path: Path, tables: Tables) -> Iterator[Bicliques]:
     """
     with open_part(path, read_dictionary=_texts(tables)) as file:
         _check_schema(path, pq.read_schema(path), tables)
-        for group in range(file.num_row_groups):
+        for group in range(*(groups or (0, file.num_row_groups))):
             yield _batch(path, file.read_row_group(group), tables)
 
 

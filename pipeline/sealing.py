@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -25,7 +25,7 @@ from pipeline.logs import tell
 from pipeline.plan import Plan
 from pipeline.pool import Pool, run_all
 from pipeline.progress import Progress, Report
-from pipeline.proof import PartProof, ProofTask, prove_part
+from pipeline.proof import PartProof, proof_tasks, prove_part
 from pipeline.ranking import rank_correlation
 from pipeline.session import sessions
 from pipeline.summary import PartSummary, Summary
@@ -100,16 +100,21 @@ def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -
     total = sum(part.rows for _, part in parts)
     if total > ROWS_WORTH_WORKERS:
         pool.grow()
-    run, path = folder.run_id(), str(folder.path.resolve())
+    tasks = [(entry, task) for entry, part in parts for task in proof_tasks(folder, part)]
+    outstanding = Counter(task.part.name for _, task in tasks)
+    rows_of: Counter[str] = Counter()
     found: dict[int, list[PartProof]] = defaultdict(list)
 
     def proven() -> Iterator[PartSummary]:
         rows = 0
-        for tag, (proof, summary) in run_all(pool, prove_part, [ProofTask(path, run, part) for _, part in parts]):
-            entry, part = parts[tag]
-            _check_rows(folder, part.name, part.rows, proof.rows)
+        for tag, (proof, summary) in run_all(pool, prove_part, [task for _, task in tasks]):
+            entry, part = tasks[tag][0], tasks[tag][1].part
+            rows_of[part.name] += proof.rows
+            outstanding[part.name] -= 1
+            if outstanding[part.name] == 0:
+                _check_rows(folder, part.name, part.rows, rows_of[part.name])
             found[entry.slice].append(proof)
-            rows += part.rows
+            rows += proof.rows
             seconds = time.monotonic() - started
             rate = rows / max(seconds, 1e-3)
             report(Progress("prove", rows / total, rows, rate, workers=pool.describe(), seconds=seconds))

@@ -26,9 +26,7 @@ def test_a_core_writes_with_its_own_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("cudf")
-@pytest.mark.parametrize(
-    ("where", "kind"), [("gpu", DeviceWriter), ("cpu", ParallelWriter), ("auto", DeviceWriter)]
-)
+@pytest.mark.parametrize(("where", "kind"), [("gpu", DeviceWriter), ("cpu", ParallelWriter), ("auto", DeviceWriter)])
 def test_a_gpu_writes_unless_the_cpu_was_asked_for(tmp_path: Path, where: Any, kind: type) -> None:
     out = open_writer(tmp_path, 0, None, "gpu", where)
     assert isinstance(out, kind)
