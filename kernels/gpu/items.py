@@ -159,10 +159,8 @@ def _piece(graph: MiningGraph, item: np.void, pool: np.ndarray) -> Piece:
     def part(at: str, n: str) -> np.ndarray:
         return pool[item[at] : item[at] + item[n]]
 
-    if item["kind"] == WORD:
-        path = _closure(graph, part("left_at", "n_left"))
-    else:
-        path = part("closure_at", "n_closure")
+    is_word = item["kind"] == WORD
+    path = _closure(graph, part("left_at", "n_left")) if is_word else part("closure_at", "n_closure")
     if item["kind"] == HUB and item["cand_at"] == NOBODY:
         candidates, n = _candidates(graph, part("left_at", "n_left"), int(item["begin"]), int(item["end"]))
     else:
