@@ -3,6 +3,7 @@
 // A child with at most 64 left vertices becomes a word problem; a larger one is tested here (its closure is
 // among the neighbours of any one of its left vertices) and pushed as a frame of its own.
 #pragma once
+#include "frames.cuh"
 #include "lists.cuh"
 #include "near.cuh"
 #include "search.cuh"
@@ -68,72 +69,6 @@ __device__ inline bool report_large(Worker& w, const i32* left, i32 n_left, cons
     return true;
 }
 
-// A frame's children [f.next, f.end) as an item. Lists go to the pool unless they are there already; a
-// first-level subtree needs none, its lists are found again from its root.
-__device__ __noinline__ bool describe_frame(Worker& w, const HubFrame& f, Item* item) {
-    const Params* p = w.p;
-    item->kind = HUB;
-    item->bound = f.bound;
-    item->left_at = item->closure_at = NOBODY;
-    item->cand_at = f.cand == 0 ? NOBODY : f.cand - p->pool;
-    item->n_left = f.n_left;
-    item->n_closure = f.n_closure;
-    item->n_cand = f.n_cand;
-    item->begin = f.next;
-    item->end = f.end;
-    item->fresh = 0;
-    if (f.bound != NOBODY) return true;
-    if (f.left >= p->pool && f.left < p->pool + p->n_pool) {
-        item->left_at = f.left - p->pool;
-        item->closure_at = f.closure - p->pool;
-        return true;
-    }
-    i64 room = reserve_pool(w, (i64)f.n_left + f.n_closure);
-    if (room == NOBODY) return false;
-    write_list(f.left, f.n_left, w.p->pool + room);
-    write_list(f.closure, f.n_closure, w.p->pool + room + f.n_left);
-    item->left_at = room;
-    item->closure_at = room + f.n_left;
-    __syncwarp();
-    return true;
-}
-
-__device__ __noinline__ void leave_frames(Worker& w, i32 depth) {
-    ROLLED for (i32 level = 0; level <= depth; level++) {
-        HubFrame f = w.s->frame[level];
-        if (f.next >= f.end) continue;
-        Item item;
-        if (describe_frame(w, f, &item))
-            leave_over(w, item);
-        else if (lane_id() == 0)
-            atomicExch(&w.q->overflow, 1);
-    }
-    __syncwarp();
-}
-
-// When warps wait: give away the children of the shallowest frame that has some. Whether there were any.
-__device__ __noinline__ bool give_children(Worker& w, i32 depth) {
-    ROLLED for (i32 level = 0; level <= depth; level++) {
-        HubFrame f = w.s->frame[level];
-        i32 n = f.end - f.next;
-        if (n <= 0) continue;
-        i32 wanted = demand(w);
-        if (wanted <= 0) return true;
-        if ((i64)n * f.n_left < GIVE_MIN || n < 2) continue;
-        i32 n_items = n / 2 < wanted ? n / 2 : wanted;  // at least two children each
-        if (n_items > 32) n_items = 32;
-        Item item;
-        if (!describe_frame(w, f, &item)) return true;
-        i64 slot = reserve_given(w, n_items);
-        if (slot == NOBODY) return true;
-        publish(w, slot, n_items, item);
-        if (lane_id() == 0) w.s->frame[level].end = f.next;
-        __syncwarp();
-        return true;
-    }
-    return false;
-}
-
 // Kin of child `self` of a frame.
 __device__ __forceinline__ Kin kin_of(const HubFrame& f, i32 self, i32 self_at) {
     Kin kin;
@@ -169,24 +104,6 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     if (problem.n_cand == 0) return DONE;
     if (opened == LATTICE_OPEN) return solve_lattice(w, problem, low_bits(n_bits), problem.n_cand) ? DONE : STOPPED;
     return search(w, problem);
-}
-
-// Children [at, end) of a frame as an item of their own. A warp that begins with it has its list and its stack of frames
-// to itself, so where others took them (`crowded`) any warp may have it; else it needs a launch with more scratch.
-__device__ __noinline__ void set_aside(Worker& w, HubFrame f, i32 at, i32 end, bool crowded) {
-    f.next = at;
-    f.end = end;
-    Item item;
-    if (describe_frame(w, f, &item)) {
-        if (!crowded)
-            set_oversize(w, item);
-        else if (i64 slot = reserve_given(w, 1); slot != NOBODY)
-            publish(w, slot, 1, item);
-        else
-            leave_over(w, item);
-    } else if (lane_id() == 0) {
-        atomicExch(&w.q->overflow, 1);
-    }
 }
 
 __device__ __forceinline__ void set_next(Worker& w, i32 depth, i32 next) {
