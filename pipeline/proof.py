@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from pipeline.folder import RunFolder
 from pipeline.labels import ids_of
+from pipeline.opened import open_run
 from pipeline.parts import open_part
 from pipeline.summary import PartSummary, Tally
-from pipeline.worker import open_run
 from pipeline.writer import Tables, part_schema
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, SCHEMA_VERSION, Bicliques, splitmix64
 from schemas.dtypes import OFFSET, VERTEX

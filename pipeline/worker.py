@@ -1,7 +1,7 @@
 """What runs in a worker: one slice of mining, or the proof of a few parts. Knows no scheduler.
 
-A worker opens a run once and keeps it: the graph and the labels are memory-mapped, so all workers of a
-machine share one copy; the engine and its workspace are the worker's own (`pipeline.serving`).
+A worker opens a run once and keeps it (`pipeline.opened`); the engine and its workspace are its own
+(`pipeline.serving`).
 """
 
 from __future__ import annotations
@@ -9,43 +9,36 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import cache
 from traceback import clear_frames
 
 import numpy as np
 
 from pipeline import engines, serving, writing
 from pipeline.engines import EngineKind
-from pipeline.folder import RunFolder
-from pipeline.labels import open_labels
+from pipeline.opened import OpenRun, close_run, open_run
 from pipeline.power import PowerMeter, Usage, gpu_counter
 from pipeline.searching import SliceSearch
 from pipeline.serving import Server, turn
 from pipeline.version import __version__
-from pipeline.writer import Tables, to_batch
+from pipeline.writer import to_batch
 from pipeline.writing import WriteOn, Writer, open_writer
 from schemas.bicliques import Bicliques
 from schemas.errors import DeviceMemoryError, IncompleteError, SliceTooLargeError
-from schemas.graph import MiningGraph
 from schemas.manifest import Part
-from schemas.options import RunOptions
 from schemas.sizes import SizeCounts
 from schemas.work import Limits, Subtrees
 
 __all__ = [
-    "OpenRun",
     "SliceReport",
     "SliceTask",
     "forget",
     "identity",
     "mine_slice",
-    "open_run",
     "reasons",
     "version",
     "warm_up",
@@ -100,16 +93,6 @@ class SliceReport:
     stats: dict[str, float]
     timed: tuple[tuple[int, float], ...]
     sizes: SizeCounts | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class OpenRun:
-    """A run as a worker holds it."""
-
-    folder: RunFolder
-    options: RunOptions
-    graph: MiningGraph
-    tables: Tables
 
 
 def mine_slice(task: SliceTask) -> SliceReport:
@@ -229,36 +212,9 @@ def _gpu_meter() -> PowerMeter | None:
     return PowerMeter(counter)
 
 
-def open_run(folder: str, run: str) -> OpenRun:
-    """The run in `folder`, opened once in this process.
-
-    Raises
-    ------
-    IncompleteError
-        If it is another run than `run`.
-    """
-    with _opening:  # or two threads would have a graph each, and a GPU both
-        return _open_run(folder, run)
-
-
-_opening = threading.Lock()
-
-
-@lru_cache(maxsize=1)
-def _open_run(folder: str, run: str) -> OpenRun:
-    opened = RunFolder(Path(folder))
-    options = opened.options()
-    if opened.run_id() != run:
-        raise IncompleteError(f"{folder} holds another run on this worker than on the driver; share one file system")
-    tables: Tables = None
-    if options.ids == "labels":
-        tables = (open_labels(opened, "left"), open_labels(opened, "right"))
-    return OpenRun(opened, options, MiningGraph.open(opened.graph), tables)
-
-
 def forget() -> None:
     """Give back the memory of the last run: of the calling thread's engine, and of the process's on a GPU."""
-    _open_run.cache_clear()
+    close_run()
     writing.forget()
     serving.forget()
 

@@ -1,0 +1,62 @@
+"""A run as a worker holds it: opened once in a process, graph and labels memory-mapped.
+
+All workers of a machine share one copy of the pages.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pipeline.folder import RunFolder
+from pipeline.labels import open_labels
+from pipeline.writer import Tables
+from schemas.errors import IncompleteError
+from schemas.graph import MiningGraph
+from schemas.options import RunOptions
+
+__all__ = ["OpenRun", "close_run", "open_run"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRun:
+    """A run as a worker holds it."""
+
+    folder: RunFolder
+    options: RunOptions
+    graph: MiningGraph
+    tables: Tables
+
+
+def open_run(folder: str, run: str) -> OpenRun:
+    """The run in `folder`, opened once in this process.
+
+    Raises
+    ------
+    IncompleteError
+        If it is another run than `run`.
+    """
+    with _opening:  # or two threads would have a graph each, and a GPU both
+        return _open_run(folder, run)
+
+
+_opening = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _open_run(folder: str, run: str) -> OpenRun:
+    opened = RunFolder(Path(folder))
+    options = opened.options()
+    if opened.run_id() != run:
+        raise IncompleteError(f"{folder} holds another run on this worker than on the driver; share one file system")
+    tables: Tables = None
+    if options.ids == "labels":
+        tables = (open_labels(opened, "left"), open_labels(opened, "right"))
+    return OpenRun(opened, options, MiningGraph.open(opened.graph), tables)
+
+
+def close_run() -> None:
+    """Give back the memory of the last run."""
+    _open_run.cache_clear()
