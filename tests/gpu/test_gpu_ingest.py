@@ -37,7 +37,7 @@ def outcome(source: Any, options: IngestOptions, folder: Path, on: Any) -> objec
         return str(error)
     edges = pq.ParquetFile(folder / EDGES_FILE)
     labels = [(folder / file).read_bytes() for file in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)]
-    return replace(summary, seconds=0.0, read_on=""), labels, edges.schema_arrow, edges.read()
+    return replace(summary, seconds=0.0, tables_seconds=0.0, read_on=""), labels, edges.schema_arrow, edges.read()
 
 
 def same(source: Any, folder: Path, **options: Any) -> Any:

@@ -34,7 +34,7 @@ def outcome(source: Any, options: IngestOptions, folder: Path, on: str) -> objec
         assert list(folder.iterdir()) == []
         return str(error)
     labels = [(folder / file).read_bytes() for file in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)]
-    return replace(summary, seconds=0.0, read_on=""), labels, pq.read_table(folder / EDGES_FILE)
+    return replace(summary, seconds=0.0, tables_seconds=0.0, read_on=""), labels, pq.read_table(folder / EDGES_FILE)
 
 
 @pytest.fixture
