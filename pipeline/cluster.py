@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
@@ -37,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 #: How long a scheduler or the first worker may take, in seconds.
 _START_S = 60.0
+#: And a worker, to say its name.
+_NAME_S = 10.0
 
 _CONFIG = {
     "distributed.scheduler.allowed-failures": 0,  # a lost task is ours to try again
@@ -57,6 +60,7 @@ class DaskPool:
         self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
         self._futures: dict[int, distributed.Future] = {}
         self._names: dict[str, str] = {}  # host and process of the worker at each address
+        self._asking = ThreadPoolExecutor(1, thread_name_prefix="names")
         self._closing = threading.Event()
 
     @classmethod
@@ -222,20 +226,25 @@ class DaskPool:
         for address in set(addresses) - set(self._names):
             self._names[address] = address
             asked = self._client.submit(worker.identity, None, workers=[address], pure=False)
-            asked.add_done_callback(lambda done, at=address: self._introduce(at, done))
+            # not as a callback: a worker that dies now never says it, and Dask has one thread for all callbacks
+            with suppress(RuntimeError):  # the pool is being closed
+                self._asking.submit(self._introduce, address, asked)
         for address in set(self._names) - set(addresses):
             name = self._names.pop(address)
             level = logging.INFO if self._cluster is None else logging.WARNING  # others may let theirs come and go
             tell(logger, "gone", f"worker {name} has gone", level, worker=name, address=address)
 
-    def _introduce(self, address: str, done: distributed.Future) -> None:
-        if done.status == "finished" and address in self._names:
-            self._names[address] = name = done.result()
-            tell(logger, "came", f"worker {name} is there", worker=name, address=address)
+    def _introduce(self, address: str, asked: distributed.Future) -> None:
+        with suppress(Exception):  # of a worker that has gone again, or of a client that is closed
+            name = asked.result(timeout=_NAME_S)
+            if address in self._names:
+                self._names[address] = name
+                tell(logger, "came", f"worker {name} is there", worker=name, address=address)
 
     def close(self) -> None:
         """Abandon what is running; stop the workers, if they are ours."""
         self._closing.set()
+        self._asking.shutdown(wait=False, cancel_futures=True)
         if self._cluster is None:
             with suppress(Exception):  # a scheduler that is gone needs no farewell
                 self._client.cancel(list(self._futures.values()))

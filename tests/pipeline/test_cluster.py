@@ -59,6 +59,26 @@ def fail(message: str) -> None:
     raise ResourceError(message)
 
 
+def test_a_worker_that_never_says_its_name_holds_nothing_up(pool: DaskPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that dies after it has said it, and before Dask has fetched it."""
+    real, over = distributed.Future.result, threading.Event()
+
+    def result(future: distributed.Future, timeout: float | None = None) -> object:
+        if str(future.key).startswith("identity"):
+            over.wait(20)
+            raise TimeoutError
+        return real(future, timeout)
+
+    monkeypatch.setattr(distributed.Future, "result", result)
+    pool._names.clear()
+    pool.workers()
+    pool.submit(0, slow, 0.0)
+    ended = pool.wait(10)
+    over.set()
+    pool._names.clear()  # so that they are asked again
+    assert [type(found.value) for found in ended] == [int]
+
+
 def peak_bytes() -> int:
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10  # type: ignore[index]
@@ -156,6 +176,9 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
     pool: DaskPool, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert pool.slots() == 2  # asks their names
+    deadline = time.monotonic() + 30
+    while any(name == address for address, name in pool._names.items()) and time.monotonic() < deadline:
+        time.sleep(0.05)
     pool.submit(3, slow, 0.5)
     time.sleep(0.2)
     assert re.fullmatch(rf"{socket.gethostname()}:\d+", pool.who(3))
