@@ -130,7 +130,7 @@ def find_share(name: str, data: Path, seconds: float) -> float:
     """A share of the edges that takes one GPU so many seconds, up to twice as long; a try ends after that."""
     tries: list[tuple[float, float]] = []
     share, high = 0.4, 1.0
-    while True:
+    for _ in range(20):
         with tempfile.TemporaryDirectory() as folder:
             graph = load(thinned(name, share, data, Path(folder)), "auto")
         roots, engine = Subtrees.of_roots(np.arange(graph.n_roots)), BitMatrixEngine()
@@ -146,6 +146,7 @@ def find_share(name: str, data: Path, seconds: float) -> float:
         (s0, t0), (s1, t1) = tries[-2:] if len(tries) > 1 else ((0.0, took / 1000), tries[0])
         step = np.log(1.3 * seconds / t1) * (s1 - s0) / np.log(t1 / t0)  # as if the time grew exponentially
         share = round(float(min(s1 + min(max(step, 0.001), 0.2), 1.0 if high == 1.0 else (s1 + high) / 2)), 4)
+    raise SystemExit(f"{name}: no share of its edges takes {seconds:.0f} to {2 * seconds:.0f} s")
 
 
 def compare_with_cpu(prepared: Path, share: float, pool: Pool) -> dict[str, Any]:

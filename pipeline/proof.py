@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["PartProof", "ProofTask", "proof_tasks", "prove_part", "read_part", "row_hashes", "vertex_hashes"]
+__all__ = ["PartProof", "ProofTask", "in_pieces", "prove_part", "read_part", "row_hashes", "vertex_hashes"]
 
 #: A part of more bytes is read back by several workers, about so many bytes each.
 _PIECE_BYTES = 1 << 23
@@ -55,23 +55,21 @@ class PartProof:
     fingerprint: int
 
 
-def proof_tasks(folder: RunFolder, part: Part) -> list[ProofTask]:
-    """What reads a part back, together.
+def in_pieces(task: ProofTask) -> list[ProofTask]:
+    """The proof of a whole part as tasks that can run side by side.
 
     Raises
     ------
     IncompleteError
-        If it has to be looked at for that, and cannot be read.
+        If the part has to be looked at for that, and cannot be read.
     """
-    path, run = str(folder.path.resolve()), folder.run_id()
-    pieces = -(-part.bytes // _PIECE_BYTES)
-    if pieces > 1:
-        with open_part(folder.bicliques / part.name) as file:
-            pieces = min(pieces, file.num_row_groups)
-            cuts = [file.num_row_groups * k // pieces for k in range(pieces + 1)] if pieces else []
+    pieces = -(-task.part.bytes // _PIECE_BYTES)
     if pieces < 2:
-        return [ProofTask(path, run, part)]
-    return [ProofTask(path, run, part, groups) for groups in pairwise(cuts)]
+        return [task]
+    with open_part(RunFolder(Path(task.folder)).bicliques / task.part.name) as file:
+        n = file.num_row_groups
+    pieces = max(1, min(pieces, n))
+    return [replace(task, groups=groups) for groups in pairwise(n * k // pieces for k in range(pieces + 1))]
 
 
 def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:

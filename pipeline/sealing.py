@@ -25,7 +25,7 @@ from pipeline.logs import tell
 from pipeline.plan import Plan
 from pipeline.pool import Pool, run_all
 from pipeline.progress import Progress, Report
-from pipeline.proof import PartProof, proof_tasks, prove_part
+from pipeline.proof import PartProof, ProofTask, in_pieces, prove_part
 from pipeline.ranking import rank_correlation
 from pipeline.session import sessions
 from pipeline.summary import PartSummary, Summary
@@ -100,7 +100,8 @@ def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -
     total = sum(part.rows for _, part in parts)
     if total > ROWS_WORTH_WORKERS:
         pool.grow()
-    tasks = [(entry, task) for entry, part in parts for task in proof_tasks(folder, part)]
+    run, path = folder.run_id(), str(folder.path.resolve())
+    tasks = [(entry, task) for entry, part in parts for task in in_pieces(ProofTask(path, run, part))]
     outstanding = Counter(task.part.name for _, task in tasks)
     rows_of: Counter[str] = Counter()
     found: dict[int, list[PartProof]] = defaultdict(list)

@@ -119,9 +119,9 @@ def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarr
     used = np.zeros(len(pool) + 1, np.int32)
     lists = (("left_at", "n_left"), ("closure_at", "n_closure"), ("cand_at", "n_cand"))
     for at, n in lists:
-        begin = items[at][items[at] != NOBODY]
-        np.add.at(used, begin, 1)
-        np.add.at(used, begin + items[n][items[at] != NOBODY], -1)
+        some = items[items[at] != NOBODY]
+        np.add.at(used, some[at], 1)
+        np.add.at(used, some[at] + some[n], -1)
     kept = np.cumsum(used) > 0
     new_at: np.ndarray = np.cumsum(kept) - kept
     items = items.copy()

@@ -11,7 +11,7 @@ import pytest
 from pipeline import proof, sealing, writer
 from pipeline.api import mine
 from pipeline.folder import RunFolder
-from pipeline.proof import proof_tasks, prove_part
+from pipeline.proof import ProofTask, in_pieces, prove_part
 from pipeline.threads import InThreads
 from schemas.errors import IncompleteError
 from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
@@ -36,7 +36,7 @@ def test_pieces_are_all_row_groups_once(run: tuple[RunFolder, np.ndarray], monke
     assert n_groups > 3
     for size, pieces in ((1, n_groups), (part.bytes // 3 + 1, 3), (part.bytes, 1)):
         monkeypatch.setattr(proof, "_PIECE_BYTES", size)
-        tasks = proof_tasks(folder, part)
+        tasks = in_pieces(ProofTask(str(folder.path), folder.run_id(), part))
         assert len(tasks) == pieces
         read = [group for task in tasks for group in range(*(task.groups or (0, n_groups)))]
         assert read == list(range(n_groups))
