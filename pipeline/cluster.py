@@ -59,7 +59,8 @@ class DaskPool:
         self._place = place
         self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
         self._futures: dict[int, distributed.Future] = {}
-        self._names: dict[str, str] = {}  # host and process of the worker at each address
+        self._here: set[str] = set()  # addresses of the workers
+        self._names: dict[str, str] = {}  # host and process at each address, of those that have gone, too
         self._asking = ThreadPoolExecutor(1, thread_name_prefix="names")
         self._closing = threading.Event()
 
@@ -223,22 +224,23 @@ class DaskPool:
 
     def _meet(self, addresses: Iterable[str]) -> None:
         """Learn the names of workers that have come, and say who has gone: a dead one cannot be asked any more."""
-        for address in set(addresses) - set(self._names):
+        before, self._here = self._here, set(addresses)
+        for address in self._here - before:
             self._names[address] = address
             asked = self._client.submit(worker.identity, None, workers=[address], pure=False)
             # not as a callback: a worker that dies now never says it, and Dask has one thread for all callbacks
             with suppress(RuntimeError):  # the pool is being closed
                 self._asking.submit(self._introduce, address, asked)
-        for address in set(self._names) - set(addresses):
-            name = self._names.pop(address)
+        for address in before - self._here:
+            name = self._names[address]  # stays, for its tasks are heard of later
             level = logging.INFO if self._cluster is None else logging.WARNING  # others may let theirs come and go
             tell(logger, "gone", f"worker {name} has gone", level, worker=name, address=address)
 
     def _introduce(self, address: str, asked: distributed.Future) -> None:
         with suppress(Exception):  # of a worker that has gone again, or of a client that is closed
             name = asked.result(timeout=_NAME_S)
-            if address in self._names:
-                self._names[address] = name
+            self._names[address] = name
+            if address in self._here:
                 tell(logger, "came", f"worker {name} is there", worker=name, address=address)
 
     def close(self) -> None:
