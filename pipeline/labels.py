@@ -47,18 +47,36 @@ def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
 
     Notes
     -----
-    Every distinct value is looked up once: labels repeat.
+    Every distinct value is looked up once: labels repeat. Integers without a gap need no look.
     """
+    if pa.types.is_integer(labels.type) and _is_range(labels):
+        return _places(values.to_numpy(), labels[0].as_py() if len(labels) else 0, len(labels))
     encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     distinct = encoded.dictionary
     if pa.types.is_integer(labels.type):
         known = labels.to_numpy()
-        found = np.minimum(np.searchsorted(known, distinct.to_numpy()), max(len(known) - 1, 0))
+        found = np.minimum(np.searchsorted(known, distinct.to_numpy()), len(known) - 1)
         missing = np.flatnonzero(known[found] != distinct.to_numpy())
     else:
         found = pc.fill_null(pc.index_in(distinct, value_set=labels), -1).to_numpy()
         missing = np.flatnonzero(found < 0)
     if len(missing):
-        raise IncompleteError(f"{distinct[int(missing[0])].as_py()!r} is not the label of a vertex of the input")
+        raise _unknown(distinct[int(missing[0])].as_py())
     ids: np.ndarray = found.astype(VERTEX)[encoded.indices.to_numpy()]
     return ids
+
+
+def _is_range(labels: pa.Array) -> bool:
+    return len(labels) == 0 or labels[-1].as_py() - labels[0].as_py() == len(labels) - 1
+
+
+def _places(values: np.ndarray, first: int, n: int) -> np.ndarray:
+    """Of values that are to be among `n` consecutive numbers."""
+    outside = (values < first) | (values > first + n - 1)
+    if outside.any():
+        raise _unknown(int(values[np.argmax(outside)]))
+    return (values - first).astype(VERTEX)
+
+
+def _unknown(label: object) -> IncompleteError:
+    return IncompleteError(f"{label!r} is not the label of a vertex of the input")

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from pipeline.folder import RunFolder
 from pipeline.labels import open_labels
 from pipeline.writer import Tables
+from schemas.bicliques import vertex_hashes
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
 from schemas.options import RunOptions
 
-__all__ = ["OpenRun", "close_run", "open_run"]
+__all__ = ["OpenRun", "close_run", "hashes_of", "open_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,18 @@ def _open_run(folder: str, run: str) -> OpenRun:
     return OpenRun(opened, options, MiningGraph.open(opened.graph), tables)
 
 
+def hashes_of(run: OpenRun) -> tuple[np.ndarray, np.ndarray]:
+    """`schemas.bicliques.vertex_hashes` of its graph, computed once in this process."""
+    with _opening:
+        return _hashes_of(run)
+
+
+@lru_cache(maxsize=1)
+def _hashes_of(run: OpenRun) -> tuple[np.ndarray, np.ndarray]:
+    return vertex_hashes(run.graph.n_left, run.graph.n_right)
+
+
 def close_run() -> None:
     """Give back the memory of the last run."""
     _open_run.cache_clear()
+    _hashes_of.cache_clear()

@@ -13,16 +13,16 @@ import pyarrow.parquet as pq
 
 from pipeline.folder import RunFolder
 from pipeline.labels import ids_of
-from pipeline.opened import open_run
+from pipeline.opened import hashes_of, open_run
 from pipeline.parts import open_part
 from pipeline.summary import PartSummary, Tally
 from pipeline.writer import Tables, part_schema
-from schemas.bicliques import LEFT_SALT, RIGHT_SALT, SCHEMA_VERSION, Bicliques, splitmix64
+from schemas.bicliques import SCHEMA_VERSION, Bicliques, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["PartProof", "ProofTask", "in_pieces", "prove_part", "read_part", "row_hashes", "vertex_hashes"]
+__all__ = ["PartProof", "ProofTask", "in_pieces", "prove_part", "read_part", "row_hashes"]
 
 #: A part of more bytes is read back by several workers, about so many bytes each.
 _PIECE_BYTES = 1 << 23
@@ -81,7 +81,7 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
         If it cannot be read, has another schema, or holds a label that the input does not have.
     """
     run = open_run(task.folder, task.run)
-    hashes = vertex_hashes(run.graph.n_left, run.graph.n_right)
+    hashes = hashes_of(run)
     tally = Tally(run.graph.n_left, run.graph.n_right)
     rows = total = 0
     for batch in read_part(run.folder.bicliques / task.part.name, run.tables, task.groups):
@@ -111,12 +111,6 @@ def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None)
         _check_schema(path, pq.read_schema(path), tables)
         for group in range(*(groups or (0, file.num_row_groups))):
             yield _batch(path, file.read_row_group(group), tables)
-
-
-def vertex_hashes(n_left: int, n_right: int) -> tuple[np.ndarray, np.ndarray]:
-    """The hash of every dense id of both sides, uint64, as `schemas.bicliques.fingerprint` defines it."""
-    left, right = (np.arange(n, dtype=np.uint64) for n in (n_left, n_right))
-    return splitmix64(left ^ LEFT_SALT), splitmix64(right ^ RIGHT_SALT)
 
 
 def row_hashes(batch: Bicliques, hashes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

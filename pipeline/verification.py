@@ -18,11 +18,11 @@ from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
 from pipeline.plan import Plan
 from pipeline.progress import Progress, Report, reporter
-from pipeline.proof import read_part, row_hashes, vertex_hashes
+from pipeline.proof import read_part, row_hashes
 from pipeline.repeats import Repeats
 from pipeline.sealing import check_cover
 from pipeline.writer import Tables
-from schemas.bicliques import Bicliques
+from schemas.bicliques import Bicliques, vertex_hashes
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.work import Search

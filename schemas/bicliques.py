@@ -14,7 +14,16 @@ import pyarrow as pa
 
 from schemas.dtypes import OFFSET, VERTEX
 
-__all__ = ["LEFT_SALT", "RIGHT_SALT", "SCHEMA_VERSION", "Bicliques", "biclique_schema", "fingerprint", "splitmix64"]
+__all__ = [
+    "LEFT_SALT",
+    "RIGHT_SALT",
+    "SCHEMA_VERSION",
+    "Bicliques",
+    "biclique_schema",
+    "fingerprint",
+    "splitmix64",
+    "vertex_hashes",
+]
 
 #: Version of the Parquet layout and of the fingerprint; a change of either is a new number.
 SCHEMA_VERSION = 1
@@ -99,6 +108,12 @@ def splitmix64(x: np.ndarray) -> np.ndarray:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+def vertex_hashes(n_left: int, n_right: int) -> tuple[np.ndarray, np.ndarray]:
+    """The hash of every dense id of both sides, uint64; see `fingerprint`."""
+    left, right = (np.arange(n, dtype=np.uint64) for n in (n_left, n_right))
+    return splitmix64(left ^ LEFT_SALT), splitmix64(right ^ RIGHT_SALT)
 
 
 def fingerprint(batch: Bicliques) -> int:

@@ -20,9 +20,9 @@ import pipeline
 from pipeline.adjacency import Adjacency
 from pipeline.folder import RunFolder
 from pipeline.labels import ids_of, open_labels
-from pipeline.proof import read_part, row_hashes, vertex_hashes
+from pipeline.proof import read_part, row_hashes
 from pipeline.repeats import Repeats
-from schemas.bicliques import Bicliques, fingerprint
+from schemas.bicliques import Bicliques, fingerprint, vertex_hashes
 from schemas.errors import IncompleteError
 from tests.runs import random_edges, rewrite_entry, write_edges
 
@@ -219,19 +219,23 @@ def test_repeats_are_found(numbers: list[int], again: list[int], buckets: int) -
     ("labels", "values"),
     [
         (pa.array([-5, 0, 7, 2**62]), pa.array([7, 7, -5, 2**62])),
+        (pa.array([-2, -1, 0, 1]), pa.array([1, -2, -2, 0])),
+        (pa.array([2**63 - 2, 2**63 - 1]), pa.array([2**63 - 1])),
         (pa.array(["a", "b", "c d"]), pa.array(["c d", "a", "a"])),
         (pa.array(["a", "b", "c d"]), pa.array(["b", "a", "b"]).dictionary_encode()),
     ],
-    ids=["int", "string", "dictionary"],
+    ids=["int", "range", "largest", "string", "dictionary"],
 )
 def test_ids_of_labels(labels: pa.Array, values: pa.Array) -> None:
     assert labels.take(pa.array(ids_of(values, labels))).to_pylist() == values.to_pylist()
 
 
-@pytest.mark.parametrize("value", [-6, 1, 8])
-def test_an_unknown_number_is_refused(value: int) -> None:
+@pytest.mark.parametrize(
+    ("value", "labels"), [(-6, [-5, 0, 7]), (1, [-5, 0, 7]), (8, [-5, 0, 7]), (4, [5, 6, 7]), (8, [5, 6, 7]), (7, [])]
+)
+def test_an_unknown_number_is_refused(value: int, labels: list[int]) -> None:
     with pytest.raises(IncompleteError, match=f"{value} is not the label"):
-        ids_of(pa.array([7, value]), pa.array([-5, 0, 7]))
+        ids_of(pa.array([*labels[-1:], value]), pa.array(labels, pa.int64()))
 
 
 def test_an_objection_names_what_is_wrong() -> None:
