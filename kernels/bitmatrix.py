@@ -55,7 +55,7 @@ class BitMatrixEngine:
         self._graph: DeviceGraph | None = None
         self._search: Search | None = None
         self._memory: QueueMemory | None = None
-        self._launches: dict[tuple[int, int, bool], Launch] = {}
+        self._launches: dict[tuple[int, int, bool, bool], Launch] = {}
         self._host = self._device.shared(2)  # stop, count; see `stop` and `found`
         self._found_before = 0
 
@@ -95,15 +95,16 @@ class BitMatrixEngine:
         at = self._host.ctypes.data
         return {"host_stop": at, "host_count": at + self._host.itemsize}
 
-    def launch_for(self, level: int, plain: bool) -> Launch:
+    def launch_for(self, level: int, plain: bool, measured: bool) -> Launch:
         """The launch whose problems may have ``_GROWTH ** level`` times the rows of the first.
 
-        ``plain`` picks the kernel that does nothing but count.
+        ``plain`` picks the kernel that does nothing but count, ``measured`` one that also counts members.
         """
         assert self._graph is not None
         rows = min(self._sizes.row_cap * _GROWTH**level, max(self._graph.max_rows + 128, _LEAST_ROWS))
         lists = min(self._sizes.list_cap * _GROWTH**level, 4 * self._graph.max_root_degree + 4096)
-        key = (1 << (rows - 1).bit_length(), 1 << (lists - 1).bit_length(), plain)  # few shapes: each is compiled
+        # few shapes: each is compiled
+        key = (1 << (rows - 1).bit_length(), 1 << (lists - 1).bit_length(), plain, measured)
         if key not in self._launches:
             if level:
                 self._launches.clear()  # one shape at a time: scratch is most of the memory
@@ -140,7 +141,7 @@ class _Run(SliceRun[QueueMemory, GpuSizes]):
             if self._is_over(launched):
                 self.rest.append(subtrees_of(self.graph.graph, items, self.listed()))
                 return
-            queue = self._launch(self.engine.launch_for(level, self.is_plain), items)
+            queue = self._launch(self.engine.launch_for(level, self.is_plain, self.is_measured), items)
             launched = True
             begun = min(int(queue["head"]), len(items))
             oversize = self.device.read(self.memory.oversize, ITEM, 0, int(queue["oversize"]))
@@ -173,9 +174,8 @@ class _Run(SliceRun[QueueMemory, GpuSizes]):
         params = np.zeros(1, PARAMS)
         for name, value in values.items():
             params[name] = value
-        device.write(self.memory.params_block, params)
         threads = 32 * launch.n_warps // launch.n_blocks
-        seconds = device.launch(_KERNEL, launch.defines, launch.n_blocks, threads, self.memory.params_block)
+        seconds = device.launch(_KERNEL, launch.defines, launch.n_blocks, threads, params)
         queue = self.end(seconds, launch.n_warps)
         self.busy_ticks += float(queue["busy"])
         for name in self.counters:

@@ -104,9 +104,8 @@ class _Run(SliceRun[CumbeMemory, CumbeSizes]):
         params = np.zeros(1, CUMBE_PARAMS)
         for name in CUMBE_PARAMS.fields or ():
             params[name] = values.get(name, 0)
-        device.write(self.memory.params_block, params)
         defines, threads = self.sizes.defines, self.sizes.threads
-        seconds = device.launch(_KERNEL, defines, arenas.n_blocks, threads, self.memory.params_block)
+        seconds = device.launch(_KERNEL, defines, arenas.n_blocks, threads, params)
         queue = self.end(seconds, arenas.n_blocks)
         self.ticks += queue["ticks"]
         for name in self.counters:

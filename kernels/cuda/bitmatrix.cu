@@ -3,7 +3,7 @@
 // Compiled by kernels/source.py (NVRTC through CuPy), which sets ROW_CAP, LIST_CAP and BLOCK; compiles alone
 // with the defaults of types.cuh.
 //
-// Input: Params (types.cuh), built by kernels/bitmatrix.py: the graph in both directions, root vertices by
+// Input: `params` (types.cuh), filled by kernels/bitmatrix.py: the graph in both directions, root vertices by
 // rank; the host's items, heaviest first; memory for the queue, the pool, the output and one Scratch a warp.
 // Output: counters in Queue; in mode list, Records into `values`; when the slice ends early, the work that is
 // left as items in `left_over`, and host items that nobody has begun (from Queue.head on).
@@ -19,17 +19,16 @@
 
 // First-level subtree of a root with few left vertices.
 __device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* too_large) {
-    const Params* p = w.p;
-    i64 at = p->root_indptr[item.bound];
-    i32 n = (i32)(p->root_indptr[item.bound + 1] - at);
-    write_list(p->root_indices + at, n, w.s->left);
+    i64 at = params.root_indptr[item.bound];
+    i32 n = (i32)(params.root_indptr[item.bound + 1] - at);
+    write_list(params.root_indices + at, n, w.s->left);
     __syncwarp();
     Kin kin = {item.bound, item.bound, 0, 0, 0, 0, 0, 0, false};
     return solve(w, n, kin, item.fresh, begun, too_large);
 }
 
 __device__ inline i32 run_word(Worker& w, const Item& item, bool* begun, bool* too_large) {
-    const i32* pool = w.p->pool;
+    const i32* pool = params.pool;
     write_list(pool + item.left_at, item.n_left, w.s->left);
     __syncwarp();
     Kin kin = {NOBODY, NOBODY, pool + item.cand_at, item.n_cand, item.begin, item.end, 0, 0, true};
@@ -41,9 +40,9 @@ __device__ __noinline__ i32 run_frame(Worker& w, const Item& item, HubFrame f, b
     if (f.closure == 0) {
         i32* closure = w.s->list + f.list_end;
         HubFrame above = f;  // what the closure may contain: the path, and candidates
-        above.closure = item.kind == PATH ? w.p->pool + item.left_at : 0;
+        above.closure = item.kind == PATH ? params.pool + item.left_at : 0;
         above.n_closure = item.kind == PATH ? item.n_left : 0;
-        i32 n = close(w, f.left, f.n_left, above, f.bound, f.bound, closure, LIST_CAP - f.list_end);
+        i32 n = close(f.left, f.n_left, above, f.bound, f.bound, closure, LIST_CAP - f.list_end);
         if (n == -1) return DONE;
         *too_large = n == -2;
         if (*too_large) return DONE;
@@ -67,13 +66,12 @@ __device__ __noinline__ i32 run_frame(Worker& w, const Item& item, HubFrame f, b
 }
 
 __device__ inline i32 run_hub(Worker& w, const Item& item, bool* begun, bool* too_large) {
-    const Params* p = w.p;
     bool first_level = item.left_at == NOBODY;
     HubFrame f;
-    f.left = first_level ? p->root_indices + p->root_indptr[item.bound] : p->pool + item.left_at;
-    f.closure = first_level ? 0 : p->pool + item.closure_at;
-    f.cand = item.cand_at == NOBODY ? 0 : p->pool + item.cand_at;
-    f.n_left = first_level ? (i32)(p->root_indptr[item.bound + 1] - p->root_indptr[item.bound]) : item.n_left;
+    f.left = first_level ? params.root_indices + params.root_indptr[item.bound] : params.pool + item.left_at;
+    f.closure = first_level ? 0 : params.pool + item.closure_at;
+    f.cand = item.cand_at == NOBODY ? 0 : params.pool + item.cand_at;
+    f.n_left = first_level ? (i32)(params.root_indptr[item.bound + 1] - params.root_indptr[item.bound]) : item.n_left;
     f.n_closure = item.n_closure;
     f.n_cand = item.n_cand;
     f.next = item.begin;
@@ -85,26 +83,25 @@ __device__ inline i32 run_hub(Worker& w, const Item& item, bool* begun, bool* to
 
 // A node by its path: L is the common neighbourhood.
 __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
-    const Params* p = w.p;
-    const i32* path = p->pool + item.left_at;
+    const i32* path = params.pool + item.left_at;
     i32 first = path[0];
     ROLLED for (i32 i = 1; i < item.n_left; i++)
-        if (p->root_indptr[path[i] + 1] - p->root_indptr[path[i]] < p->root_indptr[first + 1] - p->root_indptr[first])
+        if (params.root_indptr[path[i] + 1] - params.root_indptr[path[i]] < params.root_indptr[first + 1] - params.root_indptr[first])
             first = path[i];
-    i32 n = (i32)(p->root_indptr[first + 1] - p->root_indptr[first]);
+    i32 n = (i32)(params.root_indptr[first + 1] - params.root_indptr[first]);
     *too_large = n > LIST_CAP;
     if (*too_large) return DONE;
     i32* left = w.s->list;
-    write_list(p->root_indices + p->root_indptr[first], n, left);
+    write_list(params.root_indices + params.root_indptr[first], n, left);
     __syncwarp();
-    ROLLED for (i32 i = 0; i < item.n_left; i++) n = intersect(w, left, n, path[i], left);
+    ROLLED for (i32 i = 0; i < item.n_left; i++) n = intersect(left, n, path[i], left);
     if (n > LEFT_CAP) {
-        HubFrame f = {left, 0, p->pool + item.cand_at, 0, n, 0, item.n_cand, item.begin, item.end, NOBODY, n, 0};
+        HubFrame f = {left, 0, params.pool + item.cand_at, 0, n, 0, item.n_cand, item.begin, item.end, NOBODY, n, 0};
         return run_frame(w, item, f, begun, too_large);
     }
     write_list(left, n, w.s->left);
     __syncwarp();
-    Kin kin = {NOBODY, NOBODY, p->pool + item.cand_at, item.n_cand, item.begin, item.end, path, item.n_left, false};
+    Kin kin = {NOBODY, NOBODY, params.pool + item.cand_at, item.n_cand, item.begin, item.end, path, item.n_left, false};
     return solve(w, n, kin, item.fresh, begun, too_large);
 }
 
@@ -121,35 +118,33 @@ __device__ inline void run_item(Worker& w, const Item& item) {
         ended = run_hub(w, item, &begun, &too_large);
     else
         ended = run_path(w, item, &begun, &too_large);
-    if (too_large) set_oversize(w, item);
-    if (ended == STOPPED && !begun) leave_over(w, item);
+    if (too_large) set_oversize(item);
+    if (ended == STOPPED && !begun) leave_over(item);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix(const Params* params) {
+extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix() {
     i64 warp = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
     Worker w;
-    w.p = params;
-    w.q = params->queue;
-    w.s = (Scratch*)params->scratch + warp;
+    w.s = (Scratch*)params.scratch + warp;
     w.count = w.found = w.fingerprint = w.tests = 0;
     w.value_at = w.value_end = w.record_at = w.record_end = 0;
-    w.deadline = params->deadline_ns == 0 ? 0 : now_ns() + (u64)params->deadline_ns;
+    w.deadline = params.deadline_ns == 0 ? 0 : now_ns() + (u64)params.deadline_ns;
     w.tick = (i32)warp;  // not all warps look at the queue at once
     i64 began = clock64(), busy = 0;
     Item item;
-    ROLLED while (take(w, &item)) {
+    ROLLED while (take(&item)) {
         i64 start = clock64();
         run_item(w, item);
-        finish_item(w);
+        finish_item();
         busy += clock64() - start;
     }
     tell_count(w);
     if (lane_id() == 0) {
-        atomicAdd(&w.q->fingerprint, w.fingerprint);
-        atomicAdd(&w.q->tests, w.tests);
-        atomicAdd(&w.q->busy, (u64)busy);
-        atomicMax(&w.q->longest, (u64)(clock64() - began));
+        atomicAdd(&params.queue->fingerprint, w.fingerprint);
+        atomicAdd(&params.queue->tests, w.tests);
+        atomicAdd(&params.queue->busy, (u64)busy);
+        atomicMax(&params.queue->longest, (u64)(clock64() - began));
     }
     // unused records of this warp's chunk are holes
-    ROLLED for (i64 i = w.record_at + lane_id(); i < w.record_end; i += 32) params->records[i].n_root = 0;
+    ROLLED for (i64 i = w.record_at + lane_id(); i < w.record_end; i += 32) params.records[i].n_root = 0;
 }

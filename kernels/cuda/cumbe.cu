@@ -5,7 +5,7 @@
 // Compiled by kernels/gpu/source.py (NVRTC through CuPy) with the options of cumbe_types.cuh; compiles alone with
 // their defaults.
 //
-// Input: CumbeParams, built by kernels/cumbe.py: the graph in both directions, root vertices by rank; items, the
+// Input: `params` (CumbeParams), filled by kernels/cumbe.py: the graph in both directions, root vertices by rank; items, the
 // heaviest first; memory for the pool, the output, the shelves and one arena a block.
 // Output: counters and ticks in CumbeQueue; in mode list, Records into `values` (base vertices, then ranks); when the
 // slice ends early, what is left in `left_over`, and the items that nobody has drawn (from CumbeQueue.head on).
@@ -158,17 +158,19 @@ __device__ inline bool fetch(Block& b) {
     return drawn || (STEAL_LEVELS > 1 && steal(b));
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) cumbe(const CumbeParams* params) {
+__constant__ CumbeParams params;
+
+extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) cumbe() {
     __shared__ Shared shared;
     Block b;
-    b.p = params;
-    b.q = params->queue;
+    b.p = &params;
+    b.q = params.queue;
     b.s = &shared;
-    b.arena = params->arena + (i64)blockIdx.x * params->arena_ints;
-    b.cold = (Level*)(b.arena + levels_at(params));
+    b.arena = params.arena + (i64)blockIdx.x * params.arena_ints;
+    b.cold = (Level*)(b.arena + levels_at(&params));
     b.count = b.fingerprint = b.tests = 0;
     b.value_at = b.value_end = b.record_at = b.record_end = 0;
-    b.deadline = params->deadline_ns == 0 ? 0 : now_ns() + (u64)params->deadline_ns;
+    b.deadline = params.deadline_ns == 0 ? 0 : now_ns() + (u64)params.deadline_ns;
     b.tick = blockIdx.x;  // not all blocks look at the queue at once
     b.turn = 0;
     b.visits = 0;
@@ -196,6 +198,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) cumbe(const Cumb
         atomicAdd(&b.q->tests, b.tests);
         for (i32 i = 0; i < N_PHASES; i++) atomicAdd(&b.q->ticks[i], shared.ticks[i]);
         atomicMax(&b.q->longest, (u64)(clock64() - began));
-        for (i64 i = b.record_at; i < b.record_end; i++) params->records[i].n_root = 0;  // holes
+        for (i64 i = b.record_at; i < b.record_end; i++) params.records[i].n_root = 0;  // holes
     }
 }

@@ -4,12 +4,11 @@
 
 // A frame's children [f.next, f.end) as an item. Lists go to the pool unless they are there already; a
 // first-level subtree needs none, its lists are found again from its root.
-__device__ __noinline__ bool describe_frame(Worker& w, const HubFrame& f, Item* item) {
-    const Params* p = w.p;
+__device__ __noinline__ bool describe_frame(const HubFrame& f, Item* item) {
     item->kind = HUB;
     item->bound = f.bound;
     item->left_at = item->closure_at = NOBODY;
-    item->cand_at = f.cand == 0 ? NOBODY : f.cand - p->pool;
+    item->cand_at = f.cand == 0 ? NOBODY : f.cand - params.pool;
     item->n_left = f.n_left;
     item->n_closure = f.n_closure;
     item->n_cand = f.n_cand;
@@ -17,15 +16,15 @@ __device__ __noinline__ bool describe_frame(Worker& w, const HubFrame& f, Item* 
     item->end = f.end;
     item->fresh = 0;
     if (f.bound != NOBODY) return true;
-    if (f.left >= p->pool && f.left < p->pool + p->n_pool) {
-        item->left_at = f.left - p->pool;
-        item->closure_at = f.closure - p->pool;
+    if (f.left >= params.pool && f.left < params.pool + params.n_pool) {
+        item->left_at = f.left - params.pool;
+        item->closure_at = f.closure - params.pool;
         return true;
     }
-    i64 room = reserve_pool(w, (i64)f.n_left + f.n_closure);
+    i64 room = reserve_pool((i64)f.n_left + f.n_closure);
     if (room == NOBODY) return false;
-    write_list(f.left, f.n_left, w.p->pool + room);
-    write_list(f.closure, f.n_closure, w.p->pool + room + f.n_left);
+    write_list(f.left, f.n_left, params.pool + room);
+    write_list(f.closure, f.n_closure, params.pool + room + f.n_left);
     item->left_at = room;
     item->closure_at = room + f.n_left;
     __syncwarp();
@@ -37,10 +36,10 @@ __device__ __noinline__ void leave_frames(Worker& w, i32 depth) {
         HubFrame f = w.s->frame[level];
         if (f.next >= f.end) continue;
         Item item;
-        if (describe_frame(w, f, &item))
-            leave_over(w, item);
+        if (describe_frame(f, &item))
+            leave_over(item);
         else if (lane_id() == 0)
-            atomicExch(&w.q->overflow, 1);
+            overflow();
     }
     __syncwarp();
 }
@@ -51,16 +50,16 @@ __device__ __noinline__ bool give_children(Worker& w, i32 depth) {
         HubFrame f = w.s->frame[level];
         i32 n = f.end - f.next;
         if (n <= 0) continue;
-        i32 wanted = demand(w);
+        i32 wanted = demand();
         if (wanted <= 0) return true;
         if ((i64)n * f.n_left < GIVE_MIN || n < 2) continue;
         i32 n_items = n / 2 < wanted ? n / 2 : wanted;  // at least two children each
         if (n_items > 32) n_items = 32;
         Item item;
-        if (!describe_frame(w, f, &item)) return true;
-        i64 slot = reserve_given(w, n_items);
+        if (!describe_frame(f, &item)) return true;
+        i64 slot = reserve_given(n_items);
         if (slot == NOBODY) return true;
-        publish(w, slot, n_items, item);
+        publish(slot, n_items, item);
         if (lane_id() == 0) w.s->frame[level].end = f.next;
         __syncwarp();
         return true;
@@ -70,18 +69,18 @@ __device__ __noinline__ bool give_children(Worker& w, i32 depth) {
 
 // Children [at, end) of a frame as an item of their own. A warp that begins with it has its list and its stack of frames
 // to itself, so where others took them (`crowded`) any warp may have it; else it needs a launch with more scratch.
-__device__ __noinline__ void set_aside(Worker& w, HubFrame f, i32 at, i32 end, bool crowded) {
+__device__ __noinline__ void set_aside(HubFrame f, i32 at, i32 end, bool crowded) {
     f.next = at;
     f.end = end;
     Item item;
-    if (describe_frame(w, f, &item)) {
+    if (describe_frame(f, &item)) {
         if (!crowded)
-            set_oversize(w, item);
-        else if (i64 slot = reserve_given(w, 1); slot != NOBODY)
-            publish(w, slot, 1, item);
+            set_oversize(item);
+        else if (i64 slot = reserve_given(1); slot != NOBODY)
+            publish(slot, 1, item);
         else
-            leave_over(w, item);
+            leave_over(item);
     } else if (lane_id() == 0) {
-        atomicExch(&w.q->overflow, 1);
+        overflow();
     }
 }

@@ -25,20 +25,20 @@ __device__ inline bool listed(const i32* list, i32 n, i32 v) {
 // Closure of a list of left vertices to `out` (at most `room`). The node is dead when a member is neither in
 // the parent's closure, nor `self`, nor a candidate of the frame behind `self`. Returns the size, -1 when
 // dead, -2 when there is no room.
-__device__ inline i32 close(const Worker& w, const i32* left, i32 n, const HubFrame& parent, i32 self, i32 self_at, i32* out, i32 room) {
-    i32 u = rarest(w, left, n);
-    i64 at = w.p->base_indptr[u];
-    i32 degree = (i32)(w.p->base_indptr[u + 1] - at);
+__device__ inline i32 close(const i32* left, i32 n, const HubFrame& parent, i32 self, i32 self_at, i32* out, i32 room) {
+    i32 u = rarest(left, n);
+    i64 at = params.base_indptr[u];
+    i32 degree = (i32)(params.base_indptr[u + 1] - at);
     i32 found = 0;
     bool dead = false;
     ROLLED for (i32 base = 0; base < degree; base += 32) {
         i32 i = base + lane_id();
-        i32 v = i < degree ? w.p->base_indices[at + i] : 0;
-        u32 maybe = warp_ballot(i < degree && contains_some(w.p, v, left, n));
+        i32 v = i < degree ? params.base_indices[at + i] : 0;
+        u32 maybe = warp_ballot(i < degree && contains_some(v, left, n));
         bool member = false;
         ROLLED for (; maybe; maybe &= maybe - 1) {
             i32 lane = __ffs(maybe) - 1;
-            bool is_member = contains_all(w.p, from(v, lane), left, n);
+            bool is_member = contains_all(from(v, lane), left, n);
             if (lane_id() == lane) member = is_member;
         }
         if (member && v != self && position(parent, v) <= self_at && !listed(parent.closure, parent.n_closure, v)) dead = true;
@@ -58,11 +58,11 @@ __device__ inline bool report_large(Worker& w, const i32* left, i32 n_left, cons
         w.count += 1;
         return true;
     }
-    SideSums base = sums_of(w.p->base_weight, w.p->base_hash, left, n_left);
-    SideSums root = sums_of(w.p->root_weight, w.p->root_hash, closure, n_closure);
+    SideSums base = sums_of(params.base_weight, params.base_hash, left, n_left);
+    SideSums root = sums_of(params.root_weight, params.root_hash, closure, n_closure);
     i32 admitted = admit(w, n_left, n_closure, base, root);
     if (admitted <= 0) return admitted == 0;
-    i32* out = w.p->values + w.value_at;
+    i32* out = params.values + w.value_at;
     write_list(left, n_left, out);
     write_list(closure, n_closure, out + n_left);
     written(w, n_left, n_closure);
@@ -95,7 +95,7 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     if (opened == OVERSIZE || opened == DEAD) return DONE;
     w.tests += 1;
     if (!PLAIN) sum_closure(w, problem);
-    bool small = !PLAIN && w.p->min_base > 1 && left_sums(w, low_bits(n_bits)).members < w.p->min_base;
+    bool small = MEASURED && params.min_base > 1 && left_sums(w, low_bits(n_bits)).members < params.min_base;
     if (small) return DONE;
     if (fresh && !report(w, problem, low_bits(n_bits), 0)) {
         *begun = false;
@@ -114,7 +114,7 @@ __device__ __forceinline__ void set_next(Worker& w, i32 depth, i32 next) {
 
 // Children from `at` on of the frame at `depth`, for which there is no room.
 __device__ inline void set_rest_aside(Worker& w, i32 depth, const HubFrame& f, i32 at) {
-    set_aside(w, f, at, f.end, depth > 0);
+    set_aside(f, at, f.end, depth > 0);
     set_next(w, depth, f.end);
 }
 
@@ -122,7 +122,7 @@ __device__ inline void set_rest_aside(Worker& w, i32 depth, const HubFrame& f, i
 __device__ inline i32 push_large(Worker& w, const HubFrame& f, i32 v, i32 at, i32* left, i32 n, i32* depth) {
     i32* closure = left + n;
     i32 room = (i32)(w.s->list + LIST_CAP - closure);
-    i32 n_closure = close(w, left, n, f, v, at, closure, room);
+    i32 n_closure = close(left, n, f, v, at, closure, room);
     if (n_closure == -1) return DONE;
     if (n_closure == -2 || *depth + 1 == HUB_DEPTH) {
         set_rest_aside(w, *depth, f, at);
@@ -137,7 +137,7 @@ __device__ inline i32 push_large(Worker& w, const HubFrame& f, i32 v, i32 at, i3
     child.n_closure = n_closure;
     child.n_cand = f.cand == 0 ? 0 : f.n_cand - at - 1;
     child.next = f.cand == 0 ? v + 1 : 0;
-    child.end = f.cand == 0 ? (i32)w.p->n_roots : child.n_cand;
+    child.end = f.cand == 0 ? (i32)params.n_roots : child.n_cand;
     child.bound = NOBODY;
     child.list_end = (i32)(closure + n_closure - w.s->list);
     open_range(w, &child);
@@ -145,6 +145,23 @@ __device__ inline i32 push_large(Worker& w, const HubFrame& f, i32 v, i32 at, i3
     if (lane_id() == 0) w.s->frame[*depth] = child;
     __syncwarp();
     return DONE;
+}
+
+// Whether an earlier root vertex contains all left vertices of a small child of a range. Then the child is dead, which its
+// wedges would tell, too, but there are many more of those than neighbours of one left vertex.
+__device__ inline bool is_dead(const HubFrame& f, i32 v, const i32* left, i32 n) {
+    i32 u = rarest(left, n);
+    const i32* near = params.base_indices + params.base_indptr[u];
+    i32 degree = (i32)(params.base_indptr[u + 1] - params.base_indptr[u]);
+    ROLLED for (i32 base = 0; base < degree; base += 32) {
+        i32 earlier = base + lane_id() < degree ? near[base + lane_id()] : v;
+        bool dead = earlier < v && params.root_indptr[earlier + 1] - params.root_indptr[earlier] >= n;
+        const u32* row = bit_row(earlier);
+        ROLLED for (i32 i = 0; i < n && dead; i++) dead = is_neighbour(row, earlier, left[i]);
+        if (warp_any(dead && !listed(f.closure, f.n_closure, earlier))) return true;
+        if (warp_any(earlier >= v)) return false;
+    }
+    return false;
 }
 
 // One child of the frame at *depth. STOPPED: the slice ends, the child is given back unless begun.
@@ -161,20 +178,21 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
         return DONE;
     }
     w.visits += 1;
-    i32 n = intersect(w, f.left, f.n_left, v, left);
+    i32 n = intersect(f.left, f.n_left, v, left);
     if (n == 0 || n == f.n_left) return DONE;
     w.tests += 1;
-    if (!PLAIN && w.p->min_base > 1 && sums_of(w.p->base_weight, w.p->base_hash, left, n).members < w.p->min_base) return DONE;
+    if (MEASURED && params.min_base > 1 && sums_of(params.base_weight, params.base_hash, left, n).members < params.min_base) return DONE;
     if (n > LEFT_CAP) {
         i32 ended = push_large(w, f, v, at, left, n, depth);
         *begun = ended == DONE;
         return ended;
     }
+    if (f.cand == 0 && is_dead(f, v, left, n)) return DONE;
     write_list(left, n, w.s->left);
     __syncwarp();
     bool too_large = false;
     i32 ended = solve(w, n, kin_of(f, v, at), true, begun, &too_large);
-    if (too_large) set_aside(w, f, at, at + 1, false);
+    if (too_large) set_aside(f, at, at + 1, false);
     return ended;
 }
 

@@ -55,9 +55,9 @@ __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 dep
     }
     n_cand = warp_sum(n_cand);
     i32 n_left = as_path ? warp_sum(n_closed) + problem.n_full : __popcll(left);
-    i64 at = reserve_pool(w, (i64)n_left + n_cand);
+    i64 at = reserve_pool((i64)n_left + n_cand);
     if (at == NOBODY) return false;
-    i32* out = w.p->pool + at;
+    i32* out = params.pool + at;
     if (as_path)
         write_rows(w, problem, closed, out + write_list(s->full, problem.n_full, out));
     else
@@ -82,9 +82,9 @@ __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 dep
 __device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, i32 n, i32 n_items) {
     Item item;
     if (!describe(w, problem, level, n, false, &item)) return false;
-    i64 slot = reserve_given(w, n_items);
+    i64 slot = reserve_given(n_items);
     if (slot == NOBODY) return false;
-    publish(w, slot, n_items, item);
+    publish(slot, n_items, item);
     return true;
 }
 
@@ -98,7 +98,7 @@ __device__ __forceinline__ i64 worth_of(u64 left, i32 children, i32 candidates) 
 // When warps wait: give away the shallowest level with children worth it, but for the next child of the deepest.
 __device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 depth) {
     Scratch* s = w.s;
-    i32 wanted = demand(w);
+    i32 wanted = demand();
     if (wanted <= 0) return;
     ROLLED for (i32 level = 0; level <= depth; level++) {
         i32 n = remaining(s, level, problem.n_words, s->level_end[level]);
@@ -125,9 +125,9 @@ __device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32
         if (n == 0) continue;
         Item item;
         if (describe(w, problem, level, n, true, &item))
-            leave_over(w, item);
+            leave_over(item);
         else if (lane_id() == 0)
-            atomicExch(&w.q->overflow, 1);
+            overflow();
     }
     __syncwarp();
 }

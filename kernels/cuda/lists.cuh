@@ -4,19 +4,22 @@
 #include "worker.cuh"
 
 // Bit row of root vertex v: which base vertices it is adjacent to. NULL: it has none.
-__device__ __forceinline__ const u32* bit_row(const Params* p, i32 v) {
-    return p->hub_bits != 0 && v >= p->first_hub ? p->hub_bits + (v - p->first_hub) * p->hub_words : 0;
+__device__ __forceinline__ const u32* bit_row(i32 v) {
+    return params.hub_bits != 0 && v >= params.first_hub ? params.hub_bits + (v - params.first_hub) * params.hub_words : 0;
 }
 
 __device__ __forceinline__ bool has_bit(const u32* row, i32 u) { return (row[u >> 5] >> (u & 31)) & 1; }
 
 // Whether root vertex v, without a bit row, is adjacent to base vertex u. Thread-level.
-__device__ __noinline__ bool adjacent(const Params* p, i32 v, i32 u) {
-    i64 at = p->root_indptr[v];
-    i32 n = (i32)(p->root_indptr[v + 1] - at);
-    i32 i = lower_bound(p->root_indices + at, n, u);
-    return i < n && p->root_indices[at + i] == u;
+__device__ __noinline__ bool adjacent(i32 v, i32 u) {
+    i64 at = params.root_indptr[v];
+    i32 n = (i32)(params.root_indptr[v + 1] - at);
+    i32 i = lower_bound(params.root_indices + at, n, u);
+    return i < n && params.root_indices[at + i] == u;
 }
+
+// Whether root vertex v, whose bit row is `row`, is adjacent to base vertex u. Thread-level.
+__device__ __forceinline__ bool is_neighbour(const u32* row, i32 v, i32 u) { return row != 0 ? has_bit(row, u) : adjacent(v, u); }
 
 // The members of a list that lanes found common, to `out`; how many there are now.
 __device__ __forceinline__ i32 keep(i32* out, i32 found, bool common, i32 u) {
@@ -26,8 +29,8 @@ __device__ __forceinline__ i32 keep(i32* out, i32 found, bool common, i32 u) {
 }
 
 // Common left vertices of a list and root vertex v, to `out` (room for n, may be the list itself); how many.
-__device__ inline i32 intersect(const Worker& w, const i32* left, i32 n, i32 v, i32* out) {
-    const u32* row = bit_row(w.p, v);
+__device__ inline i32 intersect(const i32* left, i32 n, i32 v, i32* out) {
+    const u32* row = bit_row(v);
     i32 found = 0;
     ROLLED for (i32 base = 0; row != 0 && base < n; base += 32 * AHEAD) {
         i32 u[AHEAD];
@@ -45,37 +48,37 @@ __device__ inline i32 intersect(const Worker& w, const i32* left, i32 n, i32 v, 
     ROLLED for (i32 base = 0; row == 0 && base < n; base += 32) {
         i32 i = base + lane_id();
         i32 u = i < n ? left[i] : NOBODY;
-        found = keep(out, found, u != NOBODY && adjacent(w.p, v, u), u);
+        found = keep(out, found, u != NOBODY && adjacent(v, u), u);
     }
     __syncwarp();
     return found;
 }
 
 // A left vertex of small degree: its neighbours include the closure.
-__device__ inline i32 rarest(const Worker& w, const i32* left, i32 n) {
+__device__ inline i32 rarest(const i32* left, i32 n) {
     i32 u = left[lane_id() < n ? lane_id() : 0];
-    u32 degree = (u32)(w.p->base_indptr[u + 1] - w.p->base_indptr[u]);
+    u32 degree = (u32)(params.base_indptr[u + 1] - params.base_indptr[u]);
     u32 least = __reduce_min_sync(ALL_LANES, degree);
     return from(u, __ffs(warp_ballot(degree == least)) - 1);
 }
 
 // Whether root vertex v may be adjacent to all of the list: looks at a few. Thread-level.
-__device__ inline bool contains_some(const Params* p, i32 v, const i32* left, i32 n) {
-    if (p->root_indptr[v + 1] - p->root_indptr[v] < n) return false;
-    const u32* row = bit_row(p, v);
+__device__ inline bool contains_some(i32 v, const i32* left, i32 n) {
+    if (params.root_indptr[v + 1] - params.root_indptr[v] < n) return false;
+    const u32* row = bit_row(v);
     i32 step = n >> 3;  // a large node has many more than eight
     ROLLED for (i32 i = 0; i < 8; i++) {
         i32 u = left[i * step];
-        if (!(row != 0 ? has_bit(row, u) : adjacent(p, v, u))) return false;
+        if (!is_neighbour(row, v, u)) return false;
     }
     return true;
 }
 
-__device__ inline bool contains_all(const Params* p, i32 v, const i32* left, i32 n) {
-    const u32* row = bit_row(p, v);
+__device__ inline bool contains_all(i32 v, const i32* left, i32 n) {
+    const u32* row = bit_row(v);
     ROLLED for (i32 base = 0; base < n; base += 32) {
         i32 i = base + lane_id();
-        bool missing = i < n && !(row != 0 ? has_bit(row, left[i]) : adjacent(p, v, left[i]));
+        bool missing = i < n && !is_neighbour(row, v, left[i]);
         if (warp_any(missing)) return false;
     }
     return true;

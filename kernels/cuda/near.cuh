@@ -17,9 +17,9 @@ struct Neighbours {
     i32 at, n;
 };
 
-__device__ __forceinline__ Neighbours neighbours_from(const Params* p, i32 u, i32 least) {
-    const i32* v = p->base_indices + p->base_indptr[u];
-    i32 n = (i32)(p->base_indptr[u + 1] - p->base_indptr[u]);
+__device__ __forceinline__ Neighbours neighbours_from(i32 u, i32 least) {
+    const i32* v = params.base_indices + params.base_indptr[u];
+    i32 n = (i32)(params.base_indptr[u + 1] - params.base_indptr[u]);
     Neighbours found = {v, lower_bound(v, n, least), n};
     return found;
 }
@@ -34,7 +34,7 @@ __device__ inline void open_range(const Worker& w, HubFrame* f) {
     i64 neighbours = 0;
     i32 end = f->next;
     ROLLED for (i32 i = lane_id(); i < f->n_left; i += 32) {
-        Neighbours from_next = neighbours_from(w.p, f->left[i], f->next);
+        Neighbours from_next = neighbours_from(f->left[i], f->next);
         i32 n = lower_bound(from_next.v, from_next.n, f->end) - from_next.at;
         if (n > 0 && from_next.v[from_next.at + n - 1] >= end) end = from_next.v[from_next.at + n - 1] + 1;
         neighbours += n;
@@ -46,10 +46,10 @@ __device__ inline void open_range(const Worker& w, HubFrame* f) {
 }
 
 // The window that begins at the first rank from `next` on with a left vertex of the frame; where it begins, or the end.
-__device__ inline i32 fill_window(const Worker& w, const HubFrame& f, i32 next) {
+__device__ inline i32 fill_window(const HubFrame& f, i32 next) {
     i32 first = f.end;
     ROLLED for (i32 i = lane_id(); i < f.n_left; i += 32) {
-        Neighbours near = neighbours_from(w.p, f.left[i], next);
+        Neighbours near = neighbours_from(f.left[i], next);
         if (near.at < near.n && near.v[near.at] < first) first = near.v[near.at];
     }
     first = (i32)__reduce_min_sync(ALL_LANES, (u32)first);
@@ -57,7 +57,7 @@ __device__ inline i32 fill_window(const Worker& w, const HubFrame& f, i32 next) 
     ROLLED for (i32 word = lane_id(); word < NEAR_WORDS; word += 32) f.near[word] = 0;
     __syncwarp();
     ROLLED for (i32 i = lane_id(); i < f.n_left; i += 32) {
-        Neighbours near = neighbours_from(w.p, f.left[i], first);
+        Neighbours near = neighbours_from(f.left[i], first);
         ROLLED for (; near.at < near.n; near.at++) {
             i32 v = near.v[near.at] - first;
             if (v >= 32 * NEAR_WORDS) break;
@@ -76,7 +76,7 @@ __device__ __noinline__ i32 next_near(Worker& w, i32 depth) {
     ROLLED while (next < f.end) {
         i64 seen = (i64)next - f.near_begin;
         if (seen < 0 || seen >= 32 * NEAR_WORDS) {
-            f.near_begin = next = fill_window(w, f, next);
+            f.near_begin = next = fill_window(f, next);
             if (lane_id() == 0) w.s->frame[depth].near_begin = next;
             __syncwarp();
             continue;

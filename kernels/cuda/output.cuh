@@ -16,51 +16,50 @@ __device__ inline bool make_room(Worker& w, i64 n) {
     bool room = true;
     if (w.value_at + n > w.value_end) {
         i64 chunk = n > VALUE_CHUNK ? n : VALUE_CHUNK;
-        w.value_at = (i64)draw(&w.q->values, (u64)chunk);
+        w.value_at = (i64)draw(&params.queue->values, (u64)chunk);
         w.value_end = w.value_at + chunk;
-        if (w.value_end > w.p->n_values) {
+        if (w.value_end > params.n_values) {
             w.value_end = w.value_at = 0;
             room = false;
         }
     }
     if (room && w.record_at == w.record_end) {
-        w.record_at = (i64)draw(&w.q->rows, RECORD_CHUNK);
+        w.record_at = (i64)draw(&params.queue->rows, RECORD_CHUNK);
         w.record_end = w.record_at + RECORD_CHUNK;
-        if (w.record_end > w.p->n_records) {
+        if (w.record_end > params.n_records) {
             w.record_end = w.record_at = 0;
             room = false;
         }
     }
-    if (!room && lane_id() == 0) atomicExch(&w.q->stop, 1);
+    if (!room && lane_id() == 0) atomicExch(&params.queue->stop, 1);
     return room;
 }
 
 // One of the last `rows_left` places; false (and the launch stopped) when none is left.
-__device__ inline bool within_limit(Worker& w) {
-    if (!w.p->limited) return true;
-    i64 left = (i64)draw(&w.q->rows_left, ~0ull);
+__device__ inline bool within_limit() {
+    if (!params.limited) return true;
+    i64 left = (i64)draw(&params.queue->rows_left, ~0ull);
     if (left > 0) return true;
     if (lane_id() == 0) {
-        atomicAdd(&w.q->rows_left, 1ull);
-        atomicExch(&w.q->stop, 1);
+        atomicAdd(&params.queue->rows_left, 1ull);
+        atomicExch(&params.queue->stop, 1);
     }
     return false;
 }
 
 // `add_size` in one place: its callers need the registers. Thread-level.
-__device__ __noinline__ void count_size(const Params* p, Queue* q, i64 n_base, i64 n_root) { add_size(p, q, n_base, n_root); }
+__device__ __noinline__ void count_size(i64 n_base, i64 n_root) { add_size(&params, params.queue, n_base, n_root); }
 
 // Decide on a biclique whose sums are known, and reserve its place. Returns -1: could not be reported, give
 // the node back; 0: filtered or only counted; 1: write it at w.value_at, then call `written`.
 __device__ inline i32 admit(Worker& w, i32 n_base, i32 n_root, SideSums base, SideSums root) {
-    const Params* p = w.p;
-    if (!is_wanted(p, base.members, root.members)) return 0;
-    if (p->list && !make_room(w, (i64)n_base + n_root)) return -1;
-    if (!within_limit(w)) return -1;
+    if (MEASURED && !is_wanted(&params, base.members, root.members)) return 0;
+    if (params.list && !make_room(w, (i64)n_base + n_root)) return -1;
+    if (!within_limit()) return -1;
     w.count += 1;
-    if (p->sizes != 0 && lane_id() == 0) count_size(p, w.q, base.members, root.members);
-    if (p->prove) w.fingerprint += fingerprint_of(p, base.hash, root.hash);
-    return p->list ? 1 : 0;
+    if (MEASURED && params.sizes != 0 && lane_id() == 0) count_size(base.members, root.members);
+    if (params.prove) w.fingerprint += fingerprint_of(&params, base.hash, root.hash);
+    return params.list ? 1 : 0;
 }
 
 __device__ inline void written(Worker& w, i32 n_base, i32 n_root) {
@@ -69,11 +68,17 @@ __device__ inline void written(Worker& w, i32 n_base, i32 n_root) {
         record.at = w.value_at;
         record.n_base = n_base;
         record.n_root = n_root;
-        w.p->records[w.record_at] = record;
+        params.records[w.record_at] = record;
     }
     w.record_at += 1;
     w.value_at += (i64)n_base + n_root;
     __syncwarp();
+}
+
+// The lanes' shares of a side's sums, added up.
+__device__ __forceinline__ SideSums side_sums(i64 members, u64 hash) {
+    SideSums sums = {MEASURED ? warp_sum((i32)members) : 0, warp_sum(hash)};
+    return sums;
 }
 
 // Sums over a list of vertices.
@@ -81,9 +86,8 @@ __device__ inline SideSums sums_of(const i32* weight, const u64* hash, const i32
     i64 members = 0;
     u64 total = 0;
     ROLLED for (i32 i = lane_id(); i < n; i += 32) {
-        members += weight[list[i]];
+        if (MEASURED) members += weight[list[i]];
         total += hash[list[i]];
     }
-    SideSums sums = {warp_sum((i32)members), warp_sum(total)};
-    return sums;
+    return side_sums(members, total);
 }

@@ -24,7 +24,7 @@ __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Proble
         lay_out<true>(w.s, n_raw);
     else
         lay_out<false>(w.s, n_raw);
-    if (n_bits <= LATTICE && !w.p->limited) return map_raw_rows(w, n_raw, full, kin, problem) ? LATTICE_OPEN : DEAD;
+    if (n_bits <= LATTICE && !params.limited) return map_raw_rows(w, n_raw, full, kin, problem) ? LATTICE_OPEN : DEAD;
     problem->all = true;
     if (!sort_out(w, n_raw, full, kin, problem)) return DEAD;
     u64 joined = place_candidates(w, n_raw, full, kin, problem);

@@ -10,12 +10,11 @@ __device__ inline SideSums left_sums(const Worker& w, u64 left) {
         i32 b = lane_id() + 32 * half;
         if ((left >> b) & 1) {
             i32 u = w.s->left[b];
-            members += w.p->base_weight[u];
-            hash += w.p->base_hash[u];
+            if (MEASURED) members += params.base_weight[u];
+            hash += params.base_hash[u];
         }
     }
-    SideSums sums = {warp_sum((i32)members), warp_sum(hash)};
-    return sums;
+    return side_sums(members, hash);
 }
 
 // Sums over the rows of a bit row (NULL: none) and the problem's closure; how many vertices, to *n.
@@ -26,12 +25,12 @@ __device__ inline SideSums root_sums(const Worker& w, const Problem& problem, co
     ROLLED for (i32 word = lane_id(); bits != 0 && word < problem.n_words; word += 32) {
         ROLLED for (u32 rest = bits[word]; rest; rest &= rest - 1) {
             i32 v = w.s->row[word * 32 + __ffs(rest) - 1];
-            members += w.p->root_weight[v];
-            hash += w.p->root_hash[v];
+            if (MEASURED) members += params.root_weight[v];
+            hash += params.root_hash[v];
             found += 1;
         }
     }
-    SideSums sums = {warp_sum((i32)members), warp_sum(hash)};
+    SideSums sums = side_sums(members, hash);
     sums.members += warp_shared().full.members;
     sums.hash += warp_shared().full.hash;
     *n = warp_sum(found) + problem.n_full;
@@ -70,7 +69,7 @@ __device__ inline i32 write_list(const i32* list, i32 n, i32* out) {
 
 // Put the sums of a new problem's closure down, which every report below adds.
 __device__ inline void sum_closure(const Worker& w, const Problem& problem) {
-    SideSums sums = sums_of(w.p->root_weight, w.p->root_hash, w.s->full, problem.n_full);
+    SideSums sums = sums_of(params.root_weight, params.root_hash, w.s->full, problem.n_full);
     if (lane_id() == 0) warp_shared().full = sums;
     __syncwarp();
 }
@@ -87,7 +86,7 @@ __device__ inline bool report(Worker& w, const Problem& problem, u64 left, const
     i32 n_base = __popcll(left);
     i32 admitted = admit(w, n_base, n_root, base, root);
     if (admitted <= 0) return admitted == 0;
-    i32* out = w.p->values + w.value_at;
+    i32* out = params.values + w.value_at;
     out += write_left(w, left, out);
     out += write_list(w.s->full, problem.n_full, out);
     if (closed != 0) write_rows(w, problem, closed, out);

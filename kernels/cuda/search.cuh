@@ -45,16 +45,16 @@ __device__ inline bool open_child(Scratch* s, const Problem& problem, i32 depth,
 
 // Whether the child's subtree can reach the root side asked for.
 __device__ inline bool is_promising(const Worker& w, const Problem& problem, i32 depth) {
-    if (PLAIN || w.p->min_root <= 1) return true;
+    if (!MEASURED || params.min_root <= 1) return true;
     i32 n = 0;
     i64 reach = root_sums(w, problem, closed_of(w.s, depth, problem.n_words), &n).members;
     ROLLED for (i32 word = lane_id(); word < problem.n_words; word += 32) {
         i64 more = 0;
         ROLLED for (u32 rest = cand_of(w.s, depth, problem.n_words)[word]; rest; rest &= rest - 1)
-            more += w.p->root_weight[w.s->row[word * 32 + __ffs(rest) - 1]];
+            more += params.root_weight[w.s->row[word * 32 + __ffs(rest) - 1]];
         n += (i32)(more > (1 << 30) ? 1 << 30 : more);
     }
-    return reach + warp_sum(n) >= w.p->min_root;
+    return reach + warp_sum(n) >= params.min_root;
 }
 
 // Bit b of each of the columns as a set.
@@ -137,7 +137,7 @@ __device__ inline i32 search(Worker& w, const Problem& problem) {
         w.tests += 1;
         w.visits += 1;
         u64 left = s->level_left[depth] & s->mask[j];
-        if (!PLAIN && w.p->min_base > 1 && left_sums(w, left).members < w.p->min_base) continue;
+        if (MEASURED && params.min_base > 1 && left_sums(w, left).members < params.min_base) continue;
         bool more = false;
         if (!open_child(s, problem, depth, j, left, &more)) continue;
         if (!report(w, problem, left, closed_of(s, depth + 1, n_words))) {
@@ -146,7 +146,7 @@ __device__ inline i32 search(Worker& w, const Problem& problem) {
             return STOPPED;
         }
         if (!more || !is_promising(w, problem, depth + 1)) continue;
-        if (__popcll(left) <= LATTICE && !w.p->limited) {
+        if (__popcll(left) <= LATTICE && !params.limited) {
             i32 n = __popcll(left) <= 5 ? map_rows<5>(w, problem, depth + 1, left) : map_rows<LATTICE>(w, problem, depth + 1, left);
             if (solve_lattice(w, problem, left, n)) continue;
             leave_levels(w, problem, depth);

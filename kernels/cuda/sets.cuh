@@ -25,13 +25,13 @@ __device__ inline AtHand at_hand(const Worker& w, u64 left, i32 n) {
     ROLLED for (i32 t = 0; t < k; t++, left &= left - 1)
         if (t == lane_id()) mine.left = w.s->left[__ffsll((i64)left) - 1];
     if (lane_id() < k) {
-        mine.left_weight = w.p->base_weight[mine.left];
-        mine.left_hash = w.p->base_hash[mine.left];
+        if (MEASURED) mine.left_weight = params.base_weight[mine.left];
+        mine.left_hash = params.base_hash[mine.left];
     }
     if (lane_id() < n) {
         mine.row = w.s->raw_row[lane_id()];
-        mine.row_weight = w.p->root_weight[mine.row];
-        mine.row_hash = w.p->root_hash[mine.row];
+        if (MEASURED) mine.row_weight = params.root_weight[mine.row];
+        mine.row_hash = params.root_hash[mine.row];
         mine.row_set = (u32)w.s->raw_mask[lane_id()];
     }
     return mine;
@@ -58,7 +58,7 @@ __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
 __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set, i32 k, i32 n, const AtHand& mine) {
     OneSet one = {set, 0, problem.n_full, {0, 0}, warp_shared().full};
     ROLLED for (i32 t = 0; t < k; t++) {
-        i32 weight = from(mine.left_weight, t);
+        i32 weight = MEASURED ? from(mine.left_weight, t) : 0;
         u64 hash = from(mine.left_hash, t);
         if ((set >> t) & 1) {
             one.base.members += weight;
@@ -69,8 +69,8 @@ __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set
         bool near = r < 32;
         i32 v = near ? 0 : w.s->raw_row[r];
         u32 row_set = near ? from(mine.row_set, r & 31) : (u32)w.s->raw_mask[r];
-        i32 weight = near ? from(mine.row_weight, r & 31) : w.p->root_weight[v];
-        u64 hash = near ? from(mine.row_hash, r & 31) : w.p->root_hash[v];
+        i32 weight = !MEASURED ? 0 : near ? from(mine.row_weight, r & 31) : params.root_weight[v];
+        u64 hash = near ? from(mine.row_hash, r & 31) : params.root_hash[v];
         if ((row_set & set) != set) continue;
         one.root.members += weight;
         one.root.hash += hash;
@@ -86,12 +86,12 @@ __device__ inline void write_sets(
     const Scratch* s = w.s;
     if ((lanes >> lane_id()) & 1) {
         Record record = {w.value_at + before, __popc(one.set), one.n_root};
-        w.p->records[w.record_at + rank] = record;
+        params.records[w.record_at + rank] = record;
     }
     ROLLED for (u32 rest = lanes; rest; rest &= rest - 1) {
         i32 lane = __ffs(rest) - 1;
         u32 set = from(one.set, lane), rows = from(one.rows, lane);
-        i32* out = w.p->values + w.value_at + from(before, lane);
+        i32* out = params.values + w.value_at + from(before, lane);
         if ((set >> lane_id()) & 1) out[__popc(set & lanes_below())] = mine.left;
         out += __popc(set);
         out += write_list(s->full, problem.n_full, out);
@@ -113,15 +113,14 @@ __device__ inline void write_sets(
 // Report the sets of all lanes; the lanes whose sets have to be put down, because the output is full. With a limit
 // of rows there are no lattices, so it is not looked at.
 __device__ inline u32 report_batch(Worker& w, const Problem& problem, const OneSet& one, i32 n, const AtHand& mine) {
-    const Params* p = w.p;
-    u32 wanted = warp_ballot(one.set != 0 && is_wanted(p, one.base.members, one.root.members));
-    u64 share = p->prove ? fingerprint_of(p, one.base.hash, one.root.hash) : 0;
+    u32 wanted = warp_ballot(one.set != 0 && (!MEASURED || is_wanted(&params, one.base.members, one.root.members)));
+    u64 share = params.prove ? fingerprint_of(&params, one.base.hash, one.root.hash) : 0;
     ROLLED while (wanted) {
         bool own = (wanted >> lane_id()) & 1;
         i32 length = own ? __popc(one.set) + one.n_root : 0, before = sum_below(length);
         i32 rank = __popc(wanted & lanes_below());
         u32 lanes = wanted;
-        if (p->list) {
+        if (params.list) {
             bool fits = w.value_at + before + length <= w.value_end && w.record_at + rank < w.record_end;
             lanes = warp_ballot(own && fits);
             if (lanes == 0) {
@@ -131,9 +130,9 @@ __device__ inline u32 report_batch(Worker& w, const Problem& problem, const OneS
         }
         own = (lanes >> lane_id()) & 1;
         w.count += __popc(lanes);
-        if (p->sizes != 0 && own) count_size(p, w.q, one.base.members, one.root.members);
+        if (MEASURED && params.sizes != 0 && own) count_size(one.base.members, one.root.members);
         w.fingerprint += warp_sum(own ? share : 0ull);
-        if (p->list) write_sets(w, problem, one, n, mine, lanes, before, rank);
+        if (params.list) write_sets(w, problem, one, n, mine, lanes, before, rank);
         wanted &= ~lanes;
     }
     return 0;
@@ -149,14 +148,14 @@ __device__ __forceinline__ u64 spread(u64 left, u32 set) {
 
 // Put a left side down that could not be reported: an item without candidates.
 __device__ inline void leave_set(Worker& w, u64 mask) {
-    i64 at = reserve_pool(w, __popcll(mask));
+    i64 at = reserve_pool(__popcll(mask));
     if (at == NOBODY) {
-        if (lane_id() == 0) atomicExch(&w.q->overflow, 1);
+        if (lane_id() == 0) overflow();
         return;
     }
-    write_left(w, mask, w.p->pool + at);
+    write_left(w, mask, params.pool + at);
     Item item = {WORD, NOBODY, at, NOBODY, at, __popcll(mask), 0, 0, 0, 0, 1};
-    leave_over(w, item);
+    leave_over(item);
 }
 
 // Report the sets of a map below the node `left`, whose first n raw rows are the candidates. False when the output

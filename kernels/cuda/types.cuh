@@ -24,7 +24,7 @@ typedef unsigned long long u64;
 #define MIN_BLOCKS 4  // blocks a multiprocessor that registers must allow
 #endif
 #ifndef POLL
-#define POLL 32  // visits between two looks at the queue; power of two
+#define POLL 16  // visits between two looks at the queue; power of two
 #endif
 #ifndef GIVE_MIN
 #define GIVE_MIN 256  // least worth of what is given away: levels.cuh, hub.cuh
@@ -32,6 +32,9 @@ typedef unsigned long long u64;
 
 #ifndef PLAIN
 #define PLAIN 0  // 1: every maximal biclique counts, and nothing but the count is wanted
+#endif
+#ifndef MEASURED
+#define MEASURED (!PLAIN)  // false: every maximal biclique counts, and nobody asks for its size in members
 #endif
 #ifndef SHARED_SLOTS
 #define SHARED_SLOTS 512  // hash slots a warp has in shared memory; a power of two, at least 128

@@ -87,8 +87,8 @@ __device__ inline Wedges flatten(const Worker& w, i32 n_bits) {
         i32 degree = 0;
         if (b < n_bits) {
             i32 u = w.s->left[b];
-            at = w.p->base_indptr[u];
-            degree = (i32)(w.p->base_indptr[u + 1] - at);
+            at = params.base_indptr[u];
+            degree = (i32)(params.base_indptr[u + 1] - at);
         }
         i32 before = flat.total + sum_below(degree);
         if (b < n_bits) {
@@ -102,7 +102,7 @@ __device__ inline Wedges flatten(const Worker& w, i32 n_bits) {
 
 // Left vertex and root vertex of wedge `base + lane` (NOBODY behind the last); *before counts the left vertices
 // whose neighbours begin before `base`, and is moved on by 32 wedges.
-__device__ __forceinline__ i32 wedge(const Worker& w, const Wedges& flat, i32 base, bool wide, i32* before, i32* b) {
+__device__ __forceinline__ i32 wedge(const Wedges& flat, i32 base, bool wide, i32* before, i32* b) {
     u32 marks = 0;
     u32 first = (u32)(flat.start[0] - base);
     if (first < 32u) marks = 1u << first;
@@ -117,7 +117,7 @@ __device__ __forceinline__ i32 wedge(const Worker& w, const Wedges& flat, i32 ba
         if (*b >= 32) offset = other;
     }
     i32 at = base + lane_id();
-    return at < flat.total ? w.p->base_indices[offset + at] : NOBODY;
+    return at < flat.total ? params.base_indices[offset + at] : NOBODY;
 }
 
 // Walk the wedges: a slot with left vertices for every root vertex met. Number of raw rows, or -1: too many. The
@@ -141,7 +141,7 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
     ROLLED for (i32 base = 0; base < flat.total; base += 32 * AHEAD) {
         i32 v[AHEAD], b[AHEAD], found[AHEAD];  // several at a time: each waits for memory
 #pragma unroll
-        for (i32 k = 0; k < AHEAD; k++) v[k] = wedge(w, flat, base + 32 * k, n_bits > 32, &before, &b[k]);
+        for (i32 k = 0; k < AHEAD; k++) v[k] = wedge(flat, base + 32 * k, n_bits > 32, &before, &b[k]);
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++)
             if (v[k] != NOBODY) found[k] = atomicCAS(&keys<SHARED>(s)[first_slot(v[k], table - 1)], UNUSED, v[k]);

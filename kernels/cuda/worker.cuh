@@ -2,6 +2,9 @@
 #pragma once
 #include "warp.cuh"
 
+// What the host says of the launch. In constant memory: to read a field takes no register that holds an address.
+__constant__ Params params;
+
 struct HubFrame {  // a large node; lists live in Scratch.list, in the pool, or are neighbours in the graph
     const i32* left;
     const i32* closure;
@@ -66,8 +69,6 @@ __device__ __forceinline__ WarpShared& warp_shared() { return all_shared[threadI
 #endif
 
 struct Worker {
-    const Params* p;
-    Queue* q;
     Scratch* s;
     u64 count;
     u64 found;                  // this lane's share of the count, besides

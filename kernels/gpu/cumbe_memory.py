@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.gpu.cumbe_layout import CUMBE_ITEM, CUMBE_PARAMS, CUMBE_QUEUE, LEVEL_INTS, SHELF
+from kernels.gpu.cumbe_layout import CUMBE_ITEM, CUMBE_QUEUE, LEVEL_INTS, SHELF
 from kernels.gpu.device import Device
 from kernels.gpu.layout import RECORD, SIZE
 from schemas.dtypes import OFFSET, VERTEX
@@ -193,7 +193,6 @@ class CumbeMemory:
     def __init__(self, device: Device, search: Search, sizes: CumbeSizes) -> None:
         listing = search.mode == "list"
         self.queue = device.zeros(1, CUMBE_QUEUE)
-        self.params_block = device.zeros(1, CUMBE_PARAMS)
         self.pool = device.empty(sizes.pool, VERTEX)
         self.left_over = device.empty(sizes.left_over, CUMBE_ITEM)
         self.values = device.empty(sizes.values if listing else 1, VERTEX)

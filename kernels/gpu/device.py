@@ -74,8 +74,8 @@ class Device(Protocol):
         """Blocks of `n_threads` that run together on the whole device; compiles the kernel if need be."""
         ...
 
-    def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: Any) -> float:
-        """Run ``kernel(params)`` from ``cuda/<kernel>.cu`` and wait; seconds on the device."""
+    def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> float:
+        """Run ``cuda/<kernel>.cu`` with this parameter block and wait; seconds on the device."""
         ...
 
 
@@ -179,22 +179,24 @@ class CudaDevice:
         """See `Device`."""
         from kernels.gpu.source import load
 
-        function = load(kernel, tuple(sorted(defines.items())))
+        function = load(kernel, tuple(sorted(defines.items()))).function
         per_multiprocessor = self._cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             function.kernel.ptr, n_threads, 0
         )
         return int(per_multiprocessor) * self.n_multiprocessors
 
-    def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: Any) -> float:
+    def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> float:
         """See `Device`."""
         from kernels.gpu.source import load
 
-        function = load(kernel, tuple(sorted(defines.items())))
+        loaded = load(kernel, tuple(sorted(defines.items())))
         begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
-        begin.record()
-        function((n_blocks,), (n_threads,), (params,))
-        end.record()
-        end.synchronize()
+        with loaded.lock:  # engines of other threads have the same kernel, which has one parameter block
+            loaded.params.copy_from_host_async(params.ctypes.data, params.nbytes)  # on the stream of the launch
+            begin.record()
+            loaded.function((n_blocks,), (n_threads,), ())
+            end.record()
+            end.synchronize()
         return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1000
 
     def _bytes(self, n: int, content: np.ndarray | None = None) -> Any:

@@ -60,7 +60,7 @@ class GpuSizes(NamedTuple):
     size_slots: int = 1 << 18
     hub_bytes: int = 1 << 30
     warps: int | None = None
-    poll: int = 32
+    poll: int = 16
     give_min: int = 256
     near_words: int = 256
     min_blocks: int = 4
@@ -112,7 +112,9 @@ class Launch:
     scratch: Any
 
     @classmethod
-    def plan(cls, device: Device, kernel: str, row_cap: int, list_cap: int, plain: bool, sizes: GpuSizes) -> Launch:
+    def plan(
+        cls, device: Device, kernel: str, row_cap: int, list_cap: int, plain: bool, measured: bool, sizes: GpuSizes
+    ) -> Launch:
         """As many warps as are resident together and fit into 60 % of the free memory.
 
         Raises
@@ -120,8 +122,8 @@ class Launch:
         DeviceMemoryError
             If not even one block fits.
         """
-        defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS, "PLAIN": int(plain)}
-        defines |= {"POLL": sizes.poll, "GIVE_MIN": sizes.give_min}
+        defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS}
+        defines |= {"PLAIN": int(plain), "MEASURED": int(measured), "POLL": sizes.poll, "GIVE_MIN": sizes.give_min}
         defines |= {"NEAR_WORDS": sizes.near_words, "MIN_BLOCKS": sizes.min_blocks}
         per_block = _THREADS // 32
         each = scratch_bytes(row_cap, list_cap)
@@ -183,7 +185,7 @@ class DeviceGraph:
         params = np.zeros(1, PARAMS)
         for name, value in self.params.items():
             params[name] = value
-        device.launch("hub_bits", {}, 4 * device.n_multiprocessors, _THREADS, device.upload(params))
+        device.launch("hub_bits", {}, 4 * device.n_multiprocessors, _THREADS, params)
 
 
 def _sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.ndarray:
@@ -200,7 +202,6 @@ class QueueMemory:
         listing = search.mode == "list"
         self.sizes = sizes
         self.queue = device.zeros(1, QUEUE)
-        self.params_block = device.zeros(1, PARAMS)
         self.given = device.empty(sizes.given, ITEM)
         self.ready = device.zeros(sizes.given, np.int32)
         self.pool = device.empty(sizes.pool, VERTEX)

@@ -75,8 +75,12 @@ class SliceRun(Generic[M, S]):
     @property
     def is_plain(self) -> bool:
         """Whether nothing but the count is wanted, and every biclique counts."""
-        search = self.search
-        return search.mode == "count" and search.is_plain and not search.sizes and self.limits.rows is None
+        return self.search.mode == "count" and not self.is_measured and self.limits.rows is None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the members of bicliques are counted, because their sizes are limited or asked for."""
+        return self.search.sizes or not self.search.is_plain
 
     def list_vertices(self, pool: np.ndarray) -> None:
         """Put the lists that items refer to on the device."""

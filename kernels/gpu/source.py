@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FOLDER", "KERNELS", "compile_options", "load", "source_digest", "source_of"]
+__all__ = ["FOLDER", "KERNELS", "Kernel", "compile_options", "load", "source_digest", "source_of"]
 
 FOLDER = Path(__file__).parent.parent / "cuda"
 #: Every kernel: its file is ``cuda/<name>.cu``, its entry point has the same name.
@@ -41,15 +43,34 @@ def compile_options(defines: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A kernel that is loaded on a device.
+
+    Parameters
+    ----------
+    function : cupy.cuda.Function
+        Takes no arguments.
+    params : cupy.cuda.MemoryPointer
+        Its parameter block, ``__constant__ ... params`` of its source.
+    lock : Lock
+        To be held from filling `params` until the kernel has ended.
+    """
+
+    function: Any
+    params: Any
+    lock: threading.Lock
+
+
 @functools.lru_cache(maxsize=64)
-def _load(device: int, kernel: str, defines: tuple[tuple[str, int], ...]) -> Any:
+def _load(device: int, kernel: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
     import cupy
 
     module = cupy.RawModule(code=source_of(kernel), options=compile_options(defines))
-    return module.get_function(kernel)
+    return Kernel(module.get_function(kernel), module.get_global("params"), threading.Lock())
 
 
-def load(kernel: str, defines: tuple[tuple[str, int], ...]) -> Any:
+def load(kernel: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
     """The compiled kernel on the current device, memoised."""
     import cupy
 

@@ -5,14 +5,11 @@ emulation::Machine emulation::machine;
 
 #include KERNEL_FILE
 
-template <class P>
-static void call_with(void (*kernel)(const P*), void* argument) {
-    kernel((const P*)argument);
-}
+static void call(void*) { KERNEL(); }
 
-static void call(void* argument) { call_with(KERNEL, argument); }
-
-extern "C" void emulate(void* params, unsigned n_blocks, unsigned n_threads, unsigned long long seed) {
+// `block` is the kernel's parameter block.
+extern "C" void emulate(const void* block, unsigned n_blocks, unsigned n_threads, unsigned long long seed) {
+    memcpy((void*)&params, block, sizeof params);
     emulation::machine.random = seed | 1;
-    emulation::launch(call, params, n_blocks, n_threads);
+    emulation::launch(call, nullptr, n_blocks, n_threads);
 }

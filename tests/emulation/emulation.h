@@ -19,6 +19,7 @@
 #define EMULATED 1
 #define __device__
 #define __global__
+#define __constant__ static
 #define __shared__ static __attribute__((section("emulated_shared")))
 #define __forceinline__ inline
 #define __noinline__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -99,6 +99,19 @@ def test_forced_donations_on_a_real_graph(eager):
     graph, known = graph_of(dense_edges(graph_file("movielens_ut"))), GOLDEN["movielens_ut"]
     outcome = run(eager(), graph, Search("prove"))
     assert (outcome.count, outcome.fingerprint) == (known["bicliques"], int(known["fingerprint"]))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_of_two_threads_do_not_mix_their_launches(engine):
+    graph, known = graph_of(dense_edges(graph_file("movielens_ut"))), GOLDEN["movielens_ut"]
+
+    def mine(subject) -> list[tuple[int, int]]:
+        outcomes = [run(subject, graph, Search("prove"), Limits(seconds=0.002)) for _ in range(5)]
+        return [(outcome.count, outcome.fingerprint) for outcome in outcomes]
+
+    with ThreadPoolExecutor(2) as threads:  # both have the same kernel, which has one parameter block
+        for outcomes in threads.map(mine, [ENGINES[engine]("ample")() for _ in range(2)]):
+            assert outcomes == [(known["bicliques"], int(known["fingerprint"]))] * 5
 
 
 @pytest.mark.parametrize("without", WITHOUT)

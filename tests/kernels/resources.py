@@ -17,6 +17,7 @@ ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 #: What the launchers compile: name in the budget -> kernel, and what they define beyond its defaults.
 VARIANTS: dict[str, tuple[str, tuple[tuple[str, int], ...]]] = {kernel: (kernel, ()) for kernel in KERNELS}
 VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
+VARIANTS["bitmatrix, not measured"] = ("bitmatrix", (("MEASURED", 0),))
 BUDGET = FOLDER / "budget.json"
 
 _REGISTERS = re.compile(r"Used (\d+) registers")

@@ -132,6 +132,19 @@ def test_large_roots_that_have_little_in_common_are_not_paired(words, limits, mo
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
 
 
+@pytest.mark.parametrize("sizes", BITMATRIX)
+@pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0)], ids=["whole", "short"])
+@pytest.mark.parametrize("search", [Search("list"), Search("count"), Search("list", min_left=15, min_right=2)])
+def test_large_nodes_with_and_without_bit_rows(sizes, limits, search):
+    """The small graphs of the suite have none: twins are one vertex."""
+    graph = graph_of(random_edges(np.random.default_rng(4), 170, 10, 0.5), BuildOptions("right"))
+    assert (np.diff(graph.root_indptr) > 64).all()
+    expected = run(CpuEngine(), graph, search)
+    found = run(bitmatrix(sizes)(), graph, search, limits, np.random.default_rng(1))
+    assert (found.count, sorted(found.rows)) == (expected.count, sorted(expected.rows))
+    assert found.count > 100
+
+
 def test_large_nodes_deeper_than_the_stack_of_a_warp():
     graph = graph_of(np.column_stack(band(np, 170, 50)), BuildOptions("right", "id"))
     one = Subtrees.of_roots(np.array([50]))  # 37 large nodes one below the other, and a stack of 32
@@ -151,6 +164,15 @@ def test_a_pool_that_fills_up_is_cleared_and_the_slice_goes_on():
     )
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
     assert found.stats["launches"] > 1
+
+
+@pytest.mark.parametrize("short", [{"left_over": 1}, {"pool": 8}], ids=["left_over", "pool"])
+@pytest.mark.parametrize("shape", [(170, 10), (40, 30)], ids=["large nodes", "word problems"])
+def test_what_does_not_fit_when_a_launch_ends_voids_the_slice(shape, short):
+    graph = graph_of(random_edges(np.random.default_rng(4), *shape, 0.5), BuildOptions("right"))
+    engine = BitMatrixEngine(EmulatedDevice(5), BITMATRIX["usual"]._replace(**short))
+    with pytest.raises(SliceTooLargeError, match=f"did not fit into .*{next(iter(short.values()))}"):
+        engine.mine(graph, everything(graph), Search("prove"), Limits(rows=300), lambda _: None)
 
 
 _CUMBE = CumbeSizes(left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, threads=64, min_blocks=1, lanes=8)
