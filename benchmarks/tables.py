@@ -101,7 +101,7 @@ This page is written by `python -m benchmarks.tables` from the JSON files in `be
 smallest time of the other programs (`benchmarks/rivals.json`). {what}
 
 *prove / count* is the kernel with the fingerprint, *list / count* the kernel that also writes every biclique to device
-memory, both by one run after one that warms up.
+memory, both medians like the count.
 
 {against_rivals}
 
