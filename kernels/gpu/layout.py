@@ -1,10 +1,24 @@
-"""The records of ``cuda/types.cuh`` as NumPy dtypes, field for field."""
+"""The records of ``cuda/types.cuh`` and ``cuda/pack.cu`` as NumPy dtypes, field for field."""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["GIVEN", "HUB", "ITEM", "NOBODY", "PARAMS", "PATH", "QUEUE", "RECORD", "ROOT", "SIZE", "WORD", "WORD_BITS"]
+__all__ = [
+    "GIVEN",
+    "HUB",
+    "ITEM",
+    "NOBODY",
+    "PACK_PARAMS",
+    "PARAMS",
+    "PATH",
+    "QUEUE",
+    "RECORD",
+    "ROOT",
+    "SIZE",
+    "WORD",
+    "WORD_BITS",
+]
 
 #: `Item.kind`.
 ROOT, HUB, WORD, PATH = range(4)
@@ -65,6 +79,18 @@ PARAMS = np.dtype(
             "left_over n_left_over oversize n_oversize values n_values records n_records sizes n_sizes "
             "queue scratch n_warps prove list limited root_is_left min_base max_base min_root max_root deadline_ns "
             "host_stop host_count"
+        ).split()
+    ]
+)
+
+PACK_PARAMS = np.dtype(
+    [
+        (name, _I64)
+        for name in (
+            "records values rows n_rows "
+            "base_indptr base_members base_lengths base_offsets base_out "
+            "root_indptr root_members root_lengths root_offsets root_out "
+            "first writing"
         ).split()
     ]
 )

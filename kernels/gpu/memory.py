@@ -172,10 +172,10 @@ class DeviceGraph:
         if 0 < 4 * n_words <= hub_bytes:
             self._make_hub_bits(device, n_words)
 
-    def members(self, xp: Any) -> Members:
+    def members(self, device: Device) -> Members:
         """What every vertex stands for, on the device; uploaded when first asked for."""
         if self._members is None:
-            self._members = Members.of(xp, self.graph)
+            self._members = Members.of(device, self.graph)
         return self._members
 
     def _make_hub_bits(self, device: Device, n_words: int) -> None:

@@ -1,103 +1,83 @@
-"""From the kernel's records to `Bicliques` on the device: what `kernels.gpu.unpack` does on the host.
-
-Array code for CuPy and NumPy alike: a few gathers and prefix sums over all members, no loop over bicliques.
-"""
+"""From the kernel's records to `Bicliques` on the device: what `kernels.gpu.unpack` does on the host."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from kernels.gpu.layout import RECORD
+from kernels.gpu.device import Device
+from kernels.gpu.layout import PACK_PARAMS, RECORD
 from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 
 __all__ = ["Members", "pack"]
 
-#: Of a record as int32 words (`layout.RECORD`): where the halves of ``at`` and the two sizes are.
-_WORDS = RECORD.itemsize // 4
-_N_BASE, _N_ROOT = RECORD.fields["n_base"][1] // 4, RECORD.fields["n_root"][1] // 4  # type: ignore[index]
+_KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # blocks a multiprocessor
+#: Of a record as int32 words (`layout.RECORD`): how many, and where the number of its root vertices is.
+_WORDS, _N_ROOT = RECORD.itemsize // 4, RECORD.fields["n_root"][1] // 4  # type: ignore[index]
 
 
-class Members(NamedTuple):
+@dataclass(frozen=True)
+class Members:
     """`MiningGraph.root_members` and `base_members` on the device, with their offsets; uploaded once a graph."""
 
-    root_indptr: Any
-    root: Any
-    base_indptr: Any
-    base: Any
+    arrays: dict[str, Any]
     root_is_left: bool
 
     @classmethod
-    def of(cls, xp: Any, graph: MiningGraph) -> Members:
+    def of(cls, device: Device, graph: MiningGraph) -> Members:
         """Upload those of a graph."""
-        return cls(
-            xp.asarray(graph.root_members_indptr),
-            xp.asarray(graph.root_members),
-            xp.asarray(graph.base_members_indptr),
-            xp.asarray(graph.base_members),
-            graph.root_side == "left",
-        )
+        arrays = {
+            f"{side}_{name}": device.upload(getattr(graph, f"{side}_members{suffix}"))
+            for side in ("base", "root")
+            for name, suffix in (("indptr", "_indptr"), ("members", ""))
+        }
+        return cls(arrays, graph.root_side == "left")
 
 
-def pack(xp: Any, members: Members, records: Any, values: Any) -> Bicliques:
+def pack(device: Device, members: Members, records: Any, n_records: int, values: Any) -> Bicliques:
     """Bicliques in dense ids of the user's sides, all arrays on the device.
 
     Parameters
     ----------
-    xp : module
-        cupy, or numpy.
+    device : Device
     members : Members
-    records : array, uint8
-        Bytes of `layout.RECORD`; ``n_root == 0`` marks a hole.
-    values : array, int32
+    records : handle
+        The first `n_records` of it are `layout.RECORD`; ``n_root == 0`` marks a hole.
+    values : handle
         For each record its base vertices, then its root ranks.
 
-    Notes
-    -----
-    May synchronise. About 40 bytes a member on the device, besides the result.
+    Raises
+    ------
+    DeviceMemoryError, MemoryError
+        Without room for the result, and 60 bytes a record.
     """
-    words = records.view(VERTEX).reshape(-1, _WORDS)
-    words = words[words[:, _N_ROOT] > 0]
-    at = xp.ascontiguousarray(words).view(OFFSET).reshape(-1, _WORDS // 2)[:, 0]
-    n_base, n_root = words[:, _N_BASE].astype(OFFSET), words[:, _N_ROOT].astype(OFFSET)
-    base_vertices, _ = _lists(xp, values, at, n_base)
-    ranks, root_owner = _lists(xp, values, at + n_base, n_root)
-    base = _expand(xp, base_vertices, n_base, members.base_indptr, members.base)
-    root = _expand(xp, ranks, n_root, members.root_indptr, members.root)
-    smallest = xp.full(len(words), np.iinfo(VERTEX).max, dtype=VERTEX)
-    xp.minimum.at(smallest, root_owner, ranks)
-    first = members.root[members.root_indptr[smallest]]
-    left, right = (root, base) if members.root_is_left else (base, root)
-    return Bicliques(*left, *right, first)
+    xp = device.xp
+    words = device.view(records, VERTEX, 0, n_records * _WORDS).reshape(-1, _WORDS)
+    rows = xp.flatnonzero(words[:, _N_ROOT] > 0)
+    n = len(rows)
+    first = device.empty(n, VERTEX)
+    fields = {"records": records, "values": values, "rows": rows, "first": first} | members.arrays
+    lengths = {side: device.empty(n, OFFSET) for side in ("base", "root")}
+    _launch(device, n, fields | {f"{side}_lengths": handle for side, handle in lengths.items()})
+    sides, written = {}, dict[str, Any]()
+    for side, handle in lengths.items():
+        offsets = xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(device.view(handle, OFFSET, 0, n), dtype=OFFSET)])
+        total = int(offsets[-1])
+        out = device.empty(total, VERTEX)
+        written |= {f"{side}_offsets": offsets, f"{side}_out": out}
+        sides[side] = (offsets, device.view(out, VERTEX, 0, total))
+    _launch(device, n, fields | written)
+    left, right = (sides["root"], sides["base"]) if members.root_is_left else (sides["base"], sides["root"])
+    return Bicliques(*left, *right, device.view(first, VERTEX, 0, n))
 
 
-def _offsets(xp: Any, lengths: Any) -> Any:
-    return xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(lengths, dtype=OFFSET)])
-
-
-def _owners(xp: Any, offsets: Any) -> Any:
-    """Which list every entry belongs to; none is empty."""
-    starts = xp.zeros(int(offsets[-1]), dtype=VERTEX)
-    starts[offsets[1:-1]] = 1
-    return xp.cumsum(starts, dtype=VERTEX)
-
-
-def _lists(xp: Any, values: Any, at: Any, lengths: Any) -> tuple[Any, Any]:
-    """Entries ``at`` to ``at + length - 1`` of `values`, one list after the other, and the list of each."""
-    offsets = _offsets(xp, lengths)
-    owner = _owners(xp, offsets)
-    return values[xp.arange(len(owner)) + (at - offsets[:-1])[owner]], owner
-
-
-def _expand(xp: Any, vertices: Any, lengths: Any, indptr: Any, members: Any) -> tuple[Any, Any]:
-    """Lists of vertices as lists of the members they stand for: (offsets, ids)."""
-    lists = _offsets(xp, lengths)
-    if len(members) == len(indptr) - 1:  # every vertex stands for itself
-        return lists, members[vertices]
-    first = indptr[:-1][vertices]
-    places = _offsets(xp, indptr[1:][vertices] - first)
-    owner = _owners(xp, places)
-    return places[lists], members[xp.arange(len(owner)) + (first - places[:-1])[owner]]
+def _launch(device: Device, n_rows: int, fields: dict[str, Any]) -> None:
+    params = np.zeros(1, PACK_PARAMS)
+    for name, handle in fields.items():
+        params[name] = device.address(handle)
+    params["n_rows"], params["writing"] = n_rows, "base_out" in fields
+    device.launch(_KERNEL, {}, _BLOCKS * device.n_multiprocessors, _THREADS, params)

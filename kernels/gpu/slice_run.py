@@ -16,7 +16,7 @@ from kernels.gpu.pack import pack
 from kernels.gpu.unpack import unpack
 from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT, VERTEX
-from schemas.errors import ResourceError, SliceTooLargeError
+from schemas.errors import DeviceMemoryError, ResourceError, SliceTooLargeError
 from schemas.sizes import SizeCounts
 from schemas.work import Emit, Limits, Search, Slice, Subtrees
 
@@ -148,17 +148,12 @@ class SliceRun(Generic[M, S]):
     def _hand_out(self, queue: np.void) -> None:
         device, memory = self.device, self.memory
         n_records = min(int(queue["rows"]), self.sizes.records)
-        n_values = min(int(queue["values"]), self.sizes.values)
         try:
-            batch = pack(
-                device.xp,
-                self.graph.members(device.xp),
-                device.view(memory.records, np.uint8, 0, n_records * RECORD.itemsize),
-                device.view(memory.values, VERTEX, 0, n_values),
-            )
+            batch = pack(device, self.graph.members(device), memory.records, n_records, memory.values)
             if not getattr(self.emit, "on_device", False):
                 batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
-        except MemoryError:  # a small device: the host has room for it
+        except (MemoryError, DeviceMemoryError):  # a small device: the host has room for it
+            n_values = min(int(queue["values"]), self.sizes.values)
             records = device.read(memory.records, RECORD, 0, n_records)
             batch = unpack(self.graph.graph, records, device.read(memory.values, VERTEX, 0, n_values))
         if len(batch):

@@ -16,7 +16,7 @@ __all__ = ["FOLDER", "KERNELS", "Kernel", "compile_options", "load", "source_dig
 
 FOLDER = Path(__file__).parent.parent / "cuda"
 #: Every kernel: its file is ``cuda/<name>.cu``, its entry point has the same name.
-KERNELS = ("bitmatrix", "cumbe", "hub_bits")
+KERNELS = ("bitmatrix", "cumbe", "hub_bits", "pack")
 
 
 def source_of(kernel: str) -> str:

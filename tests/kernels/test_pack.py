@@ -1,4 +1,4 @@
-"""Records become bicliques on a device as they do on the host; NumPy stands for the device."""
+"""Records become bicliques on a device as they do on the host; the device is emulated."""
 
 from __future__ import annotations
 
@@ -11,8 +11,21 @@ from kernels.gpu.layout import RECORD
 from kernels.gpu.pack import Members, pack
 from kernels.gpu.unpack import unpack
 from kernels.graph.prepare import prepare
+from schemas.bicliques import Bicliques
+from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
+from tests.emulation.device import EmulatedDevice, why_not
 from tests.runs import random_edges
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+
+
+DEVICE = EmulatedDevice()
+
+
+def packed(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicliques:
+    handles = DEVICE.upload(records), DEVICE.upload(values)
+    return pack(DEVICE, Members.of(DEVICE, graph), handles[0], len(records), handles[1])
 
 
 @settings(max_examples=80, deadline=None)
@@ -20,12 +33,12 @@ from tests.runs import random_edges
     seed=st.integers(0, 10**6),
     n=st.integers(0, 40),
     side=st.sampled_from(["left", "right"]),
-    twins=st.booleans(),
+    twins=st.sampled_from([1, 2, 12]),
 )
-def test_the_same_as_on_the_host(seed: int, n: int, side: str, twins: bool) -> None:
+def test_the_same_as_on_the_host(seed: int, n: int, side: str, twins: int) -> None:
     edges = random_edges(14, 9, 0.4, seed % 50)
-    if twins:  # every vertex twice, on both sides
-        edges = np.unique(np.concatenate([edges * 2, edges * 2 + 1, edges * 2 + [0, 1], edges * 2 + [1, 0]]), axis=0)
+    # every vertex so often, on both sides
+    edges = np.unique(np.concatenate([edges * twins + [i, j] for i in range(twins) for j in range(twins)]), axis=0)
     left, right = (np.ascontiguousarray(column.astype(np.int32)) for column in edges.T)
     graph, _ = prepare(left, right, int(left.max()) + 1, int(right.max()) + 1, BuildOptions(side))  # type: ignore[arg-type]
     rng = np.random.default_rng(seed)
@@ -39,7 +52,7 @@ def test_the_same_as_on_the_host(seed: int, n: int, side: str, twins: bool) -> N
         values += [*base, *ranks, 77]  # and a gap
     flat = np.array(values, np.int32)
     expected = unpack(graph, records, flat)
-    found = pack(np, Members.of(np, graph), records.view(np.uint8), flat)
+    found = packed(graph, records, flat)
     for name in ("left_indptr", "left", "right_indptr", "right", "root"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         assert getattr(found, name).dtype == getattr(expected, name).dtype, name
@@ -53,7 +66,7 @@ def test_many_at_once_stay_apart() -> None:
     records = np.zeros(n, RECORD)
     records["at"], records["n_base"], records["n_root"] = np.arange(n) * 3, 2, 1
     values = np.random.default_rng(2).integers(0, min(graph.n_base, graph.n_roots), 3 * n).astype(np.int32)
-    found, expected = pack(np, Members.of(np, graph), records.view(np.uint8), values), unpack(graph, records, values)
+    found, expected = packed(graph, records, values), unpack(graph, records, values)
     assert np.array_equal(found.left, expected.left)
     assert np.array_equal(found.root, expected.root)
     assert len(found) == n
@@ -63,6 +76,6 @@ def test_many_at_once_stay_apart() -> None:
 def test_holes_alone_are_no_biclique(n: int) -> None:
     edges = random_edges(5, 4, 0.5, 1)
     graph, _ = prepare(*(np.ascontiguousarray(c) for c in edges.T), 5, 4, BuildOptions())
-    found = pack(np, Members.of(np, graph), np.zeros(n, RECORD).view(np.uint8), np.empty(0, np.int32))
+    found = packed(graph, np.zeros(n, RECORD), np.empty(0, np.int32))
     assert len(found) == 0
     assert found.left_indptr.tolist() == [0]
