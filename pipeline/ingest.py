@@ -51,7 +51,7 @@ class IngestSummary:
     digest : str
         SHA-256 (hex) of the file's bytes as stored; of the labels and edges for an object in memory.
     left_label, right_label : str
-        "int64" or "string".
+        "int64", "int32" or "string".
     seconds : float
     read_on : str
         "gpu", or "cpu" and why not on a GPU.
@@ -103,7 +103,7 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
     if reader is not None:
         table = read_on_device(stream, reader)
     else:
-        table = EdgeTable()
+        table = EdgeTable(stream.integers)
         for batch in stream.chunks():
             if len(batch):
                 table.add(batch)

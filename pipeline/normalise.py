@@ -39,9 +39,10 @@ class _Side:
     every label is hashed a constant number of times for each block it occurs in, however many blocks.
     """
 
-    def __init__(self, name: str, column: int):
+    def __init__(self, name: str, column: int, integer: pa.DataType):
         self.name = name
         self.column = column
+        self.integer = integer
         self.known: pa.Array | None = None
         self.waiting: list[tuple[int, int, pa.Array]] = []
         self.n_waiting = 0
@@ -82,7 +83,7 @@ class _Side:
         for start in range(0, len(pairs), SLICE):
             codes = pairs[start : start + SLICE, self.column]
             pairs[start : start + SLICE, self.column] = ranks[codes]
-        return Labels(self.known, order)
+        return Labels(self.known, order, self.integer)
 
 
 class Labels:
@@ -94,12 +95,14 @@ class Labels:
         int64 or large_string, in order of appearance.
     order : ndarray
         Positions in `values` in sorted order.
+    integer : DataType
+        Of the table, if they are integers: int64, or int32 if all fit.
     """
 
-    def __init__(self, values: pa.Array, order: np.ndarray):
+    def __init__(self, values: pa.Array, order: np.ndarray, integer: pa.DataType):
         self.values = values
         self.order = order
-        self.type = pa.int64() if pa.types.is_integer(values.type) else pa.string()
+        self.type = integer if pa.types.is_integer(values.type) else pa.string()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -120,16 +123,21 @@ class Labels:
 class EdgeTable:
     """Edges on their way from raw batches to the sorted unique table.
 
+    Parameters
+    ----------
+    integers : (DataType, DataType)
+        See `pipeline.readers.base.EdgeStream`.
+
     Notes
     -----
     8 bytes an edge, and at most an eighth more while it grows; the labels, up to three times at the
     moment of numbering them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, integers: tuple[pa.DataType, pa.DataType]) -> None:
         self.n_rows = 0
         self._pairs = np.empty((SLICE, 2), dtype=VERTEX)
-        self._left, self._right = _Side("left", _LEFT), _Side("right", _RIGHT)
+        self._left, self._right = _Side("left", _LEFT, integers[0]), _Side("right", _RIGHT, integers[1])
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append the edges of `batch`, columns left and right."""
@@ -180,8 +188,9 @@ def digest_of(left: Labels, right: Labels, words: Iterable[np.ndarray]) -> str:
     """SHA-256 (hex) of labels and sorted unique words (left id above right id, int64), wherever they are cut."""
     sha = hashlib.sha256()
     for labels in (left, right):
-        sha.update(f"{labels.type} {len(labels)} ".encode())
-        if labels.type == pa.string():
+        is_text = labels.type == pa.string()
+        sha.update(f"{labels.type if is_text else 'int64'} {len(labels)} ".encode())  # however wide
+        if is_text:
             # All lengths, then all text: no label can be taken for another, wherever slices are cut.
             for part in labels.slices():
                 sha.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())

@@ -21,8 +21,8 @@ EDGES = pa.schema(
     ]
 )
 
-#: The types a label may have once a file is read.
-LABEL_TYPES = (pa.int64(), pa.string())
+#: The types a label may have once a file is read: integers of 32 bits are those of a column that has no wider ones.
+LABEL_TYPES = (pa.int32(), pa.int64(), pa.string())
 
 
 def label_schema(label_type: pa.DataType) -> pa.Schema:
@@ -31,7 +31,7 @@ def label_schema(label_type: pa.DataType) -> pa.Schema:
     Raises
     ------
     InputError
-        If `label_type` is neither int64 nor string.
+        If `label_type` is none of `LABEL_TYPES`.
     """
     if label_type not in LABEL_TYPES:
         raise InputError(f"labels must be integers or strings, not {label_type}; cast the column first")

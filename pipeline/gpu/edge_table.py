@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pipeline.gpu.arrays import Arrays
 from pipeline.normalise import SLICE, Labels, digest_of
@@ -33,8 +34,8 @@ _SAMPLE = 4096
 class _Side:
     """The labels of one side, numbered in the order of their first chunk, and sorted within it."""
 
-    def __init__(self, name: str, arrays: Arrays):
-        self.name, self.arrays = name, arrays
+    def __init__(self, name: str, arrays: Arrays, integer: pa.DataType):
+        self.name, self.arrays, self.integer = name, arrays, integer
         self.known: Any = None
 
     def number(self, labels: Any) -> Any:
@@ -63,7 +64,8 @@ class _Side:
         """The sorted labels, in main memory, and the rank of every number, int64."""
         keys, ranks = self.arrays.unique(self.known)
         self.known = None
-        return Labels(self.arrays.to_arrow(keys), np.arange(self.arrays.rows(keys))), ranks.astype(np.int64)
+        labels = Labels(self.arrays.to_arrow(keys), np.arange(self.arrays.rows(keys)), self.integer)
+        return labels, ranks.astype(np.int64)
 
 
 class DeviceEdgeTable:
@@ -72,15 +74,17 @@ class DeviceEdgeTable:
     Parameters
     ----------
     arrays : Arrays
+    integers : (DataType, DataType)
+        See `pipeline.readers.base.EdgeStream`.
     capacity : int or None
         Edges of a chunk; None: as many as fit into the device's free memory.
     """
 
-    def __init__(self, arrays: Arrays, capacity: int | None = None):
+    def __init__(self, arrays: Arrays, integers: tuple[pa.DataType, pa.DataType], capacity: int | None = None):
         self.arrays = arrays
         self.n_rows = 0
         self.capacity = capacity or max(arrays.free_bytes() // _EDGE_BYTES, SLICE)
-        self._left, self._right = _Side("left", arrays), _Side("right", arrays)
+        self._left, self._right = _Side("left", arrays, integers[0]), _Side("right", arrays, integers[1])
         self._waiting: list[tuple[Any, Any]] = []
         self._n_waiting = 0
         self._chunks: list[Any] = []  # words: numbers first, ranks and sorted in the end

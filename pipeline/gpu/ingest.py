@@ -62,7 +62,7 @@ def read_on_device(stream: EdgeStream, arrays: Arrays, capacity: int | None = No
     ResourceError
         If the device has too little memory even for one block of the input.
     """
-    table = DeviceEdgeTable(arrays, capacity)
+    table = DeviceEdgeTable(arrays, stream.integers, capacity)
     with memory_errors(stream):
         for left, right in device_batches(stream, arrays):
             table.add(left, right)

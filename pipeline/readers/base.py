@@ -63,11 +63,14 @@ class EdgeStream(ABC):
         The path as the user gave it, or the type of the object.
     skipped : int
         Lines (rows of a table) left out so far because of ``skip_bad_lines``.
+    integers : (DataType, DataType)
+        What integer labels of the left and right side are to be in the end, int64 or int32.
     """
 
     format: str
     source: str
     skipped: int = 0
+    integers: tuple[pa.DataType, pa.DataType] = (pa.int64(), pa.int64())
 
     @abstractmethod
     def chunks(self) -> Iterator[pa.RecordBatch]:

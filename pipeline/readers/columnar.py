@@ -1,7 +1,8 @@
 """Tables whose columns have types: Parquet and Arrow files, and what data frames share with them.
 
-Integers of any width become int64, strings of any layout strings; a dictionary column is what it stands
-for. The two label columns are the first two unless named. Rows are counted from 1 in messages.
+Integers of any width become int64 (and 32 bits wide again in the end, if the column is), strings of any layout
+strings; a dictionary column is what it stands for. The two label columns are the first two unless named. Rows are
+counted from 1 in messages.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 
 from pipeline.readers.base import EdgeStream, to_batch
 from pipeline.readers.blocks import COMPRESSIONS, open_file
-from pipeline.readers.labels import sieve, why_bad
+from pipeline.readers.labels import integer_of, sieve, why_bad
 from pipeline.readers.sniff import find_columns
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -87,14 +88,17 @@ class TableFile(TableStream):
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty; name a file that holds edges")
         try:
-            self.names = self.open()
+            schema = self.open()
         except _REFUSALS as error:
             raise self._damaged(error) from error
+        self.names = list(schema.names)
         self.columns = find_columns(str(path), options, self.names, len(self.names))
+        left, right = (integer_of(schema.field(k).type) for k in self.columns)
+        self.integers = (left, right)
 
     @abstractmethod
-    def open(self) -> list[str]:
-        """Open the file; the names of its columns."""
+    def open(self) -> pa.Schema:
+        """Open the file; the columns it has."""
 
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -129,11 +133,11 @@ class TableFile(TableStream):
 class ParquetTable(TableFile):
     """Edges of a Parquet file, row group after row group."""
 
-    def open(self) -> list[str]:
+    def open(self) -> pa.Schema:
         """Read the footer."""
         # A buffer size makes Arrow read a column chunk in pieces instead of whole.
         self.file = pq.ParquetFile(self.path, buffer_size=1 << 20)
-        return list(self.file.schema_arrow.names)
+        return self.file.schema_arrow
 
     @property
     def is_exact(self) -> bool:
@@ -164,7 +168,7 @@ class ParquetTable(TableFile):
 class ArrowTable(TableFile):
     """Edges of an Arrow IPC file or stream (Feather version 2 is the former)."""
 
-    def open(self) -> list[str]:
+    def open(self) -> pa.Schema:
         """Read the schema."""
         self.file = pa.memory_map(str(self.path))
         try:
@@ -172,7 +176,7 @@ class ArrowTable(TableFile):
         except pa.ArrowInvalid:
             self.file.seek(0)
             self.reader = pa.ipc.open_stream(self.file)
-        return list(self.reader.schema.names)
+        return self.reader.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All columns; mapped, so that only those looked at are read."""

@@ -18,6 +18,7 @@ __all__ = [
     "INTEGER",
     "MAX_INTEGER",
     "TEXT",
+    "integer_of",
     "looks_integer",
     "parse_label",
     "sieve",
@@ -33,6 +34,14 @@ MAX_INTEGER = 2**63 - 1
 _TEXT_TYPES = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 _AS_TEXT = "take the labels as text with --label-type string"
+
+
+def integer_of(column: pa.DataType) -> pa.DataType:
+    """The type that the integer labels of a typed column have in the end: int32 where it has no wider ones."""
+    if pa.types.is_dictionary(column):
+        column = column.value_type
+    narrow = pa.types.is_integer(column) and column.bit_width < (33 if pa.types.is_signed_integer(column) else 32)
+    return pa.int32() if narrow else INTEGER
 
 
 def to_integers(texts: pa.Array, lowest: int = 0) -> pa.Array | None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pipeline.readers.base import EdgeStream, refuse_unused, shorten, to_batch
 from pipeline.readers.columnar import ROWS, TableStream
-from pipeline.readers.labels import INTEGER
+from pipeline.readers.labels import INTEGER, integer_of
 from pipeline.readers.sniff import find_columns
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -34,6 +34,8 @@ class InMemory(TableStream):
         Consumed once.
     columns : pair of int
         Positions of the left and right labels in each batch.
+    schema : Schema or None
+        Of the batches, if the types of their columns are the user's.
     """
 
     def __init__(
@@ -43,11 +45,15 @@ class InMemory(TableStream):
         options: IngestOptions,
         batches: Iterable[pa.RecordBatch],
         columns: tuple[int, int] = (0, 1),
+        schema: pa.Schema | None = None,
         unit: str = "row",
     ):
         super().__init__(source, format, options, unit)
         self.batches = batches
         self.columns = columns
+        if schema is not None:
+            left, right = (integer_of(schema.field(k).type) for k in columns)
+            self.integers = (left, right)
 
     def pairs(self) -> Iterator[tuple[pa.Array, pa.Array]]:
         """At most `ROWS` rows at a time."""
@@ -93,15 +99,15 @@ def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
             arrays.append(pa.array(series, from_pandas=True))
         except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
             raise _odd_value(f"{name}: the {side} column", series, "row", str(error)) from error
-    batches = pa.table(arrays, names=list(_SIDES)).to_batches(max_chunksize=ROWS)
-    return InMemory(name, "pandas", options, batches)
+    table = pa.table(arrays, names=list(_SIDES))
+    return InMemory(name, "pandas", options, table.to_batches(max_chunksize=ROWS), schema=table.schema)
 
 
 def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     frame = frame.collect() if hasattr(frame, "collect") else frame
     columns = find_columns(name, options, frame.columns, frame.width)
-    chosen = frame.select([frame.columns[k] for k in columns])
-    return InMemory(name, "polars", options, chosen.to_arrow().to_batches(max_chunksize=ROWS))
+    table = frame.select([frame.columns[k] for k in columns]).to_arrow()
+    return InMemory(name, "polars", options, table.to_batches(max_chunksize=ROWS), schema=table.schema)
 
 
 def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -110,7 +116,7 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
     except (pa.ArrowException, TypeError) as error:
         raise InputError(f"{name} is Arrow data but not a table ({error}); give a pyarrow.Table") from error
     columns = find_columns(name, options, reader.schema.names, len(reader.schema))
-    return InMemory(name, "arrow", options, reader, columns)
+    return InMemory(name, "arrow", options, reader, columns, reader.schema)
 
 
 def _open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:

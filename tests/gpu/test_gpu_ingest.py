@@ -105,7 +105,7 @@ def test_many_edges_in_blocks_and_chunks(
     monkeypatch.setattr(normalise, "SLICE", 50_000)
     monkeypatch.setattr(edge_table, "PIECE", 50_000)
     table = edge_table.DeviceEdgeTable
-    monkeypatch.setattr(gpu_ingest, "DeviceEdgeTable", lambda arrays, _: table(arrays, capacity))
+    monkeypatch.setattr(gpu_ingest, "DeviceEdgeTable", lambda arrays, integers, _: table(arrays, integers, capacity))
     assert isinstance(same(source, tmp_path), tuple)
 
 

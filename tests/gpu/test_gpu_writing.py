@@ -27,7 +27,7 @@ TEXT = pa.array([f"t\u00e9xt {k}" * (k % 5 + 1) for k in range(4000)])
 LABELS: dict[str, Tables] = {
     "dense": None,
     "integers": (pa.array(np.arange(4000) * 1_000_003), pa.array(np.arange(4000) + 7)),
-    "text": (TEXT, pa.array(np.arange(4000))),
+    "text": (TEXT, pa.array(np.arange(4000), pa.int32())),
 }
 
 

@@ -134,8 +134,8 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
     tables = []
     table = edge_table.DeviceEdgeTable
 
-    def small(arrays: HostArrays, capacity_: int | None) -> edge_table.DeviceEdgeTable:
-        tables.append(table(arrays, capacity))
+    def small(arrays: HostArrays, integers: Any, _: int | None) -> edge_table.DeviceEdgeTable:
+        tables.append(table(arrays, integers, capacity))
         return tables[-1]
 
     monkeypatch.setattr(gpu_ingest, "DeviceEdgeTable", small)

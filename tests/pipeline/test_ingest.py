@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import itertools
 import json
 import lzma
 import subprocess
@@ -77,6 +78,21 @@ def test_the_summary(run, tmp_path):
         "right_label": "string",
         "read_on": "cpu: the input is no file of 256 MiB or more, for which a GPU pays",
     }
+
+
+def test_integers_are_as_wide_as_their_column(run):
+    columns = [np.array([9, 2**31 - 1, 9]), np.array([3, 3, 2**31 - 1])]
+    digests = []
+    for left_type, right_type in itertools.product(["int32", "int64"], repeat=2):
+        frame = pd.DataFrame({"u": columns[0].astype(left_type), "v": columns[1].astype(right_type)})
+        summary, (edges, left, right) = run(frame)
+        assert left.schema.equals(label_schema(pa.type_for_alias(left_type)))
+        assert right.schema.equals(label_schema(pa.type_for_alias(right_type)))
+        assert (summary.left_label, summary.right_label) == (left_type, right_type)
+        assert (left["label"].to_pylist(), right["label"].to_pylist()) == ([9, 2**31 - 1], [3, 2**31 - 1])
+        assert edges.to_pydict() == {"left": [0, 0, 1], "right": [0, 1, 0]}
+        digests.append(summary.digest)
+    assert len(set(digests)) == 1, "the same graph, however wide its labels are"
 
 
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst", "parquet", "arrow"])
@@ -204,7 +220,7 @@ def test_an_edge_takes_eight_bytes():
     """And an eighth more while the buffer grows, and the blocks in hand: not the labels, not a copy to sort."""
     labels = pa.array(np.arange(1 << 18) % 1000)
     batch, n_batches = pa.record_batch({"left": labels, "right": labels}), 40
-    table = normalise.EdgeTable()
+    table = normalise.EdgeTable((pa.int64(), pa.int64()))
     tracemalloc.start()
     for _ in range(n_batches):
         table.add(batch)

@@ -71,6 +71,35 @@ def test_columns_that_cannot_be_used(store, options, message):
         edges_in(store(TABLE), **options)
 
 
+@pytest.mark.parametrize(
+    ("column", "wanted"),
+    [
+        (pa.int8(), pa.int32()),
+        (pa.int32(), pa.int32()),
+        (pa.int64(), pa.int64()),
+        (pa.uint16(), pa.int32()),
+        (pa.uint32(), pa.int64()),
+        (pa.uint64(), pa.int64()),
+        (pa.string(), pa.int64()),
+    ],
+    ids=str,
+)
+def test_integers_are_to_be_as_wide_as_their_column(store, column, wanted):
+    table = pa.table({"w": pa.array([1], pa.int64()), "u": pa.array([1]).cast(column), "v": pa.array([2], pa.int64())})
+    source = store(table)
+    assert open_source(source, IngestOptions(left="u", right="v")).integers == (wanted, pa.int64())
+    assert open_source(source, IngestOptions(left="v", right="u")).integers == (pa.int64(), wanted)
+
+
+def test_integers_behind_a_dictionary_are_to_be_as_wide_as_they_are():
+    table = pa.table({"u": pa.array([1], pa.int32()).dictionary_encode(), "v": pa.array([2]).dictionary_encode()})
+    assert open_source(table, IngestOptions()).integers == (pa.int32(), pa.int64())
+
+
+def test_positions_in_a_matrix_are_64_bits_wide():
+    assert open_source(scipy.sparse.eye(3), IngestOptions()).integers == (pa.int64(), pa.int64())
+
+
 def test_two_columns_of_one_name(tmp_path):
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["a", "a", "b"])
     pq.write_table(table, tmp_path / "x.parquet")

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -40,6 +42,20 @@ def test_the_schema_is_the_one_that_is_promised(results: pipeline.Results) -> No
     assert results.schema.equals(biclique_schema(pa.string(), pa.string()))
     assert results.to_arrow().schema.equals(results.schema)
     assert len(results.files) > 2
+
+
+def test_labels_have_the_types_of_the_input(tmp_path: Path) -> None:
+    """Polars joins columns of the same type only."""
+    edges = pl.DataFrame({"u": EDGES[:, 0] * 5, "v": EDGES[:, 1].astype(np.int64)})
+    found = pipeline.mine(edges, tmp_path / "out", workers=0, progress=False)
+    assert found.schema.equals(biclique_schema(pa.int32(), pa.int64()))
+    assert pipeline.verify(found.path, progress=False).count == len(found) > 1000
+    rows = (
+        pl.from_arrow(found.to_arrow()).with_row_index("row").explode("left").join(edges, left_on="left", right_on="u")
+    )
+    pairs = rows.filter(pl.col("right").list.contains(pl.col("v")))
+    expected = pl.from_arrow(found.to_arrow(columns=["n_left", "n_right"])).select(pl.col("n_left") * pl.col("n_right"))
+    assert len(pairs) == expected.sum().item()
 
 
 def test_columns_and_rows_can_be_chosen(results: pipeline.Results) -> None:
