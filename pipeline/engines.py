@@ -250,7 +250,10 @@ def choose(name: str, why_not: Callable[[EngineKind], str | None] = here) -> Cho
 
 
 def compile_engine(name: str) -> None:
-    """Compile an engine once, so that workers that start together find the machine code on disk."""
+    """Compile an engine and its proof once, so that workers that start together find the machine code on disk."""
+    from kernels.lists import sum_lists
+
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
     kind(name).make(MOST_HALVINGS).mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)
+    sum_lists(one, offsets, np.zeros(1, np.uint64), np.zeros(1, np.int64), np.zeros(1, np.uint64))

@@ -17,12 +17,12 @@ from pipeline.opened import hashes_of, open_run
 from pipeline.parts import open_part
 from pipeline.summary import PartSummary, Tally
 from pipeline.writer import Tables, part_schema
-from schemas.bicliques import SCHEMA_VERSION, Bicliques, splitmix64
+from schemas.bicliques import SCHEMA_VERSION, Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["PartProof", "ProofTask", "in_pieces", "prove_part", "read_part", "row_hashes"]
+__all__ = ["PartProof", "ProofTask", "in_pieces", "prove_part", "read_part"]
 
 #: A part of more bytes is read back by several workers, about so many bytes each.
 _PIECE_BYTES = 1 << 23
@@ -81,13 +81,11 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
         If it cannot be read, has another schema, or holds a label that the input does not have.
     """
     run = open_run(task.folder, task.run)
-    hashes = hashes_of(run)
-    tally = Tally(run.graph.n_left, run.graph.n_right)
+    tally = Tally(hashes_of(run))
     rows = total = 0
     for batch in read_part(run.folder.bicliques / task.part.name, run.tables, task.groups):
         rows += len(batch)
-        total += int(np.add.reduce(row_hashes(batch, hashes), dtype=np.uint64))
-        tally.add(batch)
+        total += int(np.add.reduce(tally.add(batch), dtype=np.uint64))
     return PartProof(rows, total % 2**64), tally.result()
 
 
@@ -110,27 +108,8 @@ def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None)
     with open_part(path, read_dictionary=_texts(tables)) as file:
         _check_schema(path, pq.read_schema(path), tables)
         for group in range(*(groups or (0, file.num_row_groups))):
-            yield _batch(path, file.read_row_group(group), tables)
-
-
-def row_hashes(batch: Bicliques, hashes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """One hash a biclique, uint64; their sum modulo 2**64 is the fingerprint of the batch.
-
-    Raises
-    ------
-    IncompleteError
-        If it has a dense id that no vertex has.
-    """
-    if len(batch) == 0:
-        return np.empty(0, np.uint64)
-    for ids, known in zip((batch.left, batch.right), hashes, strict=True):
-        if ids.min() < 0 or ids.max() >= len(known):
-            raise IncompleteError(
-                f"a row holds the id {ids.min() if ids.min() < 0 else ids.max()}, which no vertex has"
-            )
-    left = np.add.reduceat(hashes[0][batch.left], batch.left_indptr[:-1])
-    right = np.add.reduceat(hashes[1][batch.right], batch.right_indptr[:-1])
-    return splitmix64(left ^ splitmix64(right))
+            # without Arrow's threads: whoever is in a hurry reads several parts at once
+            yield _batch(path, file.read_row_group(group, use_threads=False), tables)
 
 
 def _texts(tables: Tables) -> list[str]:
@@ -159,7 +138,8 @@ def _batch(path: Path, table: pa.Table, tables: Tables) -> Bicliques:
         lists = pa.concat_arrays(_plain(table[side])) if table[side].num_chunks != 1 else table[side].chunk(0)
         indptr = lists.offsets.to_numpy().astype(OFFSET)
         values = lists.values.slice(int(indptr[0]), int(indptr[-1] - indptr[0]))
-        ids = values.to_numpy().astype(VERTEX, copy=False) if tables is None else ids_of(values, tables[k])
+        # a copy even of ids, for compiled code takes arrays that may be written to
+        ids = values.to_numpy().astype(VERTEX) if tables is None else ids_of(values, tables[k])
         indptr = indptr - indptr[0]
         if not (np.diff(indptr) == table[f"n_{side}"].to_numpy()).all() or (np.diff(indptr) <= 0).any():
             raise IncompleteError(f"{path}: column n_{side} is not the length of column {side}")

@@ -18,9 +18,10 @@ from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
 from pipeline.plan import Plan
 from pipeline.progress import Progress, Report, reporter
-from pipeline.proof import read_part, row_hashes
+from pipeline.proof import read_part
 from pipeline.repeats import Repeats
 from pipeline.sealing import check_cover
+from pipeline.summary import Tally
 from pipeline.writer import Tables
 from schemas.bicliques import Bicliques, vertex_hashes
 from schemas.errors import IncompleteError, InputError
@@ -144,11 +145,12 @@ class _Reading:
     def run(self) -> None:
         """Read, compare; raises at the first thing that does not hold."""
         started = time.monotonic()
+        tally = Tally(self.hashes)
         with Repeats(self.manifest.count) as repeats:
             for part in self.manifest.parts:
                 path = self.folder.bicliques / part.name
                 for batch in read_part(path, self.tables):
-                    hashes = row_hashes(batch, self.hashes)
+                    hashes = tally.add(batch)
                     repeats.add(hashes)
                     self._check_sizes(path, batch)
                     self._check_sample(path, batch)
@@ -191,9 +193,10 @@ class _Reading:
         if len(suspects) == 0:
             return
         seen: dict[tuple[bytes, bytes], str] = {}
+        tally = Tally(self.hashes)
         for part in self.manifest.parts:
             for batch in read_part(self.folder.bicliques / part.name, self.tables):
-                for row in np.flatnonzero(np.isin(row_hashes(batch, self.hashes), suspects)).tolist():
+                for row in np.flatnonzero(np.isin(tally.add(batch), suspects)).tolist():
                     left = np.sort(batch.left[batch.left_indptr[row] : batch.left_indptr[row + 1]]).tobytes()
                     right = np.sort(batch.right[batch.right_indptr[row] : batch.right_indptr[row + 1]]).tobytes()
                     if (left, right) in seen:

@@ -25,6 +25,7 @@ from pipeline.results import Results, open_results
 from pipeline.run_status import Status, status
 from pipeline.session import sessions
 from pipeline.summary import PartSummary, Summary, Tally
+from schemas.bicliques import vertex_hashes
 from schemas.manifest import LedgerEntry
 from schemas.sizes import SizeCounts
 
@@ -135,7 +136,7 @@ def _summary(folder: RunFolder, results: Results) -> Summary:
     n_left, n_right = map(len, labels)
 
     def parts() -> Iterator[PartSummary]:
-        tally = Tally(n_left, n_right)
+        tally = Tally(vertex_hashes(n_left, n_right))
         for file in results.files:
             for batch in read_part(file, tables):
                 tally.add(batch)

@@ -12,7 +12,7 @@ import pytest
 import pipeline
 from pipeline.folder import RunFolder
 from pipeline.summary import Summary, Tally
-from schemas.bicliques import Bicliques
+from schemas.bicliques import Bicliques, vertex_hashes
 from schemas.errors import IncompleteError
 from schemas.sizes import SizeCounts
 from tests.runs import random_edges, write_edges
@@ -38,13 +38,21 @@ def test_it_is_what_the_files_say(tmp_path: Path, strings: bool) -> None:
 def test_batches_of_any_length_add_up() -> None:
     rng = np.random.default_rng(4)
     pairs = [(rng.permutation(50)[: rng.integers(1, 50)], rng.permutation(9)[: rng.integers(1, 9)]) for _ in range(60)]
-    tally = Tally(100_000, 9)  # so wide that batches are added member by member
+    hashes = vertex_hashes(100_000, 9)
+    tally = Tally(hashes)
     for start, stop in ((0, 1), (1, 2), (2, 60), (60, 60)):
         tally.add(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs[start:stop]]))
-    whole = Summary.of([tally.result(), Tally(100_000, 9).result()], 100_000, 9)
+    whole = Summary.of([tally.result(), Tally(hashes).result()], 100_000, 9)
     assert whole.left.tolist() == np.bincount(np.concatenate([a for a, _ in pairs]), minlength=100_000).tolist()
     assert whole.right.tolist() == np.bincount(np.concatenate([b for _, b in pairs]), minlength=9).tolist()
     assert whole.sizes.total == 60
+
+
+@pytest.mark.parametrize("unknown", [-1, 9])
+def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
+    batch = Bicliques.from_pairs([([0, 3], [1]), ([2], [0, unknown, 1])])
+    with pytest.raises(IncompleteError, match=f"a row holds the id {unknown}, which no vertex has"):
+        Tally(vertex_hashes(4, 9)).add(batch)
 
 
 def test_a_damaged_one_is_refused(tmp_path: Path) -> None:

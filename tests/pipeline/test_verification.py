@@ -20,8 +20,9 @@ import pipeline
 from pipeline.adjacency import Adjacency
 from pipeline.folder import RunFolder
 from pipeline.labels import ids_of, open_labels
-from pipeline.proof import read_part, row_hashes
+from pipeline.proof import read_part
 from pipeline.repeats import Repeats
+from pipeline.summary import Tally
 from schemas.bicliques import Bicliques, fingerprint, vertex_hashes
 from schemas.errors import IncompleteError
 from tests.runs import random_edges, rewrite_entry, write_edges
@@ -193,7 +194,7 @@ def test_a_file_that_does_not_belong(mined: Path, tmp_path: Path) -> None:
 )
 def test_row_hashes_add_up_to_the_fingerprint(pairs: list[tuple[list[int], list[int]]]) -> None:
     batch = Bicliques.from_pairs(pairs)
-    hashes = row_hashes(batch, vertex_hashes(51, 31))
+    hashes = Tally(vertex_hashes(51, 31)).add(batch)
     assert int(np.add.reduce(hashes, dtype=np.uint64)) == fingerprint(batch)
 
 
