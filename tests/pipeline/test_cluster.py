@@ -214,6 +214,11 @@ def test_nothing_listens_to_other_machines(pool: DaskPool) -> None:
     assert {connection.laddr.ip for connection in connections} == {"127.0.0.1"}
 
 
+def test_workers_keep_the_memory_of_large_arrays(pool: DaskPool) -> None:
+    assert set(pool._client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(32 << 20)}
+    assert set(pool._client.run(os.getenv, "OMP_NUM_THREADS").values()) == {"1"}, "what Dask sets besides stays"
+
+
 def test_workers_ignore_the_terminals_interrupt(pool: DaskPool) -> None:
     pool.submit(0, slow, 0.0)
     (result,) = pool.wait(10)
