@@ -13,7 +13,7 @@ import numpy as np
 
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.items import compacted, items_of, subtrees_of
-from kernels.gpu.layout import GIVEN, ITEM, PARAMS
+from kernels.gpu.layout import GIVEN, ITEM, PARAMS, parameters
 from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory
 from kernels.gpu.slice_run import SliceRun
 from schemas.errors import ResourceError
@@ -171,11 +171,8 @@ class _Run(SliceRun[QueueMemory, GpuSizes]):
         values = self.params(device.address(device_items), len(items)) | self.engine.host_params(self.count)
         values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
         values["pool_limit"] = (self.n_listed + self.sizes.pool) // 2
-        params = np.zeros(1, PARAMS)
-        for name, value in values.items():
-            params[name] = value
         threads = 32 * launch.n_warps // launch.n_blocks
-        seconds = device.launch(_KERNEL, launch.defines, launch.n_blocks, threads, params)
+        seconds = device.launch(_KERNEL, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
         queue = self.end(seconds, launch.n_warps)
         self.busy_ticks += float(queue["busy"])
         for name in self.counters:

@@ -15,6 +15,7 @@ from kernels.gpu.cumbe_items import cumbe_items_of, cumbe_subtrees_of
 from kernels.gpu.cumbe_layout import CUMBE_ITEM, CUMBE_PARAMS, PHASES
 from kernels.gpu.cumbe_memory import Arenas, Bounds, CumbeMemory, CumbeSizes
 from kernels.gpu.device import CudaDevice, Device
+from kernels.gpu.layout import parameters
 from kernels.gpu.memory import DeviceGraph
 from kernels.gpu.slice_run import SliceRun
 from schemas.errors import ResourceError
@@ -101,11 +102,8 @@ class _Run(SliceRun[CumbeMemory, CumbeSizes]):
         device.clear(arenas.available)
         device.clear(arenas.readers)
         values = self.params(device.address(device_items), len(items)) | arenas.params | {"plain": self.is_plain}
-        params = np.zeros(1, CUMBE_PARAMS)
-        for name in CUMBE_PARAMS.fields or ():
-            params[name] = values.get(name, 0)
         defines, threads = self.sizes.defines, self.sizes.threads
-        seconds = device.launch(_KERNEL, defines, arenas.n_blocks, threads, params)
+        seconds = device.launch(_KERNEL, defines, arenas.n_blocks, threads, parameters(CUMBE_PARAMS, values))
         queue = self.end(seconds, arenas.n_blocks)
         self.ticks += queue["ticks"]
         for name in self.counters:

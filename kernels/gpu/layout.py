@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 __all__ = [
@@ -18,6 +21,7 @@ __all__ = [
     "SIZE",
     "WORD",
     "WORD_BITS",
+    "parameters",
 ]
 
 #: `Item.kind`.
@@ -94,3 +98,11 @@ PACK_PARAMS = np.dtype(
         ).split()
     ]
 )
+
+
+def parameters(dtype: np.dtype, values: Mapping[str, Any]) -> np.ndarray:
+    """The parameter block of a launch, one record of `dtype`: the fields that `values` has, else 0."""
+    block = np.zeros(1, dtype)
+    for name in dtype.names or ():
+        block[name] = values.get(name, 0)
+    return block

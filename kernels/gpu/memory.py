@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.gpu.device import Device
-from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, SIZE, WORD_BITS
+from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, SIZE, WORD_BITS, parameters
 from kernels.gpu.pack import Members
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
@@ -182,10 +182,7 @@ class DeviceGraph:
         bits = device.zeros(n_words, np.uint32)
         self.arrays["hub_bits"] = bits
         self.params |= {"hub_bits": device.address(bits), "hub_words": self.hub_words}
-        params = np.zeros(1, PARAMS)
-        for name, value in self.params.items():
-            params[name] = value
-        device.launch("hub_bits", {}, 4 * device.n_multiprocessors, _THREADS, params)
+        device.launch("hub_bits", {}, 4 * device.n_multiprocessors, _THREADS, parameters(PARAMS, self.params))
 
 
 def _sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.ndarray:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from kernels.gpu.device import Device
-from kernels.gpu.layout import PACK_PARAMS, RECORD
+from kernels.gpu.layout import PACK_PARAMS, RECORD, parameters
 from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
@@ -76,8 +74,7 @@ def pack(device: Device, members: Members, records: Any, n_records: int, values:
 
 
 def _launch(device: Device, n_rows: int, fields: dict[str, Any]) -> None:
-    params = np.zeros(1, PACK_PARAMS)
-    for name, handle in fields.items():
-        params[name] = device.address(handle)
-    params["n_rows"], params["writing"] = n_rows, "base_out" in fields
+    values = {name: device.address(handle) for name, handle in fields.items()}
+    values |= {"n_rows": n_rows, "writing": "base_out" in fields}
+    params = parameters(PACK_PARAMS, values)
     device.launch(_KERNEL, {}, _BLOCKS * device.n_multiprocessors, _THREADS, params)
