@@ -6,7 +6,7 @@ OUT/options.json                what identifies the run
     graph/                      the reduced graph and the labels, memory-mapped by workers
     plan/                       roots in dealing order, and their weights
     bicliques/part-*.parquet    the results
-    summary/                    how many of each size, and in how many each vertex takes part
+    summary/                    how many of each size, the largest, and in how many each vertex takes part
     ledger/<slice>.json         one entry a committed slice
     manifest.json               the proof, once complete
     report.html                 the run as a page with pictures

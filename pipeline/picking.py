@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -12,42 +12,68 @@ import pyarrow as pa
 from pipeline.parts import open_part
 from schemas.errors import InputError
 
-__all__ = ["By", "Place", "largest", "numbered", "rows_at"]
+__all__ = ["MEASURES", "By", "Largest", "Place", "largest", "numbered", "rows_at"]
 
 By = Literal["edges", "balance", "left", "right"]
+MEASURES: tuple[By, ...] = get_args(By)
 
 #: File, row group and row in it, by position from 0.
 Place = tuple[int, int, int]
 
 
-def largest(files: Sequence[Path], n: int, by: By) -> list[Place]:
-    """Where the `n` largest bicliques are, the largest first; reads the two size columns once.
+class Largest:
+    """The `n` largest of all bicliques whose sizes were added.
 
     Parameters
     ----------
-    files : sequence of Path
     n : int
     by : "edges", "balance", "left" or "right"
         Ties go to the larger number of edges, then to the larger left side, then to the later row.
+
+    Attributes
+    ----------
+    best : ndarray of int64, shape (at most n, 6)
+        Key, edges, left size, file, row group and row, the largest first.
 
     Raises
     ------
     InputError
         If `by` is something else.
     """
-    if by not in ("edges", "balance", "left", "right"):
-        raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
-    best = np.empty((0, 6), np.int64)  # key, edges, left, file, row group, row
+
+    def __init__(self, n: int, by: By):
+        if by not in MEASURES:
+            raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
+        self._n, self._by = n, by
+        self.best = np.empty((0, 6), np.int64)
+
+    def add(self, left: np.ndarray, right: np.ndarray, file: int, group: int) -> None:
+        """The sizes of the rows of a row group, int64."""
+        least = int(self.best[-1, 0]) if len(self.best) == self._n else 0
+        rows = _candidates(left, right, self._by, self._n, least)
+        place = np.broadcast_to([file, group], (len(rows), 2))
+        self.merge(np.column_stack([rows[:, :3], place, rows[:, 3]]))
+
+    def merge(self, best: np.ndarray) -> None:
+        """What others have found, of other row groups."""
+        both = np.concatenate([self.best, best])
+        self.best = both[np.lexsort(both.T[::-1])[::-1][: self._n]]
+
+    def places(self) -> list[Place]:
+        """Where they are, the largest first."""
+        return [(int(file), int(group), int(row)) for file, group, row in self.best[:, 3:]]
+
+
+def largest(files: Sequence[Path], n: int, by: By) -> list[Place]:
+    """Where the `n` largest bicliques are, the largest first, as `Largest` has it; reads the two size columns once."""
+    found = Largest(n, by)
     for k, file in enumerate(files):
         with open_part(file) as part:
             for group in range(part.num_row_groups):
                 sizes = part.read_row_group(group, columns=["n_left", "n_right"])
                 left, right = (column.to_numpy().astype(np.int64) for column in sizes.columns)
-                rows = _candidates(left, right, by, n, int(best[-1, 0]) if len(best) == n else 0)
-                place = np.broadcast_to([k, group], (len(rows), 2))
-                both = np.concatenate([best, np.column_stack([rows[:, :3], place, rows[:, 3]])])
-                best = both[np.lexsort(both.T[::-1])[::-1][:n]]
-    return [(int(file), int(group), int(row)) for file, group, row in best[:, 3:]]
+                found.add(left, right, k, group)
+    return found.places()
 
 
 def _candidates(left: np.ndarray, right: np.ndarray, by: By, n: int, least: int) -> np.ndarray:

@@ -37,6 +37,8 @@ class ProofTask:
     folder, run : str
         As in `pipeline.worker.SliceTask`.
     part : Part
+    file : int
+        Position of the part among those of the run.
     groups : (int, int) or None
         The first row group and the one behind the last; None: all.
     """
@@ -44,6 +46,7 @@ class ProofTask:
     folder: str
     run: str
     part: Part
+    file: int = 0
     groups: tuple[int, int] | None = None
 
 
@@ -83,9 +86,10 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
     run = open_run(task.folder, task.run)
     tally = Tally(hashes_of(run))
     rows = total = 0
-    for batch in read_part(run.folder.bicliques / task.part.name, run.tables, task.groups):
+    first, _ = task.groups or (0, 0)
+    for group, batch in enumerate(read_part(run.folder.bicliques / task.part.name, run.tables, task.groups), first):
         rows += len(batch)
-        total += int(np.add.reduce(tally.add(batch), dtype=np.uint64))
+        total += int(np.add.reduce(tally.add(batch, task.file, group), dtype=np.uint64))
     return PartProof(rows, total % 2**64), tally.result()
 
 

@@ -17,6 +17,7 @@ from pipeline.parts import open_part
 from pipeline.picking import By, largest, numbered, rows_at
 from pipeline.plan import Plan
 from pipeline.session import sessions
+from pipeline.summary import read_largest
 from pipeline.writer import Tables, part_schema
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest, Part
@@ -190,12 +191,14 @@ class Results:
 
         Notes
         -----
-        Reads the two size columns once, then the lists of the row groups that hold a winner: bounded memory.
+        Reads the row groups that hold a winner: bounded memory. Where they are is known of the hundred largest of a
+        complete run; else the two size columns are read once before.
         """
         if n < 1:
             raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
         self._refuse_count_only()
-        return rows_at(self.files, largest(self.files, n, by), self.schema)
+        places = read_largest(self._folder, by, n) if self.complete else None
+        return rows_at(self.files, largest(self.files, n, by) if places is None else places, self.schema)
 
     def sizes(self) -> SizeCounts:
         """How many bicliques there are of each size.

@@ -101,7 +101,9 @@ def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -
     if total > ROWS_WORTH_WORKERS:
         pool.grow()
     run, path = folder.run_id(), str(folder.path.resolve())
-    tasks = [(entry, task) for entry, part in parts for task in in_pieces(ProofTask(path, run, part))]
+    tasks = [
+        (entry, task) for k, (entry, part) in enumerate(parts) for task in in_pieces(ProofTask(path, run, part, k))
+    ]
     outstanding = Counter(task.part.name for _, task in tasks)
     rows_of: Counter[str] = Counter()
     found: dict[int, list[PartProof]] = defaultdict(list)

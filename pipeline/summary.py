@@ -1,4 +1,4 @@
-"""What a run's bicliques look like from afar: how many of each size, and in how many each vertex takes part.
+"""What a run's bicliques look like from afar: how many of each size, the largest, in how many each vertex takes part.
 
 The proof reads every row anyway and makes the summary on its way; ``summary/*.parquet`` keeps it.
 """
@@ -16,12 +16,20 @@ import pyarrow.parquet as pq
 from pipeline.files import disk_errors, settle
 from pipeline.folder import RunFolder
 from pipeline.labels import open_labels
+from pipeline.picking import MEASURES, By, Largest, Place
 from schemas.bicliques import Bicliques, splitmix64
 from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 from schemas.sizes import SizeCounts
 
-__all__ = ["PartSummary", "Summary", "Tally"]
+__all__ = ["LARGEST", "PartSummary", "Summary", "Tally", "read_largest"]
+
+#: How many of the largest bicliques are known, by each measure.
+LARGEST = 100
+
+_LARGEST_FILE = "largest.parquet"
+#: Columns of `pipeline.picking.Largest.best`.
+_LARGEST_COLUMNS = ("key", "edges", "n_left", "file", "row_group", "row")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +41,14 @@ class PartSummary:
     sizes : SizeCounts
     left, right : tuple of ndarray
         Dense ids that take part, ascending, and in how many of the rows; int64.
+    largest : dict of str to ndarray
+        By measure, `pipeline.picking.Largest.best`.
     """
 
     sizes: SizeCounts
     left: tuple[np.ndarray, np.ndarray]
     right: tuple[np.ndarray, np.ndarray]
+    largest: dict[By, np.ndarray]
 
 
 class Tally:
@@ -57,9 +68,16 @@ class Tally:
         self._sizes = SizeCounts.empty()
         self._hashes = hashes
         self._left, self._right = (np.zeros(len(known), COUNT) for known in hashes)
+        self._largest = {by: Largest(LARGEST, by) for by in MEASURES}
 
-    def add(self, batch: Bicliques) -> np.ndarray:
+    def add(self, batch: Bicliques, file: int = 0, group: int = 0) -> np.ndarray:
         """Count a batch; one hash a biclique, uint64, whose sum modulo 2**64 is the batch's fingerprint.
+
+        Parameters
+        ----------
+        batch : Bicliques
+        file, group : int
+            The row group it is, for who wants to know where the largest are.
 
         Raises
         ------
@@ -68,14 +86,16 @@ class Tally:
         """
         left = _sums(batch.left, batch.left_indptr, self._hashes[0], self._left)
         right = _sums(batch.right, batch.right_indptr, self._hashes[1], self._right)
-        sizes = SizeCounts.of(np.diff(batch.left_indptr), np.diff(batch.right_indptr))
-        self._sizes = SizeCounts.merge([self._sizes, sizes])
+        sizes = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
+        self._sizes = SizeCounts.merge([self._sizes, SizeCounts.of(*sizes)])
+        for largest in self._largest.values():
+            largest.add(*sizes, file, group)
         return splitmix64(left ^ splitmix64(right))
 
     def result(self) -> PartSummary:
         """Of all batches so far."""
         left, right = ((np.flatnonzero(total), total[total > 0]) for total in (self._left, self._right))
-        return PartSummary(self._sizes, left, right)
+        return PartSummary(self._sizes, left, right, {by: largest.best for by, largest in self._largest.items()})
 
 
 def _sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: np.ndarray) -> np.ndarray:
@@ -97,24 +117,30 @@ class Summary:
     sizes : SizeCounts
     left, right : ndarray, shape (n_left,) and (n_right,), int64
         In how many bicliques each dense id takes part.
+    largest : dict of str to ndarray
+        As in `PartSummary`.
     """
 
     sizes: SizeCounts
     left: np.ndarray
     right: np.ndarray
+    largest: dict[By, np.ndarray]
 
     @classmethod
     def of(cls, parts: Iterable[PartSummary], n_left: int, n_right: int) -> Summary:
         """The sum of `parts`, one of which is in memory at a time."""
         sizes, left, right = SizeCounts.empty(), np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
+        largest = {by: Largest(LARGEST, by) for by in MEASURES}
         for part in parts:
             sizes = SizeCounts.merge([sizes, part.sizes])
             left[part.left[0]] += part.left[1]
             right[part.right[0]] += part.right[1]
-        return cls(sizes, left, right)
+            for by, best in part.largest.items():
+                largest[by].merge(best)
+        return cls(sizes, left, right, {by: found.best for by, found in largest.items()})
 
     def write(self, folder: RunFolder) -> None:
-        """Into ``summary/`` of a run: ``sizes.parquet``, and a table of labels for each side.
+        """Into ``summary/`` of a run: ``sizes.parquet``, ``largest.parquet``, and a table of labels for each side.
 
         Raises
         ------
@@ -124,6 +150,7 @@ class Summary:
         target = folder.fresh(folder.summary)
         with disk_errors(target):
             pq.write_table(pa.table(vars(self.sizes)), target / "sizes.parquet", compression="zstd")
+            pq.write_table(_table_of(self.largest), target / _LARGEST_FILE, compression="zstd")
             for side, total in (("left", self.left), ("right", self.right)):
                 columns = {"label": open_labels(folder, side), "bicliques": total}
                 pq.write_table(pa.table(columns), target / f"{side}.parquet", compression="zstd")
@@ -142,11 +169,49 @@ class Summary:
             columns = pq.read_table(folder.summary / "sizes.parquet").columns
             sizes = SizeCounts(*(column.to_numpy() for column in columns))
             left, right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
-        except (OSError, pa.ArrowException, TypeError) as error:
-            raise IncompleteError(
-                f"{folder.summary} cannot be read ({error}); delete it, and it is made anew"
-            ) from error
-        return cls(sizes, left, right)
+            largest = _read_largest(folder)
+        except (OSError, pa.ArrowException, TypeError, KeyError) as error:
+            raise _damaged(folder, error) from error
+        return cls(sizes, left, right, largest)
+
+
+def read_largest(folder: RunFolder, by: By, n: int) -> list[Place] | None:
+    """Where the `n` largest of a complete run are, the largest first; None if its summary does not know so many.
+
+    Raises
+    ------
+    IncompleteError
+        If it is damaged.
+    """
+    try:
+        known = _read_largest(folder)
+    except (OSError, pa.ArrowException, TypeError, KeyError) as error:
+        raise _damaged(folder, error) from error
+    if n > LARGEST or by not in known:
+        return None
+    found = Largest(n, by)
+    found.merge(known[by])
+    return found.places()
+
+
+def _damaged(folder: RunFolder, error: Exception) -> IncompleteError:
+    return IncompleteError(f"{folder.summary} cannot be read ({error}); delete it, and it is made anew")
+
+
+def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:
+    best = np.concatenate(list(largest.values()))
+    columns = {"by": pa.array([by for by, found in largest.items() for _ in found], pa.string())}
+    return pa.table(columns | {name: best[:, k] for k, name in enumerate(_LARGEST_COLUMNS)})
+
+
+def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
+    """Empty for a run of an earlier version."""
+    if not (folder.summary / _LARGEST_FILE).exists():
+        return {}
+    table = pq.read_table(folder.summary / _LARGEST_FILE)
+    best = np.column_stack([table[name].to_numpy() for name in _LARGEST_COLUMNS])
+    measure = np.array(table["by"].to_pylist(), dtype=object)
+    return {by: best[measure == by] for by in MEASURES}
 
 
 def _totals(file: Path) -> np.ndarray:

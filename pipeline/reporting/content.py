@@ -94,8 +94,8 @@ def content_of(path: Path) -> Content:
 
     Notes
     -----
-    Of a complete run it reads the summary, the two size columns, the edges (in row groups), the ledger, and the row
-    groups that hold one of the largest bicliques. Of an incomplete one it reads all committed rows once. Memory: a
+    Of a complete run it reads the summary, the edges (in row groups), the ledger, and the row groups that hold one of
+    the largest bicliques. Of an incomplete one it reads all committed rows once, and the two size columns. Memory: a
     row group, 16 bytes a vertex, and the ledger.
     """
     folder, results, now = RunFolder(path), open_results(path), status(path)
@@ -137,9 +137,9 @@ def _summary(folder: RunFolder, results: Results) -> Summary:
 
     def parts() -> Iterator[PartSummary]:
         tally = Tally(vertex_hashes(n_left, n_right))
-        for file in results.files:
-            for batch in read_part(file, tables):
-                tally.add(batch)
+        for k, file in enumerate(results.files):
+            for group, batch in enumerate(read_part(file, tables)):
+                tally.add(batch, k, group)
         yield tally.result()
 
     return Summary.of(parts(), n_left, n_right)

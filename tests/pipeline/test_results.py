@@ -14,7 +14,10 @@ import pyarrow.dataset as ds
 import pytest
 
 import pipeline
-from pipeline import writer
+from pipeline import picking, summary, writer
+from pipeline import results as results_module
+from pipeline.folder import RunFolder
+from pipeline.picking import MEASURES
 from schemas.bicliques import biclique_schema
 from schemas.errors import IncompleteError, InputError
 from tests.runs import ROOT, random_edges, write_edges
@@ -81,7 +84,15 @@ def test_opening_reads_no_rows(out: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("by", ["edges", "balance", "left", "right"])
-def test_the_largest_are_the_largest(results: pipeline.Results, by: Any) -> None:
+@pytest.mark.parametrize("known", [True, False], ids=["of the summary", "of the rows"])
+def test_the_largest_are_the_largest(
+    results: pipeline.Results, by: Any, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    real = results_module.largest
+    monkeypatch.setattr(results_module, "largest", lambda *arguments: read.append("rows") or real(*arguments))
+    if not known:
+        monkeypatch.setattr(summary, "_LARGEST_FILE", "nothing.parquet")
     frame = results.to_pandas(columns=["n_left", "n_right"])
     frame["edges"] = frame.n_left * frame.n_right
     frame["balance"] = frame[["n_left", "n_right"]].min(axis=1)
@@ -92,6 +103,15 @@ def test_the_largest_are_the_largest(results: pipeline.Results, by: Any) -> None
     assert top["n_right"].to_pylist() == ordered["right"].tolist()
     assert [len(x) for x in top["left"].to_pylist()] == top["n_left"].to_pylist()
     assert top.schema.equals(results.schema)
+    assert read == ([] if known else ["rows"])
+
+
+def test_the_summary_knows_the_hundred_largest_by_every_measure(results: pipeline.Results) -> None:
+    for by in MEASURES:
+        expected = picking.largest(results.files, 100, by)
+        assert summary.read_largest(RunFolder(results.path), by, 100) == expected
+        assert summary.read_largest(RunFolder(results.path), by, 7) == expected[:7]
+        assert summary.read_largest(RunFolder(results.path), by, 101) is None
 
 
 def test_more_than_there_are_are_all_of_them(results: pipeline.Results) -> None:

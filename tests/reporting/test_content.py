@@ -298,4 +298,6 @@ def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatc
         pq.ParquetFile, "read_row_group", lambda self, *a, **k: read.append(k.get("columns")) or whole(self, *a, **k)
     )
     content_of(out)
-    assert ["n_left", "n_right"] in read
+    assert ["n_left", "n_right"] not in read
+    assert ["left", "right"] in read, "the edges"
+    assert None in read, "the row groups that hold one of the largest"
