@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pipeline.parts import open_part
 from schemas.errors import InputError
+from schemas.sizes import SizeCounts
 
 __all__ = ["MEASURES", "By", "Largest", "Place", "largest", "numbered", "rows_at"]
 
@@ -47,12 +48,20 @@ class Largest:
         self._n, self._by = n, by
         self.best = np.empty((0, 6), np.int64)
 
-    def add(self, left: np.ndarray, right: np.ndarray, file: int, group: int) -> None:
-        """The sizes of the rows of a row group, int64."""
-        least = int(self.best[-1, 0]) if len(self.best) == self._n else 0
-        rows = _candidates(left, right, self._by, self._n, least)
-        place = np.broadcast_to([file, group], (len(rows), 2))
-        self.merge(np.column_stack([rows[:, :3], place, rows[:, 3]]))
+    def add(self, left: np.ndarray, right: np.ndarray, sizes: SizeCounts, file: int, group: int) -> None:
+        """The sizes of the rows of a row group, int64, and how many there are of each."""
+        least = _least(sizes, self._by, self._n)
+        if len(self.best) == self._n:
+            least = max(least, tuple(self.best[-1, :3].tolist()))
+        keys = _keys(left, right, self._by)
+        rows = np.flatnonzero(keys >= least[0])
+        key, edges, left = keys[rows], left[rows] * right[rows], left[rows]
+        same = key == least[0]
+        larger = ~same | (edges > least[1]) | ((edges == least[1]) & (left > least[2]))
+        last = np.flatnonzero(same & (edges == least[1]) & (left == least[2]))[-self._n :]
+        chosen = np.concatenate([np.flatnonzero(larger), last])  # of many with the same size, the last
+        place = (np.full(len(chosen), file), np.full(len(chosen), group), rows[chosen])
+        self.merge(np.column_stack([key[chosen], edges[chosen], left[chosen], *place]))
 
     def merge(self, best: np.ndarray) -> None:
         """What others have found, of other row groups."""
@@ -72,20 +81,26 @@ def largest(files: Sequence[Path], n: int, by: By) -> list[Place]:
             for group in range(part.num_row_groups):
                 sizes = part.read_row_group(group, columns=["n_left", "n_right"])
                 left, right = (column.to_numpy().astype(np.int64) for column in sizes.columns)
-                found.add(left, right, k, group)
+                found.add(left, right, SizeCounts.of(left, right), k, group)
     return found.places()
 
 
-def _candidates(left: np.ndarray, right: np.ndarray, by: By, n: int, least: int) -> np.ndarray:
-    """Rows of a group that can be among the `n` best, whose key is at least `least`: key, edges, left, row."""
-    edges = left * right
-    key = {"edges": edges, "balance": np.minimum(left, right), "left": left, "right": right}[by]
-    if len(key) > n:
-        least = max(least, int(np.partition(key, len(key) - n)[len(key) - n]))
-    rows = np.flatnonzero(key >= least)
-    if len(rows) > n:  # many with the same key
-        rows = rows[np.lexsort((left[rows], edges[rows], key[rows]))[-n:]]
-    return np.column_stack([key[rows], edges[rows], left[rows], rows])
+def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
+    """What sizes are ranked by."""
+    if by == "edges":
+        return left * right
+    if by == "balance":
+        return np.minimum(left, right)
+    return left if by == "left" else right
+
+
+def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
+    """Key, edges and left size of the n-th largest; zeros if there are fewer."""
+    left, right = sizes.n_left.astype(np.int64), sizes.n_right.astype(np.int64)
+    ranks = np.column_stack([_keys(left, right, by), left * right, left])
+    order = np.lexsort(ranks.T[::-1])[::-1]
+    at = int(np.searchsorted(np.cumsum(sizes.count[order]), n))
+    return tuple(ranks[order[at]].tolist()) if at < len(order) else (0, 0, 0)
 
 
 def numbered(files: Sequence[Path], rows_of: Sequence[int], wanted: np.ndarray) -> list[Place]:

@@ -86,10 +86,11 @@ class Tally:
         """
         left = _sums(batch.left, batch.left_indptr, self._hashes[0], self._left)
         right = _sums(batch.right, batch.right_indptr, self._hashes[1], self._right)
-        sizes = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
-        self._sizes = SizeCounts.merge([self._sizes, SizeCounts.of(*sizes)])
+        n_left, n_right = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
+        sizes = SizeCounts.of(n_left, n_right)
+        self._sizes = SizeCounts.merge([self._sizes, sizes])
         for largest in self._largest.values():
-            largest.add(*sizes, file, group)
+            largest.add(n_left, n_right, sizes, file, group)
         return splitmix64(left ^ splitmix64(right))
 
     def result(self) -> PartSummary:

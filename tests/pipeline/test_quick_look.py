@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import pipeline
 from pipeline import cli, engines
 from pipeline.binning import edges_of_bins, grid, round_numbers
-from pipeline.picking import largest, numbered, rows_at
+from pipeline.picking import MEASURES, By, Largest, largest, numbered, rows_at
 from pipeline.run_status import status
 from schemas.bicliques import biclique_schema
 from schemas.errors import IncompleteError, InputError, ResourceError
@@ -196,6 +198,30 @@ def test_the_largest_of_many_equals(tmp_path: Path, by: Any, n: int) -> None:
     frame = frame.drop(columns=["left", "right"]).rename(columns={"n_left": "left", "n_right": "right"})
     wanted = frame.sort_values([by, "edges", "left", "root"], ascending=False).root.head(n).tolist()
     assert rows_at(files, largest(files, n, by), table.schema)["root"].to_pylist() == wanted
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    groups=st.lists(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=12), max_size=6),
+    n=st.integers(1, 9),
+    by=st.sampled_from(MEASURES),
+)
+def test_the_largest_of_row_groups_in_any_order(groups: list[list[tuple[int, int]]], n: int, by: By) -> None:
+    """Few sizes, so that most of them are those of many rows."""
+    whole, halves = Largest(n, by), [Largest(n, by), Largest(n, by)]
+    for k in range(len(groups))[::-1]:
+        left, right = np.array(groups[k], np.int64).reshape(-1, 2).T
+        for found in (whole, halves[k % 2]):
+            found.add(left, right, SizeCounts.of(left, right), k // 3, k % 3)
+    halves[0].merge(halves[1].best)
+    key = {"edges": lambda a, b: a * b, "balance": min, "left": lambda a, b: a, "right": lambda a, b: b}[by]
+    rows = [
+        (key(*sizes), sizes[0] * sizes[1], sizes[0], k // 3, k % 3, row)
+        for k, group in enumerate(groups)
+        for row, sizes in enumerate(group)
+    ]
+    wanted = [place[3:] for place in sorted(rows, reverse=True)[:n]]
+    assert whole.places() == halves[0].places() == wanted
 
 
 @pytest.mark.parametrize(
