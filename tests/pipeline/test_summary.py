@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pipeline
@@ -58,9 +61,28 @@ def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
 def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
-    (results.path / "summary" / "left.parquet").write_bytes(b"PAR1")
-    with pytest.raises(IncompleteError, match="summary cannot be read"):
-        Summary.read(RunFolder(results.path))
+    largest = results.top(5)
+    for name in ("left.parquet", "largest.parquet"):
+        file = results.path / "summary" / name
+        whole = file.read_bytes()
+        file.write_bytes(b"PAR1")
+        with pytest.raises(IncompleteError, match="summary cannot be read"):
+            Summary.read(RunFolder(results.path))
+        file.write_bytes(whole)
+    pq.write_table(pa.table({"by": ["edges"]}), file)  # of other columns
+    with pytest.raises(IncompleteError, match=r"summary cannot be read.*delete it"):
+        results.top(5)
+    shutil.rmtree(results.path / "summary")
+    assert results.top(5).equals(largest)
+
+
+def test_one_of_an_earlier_version_does_not_know_the_largest(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    largest = results.top(5)
+    (results.path / "summary" / "largest.parquet").unlink()
+    assert Summary.read(RunFolder(results.path)).largest == {}
+    assert results.top(5).equals(largest)
 
 
 def test_a_run_that_only_counted_has_none(tmp_path: Path) -> None:
