@@ -29,7 +29,7 @@ EVERYTHING = -1
 Mode = Literal["count", "prove", "list"]
 
 #: Takes batches of bicliques. One with a true attribute ``on_device`` takes them as arrays of the engine's device
-#: (CuPy), too, and an engine that has them there had better not copy them to the host.
+#: (CuPy), too, which it may keep, and an engine that has them there had better not copy them to the host.
 Emit = Callable[[Bicliques], None]
 
 #: One node of `Subtrees`: path, candidates, todo, fresh.

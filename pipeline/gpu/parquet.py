@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +39,6 @@ def why_no_cudf() -> str | None:
     except ImportError as error:
         return f"{error.name or 'cuDF'} cannot be imported (pip install '.[gpu]')"
     return None
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Rows as flat CuPy arrays, int32, offsets from 0."""
-
-    left_offsets: Any
-    left: Any
-    right_offsets: Any
-    right: Any
-    root: Any
 
 
 class CudfParquet:
@@ -84,33 +72,23 @@ class CudfParquet:
             inner = self.cupy.searchsorted(until, targets, side="right").get() - 1
         return sorted({0, *(int(row) for row in inner if 0 < row < len(found)), len(found)})
 
-    def copy(self, found: Bicliques, start: int, stop: int) -> Chunk:
-        """See `Backend`; synchronises, because the engine may write to its arrays as soon as this returns."""
-        with _memory_errors("copy bicliques"):
-            left = self._list(found.left_indptr, found.left, start, stop)
-            right = self._list(found.right_indptr, found.right, start, stop)
-            root = self.cupy.array(found.root[start:stop], dtype=VERTEX)
-        self.cupy.cuda.get_current_stream().synchronize()
-        return Chunk(*left, *right, root)
-
     def open(self, path: Path) -> CudfFile:
         """See `Backend`."""
         return CudfFile(self, path)
 
-    def table(self, chunk: Chunk, stream: Any) -> Any:
-        """The five columns of `schemas.bicliques.biclique_schema`."""
-        columns = []
-        for side, (offsets, ids) in enumerate(((chunk.left_offsets, chunk.left), (chunk.right_offsets, chunk.right))):
-            columns.append(self._list_column(offsets, self._gather(ids, side, stream), stream))
+    def table(self, found: Bicliques, start: int, stop: int, stream: Any) -> Any:
+        """The five columns of `schemas.bicliques.biclique_schema`, of some rows."""
+        lists, numbers = [], []
+        for side, (indptr, ids) in enumerate(((found.left_indptr, found.left), (found.right_indptr, found.right))):
+            with stream:
+                begin, end = int(indptr[start]), int(indptr[stop])
+                offsets = (self.cupy.asarray(indptr[start : stop + 1]) - begin).astype(VERTEX)
+                own = self.cupy.array(ids[begin:end], dtype=VERTEX)
+                numbers.append(self.cupy.diff(offsets))
+            lists.append(self._list_column(offsets, self._gather(own, side, stream), stream))
         with stream:
-            sizes = [self.cupy.diff(offsets) for offsets in (chunk.left_offsets, chunk.right_offsets)]
-        columns += [self._column(values, stream) for values in (*sizes, chunk.root)]
-        return self.plc.Table(columns)
-
-    def _list(self, indptr: Any, values: Any, start: int, stop: int) -> tuple[Any, Any]:
-        begin, end = int(indptr[start]), int(indptr[stop])
-        offsets = (self.cupy.asarray(indptr[start : stop + 1]) - begin).astype(VERTEX)
-        return offsets, self.cupy.array(values[begin:end], dtype=VERTEX)
+            numbers.append(self.cupy.array(found.root[start:stop], dtype=VERTEX))
+        return self.plc.Table([*lists, *(self._column(values, stream) for values in numbers)])
 
     def _upload(self, labels: Any) -> Any:
         return self.plc.Column.from_arrow(labels)
@@ -157,8 +135,8 @@ class CudfFile:
         self.stream = backend.cupy.cuda.Stream(non_blocking=True)
         self._writer: Any = None
 
-    def write(self, chunk: Chunk) -> None:
-        """Append the chunk.
+    def write(self, found: Bicliques, start: int, stop: int) -> None:
+        """Append these rows.
 
         Raises
         ------
@@ -168,7 +146,7 @@ class CudfFile:
             If the file cannot be written.
         """
         with writing_errors(), _memory_errors(f"write {self.path}"):
-            table = self.backend.table(chunk, self.stream)
+            table = self.backend.table(found, start, stop, self.stream)
             if self._writer is None:
                 self._writer = self._open(table)
             self._writer.write(table)

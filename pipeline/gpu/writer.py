@@ -1,8 +1,8 @@
 """Parts written by the GPU: arrays of the device become list columns, encoded and compressed there by cuDF.
 
-A chunk of rows is copied on the device, and a thread writes it while the engine goes on. There are several threads,
-each with a part and a stream of its own: one alone leaves the device idle while its bytes go to the disk. Who turns
-chunks into files is `pipeline.gpu.parquet`; tests have another one.
+A batch is cut into chunks of rows, and threads write them while the engine goes on. There are several threads, each
+with a part and a stream of its own: one alone leaves the device idle while its bytes go to the disk. Who turns chunks
+into files is `pipeline.gpu.parquet`; tests have another one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from pipeline.files import disk_errors, flush, replace_file
 from schemas.bicliques import Bicliques
@@ -35,8 +35,8 @@ _THREADS = 4
 class ChunkFile(Protocol):
     """A Parquet file that grows by chunks."""
 
-    def write(self, chunk: Any) -> None:
-        """Append a chunk as row groups."""
+    def write(self, found: Bicliques, start: int, stop: int) -> None:
+        """Append these rows as row groups."""
         ...
 
     def close(self) -> None:
@@ -48,11 +48,10 @@ class Backend(Protocol):
     """What is done on the device."""
 
     def cut(self, found: Bicliques, members: int) -> list[int]:
-        """Row numbers, from 0 to the end, between which there are about `members` members, or one row."""
-        ...
+        """Row numbers, from 0 to the end, between which there are about `members` members, or one row.
 
-    def copy(self, found: Bicliques, start: int, stop: int) -> Any:
-        """A chunk of these rows, which no longer refers to the arrays of `found`."""
+        Waits until the arrays of `found` are filled, for whoever writes them reads them on another stream.
+        """
         ...
 
     def open(self, path: Path) -> ChunkFile:
@@ -97,7 +96,7 @@ class DeviceWriter:
         self._lock = threading.Lock()
 
     def add(self, found: Bicliques) -> None:
-        """Copy a batch on the device and have it written; waits while every thread has a chunk in hand.
+        """Have a batch written, whose arrays are not to change any more; waits while every thread has a chunk in hand.
 
         Raises
         ------
@@ -107,8 +106,7 @@ class DeviceWriter:
         for start, stop in self._pieces(found):
             self._raise_errors()
             self._room.acquire()
-            chunk = self.backend.copy(found, start, stop)
-            self._chunks.append(self._threads.submit(self._write, chunk, stop - start))
+            self._chunks.append(self._threads.submit(self._write, found, start, stop))
 
     def close(self) -> list[Part]:
         """Wait for what is being written, and name the last parts. No rows, no part."""
@@ -130,14 +128,14 @@ class DeviceWriter:
         bounds = self.backend.cut(found, CHUNK_MEMBERS) if len(found) else [0]
         return pairwise(bounds)
 
-    def _write(self, chunk: Any, rows: int) -> None:
+    def _write(self, found: Bicliques, start: int, stop: int) -> None:
         try:
             part = self._any_part()
             with disk_errors(part.path):
                 if part.file is None:
                     part.file = self.backend.open(part.path)
-                part.file.write(chunk)
-                part.rows += rows
+                part.file.write(found, start, stop)
+                part.rows += stop - start
                 flush(part.path)  # while the other threads have the device
                 if part.path.stat().st_size >= PART_BYTES:
                     self._name(part)
