@@ -46,7 +46,7 @@ _CONFIG = {
     "distributed.scheduler.work-stealing": False,  # one task a worker at a time: nothing to steal
     "distributed.comm.timeouts.connect": "30s",
     # Dask sets another variable of glibc, after which every array of 128 KiB is given back when it goes, and the next
-    # one's pages come anew: proving takes half as long again, writing a tenth. 32 MiB is the most that glibc takes.
+    # one's pages come anew: proving takes half as long again, mining a tenth. 32 MiB is the most that glibc takes.
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
     "logging.distributed": "critical",  # of the workers: what goes wrong there comes back as an error
 }

@@ -13,7 +13,7 @@ from pipeline.parts import open_part
 from schemas.errors import InputError
 from schemas.sizes import SizeCounts
 
-__all__ = ["MEASURES", "By", "Largest", "Place", "largest", "numbered", "rows_at"]
+__all__ = ["MEASURES", "By", "Largest", "Place", "largest", "numbered", "places_of", "rows_at"]
 
 By = Literal["edges", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
@@ -70,7 +70,12 @@ class Largest:
 
     def places(self) -> list[Place]:
         """Where they are, the largest first."""
-        return [(int(file), int(group), int(row)) for file, group, row in self.best[:, 3:]]
+        return places_of(self.best)
+
+
+def places_of(best: np.ndarray) -> list[Place]:
+    """Where rows of `Largest.best` are."""
+    return [(int(file), int(group), int(row)) for file, group, row in best[:, 3:]]
 
 
 def largest(files: Sequence[Path], n: int, by: By) -> list[Place]:

@@ -142,7 +142,7 @@ def _batch(path: Path, table: pa.Table, tables: Tables) -> Bicliques:
         lists = pa.concat_arrays(_plain(table[side])) if table[side].num_chunks != 1 else table[side].chunk(0)
         indptr = lists.offsets.to_numpy().astype(OFFSET)
         values = lists.values.slice(int(indptr[0]), int(indptr[-1] - indptr[0]))
-        # a copy even of ids, for compiled code takes arrays that may be written to
+        # a copy even of ids, for arrays that may not be written to another machine code would be compiled
         ids = values.to_numpy().astype(VERTEX) if tables is None else ids_of(values, tables[k])
         indptr = indptr - indptr[0]
         if not (np.diff(indptr) == table[f"n_{side}"].to_numpy()).all() or (np.diff(indptr) <= 0).any():

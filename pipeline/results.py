@@ -197,7 +197,7 @@ class Results:
         if n < 1:
             raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
         self._refuse_count_only()
-        places = read_largest(self._folder, by, n) if self.complete else None
+        places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
         return rows_at(self.files, largest(self.files, n, by) if places is None else places, self.schema)
 
     def sizes(self) -> SizeCounts:

@@ -5,7 +5,8 @@ The proof reads every row anyway and makes the summary on its way; ``summary/*.p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +17,11 @@ import pyarrow.parquet as pq
 from pipeline.files import disk_errors, settle
 from pipeline.folder import RunFolder
 from pipeline.labels import open_labels
-from pipeline.picking import MEASURES, By, Largest, Place
+from pipeline.picking import MEASURES, By, Largest, Place, places_of
 from schemas.bicliques import Bicliques, splitmix64
 from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
+from schemas.manifest import Manifest
 from schemas.sizes import SizeCounts
 
 __all__ = ["LARGEST", "PartSummary", "Summary", "Tally", "read_largest"]
@@ -30,6 +32,7 @@ LARGEST = 100
 _LARGEST_FILE = "largest.parquet"
 #: Columns of `pipeline.picking.Largest.best`.
 _LARGEST_COLUMNS = ("key", "edges", "n_left", "file", "row_group", "row")
+_LARGEST_SCHEMA = pa.schema([("by", pa.string()), *((name, pa.int64()) for name in _LARGEST_COLUMNS)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +143,16 @@ class Summary:
                 largest[by].merge(best)
         return cls(sizes, left, right, {by: found.best for by, found in largest.items()})
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Summary):
+            return NotImplemented
+        arrays = [(self.left, other.left), (self.right, other.right)]
+        if self.largest and other.largest:  # else one is of an earlier version
+            arrays += [(self.largest[by], other.largest[by]) for by in MEASURES]
+        return self.sizes == other.sizes and all(np.array_equal(*pair) for pair in arrays)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def write(self, folder: RunFolder) -> None:
         """Into ``summary/`` of a run: ``sizes.parquet``, ``largest.parquet``, and a table of labels for each side.
 
@@ -150,11 +163,11 @@ class Summary:
         """
         target = folder.fresh(folder.summary)
         with disk_errors(target):
-            pq.write_table(pa.table(vars(self.sizes)), target / "sizes.parquet", compression="zstd")
-            pq.write_table(_table_of(self.largest), target / _LARGEST_FILE, compression="zstd")
+            _write(pa.table(vars(self.sizes)), target / "sizes.parquet")
+            _write(_table_of(self.largest), target / _LARGEST_FILE)
             for side, total in (("left", self.left), ("right", self.right)):
                 columns = {"label": open_labels(folder, side), "bicliques": total}
-                pq.write_table(pa.table(columns), target / f"{side}.parquet", compression="zstd")
+                _write(pa.table(columns), target / f"{side}.parquet")
             settle(target)
 
     @classmethod
@@ -166,17 +179,15 @@ class Summary:
         IncompleteError
             If a file is missing or damaged.
         """
-        try:
-            columns = pq.read_table(folder.summary / "sizes.parquet").columns
+        with _reading(folder):
+            columns = _read(folder.summary / "sizes.parquet").columns
             sizes = SizeCounts(*(column.to_numpy() for column in columns))
             left, right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
             largest = _read_largest(folder)
-        except (OSError, pa.ArrowException, TypeError, KeyError) as error:
-            raise _damaged(folder, error) from error
         return cls(sizes, left, right, largest)
 
 
-def read_largest(folder: RunFolder, by: By, n: int) -> list[Place] | None:
+def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[Place] | None:
     """Where the `n` largest of a complete run are, the largest first; None if its summary does not know so many.
 
     Raises
@@ -184,37 +195,54 @@ def read_largest(folder: RunFolder, by: By, n: int) -> list[Place] | None:
     IncompleteError
         If it is damaged.
     """
-    try:
-        known = _read_largest(folder)
-    except (OSError, pa.ArrowException, TypeError, KeyError) as error:
-        raise _damaged(folder, error) from error
-    if n > LARGEST or by not in known:
+    with _reading(folder):
+        best = _read_largest(folder).get(by)
+    if best is None or len(best) < min(n, manifest.count):
         return None
-    found = Largest(n, by)
-    found.merge(known[by])
-    return found.places()
+    places = places_of(best[:n])
+    if any(not 0 <= file < len(manifest.parts) for file, _, _ in places):
+        raise _damaged(folder, "it names a part that is not there")
+    return places
 
 
-def _damaged(folder: RunFolder, error: Exception) -> IncompleteError:
-    return IncompleteError(f"{folder.summary} cannot be read ({error}); delete it, and it is made anew")
+@contextmanager
+def _reading(folder: RunFolder) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException, TypeError, KeyError, ValueError) as error:
+        raise _damaged(folder, str(error)) from error
+
+
+def _damaged(folder: RunFolder, reason: str) -> IncompleteError:
+    return IncompleteError(f"{folder.summary} cannot be read ({reason}); delete it, and it is made anew")
 
 
 def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:
     best = np.concatenate(list(largest.values()))
-    columns = {"by": pa.array([by for by, found in largest.items() for _ in found], pa.string())}
-    return pa.table(columns | {name: best[:, k] for k, name in enumerate(_LARGEST_COLUMNS)})
+    measure = pa.array([by for by, found in largest.items() for _ in found], pa.string())
+    return pa.table([measure, *(pa.array(column) for column in best.T)], schema=_LARGEST_SCHEMA)
 
 
 def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
     """Empty for a run of an earlier version."""
     if not (folder.summary / _LARGEST_FILE).exists():
         return {}
-    table = pq.read_table(folder.summary / _LARGEST_FILE)
+    table = _read(folder.summary / _LARGEST_FILE)
+    if not table.schema.remove_metadata().equals(_LARGEST_SCHEMA):
+        raise TypeError(f"{_LARGEST_FILE} has other columns")
     best = np.column_stack([table[name].to_numpy() for name in _LARGEST_COLUMNS])
     measure = np.array(table["by"].to_pylist(), dtype=object)
     return {by: best[measure == by] for by in MEASURES}
 
 
 def _totals(file: Path) -> np.ndarray:
-    totals: np.ndarray = pq.read_table(file, columns=["bicliques"])["bicliques"].to_numpy()
+    totals: np.ndarray = _read(file, ["bicliques"])["bicliques"].to_numpy()
     return totals
+
+
+def _write(table: pa.Table, file: Path) -> None:
+    pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+
+
+def _read(file: Path, columns: list[str] | None = None) -> pa.Table:
+    return pq.read_table(file, columns=columns, page_checksum_verification=True)

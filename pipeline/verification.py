@@ -21,7 +21,7 @@ from pipeline.progress import Progress, Report, reporter
 from pipeline.proof import read_part
 from pipeline.repeats import Repeats
 from pipeline.sealing import check_cover
-from pipeline.summary import Tally
+from pipeline.summary import Summary, Tally
 from pipeline.writer import Tables
 from schemas.bicliques import Bicliques, vertex_hashes
 from schemas.errors import IncompleteError, InputError
@@ -105,6 +105,7 @@ def verify_run(path: Path, sample: int = 1000, seed: int = 0, report: Report | b
             f"their {reading.rows} rows have the count and the fingerprint that the engine reported while mining",
             "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
             "every row has the sizes it states, within the limits of the run",
+            "the summary, if there is one, counts these rows",
             "the ledger accounts for every first-level subtree and every left-over exactly once",
         ),
         sampled_only=(
@@ -145,12 +146,12 @@ class _Reading:
     def run(self) -> None:
         """Read, compare; raises at the first thing that does not hold."""
         started = time.monotonic()
-        tally = Tally(self.hashes)
+        self.tally = Tally(self.hashes)
         with Repeats(self.manifest.count) as repeats:
-            for part in self.manifest.parts:
+            for k, part in enumerate(self.manifest.parts):
                 path = self.folder.bicliques / part.name
-                for batch in read_part(path, self.tables):
-                    hashes = tally.add(batch)
+                for group, batch in enumerate(read_part(path, self.tables)):
+                    hashes = self.tally.add(batch, k, group)
                     repeats.add(hashes)
                     self._check_sizes(path, batch)
                     self._check_sample(path, batch)
@@ -161,6 +162,7 @@ class _Reading:
                 self.report(Progress("prove", min(share, 1.0), self.rows, self.rows / max(seconds, 1e-3)))
             self._check_totals()
             self._check_repeats(repeats.found())
+        self._check_summary()
 
     def _check_sizes(self, path: Path, batch: Bicliques) -> None:
         for side, indptr in (("left", batch.left_indptr), ("right", batch.right_indptr)):
@@ -187,6 +189,13 @@ class _Reading:
                 f"the parts hold {found[0]} rows with fingerprint {found[1]}, but the manifest says {said[0]} and "
                 f"{said[1]}"
             )
+
+    def _check_summary(self) -> None:
+        if not self.folder.summary.exists():
+            return
+        own = Summary.of([self.tally.result()], *map(len, self.hashes))
+        if Summary.read(self.folder) != own:
+            raise IncompleteError(f"{self.folder.summary} is not of these rows; delete it, and it is made anew")
 
     def _check_repeats(self, suspects: np.ndarray) -> None:
         """Compare in full the rows that share a hash."""

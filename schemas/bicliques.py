@@ -25,7 +25,8 @@ __all__ = [
     "vertex_hashes",
 ]
 
-#: Version of the Parquet layout and of the fingerprint; a change of either is a new number.
+#: Version of the Parquet layout and of the fingerprint; a change of either is a new number. The type of labels is that
+#: of the input.
 SCHEMA_VERSION = 1
 
 #: Side constants: vertex 5 on the left and vertex 5 on the right hash differently.

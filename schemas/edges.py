@@ -21,7 +21,7 @@ EDGES = pa.schema(
     ]
 )
 
-#: The types a label may have once a file is read: integers of 32 bits are those of a column that has no wider ones.
+#: The types a label may have once a file is read: int32 where all numbers of the column's type fit.
 LABEL_TYPES = (pa.int32(), pa.int64(), pa.string())
 
 

@@ -49,7 +49,7 @@ class Kernel:
 
     Parameters
     ----------
-    function : cupy.cuda.Function
+    function : cupy.RawKernel
         Takes no arguments.
     params : cupy.cuda.MemoryPointer
         Its parameter block, ``__constant__ ... params`` of its source.
@@ -60,6 +60,9 @@ class Kernel:
     function: Any
     params: Any
     lock: threading.Lock
+
+
+_loading = threading.Lock()
 
 
 @functools.lru_cache(maxsize=64)
@@ -74,4 +77,5 @@ def load(kernel: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
     """The compiled kernel on the current device, memoised."""
     import cupy
 
-    return _load(cupy.cuda.Device().id, kernel, defines)
+    with _loading:  # or two threads would have a lock each for one parameter block
+        return _load(cupy.cuda.Device().id, kernel, defines)

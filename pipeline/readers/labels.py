@@ -37,7 +37,7 @@ _AS_TEXT = "take the labels as text with --label-type string"
 
 
 def integer_of(column: pa.DataType) -> pa.DataType:
-    """The type that the integer labels of a typed column have in the end: int32 where it has no wider ones."""
+    """The type that the integer labels of a typed column have in the end: int32 where all its numbers fit."""
     if pa.types.is_dictionary(column):
         column = column.value_type
     narrow = pa.types.is_integer(column) and column.bit_width < (33 if pa.types.is_signed_integer(column) else 32)

@@ -17,6 +17,7 @@ from pipeline.energy import NOT_READABLE, energy_facts
 from pipeline.folder import RunFolder
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
+from pipeline.picking import By, places_of, rows_at
 from pipeline.plan import Plan
 from pipeline.progress import size
 from pipeline.proof import read_part
@@ -33,6 +34,8 @@ __all__ = ["Content", "Participant", "content_of"]
 
 #: Rows of each list.
 _TOP, _PARTICIPANTS = 50, 20
+#: What the largest are ranked by.
+_RANKINGS: tuple[By, ...] = ("edges", "balance")
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,8 @@ def content_of(path: Path) -> Content:
     Notes
     -----
     Of a complete run it reads the summary, the edges (in row groups), the ledger, and the row groups that hold one of
-    the largest bicliques. Of an incomplete one it reads all committed rows once, and the two size columns. Memory: a
-    row group, 16 bytes a vertex, and the ledger.
+    the largest bicliques. Of an incomplete one it reads all committed rows once. Memory: a row group, 16 bytes a
+    vertex, and the ledger.
     """
     folder, results, now = RunFolder(path), open_results(path), status(path)
     search = folder.options().search
@@ -111,7 +114,7 @@ def content_of(path: Path) -> Content:
         listing=listing,
         facts=(*((k, str(v)) for k, v in _facts(folder, results, now)), *_energy(folder, entries, mined)),
         sizes=sizes,
-        top={by: results.top(_TOP, by) for by in ("edges", "balance")} if listing and len(results) else {},
+        top={by: _top(results, summary, by) for by in _RANKINGS} if summary and len(results) else {},
         participants=_participants(folder, summary, degrees) if summary and len(results) else {},
         degrees={side: np.bincount(own) for side, own in degrees.items()},
         stages=tuple(_stages(folder, results, mined)),
@@ -125,6 +128,12 @@ def _entries(folder: RunFolder) -> list[LedgerEntry]:
         return []
     ledger, _ = Ledger.survey(folder, len(Plan.open(folder).roots))
     return list(ledger.entries.values())
+
+
+def _top(results: Results, summary: Summary, by: By) -> pa.Table:
+    if by not in summary.largest:  # of an earlier version
+        return results.top(_TOP, by)
+    return rows_at(results.files, places_of(summary.largest[by][:_TOP]), results.schema)
 
 
 def _summary(folder: RunFolder, results: Results) -> Summary:

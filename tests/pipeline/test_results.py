@@ -48,7 +48,6 @@ def test_the_schema_is_the_one_that_is_promised(results: pipeline.Results) -> No
 
 
 def test_labels_have_the_types_of_the_input(tmp_path: Path) -> None:
-    """Polars joins columns of the same type only."""
     edges = pl.DataFrame({"u": EDGES[:, 0] * 5, "v": EDGES[:, 1].astype(np.int64)})
     found = pipeline.mine(edges, tmp_path / "out", workers=0, progress=False)
     assert found.schema.equals(biclique_schema(pa.int32(), pa.int64()))
@@ -107,11 +106,12 @@ def test_the_largest_are_the_largest(
 
 
 def test_the_summary_knows_the_hundred_largest_by_every_measure(results: pipeline.Results) -> None:
+    folder = RunFolder(results.path)
     for by in MEASURES:
         expected = picking.largest(results.files, 100, by)
-        assert summary.read_largest(RunFolder(results.path), by, 100) == expected
-        assert summary.read_largest(RunFolder(results.path), by, 7) == expected[:7]
-        assert summary.read_largest(RunFolder(results.path), by, 101) is None
+        assert summary.read_largest(folder, results.manifest, by, 100) == expected
+        assert summary.read_largest(folder, results.manifest, by, 7) == expected[:7]
+        assert summary.read_largest(folder, results.manifest, by, 101) is None
 
 
 def test_more_than_there_are_are_all_of_them(results: pipeline.Results) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -69,11 +71,47 @@ def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
         with pytest.raises(IncompleteError, match="summary cannot be read"):
             Summary.read(RunFolder(results.path))
         file.write_bytes(whole)
+    for k in range(0, len(whole) * 8, 13):  # of a damaged file nothing is believed
+        flipped = bytearray(whole)
+        flipped[k // 8] ^= 1 << k % 8
+        file.write_bytes(flipped)
+        with suppress(IncompleteError):
+            assert results.top(5).equals(largest)
     pq.write_table(pa.table({"by": ["edges"]}), file)  # of other columns
     with pytest.raises(IncompleteError, match=r"summary cannot be read.*delete it"):
         results.top(5)
     shutil.rmtree(results.path / "summary")
     assert results.top(5).equals(largest)
+
+
+def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    for name, column in (("sizes", "count"), ("left", "bicliques"), ("right", "bicliques"), ("largest", "row")):
+        file = results.path / "summary" / f"{name}.parquet"
+        whole = file.read_bytes()
+        table = pq.read_table(file)
+        k = table.column_names.index(column)
+        pq.write_table(table.set_column(k, column, pc.add(table[column], 1)), file)
+        with pytest.raises(IncompleteError, match="summary is not of these rows; delete it"):
+            pipeline.verify(results.path, progress=False)
+        file.write_bytes(whole)
+    (results.path / "summary" / "largest.parquet").unlink()
+    assert pipeline.verify(results.path, progress=False).count == len(results)
+    shutil.rmtree(results.path / "summary")
+    assert pipeline.verify(results.path, progress=False).count == len(results)
+
+
+def test_largest_that_are_too_few_or_nowhere(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    expected, file = results.top(60), results.path / "summary" / "largest.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.slice(0, 50), file)
+    assert results.top(60).equals(expected)
+    pq.write_table(table.set_column(4, "file", pc.add(table["file"], 1)), file)
+    with pytest.raises(IncompleteError, match="it names a part that is not there"):
+        results.top(60)
 
 
 def test_one_of_an_earlier_version_does_not_know_the_largest(tmp_path: Path) -> None:

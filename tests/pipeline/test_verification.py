@@ -58,6 +58,7 @@ def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest:
         tables = (open_labels(folder, "left"), open_labels(folder, "right"))
         total = sum(fingerprint(batch) for batch in read_part(part, tables)) % 2**64
         manifest |= {"count": len(rows), "fingerprint": str(total)}
+        shutil.rmtree(out / "summary")  # would be of these rows
     (out / "manifest.json").write_text(json.dumps(manifest))
     return out
 
