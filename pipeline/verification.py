@@ -141,12 +141,12 @@ class _Reading:
         self.adjacency = Adjacency(*read_edges(folder), sizes["n_left"], sizes["n_right"])
         generator = np.random.default_rng(seed)
         self.wanted = np.sort(generator.choice(manifest.count, min(sample, manifest.count), replace=False))
+        self.tally = Tally(self.hashes)
         self.rows = self.fingerprint = 0
 
     def run(self) -> None:
         """Read, compare; raises at the first thing that does not hold."""
         started = time.monotonic()
-        self.tally = Tally(self.hashes)
         with Repeats(self.manifest.count) as repeats:
             for k, part in enumerate(self.manifest.parts):
                 path = self.folder.bicliques / part.name

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from pipeline.readers.base import EdgeStream, to_batch
 from pipeline.readers.blocks import COMPRESSIONS, open_file
-from pipeline.readers.labels import integer_of, sieve, why_bad
+from pipeline.readers.labels import integers_of, sieve, why_bad
 from pipeline.readers.sniff import find_columns
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -93,8 +93,7 @@ class TableFile(TableStream):
             raise self._damaged(error) from error
         self.names = list(schema.names)
         self.columns = find_columns(str(path), options, self.names, len(self.names))
-        left, right = (integer_of(schema.field(k).type) for k in self.columns)
-        self.integers = (left, right)
+        self.integers = integers_of(schema, self.columns)
 
     @abstractmethod
     def open(self) -> pa.Schema:

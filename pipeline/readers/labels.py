@@ -18,7 +18,7 @@ __all__ = [
     "INTEGER",
     "MAX_INTEGER",
     "TEXT",
-    "integer_of",
+    "integers_of",
     "looks_integer",
     "parse_label",
     "sieve",
@@ -36,8 +36,14 @@ _TEXT_TYPES = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_
 _AS_TEXT = "take the labels as text with --label-type string"
 
 
-def integer_of(column: pa.DataType) -> pa.DataType:
-    """The type that the integer labels of a typed column have in the end: int32 where all its numbers fit."""
+def integers_of(schema: pa.Schema, columns: tuple[int, int]) -> tuple[pa.DataType, pa.DataType]:
+    """`EdgeStream.integers` of a table whose label columns are at these positions."""
+    left, right = (_integer_of(schema.field(k).type) for k in columns)
+    return left, right
+
+
+def _integer_of(column: pa.DataType) -> pa.DataType:
+    """int32 where all numbers of the type fit."""
     if pa.types.is_dictionary(column):
         column = column.value_type
     narrow = pa.types.is_integer(column) and column.bit_width < (33 if pa.types.is_signed_integer(column) else 32)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pipeline.readers.base import EdgeStream, refuse_unused, shorten, to_batch
 from pipeline.readers.columnar import ROWS, TableStream
-from pipeline.readers.labels import INTEGER, integer_of
+from pipeline.readers.labels import INTEGER, integers_of
 from pipeline.readers.sniff import find_columns
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -52,8 +52,7 @@ class InMemory(TableStream):
         self.batches = batches
         self.columns = columns
         if schema is not None:
-            left, right = (integer_of(schema.field(k).type) for k in columns)
-            self.integers = (left, right)
+            self.integers = integers_of(schema, columns)
 
     def pairs(self) -> Iterator[tuple[pa.Array, pa.Array]]:
         """At most `ROWS` rows at a time."""
