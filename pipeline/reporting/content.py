@@ -131,8 +131,8 @@ def _entries(folder: RunFolder) -> list[LedgerEntry]:
 
 
 def _top(results: Results, summary: Summary, by: By) -> pa.Table:
-    if by not in summary.largest:  # of an earlier version
-        return results.top(_TOP, by)
+    if results.complete:
+        return results.top(_TOP, by)  # which compares the summary with the manifest
     return rows_at(results.files, places_of(summary.largest[by][:_TOP]), results.schema)
 
 
