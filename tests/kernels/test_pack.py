@@ -33,7 +33,7 @@ def packed(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicli
     seed=st.integers(0, 10**6),
     n=st.integers(0, 40),
     side=st.sampled_from(["left", "right"]),
-    twins=st.sampled_from([1, 2, 12]),
+    twins=st.sampled_from([1, 2, 8, 12]),
 )
 def test_the_same_as_on_the_host(seed: int, n: int, side: str, twins: int) -> None:
     edges = random_edges(14, 9, 0.4, seed % 50)
