@@ -45,13 +45,11 @@ __device__ __noinline__ void leave_frames(Worker& w, i32 depth) {
 }
 
 // When warps wait: give away the children of the shallowest frame that has some. Whether there were any.
-__device__ __noinline__ bool give_children(Worker& w, i32 depth) {
+__device__ __noinline__ bool give_children(Worker& w, i32 depth, i32 wanted) {
     ROLLED for (i32 level = 0; level <= depth; level++) {
         HubFrame f = w.s->frame[level];
         i32 n = f.end - f.next;
         if (n <= 0) continue;
-        i32 wanted = demand();
-        if (wanted <= 0) return true;
         if ((i64)n * f.n_left < GIVE_MIN || n < 2) continue;
         i32 n_items = n / 2 < wanted ? n / 2 : wanted;  // at least two children each
         if (n_items > 32) n_items = 32;

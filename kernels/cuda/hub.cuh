@@ -204,11 +204,13 @@ __device__ __noinline__ i32 search_large(Worker& w) {
         work += 1 + (w.s->frame[depth].n_left >> 8);
         if (work >= POLL) {
             work = 0;
-            if (w.visits > 0 && check_stop(w)) {
+            i32 wanted;
+            bool ends = is_ending(&wanted) || is_late(w);
+            if (w.visits > 0 && ends) {
                 leave_frames(w, depth);
                 return STOPPED;
             }
-            give_children(w, depth);
+            if (wanted > 0) give_children(w, depth, wanted);
         }
         if (w.s->frame[depth].next >= w.s->frame[depth].end) {
             depth -= 1;

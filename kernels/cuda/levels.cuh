@@ -96,10 +96,8 @@ __device__ __forceinline__ i64 worth_of(u64 left, i32 children, i32 candidates) 
 }
 
 // When warps wait: give away the shallowest level with children worth it, but for the next child of the deepest.
-__device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 depth) {
+__device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 depth, i32 wanted) {
     Scratch* s = w.s;
-    i32 wanted = demand();
-    if (wanted <= 0) return;
     ROLLED for (i32 level = 0; level <= depth; level++) {
         i32 n = remaining(s, level, problem.n_words, s->level_end[level]);
         i32 spare = level == depth ? n - 1 : n;

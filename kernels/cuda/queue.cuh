@@ -88,13 +88,6 @@ __device__ __forceinline__ void finish_item() {
     }
 }
 
-// How many warps wait for an item that nobody has given yet.
-__device__ __forceinline__ i32 demand() {
-    u64 seen = lane_id() < 2 ? *(volatile u64*)(lane_id() == 0 ? &params.queue->head : &params.queue->tail) : 0;
-    i64 wanted = (i64)(from(seen, 0) - from(seen, 1)) - params.n_items;
-    return (i32)(wanted > (1 << 20) ? 1 << 20 : wanted);
-}
-
 // Room for n ints in the pool, or NOBODY. When it is filling up the launch ends, while there is room for what is left to
 // do: the host throws away what nobody refers to any more, and goes on.
 __device__ __forceinline__ i64 reserve_pool(i64 n) {
@@ -135,12 +128,23 @@ __device__ inline void publish(i64 slot, i32 n, const Item& item) {
     __syncwarp();
 }
 
-// Look at the clock and the host. True when the launch has to stop.
-__device__ inline bool check_stop(Worker& w) {
+// Look at the clock and the host, and tell it how far the launch is. True when the time is over; who has visited nothing
+// leaves it to others to see that, for a slice has to get on.
+__device__ __noinline__ bool is_late(Worker& w) {
     tell_count(w);
     talk_to_host();
-    if (is_stopped()) return true;
-    bool late = warp_any(w.deadline != 0 && now_ns() >= w.deadline);
+    bool late = w.visits > 0 && warp_any(w.deadline != 0 && now_ns() >= w.deadline);
     if (late && lane_id() == 0) atomicExch(&params.queue->stop, 1);
     return late;
+}
+
+// Look at the queue, with one load: whether the launch has to stop, and how many warps wait for an item that nobody has
+// given yet.
+__device__ __forceinline__ bool is_ending(i32* wanted) {
+    const Queue* q = params.queue;
+    const u64* where = lane_id() == 0 ? &q->head : lane_id() == 1 ? &q->tail : (const u64*)&q->stop;
+    u64 seen = lane_id() < 3 ? *(const volatile u64*)where : 0;
+    i64 waiting = (i64)(from(seen, 0) - from(seen, 1)) - params.n_items;
+    *wanted = (i32)(waiting > (1 << 20) ? 1 << 20 : waiting);
+    return (i32)from(seen, 2) != 0;  // the upper half is Queue.overflow
 }

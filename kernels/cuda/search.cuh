@@ -103,7 +103,7 @@ __device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64
 }
 
 // From hub.cuh: give away children of the large nodes above this problem; false when there are none.
-__device__ bool give_children(Worker& w, i32 depth);
+__device__ bool give_children(Worker& w, i32 depth, i32 wanted);
 
 // Explore an open problem. STOPPED: what is left has been written down.
 __device__ inline i32 search(Worker& w, const Problem& problem) {
@@ -122,11 +122,13 @@ __device__ inline i32 search(Worker& w, const Problem& problem) {
     i32 depth = 0;
     ROLLED while (depth >= 0) {
         if ((++w.tick & (POLL - 1)) == 0) {
-            if (w.visits > 0 && check_stop(w)) {
+            i32 wanted;
+            bool ends = is_ending(&wanted) || ((w.tick & (FULL_POLL - 1)) == 0 && is_late(w));
+            if (w.visits > 0 && ends) {
                 leave_levels(w, problem, depth);
                 return STOPPED;
             }
-            if (!give_children(w, w.hub_depth)) give_some(w, problem, depth);
+            if (wanted > 0 && !give_children(w, w.hub_depth, wanted)) give_some(w, problem, depth, wanted);
         }
         u32* cand = cand_of(s, depth, n_words);
         i32 j = next_candidate(cand, n_words, s->level_end[depth]);

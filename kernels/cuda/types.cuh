@@ -26,6 +26,7 @@ typedef unsigned long long u64;
 #ifndef POLL
 #define POLL 16  // visits between two looks at the queue; power of two
 #endif
+#define FULL_POLL (16 * POLL)  // visits between two looks at the clock
 #ifndef GIVE_MIN
 #define GIVE_MIN 256  // least worth of what is given away: levels.cuh, hub.cuh
 #endif
