@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kernels.gpu.closures import closures_of
 from kernels.gpu.layout import HUB, ITEM, NOBODY, PATH, ROOT, WORD, WORD_BITS
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
@@ -97,19 +98,22 @@ def _blank(n: int) -> np.ndarray:
 
 def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subtrees:
     """What items of any kind still have to explore."""
-    roots = items["bound"][items["kind"] == ROOT]
-    ranges = (items["kind"] == HUB) & (items["bound"] != NOBODY)
-    pieces, hubs = _range_pieces(graph, items[ranges])
-    for item in items[(items["kind"] != ROOT) & (items["kind"] != PATH) & ~ranges]:
-        pieces.append(_piece(graph, item, pool))
-    paths = _paths(items[items["kind"] == PATH], pool)
-    return Subtrees.concat([paths, Subtrees.of_pieces(pieces), Subtrees.of_roots(np.concatenate([hubs, roots]))])
+    kind, listed = items["kind"], items["cand_at"] != NOBODY
+    first_level = (kind == HUB) & (items["bound"] != NOBODY)
+    pieces, hubs = _range_pieces(graph, items[first_level])
+    pieces += [_below_hub(graph, item, pool) for item in items[(kind == HUB) & ~first_level & ~listed]]
+    nodes = [_listed(graph, items[(kind == k) & ~first_level & listed], k, pool) for k in (PATH, WORD, HUB)]
+    whole = Subtrees.of_roots(np.concatenate([hubs, items["bound"][kind == ROOT]]))
+    return Subtrees.concat([*nodes, Subtrees.of_pieces(pieces), whole])
 
 
-def _paths(items: np.ndarray, pool: np.ndarray) -> Subtrees:
-    """Nodes by their path, which are nearly all that a launch leaves over."""
+def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
+    """Items of one kind whose candidates are in the pool, which are nearly all that a launch leaves over."""
     begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
-    paths = gather(pool, items["left_at"], items["n_left"])
+    at, n = ("closure_at", "n_closure") if kind == HUB else ("left_at", "n_left")
+    paths = gather(pool, items[at], items[n])
+    if kind == WORD:
+        paths = closures_of(graph, *paths)
     candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
     return Subtrees(*paths, *candidates, end - begin, fresh.astype(np.bool_))
 
@@ -147,7 +151,7 @@ def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], n
         left = _left_of(graph, root)
         if begin[k] > root + 1:  # closure among the earlier candidates has to be in the path
             if owner != root:
-                closure, owner = _closure(graph, left), root
+                closure, owner = closures_of(graph, np.array([0, len(left)]), left)[1], root
             path = closure
         candidates, n = _candidates(graph, left, int(begin[k]), int(end[k]))
         if n or fresh[k]:
@@ -155,18 +159,13 @@ def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], n
     return pieces, bound[whole]
 
 
-def _piece(graph: MiningGraph, item: np.void, pool: np.ndarray) -> Piece:
-    def part(at: str, n: str) -> np.ndarray:
-        return pool[item[at] : item[at] + item[n]]
-
-    is_word = item["kind"] == WORD
-    path = _closure(graph, part("left_at", "n_left")) if is_word else part("closure_at", "n_closure")
-    if item["kind"] == HUB and item["cand_at"] == NOBODY:
-        candidates, n = _candidates(graph, part("left_at", "n_left"), int(item["begin"]), int(item["end"]))
-    else:
-        candidates = part("cand_at", "n_cand")[item["begin"] :]
-        n = int(item["end"] - item["begin"])
-    return path.copy(), candidates.copy(), n, bool(item["fresh"])
+def _below_hub(graph: MiningGraph, item: np.void, pool: np.ndarray) -> Piece:
+    """A large node below the first level, whose candidates are a range of ranks."""
+    left, closure = (
+        pool[item[at] : item[at] + item[n]] for at, n in (("left_at", "n_left"), ("closure_at", "n_closure"))
+    )
+    candidates, n = _candidates(graph, left, int(item["begin"]), int(item["end"]))
+    return closure.copy(), candidates, n, bool(item["fresh"])
 
 
 def _candidates(graph: MiningGraph, left: np.ndarray, begin: int, end: int) -> tuple[np.ndarray, int]:
@@ -178,16 +177,3 @@ def _candidates(graph: MiningGraph, left: np.ndarray, begin: int, end: int) -> t
     near = np.unique(gather(graph.base_indices, starts, degrees)[1])
     near = near[np.searchsorted(near, begin) :].astype(VERTEX)
     return near, int(np.searchsorted(near, end))
-
-
-def _closure(graph: MiningGraph, left: np.ndarray) -> np.ndarray:
-    """Root vertices adjacent to all of `left`: among the neighbours of the rarest of them."""
-    rarest = left[np.argmin(graph.base_indptr[left + 1] - graph.base_indptr[left])]
-    row = graph.base_indices[graph.base_indptr[rarest] : graph.base_indptr[rarest + 1]]
-    row = row[graph.root_indptr[row + 1] - graph.root_indptr[row] >= len(left)]
-    return np.array([v for v in row.tolist() if _has_all(graph, v, left)], dtype=VERTEX)
-
-
-def _has_all(graph: MiningGraph, root: int, left: np.ndarray) -> bool:
-    own = _left_of(graph, root)
-    return bool((own[np.searchsorted(own, left).clip(max=len(own) - 1)] == left).all())
