@@ -1,6 +1,7 @@
 // Records of a launch as two list columns: what the vertices of each side stand for, one list after the other.
 //
-// Input: `params` (PackParams), filled by kernels/gpu/pack.py: records without holes, by their positions in `rows`.
+// Input: `params` (PackParams), filled by kernels/gpu/pack.py: records, of which those with n_root == 0 are holes; the others
+// are the rows, counted by `until`.
 // Output: in the first launch how many members each side of a row has, and the row's first root; in the second, with
 // `offset` made of these numbers, the members. The order of a list is that of the record's vertices, and of the members
 // of each. A warp a row. Launch: any.
@@ -17,8 +18,8 @@ struct PackSide {
 struct PackParams {
     const Record* records;
     const i32* values;
-    const i64* rows;
-    i64 n_rows;
+    const i64* until;  // rows up to a record, itself among them
+    i64 n_records;
     PackSide base, root;
     i32* first;    // member of the row's smallest rank
     i64 writing;   // the second launch
@@ -57,8 +58,10 @@ __device__ inline void write_members(const PackSide& side, i64 row, const i32* l
 extern "C" __global__ void pack() {
     i64 warp = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
     i64 n_warps = ((i64)gridDim.x * blockDim.x) >> 5;
-    for (i64 row = warp; row < params.n_rows; row += n_warps) {
-        Record record = params.records[params.rows[row]];
+    for (i64 at = warp; at < params.n_records; at += n_warps) {
+        if (params.records[at].n_root == 0) continue;  // whose other fields nobody has written
+        Record record = params.records[at];
+        i64 row = params.until[at] - 1;
         const i32* base = params.values + record.at;
         const i32* root = base + record.n_base;
         if (params.writing) {

@@ -91,7 +91,7 @@ PACK_PARAMS = np.dtype(
     [
         (name, _I64)
         for name in (
-            "records values rows n_rows "
+            "records values until n_records "
             "base_indptr base_members base_lengths base_offsets base_out "
             "root_indptr root_members root_lengths root_offsets root_out "
             "first writing"

@@ -55,12 +55,12 @@ def pack(device: Device, members: Members, records: Any, n_records: int, values:
     """
     xp = device.xp
     words = device.view(records, VERTEX, 0, n_records * _WORDS).reshape(-1, _WORDS)
-    rows = xp.flatnonzero(words[:, _N_ROOT] > 0)
-    n = len(rows)
+    until = xp.cumsum((words[:, _N_ROOT] > 0).astype(OFFSET))
+    n = int(until[-1]) if n_records else 0
     first = device.empty(n, VERTEX)
-    fields = {"records": records, "values": values, "rows": rows, "first": first} | members.arrays
+    fields = {"records": records, "values": values, "until": until, "first": first} | members.arrays
     lengths = {side: device.empty(n, OFFSET) for side in ("base", "root")}
-    _launch(device, n, fields | {f"{side}_lengths": handle for side, handle in lengths.items()})
+    _launch(device, n_records, fields | {f"{side}_lengths": handle for side, handle in lengths.items()})
     sides, written = {}, dict[str, Any]()
     for side, handle in lengths.items():
         offsets = xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(device.view(handle, OFFSET, 0, n), dtype=OFFSET)])
@@ -68,13 +68,13 @@ def pack(device: Device, members: Members, records: Any, n_records: int, values:
         out = device.empty(total, VERTEX)
         written |= {f"{side}_offsets": offsets, f"{side}_out": out}
         sides[side] = (offsets, device.view(out, VERTEX, 0, total))
-    _launch(device, n, fields | written)
+    _launch(device, n_records, fields | written)
     left, right = (sides["root"], sides["base"]) if members.root_is_left else (sides["base"], sides["root"])
     return Bicliques(*left, *right, device.view(first, VERTEX, 0, n))
 
 
-def _launch(device: Device, n_rows: int, fields: dict[str, Any]) -> None:
+def _launch(device: Device, n_records: int, fields: dict[str, Any]) -> None:
     values = {name: device.address(handle) for name, handle in fields.items()}
-    values |= {"n_rows": n_rows, "writing": "base_out" in fields}
+    values |= {"n_records": n_records, "writing": "base_out" in fields}
     params = parameters(PACK_PARAMS, values)
     device.launch(_KERNEL, {}, _BLOCKS * device.n_multiprocessors, _THREADS, params)
