@@ -62,18 +62,19 @@ class BitMatrixEngine:
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
         started = time.perf_counter()
-        if self._graph is None or self._graph.graph is not graph:
-            self._launches.clear()
-            self._graph = DeviceGraph(self._device, graph, self._sizes.hub_bytes)
-        before = self._search or search
-        if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
-            self._memory = QueueMemory(self._device, search, self._sizes)
-        self._search = search
-        self._device.clear(self._memory.size_table)
-        self._host[:] = self._found_before = 0
-        run = _Run(self._device, self._graph, self._memory, self._sizes, search, limits, emit, started, engine=self)
-        run.work(*items_of(graph, subtrees))
-        return run.result()
+        with self._device.active():
+            if self._graph is None or self._graph.graph is not graph:
+                self._launches.clear()
+                self._graph = DeviceGraph(self._device, graph, self._sizes.hub_bytes)
+            before = self._search or search
+            if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
+                self._memory = QueueMemory(self._device, search, self._sizes)
+            self._search = search
+            self._device.clear(self._memory.size_table)
+            self._host[:] = self._found_before = 0
+            run = _Run(self._device, self._graph, self._memory, self._sizes, search, limits, emit, started, engine=self)
+            run.work(*items_of(graph, subtrees))
+            return run.result()
 
     def stop(self) -> None:
         """From another thread: end the running `mine` early, as if its time were over."""

@@ -56,19 +56,20 @@ class CumbeEngine:
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
         started = time.perf_counter()
-        before = self._search or search
-        if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
-            self._memory = CumbeMemory(self._device, search, self._sizes)
-        self._search = search
-        if self._graph is None or self._arenas is None or self._graph.graph is not graph:
-            self._arenas = None  # frees the old ones before the new ones are made
-            self._graph = DeviceGraph(self._device, graph, 0)
-            self._arenas = Arenas.plan(self._device, _KERNEL, Bounds.of(graph), self._sizes)
-        self._device.clear(self._memory.size_table)
-        memory, sizes, arenas = self._memory, self._sizes, self._arenas
-        run = _Run(self._device, self._graph, memory, sizes, search, limits, emit, started, arenas=arenas)
-        run.work(subtrees)
-        return run.result()
+        with self._device.active():
+            before = self._search or search
+            if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
+                self._memory = CumbeMemory(self._device, search, self._sizes)
+            self._search = search
+            if self._graph is None or self._arenas is None or self._graph.graph is not graph:
+                self._arenas = None  # frees the old ones before the new ones are made
+                self._graph = DeviceGraph(self._device, graph, 0)
+                self._arenas = Arenas.plan(self._device, _KERNEL, Bounds.of(graph), self._sizes)
+            self._device.clear(self._memory.size_table)
+            memory, sizes, arenas = self._memory, self._sizes, self._arenas
+            run = _Run(self._device, self._graph, memory, sizes, search, limits, emit, started, arenas=arenas)
+            run.work(subtrees)
+            return run.result()
 
 
 @dataclass

@@ -6,6 +6,8 @@ every kernel runs in CI without a GPU.
 
 from __future__ import annotations
 
+import functools
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -17,6 +19,9 @@ __all__ = ["CudaDevice", "Device", "free_memory", "release_memory", "why_no_gpu"
 
 Defines = dict[str, int]
 
+#: Priority of a stream; CUDA takes the highest that the device has.
+_HIGHEST = -100
+
 
 class Device(Protocol):
     """Memory and launches of one device. Handles are opaque; addresses go into parameter blocks."""
@@ -25,6 +30,10 @@ class Device(Protocol):
     n_multiprocessors: int
     #: The module of the arrays that `view` gives: cupy, or numpy.
     xp: Any
+
+    def active(self) -> AbstractContextManager[Any]:
+        """Within it, copies and launches of this thread go before those of whoever else uses the device."""
+        ...
 
     def free_bytes(self) -> int:
         """Device memory that can still be allocated."""
@@ -107,6 +116,17 @@ def free_memory(cupy: ModuleType) -> int:
     return min(free, max(limit - int(pool.used_bytes()), 0)) if limit else free
 
 
+@functools.cache
+def _first_stream(device: int) -> Any:
+    """The stream of the engines of this process on a device: what is small there does not wait behind what cuDF writes.
+
+    One for all, for CuPy keeps free memory by streams.
+    """
+    import cupy
+
+    return cupy.cuda.Stream(non_blocking=True, priority=_HIGHEST)
+
+
 class CudaDevice:
     """The current CUDA device, through CuPy."""
 
@@ -121,6 +141,12 @@ class CudaDevice:
         properties = cupy.cuda.runtime.getDeviceProperties(self._device.id)
         self.name = properties["name"].decode()
         self.n_multiprocessors = int(properties["multiProcessorCount"])
+        self._stream = _first_stream(self._device.id)
+
+    def active(self) -> AbstractContextManager[Any]:
+        """See `Device`."""
+        stream: AbstractContextManager[Any] = self._stream
+        return stream
 
     def free_bytes(self) -> int:
         """See `Device`."""
