@@ -55,8 +55,8 @@ class GpuSizes(NamedTuple):
     given: int = 1 << 20
     left_over: int = 1 << 19
     pool: int = 1 << 26
-    values: int = 1 << 27
-    records: int = 1 << 23
+    values: int = 1 << 26
+    records: int = 1 << 22
     size_slots: int = 1 << 18
     hub_bytes: int = 1 << 30
     warps: int | None = None

@@ -24,12 +24,12 @@ from schemas.manifest import Part
 __all__ = ["Backend", "DeviceWriter"]
 
 #: Members (left and right together) of a chunk: large enough to fill the device, small enough for offsets of 32 bits.
-CHUNK_MEMBERS = 1 << 25
+CHUNK_MEMBERS = 1 << 26
 #: A part that has reached so many bytes is closed: smaller than the host's, which come from several threads at once,
 #: so that there are as many to be read back side by side.
 PART_BYTES = 1 << 26
 #: Threads that write, a chunk in the hands of each at most.
-_THREADS = 4
+_THREADS = 8
 
 
 class ChunkFile(Protocol):
