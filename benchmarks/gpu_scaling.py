@@ -9,7 +9,7 @@ looks for shares that take ``--seconds`` on one GPU, and prints them. Workers ar
 the clock starts. Count and fingerprint must be those of one GPU; with ``--cpu SHARE``, so many of the roots are also
 compared with the CPU engine. ``benchmarks/h200_scaling.json`` (``--output``) gets everything; a table goes to stdout.
 
-``random`` is generated (2,000 x 400 with 160,000 edges); other names are NAME.parquet in ``--data`` (default:
+``random`` is generated (2,000 x 400 with 240,000 edges); other names are NAME.parquet in ``--data`` (default:
 $BICLIQUES_DATA, else ../shared/data) or in examples/.
 """
 
@@ -49,8 +49,8 @@ RESULT = ROOT / "benchmarks" / "h200_scaling.json"
 
 
 def random_graph() -> pa.Table:
-    """A graph without structure: every one of 2,000 x 400 pairs is an edge with probability one fifth."""
-    adjacent = np.random.default_rng(1).random((2000, 400)) < 0.2
+    """A graph without structure: every one of 2,000 x 400 pairs is an edge with probability 0.3."""
+    adjacent = np.random.default_rng(1).random((2000, 400)) < 0.3
     left, right = np.nonzero(adjacent)
     return pa.table({"u": left, "v": right})
 
