@@ -7,7 +7,7 @@ engine's kernels, nor they for it.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ __all__ = ["CudfParquet", "chunked_writer", "why_no_cudf", "writing_errors"]
 
 #: Bytes of a row group before encoding, unless it has `GROUP_ROWS` rows first.
 _GROUP_BYTES = 128 << 20
+#: A thread for so many bytes of the device, and so many threads at most.
+_BYTES_A_THREAD, _MOST_THREADS = 4 << 30, 8
 #: Bytes of a page: the device compresses all pages of a chunk side by side, so there have to be many.
 _PAGE_BYTES = 64 << 10
 
@@ -59,6 +61,8 @@ class CudfParquet:
         self.cupy, self.plc = cupy, pylibcudf
         self.schema = part_schema(tables)
         self.compression = compression
+        total = int(cupy.cuda.runtime.memGetInfo()[1])
+        self.threads = min(max(total // _BYTES_A_THREAD, 1), _MOST_THREADS)
         take_from_pool()
         with _memory_errors("hold the labels"):
             self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
@@ -159,7 +163,8 @@ class CudfFile:
 
     def _open(self, table: Any) -> Any:
         backend = self.backend
-        # zstd alone makes integers smaller, and sooner, than a dictionary does
+        # zstd alone makes lists of integers smaller, and sooner, than a dictionary does; to numbers that hardly change
+        # from row to row, differences leave it little to do
         return chunked_writer(
             backend.plc,
             self.path,
@@ -168,6 +173,7 @@ class CudfFile:
             group_rows=GROUP_ROWS,
             compression=backend.compression,
             dictionary=backend.has_text,
+            differences=[field.name for field in backend.schema if not pa.types.is_list(field.type)],
             stream=self.stream,
         )
 
@@ -180,15 +186,21 @@ def chunked_writer(
     group_rows: int,
     compression: str = "zstd",
     dictionary: bool = False,
+    differences: Collection[str] = (),
     stream: Any = None,
 ) -> Any:
-    """CuDF's writer of a file of this schema, whose columns have no nulls; `table` is what is written first."""
+    """CuDF's writer of a file of this schema, whose columns have no nulls; `table` is what is written first.
+
+    Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``).
+    """
     io = plc.io
     metadata = io.types.TableInputMetadata(table)
     for column, field in zip(metadata.column_metadata, schema, strict=True):
         column.set_name(field.name).set_nullability(False)
         if pa.types.is_list(field.type):
             column.child(1).set_nullability(False)  # child 0 is the offsets
+        if field.name in differences:
+            column.set_encoding(io.types.ColumnEncoding.DELTA_BINARY_PACKED)
     pairs = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
     options = (
         io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(path)]))

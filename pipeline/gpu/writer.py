@@ -28,8 +28,6 @@ CHUNK_MEMBERS = 1 << 26
 #: A part that has reached so many bytes is closed: smaller than the host's, which come from several threads at once,
 #: so that there are as many to be read back side by side.
 PART_BYTES = 1 << 26
-#: Threads that write, a chunk in the hands of each at most.
-_THREADS = 8
 
 
 class ChunkFile(Protocol):
@@ -46,6 +44,9 @@ class ChunkFile(Protocol):
 
 class Backend(Protocol):
     """What is done on the device."""
+
+    #: Threads that write, a chunk in the hands of each at most.
+    threads: int
 
     def cut(self, found: Bicliques, members: int) -> list[int]:
         """Row numbers, from 0 to the end, between which there are about `members` members, or one row.
@@ -90,8 +91,8 @@ class DeviceWriter:
         self.parts: list[Part] = []
         self._open: list[_OpenPart] = []
         self._free: queue.LifoQueue[_OpenPart] = queue.LifoQueue()  # the last one used, so that few parts are opened
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="cudf")
-        self._room = threading.BoundedSemaphore(_THREADS)
+        self._threads = ThreadPoolExecutor(backend.threads, thread_name_prefix="cudf")
+        self._room = threading.BoundedSemaphore(backend.threads)
         self._chunks: list[Future[None]] = []
         self._lock = threading.Lock()
 

@@ -72,6 +72,9 @@ def test_whatever_goes_in_comes_out(
         assert file.metadata.num_rows == part.rows
         # cuDF leaves alone what does not become smaller
         assert file.metadata.row_group(0).column(0).compression in (compression.upper(), "UNCOMPRESSED")
+        columns = [file.metadata.row_group(0).column(k) for k in range(file.metadata.num_columns)]
+        encodings = {column.path_in_schema: column.encodings for column in columns}
+        assert all("DELTA_BINARY_PACKED" in encodings[name] for name in ("n_left", "n_right", "root"))
         table = file.read()
         assert table["n_left"].to_pylist() == [len(members) for members in table["left"].to_pylist()]
 

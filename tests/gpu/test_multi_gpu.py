@@ -138,8 +138,8 @@ def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
     take = CudaDevice._bytes
 
     def take_little(self: CudaDevice, n: int, content: np.ndarray | None = None) -> Any:
-        if n > 200 << 20:
-            raise DeviceMemoryError(f"200 MiB are left, {n >> 20} MiB are needed")
+        if n > 250 << 20:
+            raise DeviceMemoryError(f"250 MiB are left, {n >> 20} MiB are needed")
         return take(self, n, content)
 
     monkeypatch.setattr(CudaDevice, "_bytes", take_little)

@@ -24,7 +24,8 @@ from tests.pipeline.test_writer import LABELS, some
 class Host:
     """The same as `pipeline.gpu.parquet.CudfParquet`, by NumPy and pyarrow."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int = 4) -> None:
+        self.threads = threads
         self.waiting = self.most = 0
         self.lock = threading.Lock()
         self.go = threading.Event()
@@ -88,11 +89,8 @@ def test_no_rows_make_no_part(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_engine_goes_on_while_every_thread_writes_and_waits_for_one_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(device_writer, "_THREADS", 2)
-    host = Host()
+def test_the_engine_goes_on_while_every_thread_writes_and_waits_for_one_more(tmp_path: Path) -> None:
+    host = Host(threads=2)
     host.go.clear()
     out = DeviceWriter(tmp_path, 0, host)
     added = threading.Event()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from schemas.errors import ResourceError
 @pytest.fixture
 def cudf(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "why_no_cudf", lambda: None)
-    monkeypatch.setattr(writing, "_backend", lambda tables: None)
+    monkeypatch.setattr(writing, "_backend", lambda tables: SimpleNamespace(threads=1))
 
 
 def test_a_core_writes_with_its_own_thread(tmp_path: Path) -> None:
