@@ -99,9 +99,10 @@ class _Tree:
             todo = len(candidates)
         else:
             candidates = subtrees.candidates_of(i).tolist()
-        if not self.closure(left) <= {*path, *candidates}:
+        closure = self.closure(left)
+        if not closure <= {*path, *candidates}:
             return _Node(path, [], 0, False)  # this L belongs to an earlier piece
-        return _Node(path, candidates, todo, bool(subtrees.fresh[i]))
+        return _Node(sorted(closure), candidates, todo, bool(subtrees.fresh[i]))
 
     def next_child(self, node: _Node) -> _Node | None:
         """The next canonical child of `node`, which loses that candidate; None when none is left."""

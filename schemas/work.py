@@ -47,7 +47,7 @@ class Subtrees:
       its closure, those that miss L are passed over;
     - ``todo``: how many of the leading candidates are to be explored here. The ones behind them are
       candidates inside the children, but their own children belong to another piece;
-    - ``fresh``: the node's own biclique is still to be reported.
+    - ``fresh``: the node's own biclique is still to be reported. If it is not, all of the closure is in the path.
 
     Every other root vertex is *excluded*: a biclique whose root side it could join belongs to somebody
     else. So the node itself is dead, and dropped, when its closure (every root vertex adjacent to all of
@@ -144,26 +144,24 @@ class Subtrees:
     def spread(self, pieces: int) -> Subtrees:
         """The same work in about `pieces` nodes, by dealing out the ``todo`` lists of the longest nodes.
 
-        Whole first-level subtrees are left as they are: only an engine can open them. Exact: the pieces
-        of a node explore disjoint ranges of its candidates, and each keeps the later ones as candidates.
+        Exact: the pieces of a node explore disjoint ranges of its candidates, and each keeps the later ones as
+        candidates. Whole first-level subtrees and other fresh nodes are left as they are: only an engine can open
+        them, and tell which candidates belong to the closure. Of a node that is not fresh all of these are in the
+        path; a member among the candidates would be missing from all pieces but the first, and make them dead.
         """
         total = int(np.maximum(self.todo, 1).sum())
         share = max(1, -(-total // max(pieces, 1)))
-        if len(self) >= pieces or share >= self.todo.max(initial=0):
+        is_long = (self.todo > share) & ~self.fresh
+        if len(self) >= pieces or not is_long.any():
             return self
         parts: list[Subtrees] = []
         for i in range(len(self)):
-            parts.append(self._cut(i, share) if self.todo[i] > share else self.take(i, i + 1))
+            parts.append(self._cut(i, share) if is_long[i] else self.take(i, i + 1))
         return Subtrees.concat(parts)
 
     def _cut(self, i: int, share: int) -> Subtrees:
         candidates, todo, path = self.candidates_of(i), int(self.todo[i]), self.path_of(i)
-        return Subtrees.of_pieces(
-            [
-                (path, candidates[k:], min(share, todo - k), bool(self.fresh[i]) and k == 0)
-                for k in range(0, todo, share)
-            ]
-        )
+        return Subtrees.of_pieces([(path, candidates[k:], min(share, todo - k), False) for k in range(0, todo, share)])
 
     def to_bytes(self) -> bytes:
         """Arrow IPC stream, zstd."""

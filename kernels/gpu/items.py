@@ -135,7 +135,10 @@ def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], np.ndarray]:
-    """First-level subtrees of hubs: whole ones as roots, others by ranges of candidates, joined where they can be."""
+    """First-level subtrees of hubs: whole ones as roots, others by ranges of candidates, joined where they can be.
+
+    Others have all of their closure in the path, and nothing is left of a root that an earlier one contains.
+    """
     items = items[np.lexsort((items["begin"], items["bound"]))]
     if not len(items):
         return [], items["bound"]
@@ -147,15 +150,13 @@ def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], n
     pieces: list[Piece] = []
     closure, owner = bound[:0], -1
     for k in np.flatnonzero(~whole).tolist():
-        root, path = int(bound[k]), bound[k : k + 1].astype(VERTEX)
+        root = int(bound[k])
         left = _left_of(graph, root)
-        if begin[k] > root + 1:  # closure among the earlier candidates has to be in the path
-            if owner != root:
-                closure, owner = closures_of(graph, np.array([0, len(left)]), left)[1], root
-            path = closure
+        if owner != root:
+            closure, owner = closures_of(graph, np.array([0, len(left)]), left)[1], root
         candidates, n = _candidates(graph, left, int(begin[k]), int(end[k]))
-        if n or fresh[k]:
-            pieces.append((path, candidates, n, bool(fresh[k])))
+        if closure[0] == root and (n or fresh[k]):
+            pieces.append((closure, candidates, n, bool(fresh[k])))
     return pieces, bound[whole]
 
 

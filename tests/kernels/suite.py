@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from kernels.cpu.engine import CpuEngine
 from kernels.reference import ReferenceEngine, closed_pairs
 from schemas.bicliques import Bicliques, fingerprint
+from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.work import Engine, Limits, Search, Subtrees
 from tests.oracles import Outcome, cliques, graph_of, random_edges, run
@@ -29,6 +31,7 @@ SHAPES = {
     "dense hubs": (((200, 300), (5, 12), 0.8), ((120, 180), (8, 11), 0.8)),
     "many roots": (((5, 12), (80, 200), 0.4), ((8, 11), (80, 160), 0.4)),
     "words": (((20, 90), (20, 30), 0.2), ((24, 36), (24, 36), 0.3)),
+    "nested": (),
 }
 
 
@@ -50,10 +53,20 @@ class Subject(NamedTuple):
     small: bool = False
 
 
+def intervals(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Right vertices that each see about half of the left ones, in a row: many lie within others."""
+    n_left = 20 * n
+    start, length = rng.integers(0, n_left // 2, n), rng.integers(2 * n_left // 5, 3 * n_left // 5, n)
+    inside = np.arange(n_left)[:, None] - start
+    return np.argwhere((inside >= 0) & (inside < length)).astype(np.int32)
+
+
 @functools.cache
 def edges_of(name: str, small: bool) -> np.ndarray:
     """One random graph of a shape, always the same."""
     rng = np.random.default_rng(20261121 + list(SHAPES).index(name))
+    if name == "nested":
+        return intervals(rng, 60 if small else 100)
     left, right, density = SHAPES[name][small]
     return random_edges(rng, int(rng.integers(*left)), int(rng.integers(*right)), density)
 
@@ -67,6 +80,13 @@ def truth_of(name: str, small: bool) -> Outcome:
     assert (rows.count, rows.fingerprint) == (reference.count, reference.fingerprint)
     assert len(set(rows.rows)) == reference.count
     return rows
+
+
+def closure_of_path(graph: MiningGraph, path: np.ndarray) -> set[int]:
+    """Root vertices adjacent to all common neighbours of a path."""
+    rows = [graph.root_indices[a:b] for a, b in pairwise(graph.root_indptr)]
+    left = functools.reduce(np.intersect1d, [rows[v] for v in path])
+    return {v for v, row in enumerate(rows) if np.isin(left, row).all()}
 
 
 @st.composite
@@ -156,6 +176,20 @@ class EngineSuite:
             work, turn = result.left_over, turn + 1
         assert (count, total) == (truth.count, truth.fingerprint)
         assert turn > 2
+
+    @pytest.mark.parametrize("order", ORDERS)
+    def test_left_overs_that_are_not_fresh_have_all_of_their_closure_in_the_path(self, shape, truth, order):
+        """So that they may be cut (`Subtrees.spread`)."""
+        graph, engine = graph_of(shape, BuildOptions(order=order)), self.subject.tight[0]()
+        work, count, total = Subtrees.of_roots(np.arange(graph.n_roots)), 0, 0
+        while len(work):
+            limits = Limits(rows=max(7, truth.count // 9))
+            result = engine.mine(graph, work, Search("prove"), limits, lambda _: None)
+            count, total = count + result.count, (total + result.fingerprint) % 2**64
+            for i in np.flatnonzero(~result.left_over.fresh):
+                assert closure_of_path(graph, result.left_over.path_of(i)) <= set(result.left_over.path_of(i).tolist())
+            work = result.left_over.spread(60)
+        assert (count, total) == (truth.count, truth.fingerprint)
 
     @pytest.mark.parametrize("change", ["relabel", "transpose", "disjoint union", "left twin", "right twin"])
     def test_metamorphic(self, shape, truth, change):

@@ -1,0 +1,41 @@
+"""Items of a GPU's queue that nobody has begun, or finished, as subtrees: all of them, once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.cpu.engine import CpuEngine
+from kernels.gpu import items as module
+from kernels.gpu.items import items_of, subtrees_of
+from kernels.gpu.layout import HUB
+from schemas.graph import MiningGraph
+from schemas.options import BuildOptions
+from schemas.work import Limits, Search, Subtrees
+from tests.kernels.suite import ORDERS, edges_of
+from tests.oracles import graph_of
+
+
+def mined(graph: MiningGraph, work: Subtrees) -> tuple[int, int]:
+    found = CpuEngine().mine(graph, work, Search("prove"), Limits(), lambda _: None)
+    assert found.fingerprint is not None
+    return found.count, found.fingerprint
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("pieces", [1, 300, 5000])
+def test_any_share_of_the_ranges_and_the_rest_make_the_whole(
+    monkeypatch: pytest.MonkeyPatch, order: str, pieces: int
+) -> None:
+    monkeypatch.setattr(module, "_FEW_ITEMS", 64)  # ranges of a dozen candidates
+    graph = graph_of(edges_of("nested", False), BuildOptions("right", order))  # type: ignore[arg-type]
+    whole = Subtrees.of_roots(np.arange(graph.n_roots))
+    count, total = mined(graph, whole)
+    items, pool = items_of(graph, whole)
+    assert (items["kind"] == HUB).sum() > 200
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        some = rng.random(len(items)) < rng.choice([0.1, 0.5, 0.9])
+        halves = [mined(graph, subtrees_of(graph, items[own], pool).spread(pieces)) for own in (some, ~some)]
+        assert sum(half[0] for half in halves) == count
+        assert sum(half[1] for half in halves) % 2**64 == total
