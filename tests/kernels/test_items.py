@@ -12,8 +12,16 @@ from kernels.gpu.layout import HUB
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
-from tests.kernels.suite import ORDERS, edges_of
+from tests.kernels.suite import ORDERS
 from tests.oracles import graph_of
+
+
+def intervals(n: int) -> np.ndarray:
+    """Right vertices that each see about half of the left ones, in a row: many lie within others."""
+    rng, n_left = np.random.default_rng(5), 20 * n
+    start, length = rng.integers(0, n_left // 2, n), rng.integers(2 * n_left // 5, 3 * n_left // 5, n)
+    inside = np.arange(n_left)[:, None] - start
+    return np.argwhere((inside >= 0) & (inside < length)).astype(np.int32)
 
 
 def mined(graph: MiningGraph, work: Subtrees) -> tuple[int, int]:
@@ -28,7 +36,7 @@ def test_any_share_of_the_ranges_and_the_rest_make_the_whole(
     monkeypatch: pytest.MonkeyPatch, order: str, pieces: int
 ) -> None:
     monkeypatch.setattr(module, "_FEW_ITEMS", 64)  # ranges of a dozen candidates
-    graph = graph_of(edges_of("nested", False), BuildOptions("right", order))  # type: ignore[arg-type]
+    graph = graph_of(intervals(100), BuildOptions("right", order))  # type: ignore[arg-type]
     whole = Subtrees.of_roots(np.arange(graph.n_roots))
     count, total = mined(graph, whole)
     items, pool = items_of(graph, whole)
