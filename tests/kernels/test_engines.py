@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
-from tests.kernels.suite import EngineSuite, Subject
+from kernels.reference import ReferenceEngine
+from schemas.options import BuildOptions
+from schemas.work import Limits, Search, Subtrees
+from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
+from tests.oracles import graph_of
 
 #: Workspaces in which everything that can overflow does: bit rows, frames, stacks, output buffers.
 TIGHT = (
@@ -15,3 +21,15 @@ TIGHT = (
 
 class TestCpuEngine(EngineSuite):
     subject = Subject(CpuEngine, (lambda: CpuEngine(TIGHT[0]), lambda: CpuEngine(TIGHT[1])))
+
+
+def test_the_reference_engine_goes_on_with_members_of_the_closure_behind_it() -> None:
+    """Candidates in the order of their ranks, where those that contain L do not come last."""
+    graph = graph_of(edges_of("nested", True), BuildOptions("right", "id"))
+    ranks = np.arange(graph.n_roots, dtype=np.int32)
+    work = Subtrees.of_pieces([(ranks[r : r + 1], ranks[r + 1 :], graph.n_roots - r - 1, True) for r in ranks.tolist()])
+    count = 0
+    while len(work):
+        found = ReferenceEngine().mine(graph, work, Search("count"), Limits(rows=20), lambda _: None)
+        count, work = count + found.count, found.left_over
+    assert count == truth_of("nested", True).count
