@@ -64,13 +64,7 @@ def _fill(
 @compiled
 def _has_all(row: np.ndarray, own: np.ndarray) -> bool:
     for v in own:
-        low, high = 0, len(row)
-        while low < high:
-            middle = (low + high) // 2
-            if row[middle] < v:
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(row) or row[low] != v:
+        at = np.searchsorted(row, v)
+        if at == len(row) or row[at] != v:
             return False
     return True

@@ -154,8 +154,10 @@ def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], n
         left = _left_of(graph, root)
         if owner != root:
             closure, owner = closures_of(graph, np.array([0, len(left)]), left)[1], root
+        if closure[0] < root:
+            continue
         candidates, n = _candidates(graph, left, int(begin[k]), int(end[k]))
-        if closure[0] == root and (n or fresh[k]):
+        if n or fresh[k]:
             pieces.append((closure, candidates, n, bool(fresh[k])))
     return pieces, bound[whole]
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["take_from_pool"]
+__all__ = ["device_bytes", "take_from_pool"]
 
 #: Share of the device that the pool keeps while it is not used; the rest goes back whenever it is waited for.
 _KEPT = 1 / 32
+
+
+def device_bytes() -> int:
+    """Memory of the current device, in use or not."""
+    import cupy
+
+    return int(cupy.cuda.runtime.memGetInfo()[1])
 
 
 def take_from_pool() -> None:
@@ -14,9 +21,8 @@ def take_from_pool() -> None:
     By default RMM calls ``cudaMalloc`` and ``cudaFree`` for every temporary of libcudf, dozens a call; and ``cudaFree``
     waits for the kernels of all streams, so that writing would wait for the engine's.
     """
-    import cupy
     import rmm
 
     if type(rmm.mr.get_current_device_resource()) is rmm.mr.CudaMemoryResource:
-        total = int(cupy.cuda.runtime.memGetInfo()[1])
-        rmm.mr.set_current_device_resource(rmm.mr.CudaAsyncMemoryResource(release_threshold=int(total * _KEPT)))
+        kept = int(device_bytes() * _KEPT)
+        rmm.mr.set_current_device_resource(rmm.mr.CudaAsyncMemoryResource(release_threshold=kept))

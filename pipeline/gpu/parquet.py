@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.gpu.memory import take_from_pool
+from pipeline.gpu.memory import device_bytes, take_from_pool
 from pipeline.writer import GROUP_ROWS, Tables, part_schema
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
@@ -61,8 +61,7 @@ class CudfParquet:
         self.cupy, self.plc = cupy, pylibcudf
         self.schema = part_schema(tables)
         self.compression = compression
-        total = int(cupy.cuda.runtime.memGetInfo()[1])
-        self.threads = min(max(total // _BYTES_A_THREAD, 1), _MOST_THREADS)
+        self.threads = min(max(device_bytes() // _BYTES_A_THREAD, 1), _MOST_THREADS)
         take_from_pool()
         with _memory_errors("hold the labels"):
             self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)

@@ -19,9 +19,7 @@ def test_the_same_as_by_sets(density: float, n_lists: int) -> None:
     graph = graph_of(random_edges(40, 25, density, 3), BuildOptions())
     rng = np.random.default_rng(n_lists)
     lists = [rng.choice(graph.n_base, rng.integers(1, 6), replace=False).astype(np.int32) for _ in range(n_lists)]
-    rows = [
-        set(graph.base_indices[a:b].tolist()) for a, b in zip(graph.base_indptr, graph.base_indptr[1:], strict=False)
-    ]
+    rows = [set(graph.base_indices[a:b].tolist()) for a, b in pairwise(graph.base_indptr)]
     indptr = np.cumsum([0, *map(len, lists)])
     found, roots = closures_of(graph, indptr, np.concatenate([np.empty(0, np.int32), *lists]))
     expected = [sorted(set.intersection(*(rows[v] for v in own))) for own in lists]
