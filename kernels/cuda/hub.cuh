@@ -201,7 +201,6 @@ __device__ __noinline__ i32 search_large(Worker& w) {
     i32 depth = 0, work = 0;
     ROLLED while (depth >= 0) {
         w.hub_depth = depth;
-        work += 1 + (w.s->frame[depth].n_left >> 8);
         if (work >= POLL) {
             work = 0;
             i32 wanted;
@@ -218,6 +217,7 @@ __device__ __noinline__ i32 search_large(Worker& w) {
         }
         bool begun = true;
         i32 at = w.s->frame[depth].next, level = depth;
+        work += 1 + (w.s->frame[depth].n_left >> 8);  // nobody gives away what it has not begun: others would do the same
         if (visit_child(w, &depth, &begun) == STOPPED) {
             if (!begun) set_next(w, level, at);
             leave_frames(w, level);

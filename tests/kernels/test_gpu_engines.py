@@ -94,6 +94,15 @@ class TestBitMatrixEngine(EngineSuite):
         assert found.stats["given"] > 16
         assert found.stats["busy_ratio"] > 0.55  # 0.34 while children were weighed by the rows of their problem
 
+    @pytest.mark.parametrize("seed", [0, 1])
+    def test_large_nodes_are_begun_before_they_are_given_away(self, seed):
+        """Else two candidates of a large root go from one waiting warp to the next until there is no room to give."""
+        graph = graph_of(random_edges(np.random.default_rng(seed), 200, 12, 0.6), BuildOptions("right"))
+        sizes = _USUAL._replace(warps=16, poll=1, give_min=0, given=1 << 14)
+        engine = BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes)
+        found = engine.mine(graph, everything(graph), Search("count"), Limits(), len)
+        assert found.stats["given"] < found.stats["tests"]
+
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("rows", [None, 50])
     def test_problems_larger_than_a_launch_allows_run_in_another(self, shape, truth, side, rows):
