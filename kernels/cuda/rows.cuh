@@ -1,17 +1,22 @@
 // Opening a word problem, second part: from raw rows to ordered rows and bit columns. Warp-level.
 //
-// Raw rows become closure (they contain L), candidates (first, by ascending number of left vertices, or in the
-// order given), and excluded rows (behind them; those that overlap no candidate can never contain a node below
+// Raw rows become closure (they contain L), candidates (first, by ascending number of left vertices; of listed ones,
+// those to be explored come before the others), and excluded rows (behind them; those that overlap no candidate can never contain a node below
 // and are left out).
 #pragma once
 #include "wedges.cuh"
 
-// Closure to s->full, candidates counted by size to s->bin; false when the node is dead.
+// Bin of a candidate with these left vertices, at raw row r; fewer than LEFT_CAP, or it belonged to the closure.
+__device__ __forceinline__ i32 bin_of(const Kin& kin, u64 mask, i32 r) {
+    return __popcll(mask) + (kin.bound == NOBODY && r >= kin.end ? LEFT_CAP : 0);
+}
+
+// Closure to s->full, candidates counted by bin to s->bin; false when the node is dead.
 __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
     bool ranked = kin.bound != NOBODY;
     i32 n_listed = ranked ? 0 : kin.n_cand;
-    ROLLED for (i32 i = lane_id(); i < LEFT_CAP + 2; i += 32) s->bin[i] = 0;
+    ROLLED for (i32 i = lane_id(); i < N_BINS; i += 32) s->bin[i] = 0;
     __syncwarp();
     i32 n_full = 0;
     bool dead = false;
@@ -26,21 +31,21 @@ __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, 
         u32 closers = warp_ballot(is_full);
         if (is_full) s->full[n_full + __popc(closers & lanes_below())] = v;
         n_full += __popc(closers);
-        if (ranked && candidate && !is_full && mask != 0) atomicAdd(&s->bin[__popcll(mask)], 1);
+        if (candidate && !is_full && mask != 0) atomicAdd(&s->bin[bin_of(kin, mask, r)], 1);
     }
     problem->n_full = n_full;
     __syncwarp();
     return !warp_any(dead);
 }
 
-// Turn the counts of s->bin into first positions; their sum.
-__device__ inline i32 place_bins(Scratch* s, i32 n_bits) {
+// Turn the counts of s->bin into first positions; their sum, and that of the first half to *n_explored.
+__device__ inline i32 place_bins(Scratch* s, i32* n_explored) {
     i32 total = 0;
-    ROLLED for (i32 base = 0; base < n_bits; base += 32) {
-        i32 b = base + lane_id();
-        i32 n = b < n_bits ? s->bin[b] : 0;
+    ROLLED for (i32 base = 0; base < N_BINS; base += 32) {
+        if (base == LEFT_CAP) *n_explored = total;
+        i32 n = s->bin[base + lane_id()];
         i32 before = sum_below(n);
-        if (b < n_bits) s->bin[b] = total + before;
+        s->bin[base + lane_id()] = total + before;
         total += from(before + n, 31);
     }
     __syncwarp();
@@ -52,32 +57,19 @@ __device__ inline u64 place_candidates(Worker& w, i32 n_raw, u64 full, const Kin
     Scratch* s = w.s;
     bool ranked = kin.bound != NOBODY;
     i32 limit = ranked ? n_raw : kin.n_cand;
-    i32 placed = ranked ? place_bins(s, problem->n_bits) : 0;
-    i32 n_explored = 0;
+    problem->n_cand = place_bins(s, &problem->end);
     u64 joined = 0;
     ROLLED for (i32 base = 0; base < limit; base += 32) {
         i32 r = base + lane_id();
         i32 v;
         u64 mask = raw_mask(s, r, limit, &v);
         bool candidate = mask != 0 && mask != full && (ranked ? v > kin.bound : r >= kin.begin);
-        i32 at = 0;
-        if (ranked) {
-            if (candidate) at = atomicAdd(&s->bin[__popcll(mask)], 1);
-        } else {
-            u32 keepers = warp_ballot(candidate);
-            at = placed + __popc(keepers & lanes_below());
-            placed += __popc(keepers);
-            n_explored += __popc(warp_ballot(candidate && r < kin.end));
-        }
-        if (candidate) {
-            s->mask[at] = mask;
-            s->row[at] = v;
-            joined |= mask;
-        }
+        if (!candidate) continue;
+        i32 at = atomicAdd(&s->bin[bin_of(kin, mask, r)], 1);
+        s->mask[at] = mask;
+        s->row[at] = v;
+        joined |= mask;
     }
-    problem->n_cand = placed;
-    problem->begin = 0;
-    problem->end = ranked ? placed : n_explored;
     return reduce_or(joined);
 }
 

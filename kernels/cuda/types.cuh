@@ -47,6 +47,7 @@ typedef unsigned long long u64;
 #define WORD_CAP (ROW_CAP / 32)
 #define HASH_CAP (2 * ROW_CAP)
 #define LEFT_CAP 64   // left vertices of a word problem
+#define N_BINS (2 * LEFT_CAP)  // candidates by number of left vertices: rows.cuh
 #define LATTICE 10    // nodes with so few left vertices are solved at once: lattice.cuh
 #define HUB_DEPTH 32  // large nodes on the stack
 #define ALL_LANES 0xffffffffu

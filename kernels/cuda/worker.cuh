@@ -40,7 +40,7 @@ struct Scratch {
     u32 lo[HASH_CAP];
     u32 hi[HASH_CAP];
     i32 slot[ROW_CAP];           // slots in the order in which they were taken
-    i32 bin[LEFT_CAP + 2];
+    i32 bin[N_BINS];
     // large nodes
     HubFrame frame[HUB_DEPTH];
     i32 list[LIST_CAP];
@@ -90,8 +90,7 @@ struct Problem {
     i32 n_words;  // words a bit row
     i32 n_full;   // closure
     i32 n_known;  // raw rows that were entered before the walk: see wedges.cuh
-    i32 begin;    // children to explore at the first level
-    i32 end;
+    i32 end;      // candidates from here on belong to somebody else
     bool all;     // a lattice: all candidates are to be explored
 };
 

@@ -94,7 +94,7 @@ def scratch_bytes(row_cap: int, list_cap: int) -> int:
             ("lo", u32, (2 * row_cap,)),
             ("hi", u32, (2 * row_cap,)),
             ("slot", i32, (row_cap,)),
-            ("bin", i32, (WORD_BITS + 2,)),
+            ("bin", i32, (2 * WORD_BITS,)),
             ("frame", frame, (_HUB_DEPTH,)),
             ("list", i32, (list_cap,)),
         ],

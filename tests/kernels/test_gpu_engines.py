@@ -103,6 +103,17 @@ class TestBitMatrixEngine(EngineSuite):
         found = engine.mine(graph, everything(graph), Search("count"), Limits(), len)
         assert found.stats["given"] < found.stats["tests"]
 
+    def test_slices_search_no_more_than_one_launch_does(self):
+        """A slice writes the candidates of large nodes down as lists; they are sorted like ranges."""
+        graph = graph_of(random_edges(np.random.default_rng(1), 250, 50, 0.35), BuildOptions("right"))
+        engine, work, tests, slices = bitmatrix("usual")(), everything(graph), 0.0, 0
+        whole = engine.mine(graph, work, Search("count"), Limits(), len)
+        while len(work):
+            part = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), len)
+            work, tests, slices = part.left_over, tests + part.stats["tests"], slices + 1
+        assert slices > 20
+        assert tests < 1.05 * whole.stats["tests"]  # 1.2 times as many in the order of the lists
+
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("rows", [None, 50])
     def test_problems_larger_than_a_launch_allows_run_in_another(self, shape, truth, side, rows):
