@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from kernels.compiled import compiled
 from kernels.gpu.closures import closures_of
 from kernels.gpu.layout import HUB, ITEM, NOBODY, PATH, ROOT, WORD, WORD_BITS
+from kernels.gpu.ranges import candidates_of
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
-from schemas.work import EVERYTHING, Piece, Subtrees
+from schemas.work import EVERYTHING, Subtrees
 
 __all__ = ["compacted", "gather", "items_of", "subtrees_of", "wedges_of"]
 
@@ -33,10 +35,6 @@ def _degrees(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
     return graph.root_indptr[roots + 1] - graph.root_indptr[roots]
 
 
-def _left_of(graph: MiningGraph, root: int) -> np.ndarray:
-    return graph.root_indices[graph.root_indptr[root] : graph.root_indptr[root + 1]]
-
-
 def wedges_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
     """Wedges of each root: what it costs to open, and the best cheap guess of what lies below."""
     indptr, base = gather(graph.root_indices, graph.root_indptr[roots], _degrees(graph, roots))
@@ -47,8 +45,15 @@ def wedges_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
 def gather(values: np.ndarray, at: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Offsets, and the lists ``values[at[i]:at[i] + n[i]]`` one behind the other."""
     indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(n, dtype=OFFSET)])
-    inside = np.arange(indptr[-1], dtype=OFFSET) - np.repeat(indptr[:-1], n)
-    return indptr, values[np.repeat(at, n) + inside]
+    lists = np.empty(indptr[-1], values.dtype)
+    _copy(values, at.astype(OFFSET), indptr, lists)
+    return indptr, lists
+
+
+@compiled
+def _copy(values: np.ndarray, at: np.ndarray, indptr: np.ndarray, lists: np.ndarray) -> None:
+    for i in range(len(at)):
+        lists[indptr[i] : indptr[i + 1]] = values[at[i] : at[i] + indptr[i + 1] - indptr[i]]
 
 
 def _root_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
@@ -100,11 +105,11 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
     """What items of any kind still have to explore."""
     kind, listed = items["kind"], items["cand_at"] != NOBODY
     first_level = (kind == HUB) & (items["bound"] != NOBODY)
-    pieces, hubs = _range_pieces(graph, items[first_level])
-    pieces += [_below_hub(graph, item, pool) for item in items[(kind == HUB) & ~first_level & ~listed]]
     nodes = [_listed(graph, items[(kind == k) & ~first_level & listed], k, pool) for k in (PATH, WORD, HUB)]
-    whole = Subtrees.of_roots(np.concatenate([hubs, items["bound"][kind == ROOT]]))
-    return Subtrees.concat([*nodes, Subtrees.of_pieces(pieces), whole])
+    nodes.append(_below_hubs(graph, items[(kind == HUB) & ~first_level & ~listed], pool))
+    nodes.append(_first_level(graph, items[first_level]))
+    nodes.append(Subtrees.of_roots(items["bound"][kind == ROOT]))
+    return Subtrees.concat(nodes)
 
 
 def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
@@ -134,49 +139,50 @@ def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return items, pool[kept[:-1]]
 
 
-def _range_pieces(graph: MiningGraph, items: np.ndarray) -> tuple[list[Piece], np.ndarray]:
+def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
     """First-level subtrees of hubs: whole ones as roots, others by ranges of candidates, joined where they can be.
 
     Others have all of their closure in the path, and nothing is left of a root that an earlier one contains.
     """
     items = items[np.lexsort((items["begin"], items["bound"]))]
-    if not len(items):
-        return [], items["bound"]
-    joined = (items["bound"][1:] == items["bound"][:-1]) & (items["begin"][1:] == items["end"][:-1])
-    starts = np.flatnonzero(np.concatenate([[True], ~joined]))
-    bound, begin, fresh = (items[name][starts] for name in ("bound", "begin", "fresh"))
-    end = items["end"][np.concatenate([starts[1:], [len(items)]]) - 1]
+    bound, begin, end = (items[name].astype(OFFSET) for name in ("bound", "begin", "end"))
+    starts = np.ones(len(items), np.bool_)
+    starts[1:] = (bound[1:] != bound[:-1]) | (begin[1:] != end[:-1])
+    bound, begin, end, fresh = bound[starts], begin[starts], end[np.roll(starts, -1)], items["fresh"][starts]
     whole = (fresh == 1) & (begin == bound + 1) & (end == graph.n_roots)
-    pieces: list[Piece] = []
-    closure, owner = bound[:0], -1
-    for k in np.flatnonzero(~whole).tolist():
-        root = int(bound[k])
-        left = _left_of(graph, root)
-        if owner != root:
-            closure, owner = closures_of(graph, np.array([0, len(left)]), left)[1], root
-        if closure[0] < root:
-            continue
-        candidates, n = _candidates(graph, left, int(begin[k]), int(end[k]))
-        if n or fresh[k]:
-            pieces.append((closure, candidates, n, bool(fresh[k])))
-    return pieces, bound[whole]
+    owners, owner = np.unique(bound[~whole], return_inverse=True)
+    at, degrees = graph.root_indptr[owners], _degrees(graph, owners)
+    indptr, closures = closures_of(graph, *gather(graph.root_indices, at, degrees))
+    alive = (closures[indptr[:-1]] == owners)[owner]
+    owner, which = owner[alive], np.flatnonzero(~whole)[alive]
+    paths = _picked(indptr, closures, owner)
+    lefts = graph.root_indices, at[owner], degrees[owner]
+    ranges = _ranges(graph, paths, lefts, begin[which], end[which], fresh[which])
+    return Subtrees.concat([ranges, Subtrees.of_roots(bound[whole])])
 
 
-def _below_hub(graph: MiningGraph, item: np.void, pool: np.ndarray) -> Piece:
-    """A large node below the first level, whose candidates are a range of ranks."""
-    left, closure = (
-        pool[item[at] : item[at] + item[n]] for at, n in (("left_at", "n_left"), ("closure_at", "n_closure"))
-    )
-    candidates, n = _candidates(graph, left, int(item["begin"]), int(item["end"]))
-    return closure.copy(), candidates, n, bool(item["fresh"])
+def _below_hubs(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subtrees:
+    """Large nodes below the first level, whose candidates are ranges of ranks."""
+    paths = gather(pool, items["closure_at"], items["n_closure"])
+    lefts = pool, items["left_at"], items["n_left"]
+    return _ranges(graph, paths, lefts, items["begin"], items["end"], items["fresh"])
 
 
-def _candidates(graph: MiningGraph, left: np.ndarray, begin: int, end: int) -> tuple[np.ndarray, int]:
-    """Ranks from `begin` on, and how many of them lie before `end`; those that touch `left`, where these are few."""
-    starts = graph.base_indptr[left]
-    degrees = graph.base_indptr[left + 1] - starts
-    if int(degrees.sum()) >= graph.n_roots - begin:
-        return np.arange(begin, graph.n_roots, dtype=VERTEX), end - begin
-    near = np.unique(gather(graph.base_indices, starts, degrees)[1])
-    near = near[np.searchsorted(near, begin) :].astype(VERTEX)
-    return near, int(np.searchsorted(near, end))
+def _ranges(
+    graph: MiningGraph,
+    paths: tuple[np.ndarray, np.ndarray],
+    lefts: tuple[np.ndarray, np.ndarray, np.ndarray],
+    begin: np.ndarray,
+    end: np.ndarray,
+    fresh: np.ndarray,
+) -> Subtrees:
+    """Nodes by their paths, with ranges of candidates; those that have something to do."""
+    indptr, candidates, todo = candidates_of(graph, *lefts, begin, end)
+    some = np.flatnonzero((todo > 0) | (fresh > 0))
+    lists = _picked(indptr, candidates, some)
+    return Subtrees(*_picked(*paths, some), *lists, todo[some], fresh[some].astype(np.bool_))
+
+
+def _picked(indptr: np.ndarray, values: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Some of many lists."""
+    return gather(values, indptr[which], indptr[which + 1] - indptr[which])
