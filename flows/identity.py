@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pipeline.digests import file_digest
 from pipeline.folder import RunFolder, how_to_resume
 from schemas.errors import InputError
 from schemas.options import RunOptions
@@ -55,14 +55,11 @@ def refuse_another(folder: RunFolder, asked: RunOptions) -> None:
             )
     facts = folder.facts("ingest")
     source = Path(asked.source)
-    if facts is not None and source.is_file():
-        with source.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != facts["digest"]:
-            raise InputError(
-                f"{source} has changed since {folder.path} read it; name another output folder, or finish that run "
-                f"as it is with: {how_to_resume(folder.path)}"
-            )
+    if facts is not None and source.is_file() and file_digest(source) != facts["digest"]:
+        raise InputError(
+            f"{source} has changed since {folder.path} read it; name another output folder, or finish that run "
+            f"as it is with: {how_to_resume(folder.path)}"
+        )
 
 
 def _flat(options: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class IngestSummary:
     source : str
         The path as given, or the object's type.
     digest : str
-        SHA-256 (hex) of the file's bytes as stored; of the labels and edges for an object in memory.
+        BLAKE3 (hex) of the file's bytes as stored; of the labels and edges for an object in memory.
     left_label, right_label : str
         "int64", "int32" or "string".
     seconds : float

@@ -7,7 +7,6 @@ once all are known, the numbers are replaced by the ranks, and an edge, being a 
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipeline.digests import Digest
 from schemas.dtypes import MAX_VERTICES, VERTEX
 from schemas.edges import EDGES, label_schema
 from schemas.errors import ResourceError
@@ -167,7 +167,7 @@ class EdgeTable:
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=EDGES))
 
     def digest(self, left: Labels, right: Labels) -> str:
-        """SHA-256 (hex) of the labels and the edges, whatever they were read from."""
+        """BLAKE3 (hex) of the labels and the edges, whatever they were read from."""
         return digest_of(left, right, self._unique())
 
     def _words(self) -> np.ndarray:
@@ -185,20 +185,20 @@ class EdgeTable:
 
 
 def digest_of(left: Labels, right: Labels, words: Iterable[np.ndarray]) -> str:
-    """SHA-256 (hex) of labels and sorted unique words (left id above right id, int64), wherever they are cut."""
-    sha = hashlib.sha256()
+    """BLAKE3 (hex) of labels and sorted unique words (left id above right id, int64), wherever they are cut."""
+    digest = Digest()
     for labels in (left, right):
         is_text = labels.type == pa.string()
-        sha.update(f"{labels.type if is_text else 'int64'} {len(labels)} ".encode())  # however wide
+        digest.update(f"{labels.type if is_text else 'int64'} {len(labels)} ".encode())  # however wide
         if is_text:
             # All lengths, then all text: no label can be taken for another, wherever slices are cut.
             for part in labels.slices():
-                sha.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())
+                digest.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())
             for part in labels.slices():
-                sha.update("".join(part.to_pylist()).encode())
+                digest.update("".join(part.to_pylist()).encode())
         else:
             for part in labels.slices():
-                sha.update(part.to_numpy().astype("<i8").tobytes())
+                digest.update(part.to_numpy().astype("<i8").tobytes())
     for part in words:
-        sha.update(part.astype("<i8").tobytes())
-    return sha.hexdigest()
+        digest.update(part.astype("<i8").tobytes())
+    return digest.hexdigest()

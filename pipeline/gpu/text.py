@@ -6,13 +6,13 @@ reader, which also has the words for what is wrong.
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from pipeline.digests import digest_on_all_cores
 from pipeline.gpu.arrays import Arrays
 from pipeline.gpu.plain_text import parse_plain
 from pipeline.readers.blocks import COMPRESSIONS, LINE_BYTES, block_of, blocks, hashed, long_line, open_file
@@ -28,7 +28,7 @@ BLOCK_BYTES = 256 << 20
 _DECOMPRESSED_BYTES = 64 << 20
 
 #: Bytes that are hashed at a time.
-_HASHED_BYTES = 16 << 20
+_HASHED_BYTES = 64 << 20
 #: What is not plain is cut into so many pieces, down to so many bytes, before the host reads it.
 _PIECES, _PIECE_BYTES = 16, 4 << 20
 #: Bytes in which the end of a line is looked for.
@@ -56,7 +56,7 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
         whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     given_up = threading.Event()
     hashing = ThreadPoolExecutor(1)  # a second look at every byte, while the device works
-    stream.set_digest(hashing.submit(_sha256, whole, given_up))
+    stream.set_digest(hashing.submit(_digest, whole, given_up))
     hashing.shutdown(wait=False)
     number = 1
     try:
@@ -126,8 +126,8 @@ def _pieces(text: memoryview, size: int) -> Iterator[memoryview]:
         start = stop
 
 
-def _sha256(whole: memoryview, given_up: threading.Event) -> str:
-    digest = hashlib.sha256()
+def _digest(whole: memoryview, given_up: threading.Event) -> str:
+    digest = digest_on_all_cores()
     for start in range(0, len(whole), _HASHED_BYTES):
         if given_up.is_set():
             break

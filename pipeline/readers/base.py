@@ -83,7 +83,7 @@ class EdgeStream(ABC):
         """
 
     def digest(self) -> str | None:
-        """SHA-256 (hex) of the file's bytes once `chunks` is exhausted; None for an object in memory."""
+        """BLAKE3 (hex) of the file's bytes once `chunks` is exhausted; None for an object in memory."""
         return None
 
     def check(self, left: pa.Array, right: pa.Array) -> None:

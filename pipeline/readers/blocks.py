@@ -7,7 +7,6 @@ become LF, a UTF-8 byte order mark is dropped, and the last line gets the line e
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import lzma
 import zlib
@@ -19,6 +18,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from pipeline.digests import Digest
 from pipeline.readers.xz import XzFile
 from schemas.errors import InputError
 
@@ -93,11 +93,11 @@ class Block:
 
 
 class FileHash(io.RawIOBase):
-    """A file whose bytes are hashed (SHA-256) as they are read; made by `hashed`, which also closes it."""
+    """A file whose bytes are hashed as they are read; made by `hashed`, which also closes it."""
 
     def __init__(self, file: IO[bytes]):
         self._file = file
-        self._sha = hashlib.sha256()
+        self._digest = Digest()
 
     def readable(self) -> bool:
         """Always; asked by the decompressors."""
@@ -106,14 +106,14 @@ class FileHash(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` from the file; the number of bytes, 0 at the end."""
         n: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
-        self._sha.update(memoryview(buffer)[:n])
+        self._digest.update(memoryview(buffer)[:n])
         return n
 
     def finish(self) -> str:
         """Hash what the decompressor left unread, and return the digest of the whole file."""
         while data := self._file.read(HEAD_BYTES):
-            self._sha.update(data)
-        return self._sha.hexdigest()
+            self._digest.update(data)
+        return self._digest.hexdigest()
 
 
 @contextmanager

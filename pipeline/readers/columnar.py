@@ -7,7 +7,6 @@ counted from 1 in messages.
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipeline.digests import file_digest
 from pipeline.readers.base import EdgeStream, to_batch
 from pipeline.readers.blocks import COMPRESSIONS, open_file
 from pipeline.readers.labels import integers_of, sieve, why_bad
@@ -118,9 +118,8 @@ class TableFile(TableStream):
         return left, right
 
     def digest(self) -> str | None:
-        """SHA-256 of the file as stored; see `EdgeStream.digest`."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        """Of the file as stored; see `EdgeStream.digest`."""
+        return file_digest(self.path)
 
     def _damaged(self, error: Exception) -> InputError:
         reason = str(error).splitlines()[0].rstrip(".")

@@ -73,11 +73,11 @@ class TextStream(EdgeStream):
             self.set_digest(file.finish())
 
     def set_digest(self, digest: str | Future[str]) -> None:
-        """Tell the SHA-256 of the file as stored, once it is known or on its way."""
+        """Tell the digest of the file as stored, once it is known or on its way."""
         self._digest = digest
 
     def digest(self) -> str | None:
-        """SHA-256 of the file as stored; see `EdgeStream.digest`."""
+        """Of the file as stored; see `EdgeStream.digest`."""
         return self._digest.result() if isinstance(self._digest, Future) else self._digest
 
     def batches_of(self, block: Block) -> Iterator[pa.RecordBatch]:

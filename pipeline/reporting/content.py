@@ -202,7 +202,7 @@ def _facts(folder: RunFolder, results: Results, now: Status) -> Iterable[tuple[s
     if limits:
         yield "only with", ", ".join(limits)
     if results.complete:
-        yield "SHA-256 of the input", results.manifest.input["digest"]
+        yield "BLAKE3 of the input", results.manifest.input["digest"]
         yield "made", f"{results.manifest.created} by bicliques {results.manifest.version}"
 
 

@@ -1,0 +1,31 @@
+"""The digest that tells whether a file is still the one that was read: BLAKE3, as ``b3sum`` prints it.
+
+On one core it is two to three times as fast as SHA-256, and all cores can share a file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from blake3 import blake3
+
+__all__ = ["Digest", "digest_on_all_cores", "file_digest"]
+
+#: ``update(bytes)`` and ``hexdigest()``, 64 digits, like those of `hashlib`.
+Digest = blake3
+
+
+def digest_on_all_cores() -> blake3:
+    """A digest whose updates of a megabyte and more take all cores."""
+    return blake3(max_threads=blake3.AUTO)
+
+
+def file_digest(path: Path) -> str:
+    """Digest (hex) of a file's bytes as stored.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    return digest_on_all_cores().update_mmap(path).hexdigest()
