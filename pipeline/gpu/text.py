@@ -7,7 +7,6 @@ reader, which also has the words for what is wrong.
 from __future__ import annotations
 
 import mmap
-import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -27,8 +26,6 @@ BLOCK_BYTES = 256 << 20
 #: Bytes read from a compressed file at a time, where decompressing is what takes the time.
 _DECOMPRESSED_BYTES = 64 << 20
 
-#: Bytes that are hashed at a time.
-_HASHED_BYTES = 64 << 20
 #: What is not plain is cut into so many pieces, down to so many bytes, before the host reads it.
 _PIECES, _PIECE_BYTES = 16, 4 << 20
 #: Bytes in which the end of a line is looked for.
@@ -54,19 +51,17 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
         if stream.path.stat().st_size == 0:
             raise InputError(f"{stream.path} is empty; name a file that holds edges")
         whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    given_up = threading.Event()
-    hashing = ThreadPoolExecutor(1)  # a second look at every byte, while the device works
-    stream.set_digest(hashing.submit(_digest, whole, given_up))
-    hashing.shutdown(wait=False)
-    number = 1
+    digest, number = digest_on_all_cores(), 1
+    hashing = ThreadPoolExecutor(1)  # a second look at every block that the device has, while it works
     try:
         for text in _pieces(whole, BLOCK_BYTES):
             if len(text) > BLOCK_BYTES + LINE_BYTES:
                 raise long_line(stream.path, number)
             number += yield from _batches(stream, arrays, number, text)
-    except BaseException:
-        given_up.set()
-        raise
+            hashing.submit(digest.update, text)
+        stream.set_digest(hashing.submit(digest.hexdigest))
+    finally:
+        hashing.shutdown(wait=False)
 
 
 def _batches(
@@ -124,12 +119,3 @@ def _pieces(text: memoryview, size: int) -> Iterator[memoryview]:
         stop = _line_end(text, min(start + size, len(text)) - 1)
         yield text[start:stop]
         start = stop
-
-
-def _digest(whole: memoryview, given_up: threading.Event) -> str:
-    digest = digest_on_all_cores()
-    for start in range(0, len(whole), _HASHED_BYTES):
-        if given_up.is_set():
-            break
-        digest.update(whole[start : start + _HASHED_BYTES])
-    return digest.hexdigest()
