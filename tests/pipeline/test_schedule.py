@@ -177,15 +177,6 @@ def test_stopping_waits_for_what_is_running() -> None:
     assert machine.returned(1, 1.0, 1, np.empty(0)) == [Finish("interrupted")]
 
 
-def test_a_single_worker_gets_all_with_its_last_slot() -> None:
-    """Or the rest would wait until the first slice is not only searched but written."""
-    machine = Scheduler(Policy(), 0, 100.0)
-    machine.add_source(PLAN, np.ones(100), [(0, 100)], is_plan=True)
-    first, second = machine.set_slots(2, 1)
-    assert (first.took, second.took) == (((PLAN, 0, 50),), ((PLAN, 50, 100),))
-    assert not machine.is_outstanding
-
-
 def test_losing_all_slots_is_no_end() -> None:
     machine = Scheduler(Policy(), 0, 2.0)
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
