@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernels.gpu.device import CudaDevice, Device
-from kernels.gpu.items import compacted, items_of, subtrees_of
+from kernels.gpu.items import compacted, compile_for, items_of, subtrees_of
 from kernels.gpu.layout import GIVEN, ITEM, PARAMS, parameters
 from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory
 from kernels.gpu.slice_run import SliceRun
@@ -66,6 +66,7 @@ class BitMatrixEngine:
             if self._graph is None or self._graph.graph is not graph:
                 self._launches.clear()
                 self._graph = DeviceGraph(self._device, graph, self._sizes.hub_bytes)
+                compile_for(graph)
             before = self._search or search
             if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
                 self._memory = QueueMemory(self._device, search, self._sizes)

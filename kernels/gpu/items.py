@@ -12,7 +12,7 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["compacted", "gather", "items_of", "subtrees_of", "wedges_of"]
+__all__ = ["compacted", "compile_for", "gather", "items_of", "subtrees_of", "wedges_of"]
 
 #: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
 #: no longer than `_LONG_CHUNK`, unless that makes too many.
@@ -121,6 +121,13 @@ def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) 
         paths = closures_of(graph, *paths)
     candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
     return Subtrees(*paths, *candidates, end - begin, fresh.astype(np.bool_))
+
+
+def compile_for(graph: MiningGraph) -> None:
+    """Have compiled what `subtrees_of` calls: the first slice that leaves something over has no time for it."""
+    nothing = _blank(1)
+    nothing["kind"], nothing["bound"], nothing["begin"], nothing["end"] = HUB, 0, 1, 1
+    subtrees_of(graph, nothing, np.empty(0, VERTEX))
 
 
 def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

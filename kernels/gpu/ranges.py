@@ -33,20 +33,42 @@ def candidates_of(
         How many of each list are to be explored.
     """
     at, n, begin, end = (column.astype(OFFSET) for column in (at, n, begin, end))
-    most = np.minimum(_wedges(graph.base_indptr, base, at, n), graph.n_roots - begin)
-    ends, todo = np.zeros(len(most) + 1, OFFSET), np.zeros(len(most), VERTEX)
-    candidates = np.empty(int(most.sum()), VERTEX)
-    _fill(graph.base_indptr, graph.base_indices, graph.n_roots, base, at, n, begin, end, most, ends, candidates, todo)
-    return ends, candidates[: ends[-1]], todo
+    rows = graph.base_indptr, graph.base_indices, graph.n_roots
+    counts = np.empty(len(at), OFFSET)
+    _count(*rows, base, at, n, begin, counts)
+    ends, todo = np.concatenate([np.zeros(1, OFFSET), np.cumsum(counts)]), np.empty(len(at), VERTEX)
+    candidates = np.empty(int(ends[-1]), VERTEX)
+    _fill(*rows, base, at, n, begin, end, ends, candidates, todo)
+    return ends, candidates, todo
 
 
 @compiled
-def _wedges(base_indptr: np.ndarray, base: np.ndarray, at: np.ndarray, n: np.ndarray) -> np.ndarray:
-    wedges = np.zeros(len(at), np.int64)
+def _count(
+    base_indptr: np.ndarray,
+    base_indices: np.ndarray,
+    n_roots: int,
+    base: np.ndarray,
+    at: np.ndarray,
+    n: np.ndarray,
+    begin: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """All ranks from `begin` on, or those that L meets, if it has fewer wedges than there are ranks."""
+    met_by = np.full(n_roots, -1, np.int64)  # the last node that met a root
     for i in range(len(at)):
-        for u in base[at[i] : at[i] + n[i]]:
-            wedges[i] += base_indptr[u + 1] - base_indptr[u]
-    return wedges
+        counts[i] = n_roots - begin[i]
+        own = base[at[i] : at[i] + n[i]]
+        wedges = 0
+        for u in own:
+            wedges += base_indptr[u + 1] - base_indptr[u]
+        if wedges >= counts[i]:
+            continue
+        counts[i] = 0
+        for u in own:
+            for v in base_indices[base_indptr[u] : base_indptr[u + 1]]:
+                if v >= begin[i] and met_by[v] != i:
+                    met_by[v] = i
+                    counts[i] += 1
 
 
 @compiled
@@ -59,25 +81,22 @@ def _fill(
     n: np.ndarray,
     begin: np.ndarray,
     end: np.ndarray,
-    most: np.ndarray,
     ends: np.ndarray,
     candidates: np.ndarray,
     todo: np.ndarray,
 ) -> None:
-    met_by = np.full(n_roots, -1, np.int64)  # the last node that met a root
+    met_by = np.full(n_roots, -1, np.int64)
     for i in range(len(at)):
-        k = ends[i]
-        if most[i] == n_roots - begin[i]:
-            for v in range(begin[i], n_roots):
-                candidates[k] = v
-                k += 1
+        own = candidates[ends[i] : ends[i + 1]]
+        if len(own) == n_roots - begin[i]:
+            own[:] = np.arange(begin[i], n_roots)
         else:
+            k = 0
             for u in base[at[i] : at[i] + n[i]]:
                 for v in base_indices[base_indptr[u] : base_indptr[u + 1]]:
                     if v >= begin[i] and met_by[v] != i:
                         met_by[v] = i
-                        candidates[k] = v
+                        own[k] = v
                         k += 1
-            candidates[ends[i] : k].sort()
-        todo[i] = np.searchsorted(candidates[ends[i] : k], end[i])
-        ends[i + 1] = k
+            own.sort()
+        todo[i] = np.searchsorted(own, end[i])
