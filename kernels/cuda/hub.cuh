@@ -217,7 +217,8 @@ __device__ __noinline__ i32 search_large(Worker& w) {
         }
         bool begun = true;
         i32 at = w.s->frame[depth].next, level = depth;
-        work += 1 + (w.s->frame[depth].n_left >> 8);  // nobody gives away what it has not begun: others would do the same
+        // counted here, so that a warp visits a child before it first looks: else the last two go from warp to warp
+        work += 1 + (w.s->frame[depth].n_left >> 8);
         if (visit_child(w, &depth, &begun) == STOPPED) {
             if (!begun) set_next(w, level, at);
             leave_frames(w, level);

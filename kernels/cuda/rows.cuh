@@ -1,8 +1,8 @@
 // Opening a word problem, second part: from raw rows to ordered rows and bit columns. Warp-level.
 //
 // Raw rows become closure (they contain L), candidates (first, by ascending number of left vertices; of listed ones,
-// those to be explored come before the others), and excluded rows (behind them; those that overlap no candidate can never contain a node below
-// and are left out).
+// those to be explored come before the others), and excluded rows (behind them; those that overlap no candidate can
+// never contain a node below and are left out).
 #pragma once
 #include "wedges.cuh"
 

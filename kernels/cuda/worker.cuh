@@ -46,6 +46,10 @@ struct Scratch {
     i32 list[LIST_CAP];
 };
 
+#ifdef SCRATCH_BYTES
+static_assert(sizeof(Scratch) == SCRATCH_BYTES, "kernels/gpu/memory.py has other fields");
+#endif
+
 // What a report needs to know of a side, summed over its vertices.
 struct SideSums {
     i64 members;

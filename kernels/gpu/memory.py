@@ -127,6 +127,7 @@ class Launch:
         defines |= {"NEAR_WORDS": sizes.near_words, "MIN_BLOCKS": sizes.min_blocks}
         per_block = _THREADS // 32
         each = scratch_bytes(row_cap, list_cap)
+        defines["SCRATCH_BYTES"] = each
         n_blocks = device.resident_blocks(kernel, defines, _THREADS)
         if sizes.warps is not None:
             n_blocks = min(n_blocks, -(-sizes.warps // per_block))

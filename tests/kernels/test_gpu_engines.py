@@ -94,14 +94,17 @@ class TestBitMatrixEngine(EngineSuite):
         assert found.stats["given"] > 16
         assert found.stats["busy_ratio"] > 0.55  # 0.34 while children were weighed by the rows of their problem
 
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_large_nodes_are_begun_before_they_are_given_away(self, seed):
-        """Else two candidates of a large root go from one waiting warp to the next until there is no room to give."""
-        graph = graph_of(random_edges(np.random.default_rng(seed), 200, 12, 0.6), BuildOptions("right"))
+    def test_large_nodes_are_begun_before_they_are_given_away(self):
+        """Else two candidates of a large root may go from one waiting warp to the next until there is no room to give.
+
+        Whether they do depends on which warp is when where: of these seeds, with about every third.
+        """
         sizes = _USUAL._replace(warps=16, poll=1, give_min=0, given=1 << 14)
-        engine = BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes)
-        found = engine.mine(graph, everything(graph), Search("count"), Limits(), len)
-        assert found.stats["given"] < found.stats["tests"]
+        for seed in range(16):
+            graph = graph_of(random_edges(np.random.default_rng(seed), 200, 12, 0.6), BuildOptions("right"))
+            engine = BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes)
+            found = engine.mine(graph, everything(graph), Search("count"), Limits(), len)
+            assert found.stats["given"] < found.stats["tests"]
 
     def test_slices_search_no_more_than_one_launch_does(self):
         """A slice writes the candidates of large nodes down as lists; they are sorted like ranges."""
