@@ -17,23 +17,42 @@ __device__ inline SideSums left_sums(const Worker& w, u64 left) {
     return side_sums(members, hash);
 }
 
+// Words of a bit row whose rows are listed at a time: there is room for all of them, and a lane for each word.
+#define LISTED_WORDS (SHARED_SLOTS / 32 < 32 ? SHARED_SLOTS / 32 : 32)
+
+// Rows of the words from `first` on to shared memory, where the hash table was; how many. Then lanes share them: a lane
+// that went through the rows of its own word would wait for the memory at each, while the others have none.
+__device__ inline i32 list_rows(const u32* bits, i32 n_words, i32 first) {
+    i32 word = first + lane_id();
+    u32 rest = lane_id() < LISTED_WORDS && word < n_words ? bits[word] : 0;
+    if (!warp_any(rest != 0)) return 0;
+    i32 at = sum_below(__popc(rest));
+    i32 n = from(at + __popc(rest), 31);
+    i32* listed = warp_shared().key;
+    __syncwarp();  // who still reads the last ones
+    ROLLED for (; rest; rest &= rest - 1) listed[at++] = word * 32 + __ffs(rest) - 1;
+    __syncwarp();
+    return n;
+}
+
 // Sums over the rows of a bit row (NULL: none) and the problem's closure; how many vertices, to *n.
 __device__ inline SideSums root_sums(const Worker& w, const Problem& problem, const u32* bits, i32* n) {
     i64 members = 0;
     u64 hash = 0;
     i32 found = 0;
-    ROLLED for (i32 word = lane_id(); bits != 0 && word < problem.n_words; word += 32) {
-        ROLLED for (u32 rest = bits[word]; rest; rest &= rest - 1) {
-            i32 v = w.s->row[word * 32 + __ffs(rest) - 1];
+    ROLLED for (i32 first = 0; bits != 0 && first < problem.n_words; first += LISTED_WORDS) {
+        i32 n_listed = list_rows(bits, problem.n_words, first);
+        ROLLED for (i32 i = lane_id(); i < n_listed; i += 32) {
+            i32 v = w.s->row[warp_shared().key[i]];
             if (MEASURED) members += params.root_weight[v];
             hash += params.root_hash[v];
-            found += 1;
         }
+        found += n_listed;
     }
     SideSums sums = side_sums(members, hash);
     sums.members += warp_shared().full.members;
     sums.hash += warp_shared().full.hash;
-    *n = warp_sum(found) + problem.n_full;
+    *n = found + problem.n_full;
     return sums;
 }
 
@@ -52,12 +71,10 @@ __device__ inline i32 write_left(const Worker& w, u64 left, i32* out) {
 
 __device__ inline i32 write_rows(const Worker& w, const Problem& problem, const u32* bits, i32* out) {
     i32 n = 0;
-    ROLLED for (i32 base = 0; base < problem.n_words; base += 32) {
-        i32 word = base + lane_id();
-        u32 rest = word < problem.n_words ? bits[word] : 0;
-        i32 at = n + sum_below(__popc(rest));
-        n += warp_sum(__popc(rest));
-        ROLLED for (; rest; rest &= rest - 1) out[at++] = w.s->row[word * 32 + __ffs(rest) - 1];
+    ROLLED for (i32 first = 0; first < problem.n_words; first += LISTED_WORDS) {
+        i32 n_listed = list_rows(bits, problem.n_words, first);
+        ROLLED for (i32 i = lane_id(); i < n_listed; i += 32) out[n + i] = w.s->row[warp_shared().key[i]];
+        n += n_listed;
     }
     return n;
 }
