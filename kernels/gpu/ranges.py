@@ -10,6 +10,9 @@ from schemas.graph import MiningGraph
 
 __all__ = ["candidates_of"]
 
+#: `MiningGraph.base_indptr` and `base_indices`.
+Edges = tuple[np.ndarray, np.ndarray]
+
 
 def candidates_of(
     graph: MiningGraph, base: np.ndarray, at: np.ndarray, n: np.ndarray, begin: np.ndarray, end: np.ndarray
@@ -33,70 +36,62 @@ def candidates_of(
         How many of each list are to be explored.
     """
     at, n, begin, end = (column.astype(OFFSET) for column in (at, n, begin, end))
-    rows = graph.base_indptr, graph.base_indices, graph.n_roots
-    counts = np.empty(len(at), OFFSET)
-    _count(*rows, base, at, n, begin, counts)
-    ends, todo = np.concatenate([np.zeros(1, OFFSET), np.cumsum(counts)]), np.empty(len(at), VERTEX)
-    candidates = np.empty(int(ends[-1]), VERTEX)
-    _fill(*rows, base, at, n, begin, end, ends, candidates, todo)
-    return ends, candidates, todo
+    edges = graph.base_indptr, graph.base_indices
+    counts = _count(edges, graph.n_roots, base, at, n, begin)
+    indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(counts)])
+    candidates = np.empty(int(indptr[-1]), VERTEX)
+    todo = _fill(edges, graph.n_roots, base, at, n, begin, end, indptr, candidates)
+    return indptr, candidates, todo
 
 
 @compiled
 def _count(
-    base_indptr: np.ndarray,
-    base_indices: np.ndarray,
-    n_roots: int,
-    base: np.ndarray,
-    at: np.ndarray,
-    n: np.ndarray,
-    begin: np.ndarray,
-    counts: np.ndarray,
-) -> None:
+    edges: Edges, n_roots: int, base: np.ndarray, at: np.ndarray, n: np.ndarray, begin: np.ndarray
+) -> np.ndarray:
     """All ranks from `begin` on, or those that L meets, if it has fewer wedges than there are ranks."""
-    met_by = np.full(n_roots, -1, np.int64)  # the last node that met a root
+    counts = n_roots - begin
+    met_by, met = np.full(n_roots, -1, np.int64), np.empty(n_roots, np.int32)
     for i in range(len(at)):
-        counts[i] = n_roots - begin[i]
-        own = base[at[i] : at[i] + n[i]]
-        wedges = 0
+        own, wedges = base[at[i] : at[i] + n[i]], 0
         for u in own:
-            wedges += base_indptr[u + 1] - base_indptr[u]
-        if wedges >= counts[i]:
-            continue
-        counts[i] = 0
-        for u in own:
-            for v in base_indices[base_indptr[u] : base_indptr[u + 1]]:
-                if v >= begin[i] and met_by[v] != i:
-                    met_by[v] = i
-                    counts[i] += 1
+            wedges += edges[0][u + 1] - edges[0][u]
+        if wedges < counts[i]:
+            counts[i] = _meet(edges, own, begin[i], i, met_by, met)
+    return counts
 
 
 @compiled
 def _fill(
-    base_indptr: np.ndarray,
-    base_indices: np.ndarray,
+    edges: Edges,
     n_roots: int,
     base: np.ndarray,
     at: np.ndarray,
     n: np.ndarray,
     begin: np.ndarray,
     end: np.ndarray,
-    ends: np.ndarray,
+    indptr: np.ndarray,
     candidates: np.ndarray,
-    todo: np.ndarray,
-) -> None:
-    met_by = np.full(n_roots, -1, np.int64)
+) -> np.ndarray:
+    met_by, todo = np.full(n_roots, -1, np.int64), np.empty(len(at), np.int32)
     for i in range(len(at)):
-        own = candidates[ends[i] : ends[i + 1]]
+        own = candidates[indptr[i] : indptr[i + 1]]
         if len(own) == n_roots - begin[i]:
             own[:] = np.arange(begin[i], n_roots)
         else:
-            k = 0
-            for u in base[at[i] : at[i] + n[i]]:
-                for v in base_indices[base_indptr[u] : base_indptr[u + 1]]:
-                    if v >= begin[i] and met_by[v] != i:
-                        met_by[v] = i
-                        own[k] = v
-                        k += 1
+            _meet(edges, base[at[i] : at[i] + n[i]], begin[i], i, met_by, own)
             own.sort()
         todo[i] = np.searchsorted(own, end[i])
+    return todo
+
+
+@compiled
+def _meet(edges: Edges, own: np.ndarray, least: int, node: int, met_by: np.ndarray, met: np.ndarray) -> int:
+    """Roots from `least` on that some of L are adjacent to, to `met`; how many. `met_by`: who met a root last."""
+    k = 0
+    for u in own:
+        for v in edges[1][edges[0][u] : edges[0][u + 1]]:
+            if v >= least and met_by[v] != node:
+                met_by[v] = node
+                met[k] = v
+                k += 1
+    return k

@@ -15,7 +15,7 @@ from tests.runs import random_edges
 
 @pytest.mark.parametrize(("density", "least", "most"), [(0.03, 50, 199), (0.6, 0, 20)])
 def test_the_same_as_by_sets(density: float, least: int, most: int) -> None:
-    """Few and many of the nodes have less wedges than there are ranks."""
+    """Many, then few of the nodes have fewer wedges than there are ranks."""
     graph = graph_of(random_edges(90, 70, density, 3), BuildOptions())
     rng = np.random.default_rng(1)
     lists = [rng.choice(graph.n_base, rng.integers(1, 6), replace=False).astype(np.int32) for _ in range(200)]
