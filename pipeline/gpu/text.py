@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from pipeline.digests import digest_on_all_cores
+from pipeline.digests import Digest, digest_on_all_cores
 from pipeline.gpu.arrays import Arrays
 from pipeline.gpu.plain_text import parse_plain
 from pipeline.readers.blocks import COMPRESSIONS, LINE_BYTES, block_of, blocks, hashed, long_line, open_file
@@ -52,14 +52,15 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
             raise InputError(f"{stream.path} is empty; name a file that holds edges")
         whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     digest, number = digest_on_all_cores(), 1
+    hashed_blocks: list[Future[Any]] = []
     hashing = ThreadPoolExecutor(1)  # a second look at every block that the device has, while it works
     try:
         for text in _pieces(whole, BLOCK_BYTES):
             if len(text) > BLOCK_BYTES + LINE_BYTES:
                 raise long_line(stream.path, number)
             number += yield from _batches(stream, arrays, number, text)
-            hashing.submit(digest.update, text)
-        stream.set_digest(hashing.submit(digest.hexdigest))
+            hashed_blocks.append(hashing.submit(digest.update, text))
+        stream.set_digest(hashing.submit(_finished, digest, hashed_blocks))
     finally:
         hashing.shutdown(wait=False)
 
@@ -119,3 +120,10 @@ def _pieces(text: memoryview, size: int) -> Iterator[memoryview]:
         stop = _line_end(text, min(start + size, len(text)) - 1)
         yield text[start:stop]
         start = stop
+
+
+def _finished(digest: Digest, blocks: list[Future[Any]]) -> str:
+    """The digest, or the error of the block that could not be hashed."""
+    for block in blocks:
+        block.result()
+    return digest.hexdigest()

@@ -264,3 +264,20 @@ def test_a_device_without_memory_for_the_edges_is_a_sentence(
             with pytest.raises(ResourceError, match=r"too little memory to read .*x.el.*choose --ingest-on cpu"):
                 ingest(tmp_path / "x.el", IngestOptions(), folder, "gpu")
         assert list(folder.iterdir()) == []
+
+
+def test_a_block_that_cannot_be_hashed_is_no_digest(
+    arrays: HostArrays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def update(self, _: memoryview) -> None:
+            raise MemoryError("no room for threads")
+
+        def hexdigest(self) -> str:
+            return "0" * 64
+
+    monkeypatch.setattr(text, "digest_on_all_cores", Full)
+    (tmp_path / "x.el").write_text("1 2\n3 4\n")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(MemoryError, match="no room for threads"):
+        ingest(tmp_path / "x.el", IngestOptions(), tmp_path / "out", "gpu")
