@@ -71,7 +71,7 @@ def rate(name: str, data: Path, seconds: float) -> dict[str, Any]:
         "bicliques_per_s": found.count / found.stats["kernel_s"],
         "busy_ratio": found.stats["busy_ratio"],
     }
-    if len(found.left_over) == 0:
+    if entry["complete"]:
         listed = [engine.mine(graph, roots, Search("list"), Limits(), _leave_there).stats["kernel_s"] for _ in range(3)]
         entry["list_kernel_s"] = statistics.median(listed)
     return entry
