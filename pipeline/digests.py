@@ -30,4 +30,5 @@ def file_digest(path: Path) -> str:
         If it cannot be read.
     """
     with path.open("rb", buffering=0) as file:  # not mapped: who cuts a mapped file short kills its reader
-        return hashlib.file_digest(file, digest_on_all_cores).hexdigest()
+        digest = hashlib.file_digest(file, digest_on_all_cores)  # type: ignore[arg-type] # whose `update` returns it
+    return digest.hexdigest()

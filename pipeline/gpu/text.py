@@ -52,15 +52,15 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
             raise InputError(f"{stream.path} is empty; name a file that holds edges")
         whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     digest, number = digest_on_all_cores(), 1
-    hashed_blocks: list[Future[Any]] = []
+    updates: list[Future[Any]] = []
     hashing = ThreadPoolExecutor(1)  # a second look at every block that the device has, while it works
     try:
         for text in _pieces(whole, BLOCK_BYTES):
             if len(text) > BLOCK_BYTES + LINE_BYTES:
                 raise long_line(stream.path, number)
             number += yield from _batches(stream, arrays, number, text)
-            hashed_blocks.append(hashing.submit(digest.update, text))
-        stream.set_digest(hashing.submit(_finished, digest, hashed_blocks))
+            updates.append(hashing.submit(digest.update, text))
+        stream.set_digest(hashing.submit(_finished, digest, updates))
     finally:
         hashing.shutdown(wait=False)
 
@@ -122,8 +122,8 @@ def _pieces(text: memoryview, size: int) -> Iterator[memoryview]:
         start = stop
 
 
-def _finished(digest: Digest, blocks: list[Future[Any]]) -> str:
+def _finished(digest: Digest, updates: list[Future[Any]]) -> str:
     """The digest, or the error of the block that could not be hashed."""
-    for block in blocks:
-        block.result()
+    for update in updates:
+        update.result()
     return digest.hexdigest()
