@@ -1,4 +1,4 @@
-// Maximal biclique enumeration in bit columns: one persistent kernel, a warp an item.
+// Maximal biclique enumeration in bit rows: one persistent kernel, a warp an item.
 //
 // Compiled by kernels/source.py (NVRTC through CuPy), which sets ROW_CAP, LIST_CAP and BLOCK; compiles alone
 // with the defaults of types.cuh.
@@ -129,6 +129,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix() {
     w.count = w.found = w.fingerprint = w.tests = 0;
     w.value_at = w.value_end = w.record_at = w.record_end = 0;
     w.deadline = params.deadline_ns == 0 ? 0 : now_ns() + (u64)params.deadline_ns;
+    w.n_pending = 0;
     w.tick = (i32)warp;  // not all warps look at the queue at once
     i64 began = clock64(), busy = 0;
     Item item;

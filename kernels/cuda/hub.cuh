@@ -54,18 +54,8 @@ __device__ inline i32 close(const i32* left, i32 n, const HubFrame& parent, i32 
 
 // Report a large node; false when it has to be given back.
 __device__ inline bool report_large(Worker& w, const i32* left, i32 n_left, const i32* closure, i32 n_closure) {
-    if (PLAIN) {
-        w.count += 1;
-        return true;
-    }
-    SideSums base = sums_of(params.base_weight, params.base_hash, left, n_left);
-    SideSums root = sums_of(params.root_weight, params.root_hash, closure, n_closure);
-    i32 admitted = admit(w, n_left, n_closure, base, root);
-    if (admitted <= 0) return admitted == 0;
-    i32* out = params.values + w.value_at;
-    write_list(left, n_left, out);
-    write_list(closure, n_closure, out + n_left);
-    written(w, n_left, n_closure);
+    if (!PLAIN) return report(w, left, n_left, closure, n_closure, sums_of(params.root_weight, params.root_hash, closure, n_closure));
+    w.count += 1;
     return true;
 }
 
@@ -94,10 +84,12 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     if (opened == OVERSIZE) *too_large = true;
     if (opened == OVERSIZE || opened == DEAD) return DONE;
     w.tests += 1;
-    if (!PLAIN) sum_closure(w, problem);
-    bool small = MEASURED && params.min_base > 1 && left_sums(w, low_bits(n_bits)).members < params.min_base;
-    if (small) return DONE;
-    if (fresh && !report(w, problem, low_bits(n_bits), 0)) {
+    if (MEASURED && params.min_base > 1 && left_members(w, low_bits(n_bits)) < params.min_base) return DONE;
+    if (PLAIN)
+        w.count += fresh;
+    else
+        sum_closure(w, problem);
+    if (!PLAIN && fresh && !report(w, w.s->left, n_bits, w.s->full, problem.n_full, warp_shared().full)) {
         *begun = false;
         return STOPPED;
     }

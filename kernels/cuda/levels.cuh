@@ -48,13 +48,8 @@ __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 dep
     const u32* cand = cand_of(s, depth, problem.n_words);
     const u32* closed = closed_of(s, depth, problem.n_words);
     u64 left = s->level_left[depth];
-    i32 n_cand = 0, n_closed = 0;
-    ROLLED for (i32 word = lane_id(); word < problem.n_words; word += 32) {
-        n_cand += __popc(cand[word]);
-        n_closed += __popc(closed[word]);
-    }
-    n_cand = warp_sum(n_cand);
-    i32 n_left = as_path ? warp_sum(n_closed) + problem.n_full : __popcll(left);
+    i32 n_cand = count_rows(cand, problem.n_words);
+    i32 n_left = as_path ? problem.n_full + count_rows(closed, problem.n_words) : __popcll(left);
     i64 at = reserve_pool((i64)n_left + n_cand);
     if (at == NOBODY) return false;
     i32* out = params.pool + at;
@@ -128,4 +123,16 @@ __device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32
             overflow();
     }
     __syncwarp();
+}
+
+// Put a node down that could not be reported: an item without candidates.
+__device__ inline void leave_node(Worker& w, u64 left) {
+    i64 at = reserve_pool(__popcll(left));
+    if (at == NOBODY) {
+        if (lane_id() == 0) overflow();
+        return;
+    }
+    write_left(w, left, params.pool + at);
+    Item item = {WORD, NOBODY, at, NOBODY, at, __popcll(left), 0, 0, 0, 0, 1};
+    leave_over(item);
 }

@@ -11,13 +11,17 @@
 #define RECORD_CHUNK 64
 #endif
 
-// Make room for one record with n values; false (and the launch stopped) when the output is full.
+// A launch ends when seven eighths of the output are in use: the rest is for what warps have in hand then.
+__device__ __forceinline__ bool is_nearly_full(i64 used, i64 room) { return used > room - room / 8; }
+
+// Make room for one record with n values; false when the output is full. The launch is stopped before.
 __device__ inline bool make_room(Worker& w, i64 n) {
-    bool room = true;
+    bool room = true, ends = false;
     if (w.value_at + n > w.value_end) {
         i64 chunk = n > VALUE_CHUNK ? n : VALUE_CHUNK;
         w.value_at = (i64)draw(&params.queue->values, (u64)chunk);
         w.value_end = w.value_at + chunk;
+        ends = is_nearly_full(w.value_end, params.n_values);
         if (w.value_end > params.n_values) {
             w.value_end = w.value_at = 0;
             room = false;
@@ -26,12 +30,13 @@ __device__ inline bool make_room(Worker& w, i64 n) {
     if (room && w.record_at == w.record_end) {
         w.record_at = (i64)draw(&params.queue->rows, RECORD_CHUNK);
         w.record_end = w.record_at + RECORD_CHUNK;
+        ends |= is_nearly_full(w.record_end, params.n_records);
         if (w.record_end > params.n_records) {
             w.record_end = w.record_at = 0;
             room = false;
         }
     }
-    if (!room && lane_id() == 0) atomicExch(&params.queue->stop, 1);
+    if (ends && lane_id() == 0) atomicExch(&params.queue->stop, 1);
     return room;
 }
 
@@ -73,6 +78,54 @@ __device__ inline void written(Worker& w, i32 n_base, i32 n_root) {
     w.record_at += 1;
     w.value_at += (i64)n_base + n_root;
     __syncwarp();
+}
+
+// A biclique that a lane has in hand.
+struct OneBiclique {
+    bool there;
+    i32 n_base, n_root;
+    SideSums base, root;
+};
+
+// Report the bicliques of all lanes, written by write(own, out): by all lanes, each its own to its own `out`, where it has one.
+// Returns the lanes whose bicliques have to be put down, because the output is full.
+template <class Write>
+__device__ inline u32 report_batch(Worker& w, const OneBiclique& one, const Write& write) {
+    u32 wanted = warp_ballot(one.there && (!MEASURED || is_wanted(&params, one.base.members, one.root.members)));
+    u64 share = params.prove ? fingerprint_of(&params, one.base.hash, one.root.hash) : 0;
+    ROLLED while (wanted) {
+        bool own = (wanted >> lane_id()) & 1;
+        i32 length = own ? one.n_base + one.n_root : 0, before = sum_below(length);
+        i32 rank = __popc(wanted & lanes_below());
+        u32 lanes = wanted;
+        if (params.list) {
+            bool fits = w.value_at + before + length <= w.value_end && w.record_at + rank < w.record_end;
+            lanes = warp_ballot(own && fits);
+            if (lanes == 0) {
+                if (!make_room(w, from(length, __ffs(wanted) - 1))) return wanted;
+                continue;
+            }
+        }
+        if (params.limited) {
+            lanes &= ~lanes + 1;
+            if (!within_limit()) return wanted;
+        }
+        own = (lanes >> lane_id()) & 1;
+        w.count += __popc(lanes);
+        if (MEASURED && params.sizes != 0 && own) count_size(one.base.members, one.root.members);
+        w.fingerprint += warp_sum(own ? share : 0ull);
+        wanted &= ~lanes;
+        if (!params.list) continue;
+        if (own) {
+            Record record = {w.value_at + before, one.n_base, one.n_root};
+            params.records[w.record_at + rank] = record;
+        }
+        write(own, params.values + w.value_at + before);
+        w.record_at += __popc(lanes);
+        w.value_at += from(before + length, 31 - __clz(lanes));
+        __syncwarp();
+    }
+    return 0;
 }
 
 // The lanes' shares of a side's sums, added up.

@@ -6,7 +6,7 @@
 #define OPEN 0
 #define DEAD 1          // L belongs to an earlier node
 #define OVERSIZE 2      // more rows than ROW_CAP
-#define LATTICE_OPEN 3  // few left vertices: no columns, but the maps of lattice.cuh
+#define LATTICE_OPEN 3  // few left vertices: no rows in order, but the maps of lattice.cuh
 
 // Open the problem with left vertices s->left[0..n_bits). On OPEN it may still have no candidates.
 __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Problem* problem) {
@@ -30,6 +30,6 @@ __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Proble
     u64 joined = place_candidates(w, n_raw, full, kin, problem);
     if (problem->n_cand == 0) return OPEN;
     place_excluded(w, n_raw, full, joined, kin, problem);
-    place_columns(w, *problem);
+    if (problem->n_words > NARROW) place_columns(w, *problem);
     return OPEN;
 }

@@ -1,80 +1,48 @@
-// Reporting a node of a word problem: its left side is a mask, its closure a bit row and the problem's own. Warp-level.
+// Sides of a word problem's nodes: a left side is a mask, a closure a bit row and the problem's own. Warp-level.
 #pragma once
 #include "rows.cuh"
 
-// Sums over the left vertices of a mask.
-__device__ inline SideSums left_sums(const Worker& w, u64 left) {
-    i64 members = 0;
-    u64 hash = 0;
-    ROLLED for (i32 half = 0; half < 2; half++) {
-        i32 b = lane_id() + 32 * half;
-        if ((left >> b) & 1) {
-            i32 u = w.s->left[b];
-            if (MEASURED) members += params.base_weight[u];
-            hash += params.base_hash[u];
-        }
-    }
-    return side_sums(members, hash);
+// Members that the left vertices of a mask stand for.
+__device__ inline i64 left_members(const Worker& w, u64 left) {
+    i64 n = 0;
+    ROLLED for (i32 b = lane_id(); b < LEFT_CAP; b += 32)
+        if ((left >> b) & 1) n += params.base_weight[w.s->left[b]];
+    return warp_sum(n);
 }
 
-// Words of a bit row whose rows are listed at a time: there is room for all of them, and a lane for each word.
-#define LISTED_WORDS (SHARED_SLOTS / 32 < 32 ? SHARED_SLOTS / 32 : 32)
-
-// Rows of the words from `first` on to shared memory, where the hash table was; how many. Then lanes share them: a lane
-// that went through the rows of its own word would wait for the memory at each, while the others have none.
-__device__ inline i32 list_rows(const u32* bits, i32 n_words, i32 first) {
-    i32 word = first + lane_id();
-    u32 rest = lane_id() < LISTED_WORDS && word < n_words ? bits[word] : 0;
-    if (!warp_any(rest != 0)) return 0;
-    i32 at = sum_below(__popc(rest));
-    i32 n = from(at + __popc(rest), 31);
-    i32* listed = warp_shared().key;
-    __syncwarp();  // who still reads the last ones
-    ROLLED for (; rest; rest &= rest - 1) listed[at++] = word * 32 + __ffs(rest) - 1;
-    __syncwarp();
-    return n;
+// Members that the root vertices of a bit row stand for.
+__device__ inline i64 row_members(const Worker& w, const Problem& problem, const u32* bits) {
+    i64 n = 0;
+    ROLLED for (i32 word = lane_id(); word < problem.n_words; word += 32)
+        ROLLED for (u32 rest = bits[word]; rest; rest &= rest - 1)
+            n += params.root_weight[w.s->row[word * 32 + __ffs(rest) - 1]];
+    return warp_sum(n);
 }
 
-// Sums over the rows of a bit row (NULL: none) and the problem's closure; how many vertices, to *n.
-__device__ inline SideSums root_sums(const Worker& w, const Problem& problem, const u32* bits, i32* n) {
-    i64 members = 0;
-    u64 hash = 0;
-    i32 found = 0;
-    ROLLED for (i32 first = 0; bits != 0 && first < problem.n_words; first += LISTED_WORDS) {
-        i32 n_listed = list_rows(bits, problem.n_words, first);
-        ROLLED for (i32 i = lane_id(); i < n_listed; i += 32) {
-            i32 v = w.s->row[warp_shared().key[i]];
-            if (MEASURED) members += params.root_weight[v];
-            hash += params.root_hash[v];
-        }
-        found += n_listed;
-    }
-    SideSums sums = side_sums(members, hash);
-    sums.members += warp_shared().full.members;
-    sums.hash += warp_shared().full.hash;
-    *n = found + problem.n_full;
-    return sums;
-}
-
-// Write the vertices of a mask, or of a bit row, to `out`; how many. Warp-level.
-__device__ inline i32 write_left(const Worker& w, u64 left, i32* out) {
+// How many rows a bit row has.
+__device__ inline i32 count_rows(const u32* bits, i32 n_words) {
     i32 n = 0;
-    ROLLED for (i32 half = 0; half < 2; half++) {
-        i32 b = lane_id() + 32 * half;
-        bool mine = (left >> b) & 1;
-        u32 all = warp_ballot(mine);
-        if (mine) out[n + __popc(all & lanes_below())] = w.s->left[b];
-        n += __popc(all);
-    }
-    return n;
+    ROLLED for (i32 word = lane_id(); word < n_words; word += 32) n += __popc(bits[word]);
+    return warp_sum(n);
+}
+
+// Write the vertices of a mask, of a bit row, of a list to `out`; how many.
+__device__ inline i32 write_left(const Worker& w, u64 left, i32* out) {
+    ROLLED for (i32 b = lane_id(); b < LEFT_CAP; b += 32)
+        if ((left >> b) & 1) out[__popcll(left & low_bits(b))] = w.s->left[b];
+    return __popcll(left);
 }
 
 __device__ inline i32 write_rows(const Worker& w, const Problem& problem, const u32* bits, i32* out) {
     i32 n = 0;
-    ROLLED for (i32 first = 0; first < problem.n_words; first += LISTED_WORDS) {
-        i32 n_listed = list_rows(bits, problem.n_words, first);
-        ROLLED for (i32 i = lane_id(); i < n_listed; i += 32) out[n + i] = w.s->row[warp_shared().key[i]];
-        n += n_listed;
+    ROLLED for (i32 first = 0; first < problem.n_words; first += 32) {
+        u32 own = first + lane_id() < problem.n_words ? bits[first + lane_id()] : 0;
+        ROLLED for (u32 holders = warp_ballot(own != 0); holders; holders &= holders - 1) {
+            i32 holder = __ffs(holders) - 1;
+            u32 word = from(own, holder);  // a lane a row: one that went through a word would wait for memory at each
+            if ((word >> lane_id()) & 1) out[n + __popc(word & lanes_below())] = w.s->row[(first + holder) * 32 + lane_id()];
+            n += __popc(word);
+        }
     }
     return n;
 }
@@ -91,22 +59,13 @@ __device__ inline void sum_closure(const Worker& w, const Problem& problem) {
     __syncwarp();
 }
 
-// Report the node (left, closure bits); false when it has to be given back.
-__device__ inline bool report(Worker& w, const Problem& problem, u64 left, const u32* closed) {
-    if (PLAIN) {
-        w.count += 1;
-        return true;
-    }
-    i32 n_root = 0;
-    SideSums base = left_sums(w, left);
-    SideSums root = root_sums(w, problem, closed, &n_root);
-    i32 n_base = __popcll(left);
-    i32 admitted = admit(w, n_base, n_root, base, root);
+// Report a node by lists, the sums of whose closure are known; false when it has to be given back.
+__device__ inline bool report(Worker& w, const i32* left, i32 n_left, const i32* closure, i32 n_closure, SideSums root) {
+    SideSums base = sums_of(params.base_weight, params.base_hash, left, n_left);
+    i32 admitted = admit(w, n_left, n_closure, base, root);
     if (admitted <= 0) return admitted == 0;
     i32* out = params.values + w.value_at;
-    out += write_left(w, left, out);
-    out += write_list(w.s->full, problem.n_full, out);
-    if (closed != 0) write_rows(w, problem, closed, out);
-    written(w, n_base, n_root);
+    write_list(closure, n_closure, out + write_list(left, n_left, out));
+    written(w, n_left, n_closure);
     return true;
 }

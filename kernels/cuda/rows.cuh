@@ -1,4 +1,4 @@
-// Opening a word problem, second part: from raw rows to ordered rows and bit columns. Warp-level.
+// Opening a word problem, second part: from raw rows to ordered rows, and columns where those serve better. Warp-level.
 //
 // Raw rows become closure (they contain L), candidates (first, by ascending number of left vertices; of listed ones,
 // those to be explored come before the others), and excluded rows (behind them; those that overlap no candidate can
@@ -137,7 +137,7 @@ __device__ inline void place_excluded(Worker& w, i32 n_raw, u64 full, u64 joined
     __syncwarp();
 }
 
-// Bit columns from the masks: ballots transpose 32 rows at a time.
+// Bit columns of a wide problem from the masks: ballots transpose 32 rows at a time.
 __device__ inline void place_columns(Worker& w, const Problem& problem) {
     Scratch* s = w.s;
     ROLLED for (i32 c = 0; c < problem.n_words; c++) {

@@ -40,6 +40,9 @@ typedef unsigned long long u64;
 #ifndef SHARED_SLOTS
 #define SHARED_SLOTS 512  // hash slots a warp has in shared memory; a power of two, at least 128
 #endif
+#ifndef NARROW
+#define NARROW 16  // words of a bit row: problems with so few, 32 at most, are searched by rows, wider ones by columns
+#endif
 #ifndef AHEAD
 #define AHEAD 2  // wedges a lane loads before it enters them
 #endif

@@ -26,7 +26,7 @@ struct Scratch {
     i32 row[ROW_CAP];            // root vertex of each row
     u64 raw_mask[ROW_CAP];       // rows as they were met; below a small node, the rows that may join its closure
     i32 raw_row[ROW_CAP];
-    u32 column[LEFT_CAP * WORD_CAP];  // rows of each left vertex, bit rows of n_words
+    u32 column[LEFT_CAP * WORD_CAP];  // of a wide problem: rows of each left vertex, bit rows of n_words
     i32 full[ROW_CAP];           // the problem's closure
     i32 left[LEFT_CAP];
     // its depth-first stack: per level n_words words
@@ -35,6 +35,10 @@ struct Scratch {
     u32 excluded[WORD_CAP];      // of the child opened last
     u64 level_left[LEFT_CAP];
     i32 level_end[LEFT_CAP];     // candidates from here on belong to somebody else
+    // visited nodes that were not reported yet: pending.cuh
+    u64 pending_left[32];
+    u32 pending_closed[32 * WORD_CAP];
+    u32 pending_any[WORD_CAP];   // all of these together
     // build: hash table of the root vertices met, each slot with its left vertices
     i32 key[HASH_CAP];
     u32 lo[HASH_CAP];
@@ -82,6 +86,7 @@ struct Worker {
     i64 record_at, record_end;  // and of Params.records
     u64 deadline;               // globaltimer, ns; 0: none
     i32 tick;
+    i32 n_pending;  // visited nodes that wait to be reported
     i32 visits;     // children visited since the item was taken: a slice stops after the first, or never moves on
     i32 hub_depth;  // deepest frame in use, NOBODY: none
 };

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kernels.gpu.buffers import OutputBuffers
 from kernels.gpu.device import Device
-from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, SIZE, WORD_BITS, parameters
+from kernels.gpu.layout import ITEM, PARAMS, QUEUE, SIZE, WORD_BITS, parameters
 from kernels.gpu.pack import Members
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
@@ -34,7 +35,7 @@ class GpuSizes(NamedTuple):
     given, left_over, pool : int
         Items that can be given away in a launch, items and vertex lists written down.
     values, records : int
-        Vertices and bicliques the output buffers hold.
+        Vertices and bicliques the output buffers hold at first; see `kernels.gpu.buffers`.
     size_slots : int
         Different sizes that can be counted, a power of two.
     hub_bytes : int
@@ -46,6 +47,8 @@ class GpuSizes(NamedTuple):
         candidates x left vertices beyond those of a lattice; of a large node, children x left vertices.
     near_words : int
         Ranks of a window by 32, in which candidates of large nodes are looked for.
+    narrow : int
+        Words of a bit row, 32 at most, up to which a word problem is searched row by row; wider ones by columns.
     min_blocks : int
         Blocks of 128 threads a multiprocessor that the compiler must leave registers for.
     """
@@ -63,6 +66,7 @@ class GpuSizes(NamedTuple):
     poll: int = 16
     give_min: int = 256
     near_words: int = 256
+    narrow: int = 16
     min_blocks: int = 4
 
     def halved(self, times: int) -> GpuSizes:
@@ -90,6 +94,9 @@ def scratch_bytes(row_cap: int, list_cap: int) -> int:
             ("excluded", u32, (words,)),
             ("level_left", u64, (WORD_BITS,)),
             ("level_end", i32, (WORD_BITS,)),
+            ("pending_left", u64, (32,)),
+            ("pending_closed", u32, (32 * words,)),
+            ("pending_any", u32, (words,)),
             ("key", i32, (2 * row_cap,)),
             ("lo", u32, (2 * row_cap,)),
             ("hi", u32, (2 * row_cap,)),
@@ -124,7 +131,7 @@ class Launch:
         """
         defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS}
         defines |= {"PLAIN": int(plain), "MEASURED": int(measured), "POLL": sizes.poll, "GIVE_MIN": sizes.give_min}
-        defines |= {"NEAR_WORDS": sizes.near_words, "MIN_BLOCKS": sizes.min_blocks}
+        defines |= {"NEAR_WORDS": sizes.near_words, "NARROW": sizes.narrow, "MIN_BLOCKS": sizes.min_blocks}
         per_block = _THREADS // 32
         each = scratch_bytes(row_cap, list_cap)
         defines["SCRATCH_BYTES"] = each
@@ -205,20 +212,17 @@ class QueueMemory:
         self.pool = device.empty(sizes.pool, VERTEX)
         self.left_over = device.empty(sizes.left_over, ITEM)
         self.oversize = device.empty(sizes.left_over, ITEM)
-        self.values = device.empty(sizes.values if listing else 1, VERTEX)
-        self.records = device.empty(sizes.records if listing else 1, RECORD)
+        self.output = OutputBuffers(device, sizes.values if listing else 0, sizes.records if listing else 0)
         self.size_table = device.empty(sizes.size_slots if search.sizes else 1, SIZE)
         self.params: dict[str, int] = {
             name: device.address(getattr(self, name))
-            for name in ("queue", "given", "ready", "pool", "left_over", "oversize", "values", "records")
+            for name in ("queue", "given", "ready", "pool", "left_over", "oversize")
         }
         self.params |= {
             "n_given": sizes.given,
             "n_pool": sizes.pool,
             "n_left_over": sizes.left_over,
             "n_oversize": sizes.left_over,
-            "n_values": sizes.values if listing else 0,
-            "n_records": sizes.records if listing else 0,
             "sizes": device.address(self.size_table) if search.sizes else 0,
             "n_sizes": sizes.size_slots,
         }

@@ -29,7 +29,11 @@ pytestmark = pytest.mark.gpu
 _TIGHT = GpuSizes(
     row_cap=512, list_cap=512, given=1 << 16, left_over=1 << 16, pool=1 << 20, values=1 << 15, records=1 << 12, warps=64
 )._replace(poll=1, give_min=0)
-SIZES = {"ample": GpuSizes(), "tightest": _TIGHT, "tight": _TIGHT._replace(row_cap=256, warps=32, poll=2, hub_bytes=0)}
+SIZES = {
+    "ample": GpuSizes(),
+    "tightest": _TIGHT,
+    "tight": _TIGHT._replace(row_cap=256, narrow=0, warps=32, poll=2, hub_bytes=0),
+}
 
 
 def bitmatrix(sizes: str):

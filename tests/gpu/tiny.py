@@ -14,14 +14,14 @@ from tests.oracles import graph_of, random_edges, run
 
 SIZES = GpuSizes(
     row_cap=512, list_cap=1024, given=1 << 12, left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, warps=8
-)._replace(poll=1, give_min=0)
+)._replace(poll=1, give_min=0, narrow=1)
 NARROW = CumbeSizes(left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, blocks=4, shared_ints=256, poll=1)
 
 
 def main() -> None:
     """Mine both and compare with the CPU engine; an exception if they differ."""
     rng = np.random.default_rng(4)
-    for shape in ((110, 9, 0.6), (30, 30, 0.3)):  # large nodes; word problems and lattices
+    for shape in ((110, 9, 0.6), (30, 50, 0.3)):  # large nodes; word problems, narrow and wide, and lattices
         graph = graph_of(random_edges(rng, *shape))
         expected = run(CpuEngine(), graph, Search("prove"))
         for mode, limits in (("list", Limits()), ("count", Limits(seconds=0.002))):

@@ -39,7 +39,7 @@ _USUAL = GpuSizes(
 BITMATRIX = {
     "usual": _USUAL,
     "tightest": _USUAL._replace(row_cap=512, list_cap=256, values=1 << 14, records=256 * 3, poll=1, give_min=0),
-    "tight": _USUAL._replace(row_cap=256, list_cap=512, warps=4, poll=2, give_min=0, hub_bytes=0),
+    "tight": _USUAL._replace(row_cap=256, list_cap=512, narrow=0, warps=4, poll=2, give_min=0, hub_bytes=0),
     "oversize": _USUAL._replace(row_cap=128, list_cap=128, poll=1, give_min=0),
 }
 
