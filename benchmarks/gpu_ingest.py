@@ -3,9 +3,9 @@ r"""Reading a large edge list on a GPU, beside the CPU's reader and beside cuDF 
     python -m benchmarks.gpu_ingest --edges 100000000 --place /fast/disk
 
 The list is generated: blanks between two integers, labels skewed (some left vertices have thousands of edges), a few
-edges twice. Each way runs in a process of its own after the file is in the page cache; cuDF is loaded and warm before
-its clock starts, and so it is for ours. ``tables`` is from the file to the written tables, ``ingest`` to the digest
-of the file, too, ``build`` what follows.
+edges twice. Each way runs in a process of its own after the file is in the page cache. Of what the GPU does, the best
+of three counts, after one on the same file that warms up; the CPU reads once. ``tables`` is from the file to the
+written tables, ``ingest`` to the digest of the file, too, ``build`` what follows.
 Both ways must give the same tables. ``benchmarks/h200_ingest.json`` (``--output``) gets everything.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,8 @@ from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.options import RunLimits, RunOptions
 
 RESULT = ROOT / "benchmarks" / "h200_ingest.json"
+#: On the GPU, of one file in one process: one warms up.
+_READS = 4
 
 
 def generate(path: Path, n: int, as_text: bool) -> None:
@@ -63,7 +66,7 @@ def plain_cudf(path: Path) -> dict[str, Any]:
     import cudf
 
     times = []
-    for _ in range(4):
+    for _ in range(_READS):
         began = time.perf_counter()
         if path.suffix == ".parquet":
             frame = cudf.read_parquet(path)
@@ -76,30 +79,27 @@ def plain_cudf(path: Path) -> dict[str, Any]:
 
 
 def ours(path: Path, place: Path, on: str) -> dict[str, Any]:
-    """Ingest and build; with a GPU once on a small file before, which loads everything."""
-    options = RunOptions(str(path))
-    if on == "gpu":
-        small = place / f"small{path.suffix}"
-        generate(small, 1000, path.suffix != ".parquet")
-        steps.start(small, place / "small", RunOptions(str(small)), RunLimits(), False, "gpu")
-        steps.build(place / "small", False)
-    began = time.perf_counter()
-    steps.start(path, place / on, options, RunLimits(), False, on)  # type: ignore[arg-type]
-    total = time.perf_counter() - began
-    folder = RunFolder(place / on)
-    facts = folder.need("ingest")
+    """Ingest, on a GPU as often as cuDF reads, and build once."""
+    options, folder, runs = RunOptions(str(path)), RunFolder(place / on), []
+    for _ in range(_READS if on == "gpu" else 1):
+        shutil.rmtree(folder.path, ignore_errors=True)
+        began = time.perf_counter()
+        steps.start(path, folder.path, options, RunLimits(), False, on)  # type: ignore[arg-type]
+        runs.append({"with_run_folder_s": time.perf_counter() - began, **folder.need("ingest")})
+    best = min(runs[1:] or runs, key=lambda run: run["seconds"])
     built = steps.build(folder.path, False)
     return {
-        "tables_s": facts["tables_seconds"],
-        "ingest_s": facts["seconds"],
-        "with_run_folder_s": total,
+        "tables_s": best["tables_seconds"],
+        "ingest_s": best["seconds"],
+        "with_run_folder_s": best["with_run_folder_s"],
+        "all_s": [run["seconds"] for run in runs],
         "build_s": built["seconds"],
-        "read_on": facts["read_on"],
+        "read_on": best["read_on"],
         "built_on": built["built_on"],
-        "edges": facts["n_edges"],
-        "duplicates": facts["duplicates"],
-        "n_left": facts["n_left"],
-        "n_right": facts["n_right"],
+        "edges": best["n_edges"],
+        "duplicates": best["duplicates"],
+        "n_left": best["n_left"],
+        "n_right": best["n_right"],
     }
 
 
