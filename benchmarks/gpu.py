@@ -41,6 +41,8 @@ from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees
 
 RIVALS = json.loads((ROOT / "benchmarks" / "rivals.json").read_text())["graphs"]
+#: To list more than a hundred million bicliques, 2 GiB of the device at a time: every launch less saves a millisecond.
+LONG_LISTS = GpuSizes(values=1 << 29, records=1 << 25)
 #: Graphs whose end is far away.
 HARD = ("cp4im_heart_cleveland", "movielens_100k", "steam_purchase", "anime_ratings", "fimi_chess")
 
@@ -72,6 +74,7 @@ def rate(name: str, data: Path, seconds: float) -> dict[str, Any]:
         "busy_ratio": found.stats["busy_ratio"],
     }
     if entry["complete"]:
+        engine = BitMatrixEngine(sizes=LONG_LISTS)
         listed = [engine.mine(graph, roots, Search("list"), Limits(), _leave_there).stats["kernel_s"] for _ in range(3)]
         entry["list_kernel_s"] = statistics.median(listed)
     return entry

@@ -60,6 +60,7 @@ __device__ inline void write_pending(const Worker& w, const Problem& problem, u6
 
 // Report all that are pending. False when the output is full: those that could not be reported are put down.
 __device__ __noinline__ bool report_pending(Worker& w, const Problem& problem) {
+    if (w.n_pending == 0) return true;
     __syncwarp();
     u64 left = lane_id() < w.n_pending ? w.s->pending_left[lane_id()] : 0;
     u32 stuck = report_batch(w, sum_pending(w, problem, left), [&](bool own, i32* out) {

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.gpu.buffers import OutputBuffers
 from kernels.gpu.cumbe_layout import CUMBE_ITEM, CUMBE_QUEUE, LEVEL_INTS, SHELF
 from kernels.gpu.device import Device
-from kernels.gpu.layout import SIZE
+from kernels.gpu.layout import RECORD, SIZE
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, ResourceError
 from schemas.graph import MiningGraph
@@ -196,14 +195,17 @@ class CumbeMemory:
         self.queue = device.zeros(1, CUMBE_QUEUE)
         self.pool = device.empty(sizes.pool, VERTEX)
         self.left_over = device.empty(sizes.left_over, CUMBE_ITEM)
-        self.output = OutputBuffers(device, sizes.values if listing else 0, sizes.records if listing else 0)
+        self.values = device.empty(sizes.values if listing else 1, VERTEX)
+        self.records = device.empty(sizes.records if listing else 1, RECORD)
         self.size_table = device.empty(sizes.size_slots if search.sizes else 1, SIZE)
         self.params: dict[str, int] = {
-            name: device.address(getattr(self, name)) for name in ("queue", "pool", "left_over")
+            name: device.address(getattr(self, name)) for name in ("queue", "pool", "left_over", "values", "records")
         }
         self.params |= {
             "n_pool": sizes.pool,
             "n_left_over": sizes.left_over,
+            "n_values": sizes.values if listing else 0,
+            "n_records": sizes.records if listing else 0,
             "sizes": device.address(self.size_table) if search.sizes else 0,
             "n_sizes": sizes.size_slots,
         }

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.gpu.buffers import OutputBuffers
 from kernels.gpu.device import Device
-from kernels.gpu.layout import ITEM, PARAMS, QUEUE, SIZE, WORD_BITS, parameters
+from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, SIZE, WORD_BITS, parameters
 from kernels.gpu.pack import Members
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
@@ -35,7 +34,7 @@ class GpuSizes(NamedTuple):
     given, left_over, pool : int
         Items that can be given away in a launch, items and vertex lists written down.
     values, records : int
-        Vertices and bicliques the output buffers hold at first; see `kernels.gpu.buffers`.
+        Vertices and bicliques the output buffers hold; a launch ends when seven eighths are in use.
     size_slots : int
         Different sizes that can be counted, a power of two.
     hub_bytes : int
@@ -212,17 +211,20 @@ class QueueMemory:
         self.pool = device.empty(sizes.pool, VERTEX)
         self.left_over = device.empty(sizes.left_over, ITEM)
         self.oversize = device.empty(sizes.left_over, ITEM)
-        self.output = OutputBuffers(device, sizes.values if listing else 0, sizes.records if listing else 0)
+        self.values = device.empty(sizes.values if listing else 1, VERTEX)
+        self.records = device.empty(sizes.records if listing else 1, RECORD)
         self.size_table = device.empty(sizes.size_slots if search.sizes else 1, SIZE)
         self.params: dict[str, int] = {
             name: device.address(getattr(self, name))
-            for name in ("queue", "given", "ready", "pool", "left_over", "oversize")
+            for name in ("queue", "given", "ready", "pool", "left_over", "oversize", "values", "records")
         }
         self.params |= {
             "n_given": sizes.given,
             "n_pool": sizes.pool,
             "n_left_over": sizes.left_over,
             "n_oversize": sizes.left_over,
+            "n_values": sizes.values if listing else 0,
+            "n_records": sizes.records if listing else 0,
             "sizes": device.address(self.size_table) if search.sizes else 0,
             "n_sizes": sizes.size_slots,
         }

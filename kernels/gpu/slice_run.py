@@ -106,8 +106,7 @@ class SliceRun(Generic[M, S]):
 
     def params(self, items_at: int, n_items: int) -> dict[str, int]:
         """Of a launch, but for what only one engine has."""
-        values = self.graph.params | self.memory.params | self.memory.output.params
-        values |= search_params(self.graph.graph, self.search)
+        values = self.graph.params | self.memory.params | search_params(self.graph.graph, self.search)
         values |= {"items": items_at, "n_items": n_items, "limited": self.limits.rows is not None}
         if self.limits.seconds is not None:
             left = self.limits.seconds - (time.perf_counter() - self.started)
@@ -147,21 +146,18 @@ class SliceRun(Generic[M, S]):
         return Slice(self.count, fingerprint, rest, stats, sizes)
 
     def _hand_out(self, queue: np.void) -> None:
-        device, output = self.device, self.memory.output
-        n_records = min(int(queue["rows"]), output.n_records)
-        on_device = getattr(self.emit, "on_device", False)
+        device, memory = self.device, self.memory
+        n_records = min(int(queue["rows"]), self.sizes.records)
         try:
-            batch = pack(device, self.graph.members(device), output.records, n_records, output.values)
-            if not on_device:
+            batch = pack(device, self.graph.members(device), memory.records, n_records, memory.values)
+            if not getattr(self.emit, "on_device", False):
                 batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
         except (MemoryError, DeviceMemoryError):  # a small device: the host has room for it
-            n_values = min(int(queue["values"]), output.n_values)
-            records = device.read(output.records, RECORD, 0, n_records)
-            batch = unpack(self.graph.graph, records, device.read(output.values, VERTEX, 0, n_values))
+            n_values = min(int(queue["values"]), self.sizes.values)
+            records = device.read(memory.records, RECORD, 0, n_records)
+            batch = unpack(self.graph.graph, records, device.read(memory.values, VERTEX, 0, n_values))
         if len(batch):
             self.emit(batch)
-        if on_device:
-            output.grow(queue)
 
     def _size_counts(self) -> SizeCounts:
         slots = self.device.read(self.memory.size_table, SIZE, 0, self.sizes.size_slots)
