@@ -1,0 +1,53 @@
+"""Where the output of a launch ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.bitmatrix import BitMatrixEngine
+from kernels.gpu.layout import ITEM, PATH, WORD
+from kernels.gpu.memory import GpuSizes
+from schemas.work import Limits, Search, Subtrees
+from tests.emulation.device import EmulatedDevice, why_not
+from tests.oracles import graph_of
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
+
+
+class WatchedDevice(EmulatedDevice):
+    """Keeps the items that are read back."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.items: list[np.ndarray] = []
+
+    def read(self, handle, dtype, start, n):
+        found = super().read(handle, dtype, start, n)
+        if dtype == ITEM:
+            self.items.append(found)
+        return found
+
+
+def test_a_launch_ends_while_there_is_room_for_what_warps_have_in_hand():
+    """Else each node that waits to be reported is left over, and opened anew by the next launch."""
+    graph = graph_of(np.argwhere(np.random.default_rng(5).random((40, 40)) < 0.6))
+    device = WatchedDevice(5)
+    sizes = GpuSizes(
+        row_cap=1024,
+        list_cap=2048,
+        given=4096,
+        left_over=1 << 14,
+        pool=1 << 18,
+        values=1 << 20,
+        records=1 << 14,
+        warps=8,
+        poll=1,
+    )
+    engine = BitMatrixEngine(device, sizes)
+    roots = Subtrees.of_roots(np.arange(graph.n_roots))
+    found = engine.mine(graph, roots, Search("list"), Limits(), lambda _: None)
+    left = np.concatenate(device.items)
+    assert found.stats["launches"] > 5
+    assert np.count_nonzero(left["kind"] == PATH) > 50
+    assert not np.any((left["kind"] == WORD) & (left["n_cand"] == 0))
