@@ -46,11 +46,14 @@ class Subject(NamedTuple):
         Engines in whose memory everything that can overflow does, and which share work whenever they can.
     small : bool
         Use small graphs: the device is slow.
+    short_s : float
+        Seconds of a short slice; 0 is one node for every worker of the device.
     """
 
     ample: Callable[[], Engine]
     tight: tuple[Callable[[], Engine], Callable[[], Engine]]
     small: bool = False
+    short_s: float = 0.0
 
 
 def with_supersets(rng: np.random.Generator, edges: np.ndarray) -> np.ndarray:
@@ -131,7 +134,8 @@ class EngineSuite:
     def test_pieces_buffers_and_redealing_do_not_matter(self, shape, truth, tight, side, limit):
         rng = np.random.default_rng(7)
         few = max(7, truth.count // 40) if self.subject.small else 7
-        limits = {"whole": Limits(), "short": Limits(seconds=0.0), "rows": Limits(rows=few)}[limit]
+        short = Limits(seconds=self.subject.short_s)
+        limits = {"whole": Limits(), "short": short, "rows": Limits(rows=few)}[limit]
         engine = self.subject.tight[tight]()
         outcome = run(engine, graph_of(shape, BuildOptions(side)), Search("list"), limits, shuffle=rng)
         assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)

@@ -223,7 +223,7 @@ VARIANTS = {
 
 
 class TestCumbeEngine(EngineSuite):
-    subject = Subject(cumbe("usual"), (cumbe("tightest"), cumbe("tight")), small=True)
+    subject = Subject(cumbe("usual"), (cumbe("tightest"), cumbe("tight")), small=True, short_s=0.005)
 
     @pytest.mark.parametrize("variant", list(VARIANTS))
     def test_optimisations_change_nothing_but_the_time(self, shape, truth, variant):
