@@ -85,13 +85,14 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     if (opened == OVERSIZE || opened == DEAD) return DONE;
     w.tests += 1;
     if (MEASURED && params.min_base > 1 && left_members(w, low_bits(n_bits)) < params.min_base) return DONE;
-    if (PLAIN)
+    if (PLAIN) {
         w.count += fresh;
-    else
+    } else {
         sum_closure(w, problem);
-    if (!PLAIN && fresh && !report(w, w.s->left, n_bits, w.s->full, problem.n_full, warp_shared().full)) {
-        *begun = false;
-        return STOPPED;
+        if (fresh && !report(w, w.s->left, n_bits, w.s->full, problem.n_full, warp_shared().full)) {
+            *begun = false;
+            return STOPPED;
+        }
     }
     if (problem.n_cand == 0) return DONE;
     if (opened == LATTICE_OPEN) return solve_lattice(w, problem, low_bits(n_bits), problem.n_cand) ? DONE : STOPPED;

@@ -68,13 +68,8 @@ __device__ inline i32 admit(Worker& w, i32 n_base, i32 n_root, SideSums base, Si
 }
 
 __device__ inline void written(Worker& w, i32 n_base, i32 n_root) {
-    if (lane_id() == 0) {
-        Record record;
-        record.at = w.value_at;
-        record.n_base = n_base;
-        record.n_root = n_root;
-        params.records[w.record_at] = record;
-    }
+    Record record = {w.value_at, n_base, n_root};
+    if (lane_id() == 0) params.records[w.record_at] = record;
     w.record_at += 1;
     w.value_at += (i64)n_base + n_root;
     __syncwarp();
@@ -116,22 +111,14 @@ __device__ inline u32 report_batch(Worker& w, const OneBiclique& one, const Writ
         w.fingerprint += warp_sum(own ? share : 0ull);
         wanted &= ~lanes;
         if (!params.list) continue;
-        if (own) {
-            Record record = {w.value_at + before, one.n_base, one.n_root};
-            params.records[w.record_at + rank] = record;
-        }
+        Record record = {w.value_at + before, one.n_base, one.n_root};
+        if (own) params.records[w.record_at + rank] = record;
         write(own, params.values + w.value_at + before);
         w.record_at += __popc(lanes);
         w.value_at += from(before + length, 31 - __clz(lanes));
         __syncwarp();
     }
     return 0;
-}
-
-// The lanes' shares of a side's sums, added up.
-__device__ __forceinline__ SideSums side_sums(i64 members, u64 hash) {
-    SideSums sums = {MEASURED ? warp_sum((i32)members) : 0, warp_sum(hash)};
-    return sums;
 }
 
 // Sums over a list of vertices.
@@ -142,5 +129,5 @@ __device__ inline SideSums sums_of(const i32* weight, const u64* hash, const i32
         if (MEASURED) members += weight[list[i]];
         total += hash[list[i]];
     }
-    return side_sums(members, total);
+    return {MEASURED ? warp_sum((i32)members) : 0, warp_sum(total)};
 }

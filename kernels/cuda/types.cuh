@@ -44,7 +44,7 @@ typedef unsigned long long u64;
 #define NARROW 16  // words of a bit row: problems with so few, 32 at most, are searched by rows, wider ones by columns
 #endif
 #ifndef AHEAD
-#define AHEAD 2  // wedges a lane loads before it enters them
+#define AHEAD 2  // wedges, or rows, a lane loads before it goes on with them
 #endif
 
 #define WORD_CAP (ROW_CAP / 32)

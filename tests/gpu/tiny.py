@@ -15,7 +15,9 @@ from tests.oracles import graph_of, random_edges, run
 SIZES = GpuSizes(
     row_cap=512, list_cap=1024, given=1 << 12, left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, warps=8
 )._replace(poll=1, give_min=0, narrow=1)
-NARROW = CumbeSizes(left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, blocks=4, shared_ints=256, poll=1)
+CUMBE_SIZES = CumbeSizes(
+    left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, blocks=4, shared_ints=256, poll=1
+)
 
 
 def main() -> None:
@@ -25,7 +27,7 @@ def main() -> None:
         graph = graph_of(random_edges(rng, *shape))
         expected = run(CpuEngine(), graph, Search("prove"))
         for mode, limits in (("list", Limits()), ("count", Limits(seconds=0.002))):
-            for engine in (BitMatrixEngine(sizes=SIZES), CumbeEngine(sizes=NARROW)):
+            for engine in (BitMatrixEngine(sizes=SIZES), CumbeEngine(sizes=CUMBE_SIZES)):
                 found = run(engine, graph, Search(mode), limits)
                 if found.count != expected.count:
                     raise SystemExit(f"{engine.name}, {shape}: {found.count} bicliques, expected {expected.count}")

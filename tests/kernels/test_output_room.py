@@ -7,9 +7,9 @@ import pytest
 
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.gpu.layout import ITEM, PATH, WORD
-from kernels.gpu.memory import GpuSizes
-from schemas.work import Limits, Search, Subtrees
+from schemas.work import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
+from tests.kernels.test_gpu_engines import BITMATRIX, everything
 from tests.oracles import graph_of
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
@@ -33,20 +33,8 @@ def test_a_launch_ends_while_there_is_room_for_what_warps_have_in_hand():
     """Else each node that waits to be reported is left over, and opened anew by the next launch."""
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((40, 40)) < 0.6))
     device = WatchedDevice(5)
-    sizes = GpuSizes(
-        row_cap=1024,
-        list_cap=2048,
-        given=4096,
-        left_over=1 << 14,
-        pool=1 << 18,
-        values=1 << 20,
-        records=1 << 14,
-        warps=8,
-        poll=1,
-    )
-    engine = BitMatrixEngine(device, sizes)
-    roots = Subtrees.of_roots(np.arange(graph.n_roots))
-    found = engine.mine(graph, roots, Search("list"), Limits(), lambda _: None)
+    engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(values=1 << 20, records=1 << 14, poll=1))
+    found = engine.mine(graph, everything(graph), Search("list"), Limits(), lambda _: None)
     left = np.concatenate(device.items)
     assert found.stats["launches"] > 5
     assert np.count_nonzero(left["kind"] == PATH) > 50
