@@ -1,28 +1,34 @@
 // Records of a launch as two list columns: what the vertices of each side stand for, one list after the other.
 //
 // Input: `params` (PackParams), filled by kernels/gpu/pack.py: records, of which those with n_root == 0 are holes; the others
-// are the rows, counted by `until`.
-// Output: in the first launch how many members each side of a row has, and the row's first root; in the second, with
-// `offset` made of these numbers, the members. The order of a list is that of the record's vertices, and of the members
-// of each. A warp a row. Launch: any.
+// are the rows.
+// Output: in the first launch how many members each side of a record has, and how many rows and members come before each
+// range of records; in the second the offsets of the lists, the members, and every row's first root. The order of a list
+// is that of the record's vertices, and of the members of each. A warp a range. Launch: any, twice the same.
 #include "warp.cuh"
 
 struct PackSide {
     const i64* indptr;   // members of a vertex
     const i32* members;
-    i64* lengths;        // of the rows: written by the first launch
-    const i64* offsets;  // read by the second
+    i64 alone;           // every vertex stands for one member: `indptr` need not be looked at
+    i32* lengths;        // of the records: written by the first launch, 0 for holes
+    i64* offsets;        // of the rows
     i32* out;
+};
+
+struct PackTotals {
+    i64 rows, base, root;
 };
 
 struct PackParams {
     const Record* records;
     const i32* values;
-    const i64* until;  // rows up to a record, itself among them
     i64 n_records;
     PackSide base, root;
-    i32* first;    // member of the row's smallest rank
-    i64 writing;   // the second launch
+    PackTotals* before;  // a range; at the end, of all
+    u64* ended;          // warps of the first launch
+    i32* first;          // member of the row's smallest rank
+    i64 writing;         // the second launch
 };
 
 __constant__ PackParams params;
@@ -30,20 +36,30 @@ __constant__ PackParams params;
 // Vertices that stand for more members than this are copied by all lanes together.
 #define FEW 8
 
-__device__ inline void count_members(const PackSide& side, i64 row, const i32* list, i32 n) {
-    i64 total = 0;
-    for (i32 i = lane_id(); i < n; i += 32) total += side.indptr[list[i] + 1] - side.indptr[list[i]];
-    total = warp_sum(total);
-    if (lane_id() == 0) side.lengths[row] = total;
+// How many members the lane's own list of n vertices has; the lists are looked at one after the other.
+__device__ inline i32 count_members(const PackSide& side, i64 list, i32 n) {
+    if (side.alone) return n;
+    i32 mine = 0;
+    for (u32 rest = warp_ballot(n > 0); rest; rest &= rest - 1) {
+        i32 lane = __ffs(rest) - 1, length = from(n, lane), total = 0;
+        i64 begin = from(list, lane);
+        for (i32 i = lane_id(); i < length; i += 32) {
+            i32 v = params.values[begin + i];
+            total += (i32)(side.indptr[v + 1] - side.indptr[v]);
+        }
+        total = warp_sum(total);
+        if (lane_id() == lane) mine = total;
+    }
+    return mine;
 }
 
-__device__ inline void write_members(const PackSide& side, i64 row, const i32* list, i32 n) {
-    i32* out = side.out + side.offsets[row];
+__device__ inline void write_members(const PackSide& side, i64 offset, const i32* list, i32 n) {
+    i32* out = side.out + offset;
     for (i32 begin = 0; begin < n; begin += 32) {
         bool there = begin + lane_id() < n;
         i32 v = there ? list[begin + lane_id()] : 0;
-        i64 from_member = side.indptr[v];
-        i32 count = there ? (i32)(side.indptr[v + 1] - from_member) : 0;
+        i64 from_member = side.alone ? v : side.indptr[v];
+        i32 count = !there ? 0 : side.alone ? 1 : (i32)(side.indptr[v + 1] - from_member);
         i32 before = sum_below(count);
         for (i32 k = 0; k < count && count <= FEW; k++) out[before + k] = side.members[from_member + k];
         for (u32 rest = warp_ballot(count > FEW); rest; rest &= rest - 1) {
@@ -55,25 +71,79 @@ __device__ inline void write_members(const PackSide& side, i64 row, const i32* l
     }
 }
 
+// The member that stands for a row: the first of its smallest rank.
+__device__ inline void write_first(i64 row, const i32* root, i32 n) {
+    u32 least = 0x7fffffff;
+    for (i32 i = lane_id(); i < n; i += 32) least = (u32)root[i] < least ? (u32)root[i] : least;
+    least = __reduce_min_sync(ALL_LANES, least);
+    if (lane_id() == 0) params.first[row] = params.root.members[params.root.alone ? least : params.root.indptr[least]];
+}
+
+// The rows of 32 records, a lane each; `sum` is what comes before them.
+__device__ inline void write_rows(const Record& record, bool is_row, i32 n_base, i32 n_root, const PackTotals& sum) {
+    i64 row = sum.rows + __popc(warp_ballot(is_row) & lanes_below());
+    i64 base = sum.base + sum_below((i64)n_base), root = sum.root + sum_below((i64)n_root);
+    if (is_row) {
+        params.base.offsets[row + 1] = base + n_base;
+        params.root.offsets[row + 1] = root + n_root;
+    }
+    for (u32 rest = warp_ballot(is_row); rest; rest &= rest - 1) {
+        i32 lane = __ffs(rest) - 1, in_base = from(record.n_base, lane), in_root = from(record.n_root, lane);
+        const i32* list = params.values + from(record.at, lane);
+        write_members(params.base, from(base, lane), list, in_base);
+        write_members(params.root, from(root, lane), list + in_base, in_root);
+        write_first(from(row, lane), list + in_base, in_root);
+    }
+}
+
+// By the warp that ended last: from the totals of the ranges to what comes before each.
+__device__ inline void add_up(i64 n_warps) {
+    __threadfence();
+    PackTotals sum = {0, 0, 0};
+    for (i64 begin = 0; begin < n_warps; begin += 32) {
+        i64 at = begin + lane_id();
+        PackTotals own = {0, 0, 0};
+        if (at < n_warps) {
+            const volatile PackTotals* written = params.before + at;
+            own = {written->rows, written->base, written->root};
+        }
+        PackTotals here = {sum.rows + sum_below(own.rows), sum.base + sum_below(own.base), sum.root + sum_below(own.root)};
+        if (at < n_warps) params.before[at] = here;
+        sum = {sum.rows + warp_sum(own.rows), sum.base + warp_sum(own.base), sum.root + warp_sum(own.root)};
+    }
+    if (lane_id() == 0) params.before[n_warps] = sum;
+}
+
 extern "C" __global__ void pack() {
     i64 warp = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
     i64 n_warps = ((i64)gridDim.x * blockDim.x) >> 5;
-    for (i64 at = warp; at < params.n_records; at += n_warps) {
-        if (params.records[at].n_root == 0) continue;  // whose other fields nobody has written
-        Record record = params.records[at];
-        i64 row = params.until[at] - 1;
-        const i32* base = params.values + record.at;
-        const i32* root = base + record.n_base;
+    i64 range = ((params.n_records + n_warps - 1) / n_warps + 31) & ~31ll;
+    i64 end = (warp + 1) * range < params.n_records ? (warp + 1) * range : params.n_records;
+    PackTotals sum = {0, 0, 0};
+    if (params.writing) sum = params.before[warp];
+    if (params.writing && warp == 0 && lane_id() == 0) params.base.offsets[0] = params.root.offsets[0] = 0;
+    for (i64 begin = warp * range; begin < end; begin += 32) {
+        i64 at = begin + lane_id();
+        bool is_row = at < end && params.records[at].n_root != 0;
+        Record record = {};
+        if (is_row) record = params.records[at];  // of a hole nobody has written the other fields
+        i32 n_base, n_root;
         if (params.writing) {
-            write_members(params.base, row, base, record.n_base);
-            write_members(params.root, row, root, record.n_root);
-            continue;
+            n_base = is_row ? params.base.lengths[at] : 0;
+            n_root = is_row ? params.root.lengths[at] : 0;
+            write_rows(record, is_row, n_base, n_root, sum);
+        } else {
+            n_base = count_members(params.base, record.at, record.n_base);
+            n_root = count_members(params.root, record.at + record.n_base, record.n_root);
+            if (is_row) params.base.lengths[at] = n_base;
+            if (is_row) params.root.lengths[at] = n_root;
         }
-        count_members(params.base, row, base, record.n_base);
-        count_members(params.root, row, root, record.n_root);
-        u32 least = 0x7fffffff;
-        for (i32 i = lane_id(); i < record.n_root; i += 32) least = (u32)root[i] < least ? (u32)root[i] : least;
-        least = __reduce_min_sync(ALL_LANES, least);
-        if (lane_id() == 0) params.first[row] = params.root.members[params.root.indptr[least]];
+        sum.rows += __popc(warp_ballot(is_row));
+        sum.base += warp_sum((i64)n_base);
+        sum.root += warp_sum((i64)n_root);
     }
+    if (params.writing) return;
+    if (lane_id() == 0) params.before[warp] = sum;
+    __threadfence();
+    if ((i64)draw(params.ended, 1) == n_warps - 1) add_up(n_warps);
 }

@@ -31,10 +31,11 @@ __device__ __forceinline__ u64 reduce_or(u64 x) {
 }
 
 // Sum over the lanes below this one.
-__device__ __forceinline__ i32 sum_below(i32 x) {
-    i32 total = x;
+template <class T>
+__device__ __forceinline__ T sum_below(T x) {
+    T total = x;
     ROLLED for (i32 step = 1; step < 32; step <<= 1) {
-        i32 other = __shfl_up_sync(ALL_LANES, total, step);
+        T other = __shfl_up_sync(ALL_LANES, total, step);
         if (lane_id() >= step) total += other;
     }
     return total - x;

@@ -87,6 +87,10 @@ class Device(Protocol):
         """Run ``cuda/<kernel>.cu`` with this parameter block and wait; seconds on the device."""
         ...
 
+    def enqueue(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> None:
+        """Like `launch`, without waiting: copies and launches that follow in this thread come after it."""
+        ...
+
 
 def why_no_gpu() -> str | None:
     """Why no CUDA device can be used, or None. Never raises."""
@@ -213,17 +217,30 @@ class CudaDevice:
 
     def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> float:
         """See `Device`."""
+        begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+        self._start(kernel, defines, n_blocks, n_threads, params, begin)
+        end.record()
+        end.synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1000
+
+    def enqueue(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> None:
+        """See `Device`."""
+        self._start(kernel, defines, n_blocks, n_threads, params)
+
+    def _start(
+        self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray, begin: Any = None
+    ) -> None:
+        """`enqueue`; the event `begin` is recorded between the copy of the parameters and the launch."""
         from kernels.gpu.source import load
 
         loaded = load(kernel, tuple(sorted(defines.items())))
-        begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
-        with loaded.lock:  # engines of other threads have the same kernel, which has one parameter block
-            loaded.params.copy_from_host_async(params.ctypes.data, params.nbytes)  # on the stream of the launch
-            begin.record()
+        # engines of other threads have the same kernel, which has one parameter block: the lock keeps copy and launch
+        # together, and as all engines share a stream, the copy waits for the launch before
+        with loaded.lock:
+            loaded.params.copy_from_host_async(params.ctypes.data, params.nbytes)
+            if begin is not None:
+                begin.record()
             loaded.function((n_blocks,), (n_threads,), ())
-            end.record()
-            end.synchronize()
-        return float(self._cupy.cuda.get_elapsed_time(begin, end)) / 1000
 
     def _bytes(self, n: int, content: np.ndarray | None = None) -> Any:
         try:

@@ -13,6 +13,7 @@ __all__ = [
     "ITEM",
     "NOBODY",
     "PACK_PARAMS",
+    "PACK_TOTALS",
     "PARAMS",
     "PATH",
     "QUEUE",
@@ -91,13 +92,16 @@ PACK_PARAMS = np.dtype(
     [
         (name, _I64)
         for name in (
-            "records values until n_records "
-            "base_indptr base_members base_lengths base_offsets base_out "
-            "root_indptr root_members root_lengths root_offsets root_out "
-            "first writing"
+            "records values n_records "
+            "base_indptr base_members base_alone base_lengths base_offsets base_out "
+            "root_indptr root_members root_alone root_lengths root_offsets root_out "
+            "before ended first writing"
         ).split()
     ]
 )
+
+#: Rows and their members that come before a range of records.
+PACK_TOTALS = np.dtype([("rows", _I64), ("base", _I64), ("root", _I64)])
 
 
 def parameters(dtype: np.dtype, values: Mapping[str, Any]) -> np.ndarray:

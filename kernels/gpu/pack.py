@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernels.gpu.device import Device
-from kernels.gpu.layout import PACK_PARAMS, RECORD, parameters
+from kernels.gpu.layout import PACK_PARAMS, PACK_TOTALS, parameters
 from schemas.bicliques import Bicliques
-from schemas.dtypes import OFFSET, VERTEX
+from schemas.dtypes import COUNT, OFFSET, VERTEX
 from schemas.graph import MiningGraph
 
 __all__ = ["Members", "pack"]
 
 _KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # blocks a multiprocessor
-#: Of a record as int32 words (`layout.RECORD`): how many, and where the number of its root vertices is.
-_WORDS, _N_ROOT = RECORD.itemsize // 4, RECORD.fields["n_root"][1] // 4  # type: ignore[index]
+_SIDES = ("base", "root")
 
 
 @dataclass(frozen=True)
@@ -23,21 +22,23 @@ class Members:
     """`MiningGraph.root_members` and `base_members` on the device, with their offsets; uploaded once a graph."""
 
     arrays: dict[str, Any]
+    #: By side: 1 if every vertex has one member, whose offsets need not be looked at.
+    alone: dict[str, int]
     root_is_left: bool
 
     @classmethod
     def of(cls, device: Device, graph: MiningGraph) -> Members:
         """Upload those of a graph."""
-        arrays = {
-            f"{side}_{name}": device.upload(getattr(graph, f"{side}_members{suffix}"))
-            for side in ("base", "root")
-            for name, suffix in (("indptr", "_indptr"), ("members", ""))
-        }
-        return cls(arrays, graph.root_side == "left")
+        arrays, alone = dict[str, Any](), dict[str, int]()
+        for side in _SIDES:
+            indptr, members = (getattr(graph, f"{side}_members{suffix}") for suffix in ("_indptr", ""))
+            arrays |= {f"{side}_indptr": device.upload(indptr), f"{side}_members": device.upload(members)}
+            alone[f"{side}_alone"] = int(len(members) == len(indptr) - 1)
+        return cls(arrays, alone, graph.root_side == "left")
 
 
 def pack(device: Device, members: Members, records: Any, n_records: int, values: Any) -> Bicliques:
-    """Bicliques in dense ids of the user's sides, all arrays on the device.
+    """Bicliques in dense ids of the user's sides, all arrays on the device, where they may still be being written.
 
     Parameters
     ----------
@@ -51,30 +52,30 @@ def pack(device: Device, members: Members, records: Any, n_records: int, values:
     Raises
     ------
     DeviceMemoryError, MemoryError
-        Without room for the result, and 60 bytes a record.
+        Without room for the result, and 8 bytes a record.
     """
-    xp = device.xp
-    words = device.view(records, VERTEX, 0, n_records * _WORDS).reshape(-1, _WORDS)
-    until = xp.cumsum((words[:, _N_ROOT] > 0).astype(OFFSET))
-    n = int(until[-1]) if n_records else 0
+    n_blocks = _BLOCKS * device.n_multiprocessors
+    n_warps = n_blocks * _THREADS // 32
+    before = device.empty(n_warps + 1, PACK_TOTALS)
+    fields = {"records": records, "values": values, "before": before, "ended": device.zeros(1, COUNT)}
+    fields |= members.arrays | {f"{side}_lengths": device.empty(n_records, VERTEX) for side in _SIDES}
+    numbers = {"n_records": n_records} | members.alone
+    _enqueue(device, n_blocks, fields, numbers)
+    totals = device.read(before, PACK_TOTALS, n_warps, 1)[0]
+    n = int(totals["rows"])
+    offsets = {side: device.empty(n + 1, OFFSET) for side in _SIDES}
+    out = {side: device.empty(int(totals[side]), VERTEX) for side in _SIDES}
     first = device.empty(n, VERTEX)
-    fields = {"records": records, "values": values, "until": until, "first": first} | members.arrays
-    lengths = {side: device.empty(n, OFFSET) for side in ("base", "root")}
-    _launch(device, n_records, fields | {f"{side}_lengths": handle for side, handle in lengths.items()})
-    sides, written = {}, dict[str, Any]()
-    for side, handle in lengths.items():
-        offsets = xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(device.view(handle, OFFSET, 0, n), dtype=OFFSET)])
-        total = int(offsets[-1])
-        out = device.empty(total, VERTEX)
-        written |= {f"{side}_offsets": offsets, f"{side}_out": out}
-        sides[side] = (offsets, device.view(out, VERTEX, 0, total))
-    _launch(device, n_records, fields | written)
-    left, right = (sides["root"], sides["base"]) if members.root_is_left else (sides["base"], sides["root"])
+    fields |= {f"{side}_offsets": offsets[side] for side in _SIDES} | {f"{side}_out": out[side] for side in _SIDES}
+    _enqueue(device, n_blocks, fields | {"first": first}, numbers | {"writing": 1})
+    base, root = (
+        (device.view(offsets[side], OFFSET, 0, n + 1), device.view(out[side], VERTEX, 0, int(totals[side])))
+        for side in _SIDES
+    )
+    left, right = (root, base) if members.root_is_left else (base, root)
     return Bicliques(*left, *right, device.view(first, VERTEX, 0, n))
 
 
-def _launch(device: Device, n_records: int, fields: dict[str, Any]) -> None:
-    values = {name: device.address(handle) for name, handle in fields.items()}
-    values |= {"n_records": n_records, "writing": "base_out" in fields}
-    params = parameters(PACK_PARAMS, values)
-    device.launch(_KERNEL, {}, _BLOCKS * device.n_multiprocessors, _THREADS, params)
+def _enqueue(device: Device, n_blocks: int, fields: dict[str, Any], numbers: dict[str, int]) -> None:
+    values = {name: device.address(handle) for name, handle in fields.items()} | numbers
+    device.enqueue(_KERNEL, {}, n_blocks, _THREADS, parameters(PACK_PARAMS, values))

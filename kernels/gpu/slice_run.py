@@ -148,6 +148,8 @@ class SliceRun(Generic[M, S]):
     def _hand_out(self, queue: np.void) -> None:
         device, memory = self.device, self.memory
         n_records = min(int(queue["rows"]), self.sizes.records)
+        if n_records == 0:
+            return
         try:
             batch = pack(device, self.graph.members(device), memory.records, n_records, memory.values)
             if not getattr(self.emit, "on_device", False):

@@ -114,3 +114,6 @@ class EmulatedDevice:
         library = _library(kernel, tuple(sorted(defines.items())))
         library.emulate(params.ctypes.data, n_blocks, n_threads, self.seed)
         return time.perf_counter() - started
+
+    def enqueue(self, kernel, defines, n_blocks, n_threads, params):
+        self.launch(kernel, defines, n_blocks, n_threads, params)
