@@ -60,7 +60,7 @@ class ParallelWriter:
         ResourceError
             If the disk is full, or the like.
         """
-        pieces = pieces_of(found)
+        pieces = pieces_of(found, writer.GROUP_MEMBERS)
         for piece, batch in zip(pieces, self._threads.map(self._to_batch, pieces), strict=True):
             self._collected.append(batch)
             self._members += len(piece.left) + len(piece.right)

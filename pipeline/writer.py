@@ -90,7 +90,7 @@ class PartWriter:
         ResourceError
             If the disk is full, or the like.
         """
-        for piece in pieces_of(found):
+        for piece in pieces_of(found, GROUP_MEMBERS):
             self._collected.append(to_batch(piece, self.tables))
             self._members += len(piece.left) + len(piece.right)
             self._rows += len(piece)
@@ -146,12 +146,12 @@ class PartWriter:
         return self.folder / f".{self.stem}-{len(self.parts)}.tmp"
 
 
-def pieces_of(found: Bicliques) -> list[Bicliques]:
-    """The batch in pieces of at most `GROUP_MEMBERS` members, or of one biclique."""
+def pieces_of(found: Bicliques, members: int) -> list[Bicliques]:
+    """The batch in pieces of at most so many members, or of one biclique."""
     until = found.left_indptr + found.right_indptr
     pieces, start = [], 0
     while start < len(found):
-        stop = int(np.searchsorted(until, until[start] + GROUP_MEMBERS, side="right")) - 1
+        stop = int(np.searchsorted(until, until[start] + members, side="right")) - 1
         stop = min(max(stop, start + 1), len(found))
         pieces.append(_rows(found, start, stop))
         start = stop

@@ -7,14 +7,17 @@ engine's kernels, nor they for it.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from pipeline.gpu.memory import device_bytes, take_from_pool
+from pipeline.parallel_writer import writing_threads
 from pipeline.writer import GROUP_ROWS, Tables, part_schema
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
@@ -62,36 +65,54 @@ class CudfParquet:
         self.schema = part_schema(tables)
         self.compression = compression
         self.threads = min(max(device_bytes() // _BYTES_A_THREAD, 1), _MOST_THREADS)
+        # of all files together, from the device to the disk; libcudf has four, and reads this when it opens its first
+        os.environ.setdefault("KVIKIO_NTHREADS", str(writing_threads()))
         take_from_pool()
         with _memory_errors("hold the labels"):
             self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
         self.has_text = tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables)
 
-    def cut(self, found: Bicliques, members: int) -> list[int]:
+    def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
         """See `Backend`; synchronises."""
         with _memory_errors("cut bicliques into chunks"):
-            until = self.cupy.asarray(found.left_indptr) + self.cupy.asarray(found.right_indptr)
-            targets = self.cupy.arange(members, int(until[-1]) + members, members, dtype=until.dtype)
-            inner = self.cupy.searchsorted(until, targets, side="right").get() - 1
-        return sorted({0, *(int(row) for row in inner if 0 < row < len(found)), len(found)})
+            pieces = [found] if len(found.left) + len(found.right) <= members else self._cut(found, members)
+            self.cupy.cuda.get_current_stream().synchronize()
+        return pieces
 
     def open(self, path: Path) -> CudfFile:
         """See `Backend`."""
         return CudfFile(self, path)
 
-    def table(self, found: Bicliques, start: int, stop: int, stream: Any) -> Any:
-        """The five columns of `schemas.bicliques.biclique_schema`, of some rows."""
+    def table(self, piece: Bicliques, stream: Any) -> Any:
+        """The five columns of `schemas.bicliques.biclique_schema`."""
         lists, numbers = [], []
-        for side, (indptr, ids) in enumerate(((found.left_indptr, found.left), (found.right_indptr, found.right))):
+        for side, (indptr, ids) in enumerate(((piece.left_indptr, piece.left), (piece.right_indptr, piece.right))):
             with stream:
-                begin, end = int(indptr[start]), int(indptr[stop])
-                offsets = (self.cupy.asarray(indptr[start : stop + 1]) - begin).astype(VERTEX)
-                own = self.cupy.array(ids[begin:end], dtype=VERTEX)
-                numbers.append(self.cupy.diff(offsets))
+                offsets = self.cupy.asarray(indptr, dtype=VERTEX)
+                own = self.cupy.asarray(ids, dtype=VERTEX)
+                numbers.append(offsets[1:] - offsets[:-1])
             lists.append(self._list_column(offsets, self._gather(own, side, stream), stream))
         with stream:
-            numbers.append(self.cupy.array(found.root[start:stop], dtype=VERTEX))
+            numbers.append(self.cupy.asarray(piece.root, dtype=VERTEX))
         return self.plc.Table([*lists, *(self._column(values, stream) for values in numbers)])
+
+    def _cut(self, found: Bicliques, members: int) -> list[Bicliques]:
+        left, right = self.cupy.asarray(found.left_indptr), self.cupy.asarray(found.right_indptr)
+        until = left + right
+        targets = self.cupy.arange(members, int(until[-1]) + members, members, dtype=until.dtype)
+        inner = self.cupy.searchsorted(until, targets, side="right").get() - 1
+        rows = sorted({0, *(int(row) for row in inner if 0 < row < len(found)), len(found)})
+        bounds = zip(rows, left[rows].get().tolist(), right[rows].get().tolist(), strict=True)
+        return [
+            Bicliques(
+                left[row : next_row + 1] - in_left,
+                found.left[in_left:next_left],
+                right[row : next_row + 1] - in_right,
+                found.right[in_right:next_right],
+                found.root[row:next_row],
+            )
+            for (row, in_left, in_right), (next_row, next_left, next_right) in pairwise(bounds)
+        ]
 
     def _upload(self, labels: Any) -> Any:
         return self.plc.Column.from_arrow(labels)
@@ -138,7 +159,7 @@ class CudfFile:
         self.stream = backend.cupy.cuda.Stream(non_blocking=True)
         self._writer: Any = None
 
-    def write(self, found: Bicliques, start: int, stop: int) -> None:
+    def write(self, piece: Bicliques) -> None:
         """Append these rows.
 
         Raises
@@ -149,7 +170,7 @@ class CudfFile:
             If the file cannot be written.
         """
         with writing_errors(), _memory_errors(f"write {self.path}"):
-            table = self.backend.table(found, start, stop, self.stream)
+            table = self.backend.table(piece, self.stream)
             if self._writer is None:
                 self._writer = self._open(table)
             self._writer.write(table)

@@ -10,10 +10,8 @@ from __future__ import annotations
 import queue
 import threading
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -33,7 +31,7 @@ PART_BYTES = 1 << 26
 class ChunkFile(Protocol):
     """A Parquet file that grows by chunks."""
 
-    def write(self, found: Bicliques, start: int, stop: int) -> None:
+    def write(self, piece: Bicliques) -> None:
         """Append these rows as row groups."""
         ...
 
@@ -48,10 +46,10 @@ class Backend(Protocol):
     #: Threads that write, a chunk in the hands of each at most.
     threads: int
 
-    def cut(self, found: Bicliques, members: int) -> list[int]:
-        """Row numbers, from 0 to the end, between which there are about `members` members, or one row.
+    def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
+        """All rows in order, in pieces of about `members` members or one row; their arrays may be those of `found`.
 
-        Waits until the arrays of `found` are filled, for whoever writes them reads them on another stream.
+        Waits until the arrays are filled, for whoever writes them reads them on another stream.
         """
         ...
 
@@ -104,10 +102,10 @@ class DeviceWriter:
         ResourceError
             If the disk is full, or the like.
         """
-        for start, stop in self._pieces(found):
+        for piece in self.backend.pieces(found, CHUNK_MEMBERS) if len(found) else []:
             self._raise_errors()
             self._room.acquire()
-            self._chunks.append(self._threads.submit(self._write, found, start, stop))
+            self._chunks.append(self._threads.submit(self._write, piece))
 
     def close(self) -> list[Part]:
         """Wait for what is being written, and name the last parts. No rows, no part."""
@@ -125,18 +123,14 @@ class DeviceWriter:
             path.unlink(missing_ok=True)
         self._open, self.parts = [], []
 
-    def _pieces(self, found: Bicliques) -> Iterator[tuple[int, int]]:
-        bounds = self.backend.cut(found, CHUNK_MEMBERS) if len(found) else [0]
-        return pairwise(bounds)
-
-    def _write(self, found: Bicliques, start: int, stop: int) -> None:
+    def _write(self, piece: Bicliques) -> None:
         try:
             part = self._any_part()
             with disk_errors(part.path):
                 if part.file is None:
                     part.file = self.backend.open(part.path)
-                part.file.write(found, start, stop)
-                part.rows += stop - start
+                part.file.write(piece)
+                part.rows += len(piece)
                 flush(part.path)  # while the other threads have the device
                 if part.path.stat().st_size >= PART_BYTES:
                     self._name(part)

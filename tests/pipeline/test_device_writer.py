@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from pipeline.gpu import writer as device_writer
 from pipeline.gpu.writer import DeviceWriter
 from pipeline.proof import read_part
-from pipeline.writer import part_schema, to_batch
+from pipeline.writer import part_schema, pieces_of, to_batch
 from schemas.bicliques import Bicliques
 from schemas.errors import DeviceMemoryError, ResourceError
 from tests.pipeline.test_writer import LABELS, some
@@ -31,10 +30,8 @@ class Host:
         self.go = threading.Event()
         self.go.set()
 
-    def cut(self, found: Bicliques, members: int) -> list[int]:
-        until = found.left_indptr + found.right_indptr
-        rows = np.searchsorted(until, np.arange(members, until[-1] + members, members), side="right") - 1
-        return sorted({0, *(int(row) for row in rows if 0 < row < len(found)), len(found)})
+    def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
+        return pieces_of(found, members)
 
     def open(self, path: Path) -> HostFile:
         return HostFile(self, path)
@@ -45,12 +42,12 @@ class HostFile:
         self.host = host
         self.writer = pq.ParquetWriter(path, part_schema(LABELS))
 
-    def write(self, found: Bicliques, start: int, stop: int) -> None:
+    def write(self, piece: Bicliques) -> None:
         with self.host.lock:
             self.host.waiting += 1
             self.host.most = max(self.host.most, self.host.waiting)
         self.host.go.wait(10)
-        self.writer.write_table(pa.Table.from_batches([to_batch(found, LABELS).slice(start, stop - start)]))
+        self.writer.write_table(pa.Table.from_batches([to_batch(piece, LABELS)]))
         with self.host.lock:
             self.host.waiting -= 1
 
