@@ -4,8 +4,9 @@ from __future__ import annotations
 
 __all__ = ["device_bytes", "take_from_pool"]
 
-#: Share of the device that the pool keeps while it is not used; the rest goes back whenever it is waited for.
-_KEPT = 1 / 32
+#: Share of the device that the pool keeps while it is not used; what is beyond goes back whenever it is waited for, and
+#: getting it again takes milliseconds. Others who need the device's memory get what is kept, too.
+_KEPT = 1 / 8
 
 
 def device_bytes() -> int:
