@@ -231,8 +231,11 @@ class Scheduler:
         return min(max(self._weight / self._rate.value / self._shares(), shortest), longest)
 
     def _shares(self) -> int:
-        """In how many parts what is outstanding is thought to be dealt: two a worker, all at once to a single slot."""
-        return 2 * self._workers if self._slots > 1 else 1
+        """In how many parts what is outstanding is thought to be dealt: two a worker.
+
+        A single one gets all at once: what nobody has in hand waits until a slice is written, and a GPU with it.
+        """
+        return 2 * self._workers if self._workers > 1 else max(self._slots - len(self._running), 1)
 
     def _cut(self, seconds: float) -> _Job:
         """Take nodes from the sources, heaviest left-over first, for `seconds` at least.

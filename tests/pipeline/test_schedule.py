@@ -154,6 +154,19 @@ def test_heavy_roots_are_dealt_first_and_left_overs_before_the_plan() -> None:
     assert third.slice == 2
 
 
+def test_a_single_worker_has_all_work_in_its_hands() -> None:
+    """A GPU would wait for what is not dealt until one of its two slices is written."""
+    machine = Scheduler(Policy(max_results=10_000), 0, 64.0)
+    machine.add_source(PLAN, np.ones(64), [(0, 64)], is_plan=True)
+    first, second = machine.set_slots(2, workers=1)
+    assert (first.took, second.took) == (((PLAN, 0, 32),), ((PLAN, 32, 64),))
+    assert (first.rows, second.rows) == (5000, 5000)
+    assert not machine.is_outstanding
+    (third,) = machine.returned(0, 1e-6, 5, np.ones(4))  # whose rate would be that of an hour's work
+    assert third.took == ((0, 0, 4),)
+    assert not machine.is_outstanding
+
+
 def test_a_slice_that_keeps_failing_fails_the_run_and_is_named() -> None:
     machine = Scheduler(Policy(attempts=3), 7, 1.0)
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
