@@ -29,7 +29,8 @@ EVERYTHING = -1
 Mode = Literal["count", "prove", "list"]
 
 #: Takes batches of bicliques. One with a true attribute ``on_device`` takes them as arrays of the engine's device
-#: (CuPy), too, which it may keep, and an engine that has them there had better not copy them to the host.
+#: (CuPy), too, which it may keep, and an engine that has them there had better not copy them to the host. They may
+#: still be being filled: who reads them on a stream other than that of the call waits for that one first.
 Emit = Callable[[Bicliques], None]
 
 #: One node of `Subtrees`: path, candidates, todo, fresh.
