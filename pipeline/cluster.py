@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 _START_S = 60.0
 #: And a worker, to say its name.
 _NAME_S = 10.0
+#: And our workers, to end.
+_STOP_S = 60.0
 
 _CONFIG = {
     "distributed.scheduler.allowed-failures": 0,  # a lost task is ours to try again
@@ -257,7 +259,11 @@ class DaskPool:
                     self._client.submit(worker.forget, workers=[address], pure=False)
         self._client.close()
         if self._cluster is not None:
-            self._cluster.close()
+            try:
+                self._cluster.close(timeout=_STOP_S)
+            except TimeoutError:  # Dask waits without end for a worker that never got ready to be stopped
+                text = f"the {self._name} did not end within {_STOP_S:g} seconds; they end with this process"
+                tell(logger, "left", text, logging.WARNING)
 
     def _threads(self) -> dict[str, int]:
         return dict(self._ask(self._client.nthreads))

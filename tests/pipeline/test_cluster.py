@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -355,6 +356,21 @@ def test_dask_workers_are_not_waited_for_when_they_are_closed() -> None:
     pool.close()
     waiting.join()
     assert time.monotonic() - began < 20
+
+
+def test_workers_that_do_not_end_are_left_to_the_end_of_the_process(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def never_ends() -> None:
+        await asyncio.sleep(3600)
+
+    pool = DaskPool.local(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "_STOP_S", 0.2)
+        patch.setattr(pool._cluster, "_close", never_ends)
+        pool.close()
+    assert "the 2 local workers did not end within 0.2 seconds" in caplog.text
+    pool._cluster.close()
 
 
 def test_workers_that_cannot_start_fail_the_run() -> None:

@@ -93,7 +93,7 @@ def test_slices_take_turns_on_one_engine_and_find_everything(tmp_path: Path, gpu
     assert manifest_pair(folder.path) == answer(EDGES)
     assert [what for what in gpu.log if what[0] == "made"] == [("made", 0)]
     assert gpu.log[-1] == ("released", 0)
-    assert len(load_ledger(folder.path).entries) > 2
+    assert len(load_ledger(folder.path).entries) > 1
 
 
 def test_the_next_slice_is_searched_while_one_is_written(
