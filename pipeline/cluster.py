@@ -263,7 +263,7 @@ class DaskPool:
                 self._cluster.close(timeout=_STOP_S)
             except TimeoutError:  # Dask waits without end for a worker that never got ready to be stopped
                 text = f"the {self._name} did not end within {_STOP_S:g} seconds; they end with this process"
-                tell(logger, "left", text, logging.WARNING)
+                tell(logger, "lingering", text, logging.WARNING, seconds=_STOP_S)
 
     def _threads(self) -> dict[str, int]:
         return dict(self._ask(self._client.nthreads))

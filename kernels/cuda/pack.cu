@@ -11,7 +11,7 @@ struct PackSide {
     const i64* indptr;   // members of a vertex
     const i32* members;
     i64 alone;           // every vertex stands for one member: `indptr` need not be looked at
-    i32* lengths;        // of the records: written by the first launch, 0 for holes
+    i32* lengths;        // of the records that are rows: written by the first launch
     i64* offsets;        // of the rows
     i32* out;
 };
