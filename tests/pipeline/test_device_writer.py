@@ -26,6 +26,7 @@ class Host:
     def __init__(self, threads: int = 4) -> None:
         self.threads = threads
         self.waiting = self.most = 0
+        self.written: list[Bicliques] = []
         self.lock = threading.Lock()
         self.go = threading.Event()
         self.go.set()
@@ -46,6 +47,7 @@ class HostFile:
         with self.host.lock:
             self.host.waiting += 1
             self.host.most = max(self.host.most, self.host.waiting)
+            self.host.written.append(piece)
         self.host.go.wait(10)
         self.writer.write_table(pa.Table.from_batches([to_batch(piece, LABELS)]))
         with self.host.lock:
@@ -58,7 +60,8 @@ class HostFile:
 def test_whatever_goes_in_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 50)
     monkeypatch.setattr(device_writer, "PART_BYTES", 3000)
-    out = DeviceWriter(tmp_path, 7, Host())
+    host = Host()
+    out = DeviceWriter(tmp_path, 7, host)
     batches = [some(n, seed) for seed, n in enumerate([0, 90, 1, 200])]
     wanted = [pair for batch in batches for pair in batch.to_pairs()]
     for batch in batches:
@@ -70,6 +73,7 @@ def test_whatever_goes_in_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [pq.ParquetFile(tmp_path / p.name).metadata.num_rows for p in parts] == [p.rows for p in parts]
     found = [pair for p in parts for b in read_part(tmp_path / p.name, LABELS) for pair in b.to_pairs()]
     assert sorted(found) == sorted(wanted)
+    assert all(len(piece) == 1 or len(piece.left) + len(piece.right) <= 50 for piece in host.written)
 
 
 def test_one_biclique_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
