@@ -28,8 +28,6 @@ class Device(Protocol):
 
     name: str
     n_multiprocessors: int
-    #: The module of the arrays that `view` gives: cupy, or numpy.
-    xp: Any
 
     def active(self) -> AbstractContextManager[Any]:
         """Within it, copies and launches of this thread go before those of whoever else uses the device."""
@@ -72,7 +70,7 @@ class Device(Protocol):
         ...
 
     def download(self, array: Any) -> np.ndarray:
-        """A host copy of an array of `xp`; synchronises."""
+        """A host copy of an array that `view` gave; synchronises."""
         ...
 
     def address(self, handle: Any) -> int:
@@ -140,7 +138,7 @@ class CudaDevice:
             raise ResourceError(f"a GPU engine was asked for, but {reason}")
         import cupy
 
-        self._cupy = self.xp = cupy
+        self._cupy = cupy
         self._device = cupy.cuda.Device()
         properties = cupy.cuda.runtime.getDeviceProperties(self._device.id)
         self.name = properties["name"].decode()

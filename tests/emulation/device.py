@@ -60,7 +60,6 @@ class EmulatedDevice:
     """Device memory is host memory, an address is an address."""
 
     name = "emulated device"
-    xp = np
 
     def __init__(self, seed: int = 1, n_multiprocessors: int = 2) -> None:
         self.seed = seed
