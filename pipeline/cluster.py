@@ -7,6 +7,7 @@ one place (`pipeline.schedule`).
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import queue
 import threading
 import time
@@ -90,13 +91,7 @@ class DaskPool:
                 silence_logs=logging.CRITICAL,
             )
 
-        try:
-            return cls._start(start, f"{count} local worker{'s' if count != 1 else ''}", "core")
-        except (OSError, TimeoutError, RuntimeError) as error:
-            raise ResourceError(
-                f"{count} worker processes could not be started ({error}); try --workers 0, and in a script "
-                "call the pipeline under: if __name__ == '__main__'"
-            ) from error
+        return cls._start(start, f"{count} local worker{'s' if count != 1 else ''}", "core")
 
     @classmethod
     def on_gpus(cls, devices: Sequence[str], rmm_pool: str | None = None, spill: bool = False) -> DaskPool:
@@ -106,14 +101,28 @@ class DaskPool:
 
     @classmethod
     def _start(cls, start: Callable[[], distributed.LocalCluster], name: str, place: Place) -> DaskPool:
-        """A cluster of our own, which is gone again if anything, Ctrl-C too, comes between."""
-        with ExitStack() as started:
-            with dask.config.set(_CONFIG), unseen_by_children():
-                cluster = start()
-                started.callback(cluster.close)
-                client = distributed.Client(cluster, timeout=_START_S, set_as_default=False)
-                started.callback(client.close)
-            started.pop_all()
+        """A cluster of our own, which is gone again if anything, Ctrl-C too, comes between.
+
+        Raises
+        ------
+        ResourceError
+            If it does not start.
+        """
+        guard = "in a script call the pipeline under: if __name__ == '__main__'"
+        if getattr(multiprocessing.current_process(), "_inheriting", False):  # Dask's cluster would never be ready
+            raise ResourceError(f"a worker process runs the script that started it; {guard}")
+        try:
+            with ExitStack() as started:
+                with dask.config.set(_CONFIG), unseen_by_children():
+                    cluster = start()
+                    started.callback(cluster.close)
+                    client = distributed.Client(cluster, timeout=_START_S, set_as_default=False)
+                    started.callback(client.close)
+                started.pop_all()
+        except (OSError, TimeoutError, RuntimeError, ValueError, ImportError) as error:
+            raise ResourceError(
+                f"a cluster of {name} could not be started ({error}); try --workers 0, and {guard}"
+            ) from error
         return cls(client, cluster, name, place)
 
     @classmethod

@@ -34,7 +34,7 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
     Raises
     ------
     ResourceError
-        Without dask-cuda, or when a worker does not start.
+        Without dask-cuda.
     """
     try:
         from dask_cuda import LocalCUDACluster
@@ -43,23 +43,18 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
             f"workers on GPUs need dask-cuda, but {error.name} is not installed (pip install '.[gpu]'); "
             "--workers 0 uses one GPU without it"
         ) from error
-    try:
-        return LocalCUDACluster(
-            CUDA_VISIBLE_DEVICES=list(devices),
-            threads_per_worker=IN_FLIGHT,
-            memory_limit=0,  # a worker's memory is bounded by construction,
-            device_memory_limit=0,  # and Dask itself keeps nothing on a device
-            rmm_pool_size=_size(rmm_pool),
-            rmm_allocator_external_lib_list=["cupy"] if rmm_pool else None,
-            enable_cudf_spill=spill,
-            protocol="tcp",
-            dashboard_address="127.0.0.1:0",  # its pages are for this machine
-            silence_logs=logging.CRITICAL,
-        )
-    except (OSError, TimeoutError, RuntimeError, ValueError, ImportError) as error:
-        raise ResourceError(
-            f"workers on {len(devices)} GPUs could not be started ({error}); --workers 0 uses one GPU in this process"
-        ) from error
+    return LocalCUDACluster(
+        CUDA_VISIBLE_DEVICES=list(devices),
+        threads_per_worker=IN_FLIGHT,
+        memory_limit=0,  # a worker's memory is bounded by construction,
+        device_memory_limit=0,  # and Dask itself keeps nothing on a device
+        rmm_pool_size=_size(rmm_pool),
+        rmm_allocator_external_lib_list=["cupy"] if rmm_pool else None,
+        enable_cudf_spill=spill,
+        protocol="tcp",
+        dashboard_address="127.0.0.1:0",  # its pages are for this machine
+        silence_logs=logging.CRITICAL,
+    )
 
 
 def guarded(function: Callable[[Any], Any], argument: Any) -> Any:

@@ -7,6 +7,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -380,6 +382,20 @@ def test_workers_that_cannot_start_fail_the_run() -> None:
     with pytest.raises(ResourceError, match="no workers today"):
         growing.wait(0)
     growing.close()
+
+
+def test_a_script_without_a_guard_ends_with_a_sentence(tmp_path: Path) -> None:
+    source, script = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "script.py"
+    script.write_text(f"import pipeline\npipeline.count({str(source)!r}, workers=1)\n")
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    for sentence in (
+        "a worker process runs the script that started it",
+        "a cluster of 1 local worker could not be started",
+    ):
+        assert re.search(
+            f"ResourceError: {sentence}.* in a script call the pipeline under: if __name__ ==", ended.stderr
+        )
 
 
 def test_a_number_of_workers_and_an_address_exclude_each_other() -> None:

@@ -153,8 +153,8 @@ def test_workers_that_do_not_start_are_a_sentence(monkeypatch: pytest.MonkeyPatc
         raise ValueError("RMM pool requested but module 'rmm' is not available")
 
     monkeypatch.setitem(sys.modules, "dask_cuda", types.SimpleNamespace(LocalCUDACluster=start))
-    with pytest.raises(ResourceError, match=r"workers on 2 GPUs could not be started \(RMM pool"):
-        cluster.start_cluster(["0", "1"], "1GB", False)
+    with pytest.raises(ResourceError, match=r"a cluster of 2 local GPUs could not be started \(RMM pool"):
+        DaskPool.on_gpus(["0", "1"], "1GB")
 
 
 def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str) -> tuple[str, Any]:
