@@ -172,6 +172,7 @@ class _Run(SliceRun[QueueMemory, GpuSizes]):
         device.clear(self.memory.ready)
         values = self.params(device.address(device_items), len(items)) | self.engine.host_params(self.count)
         values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
+        values["record_chunk"] = launch.record_chunk
         values["pool_limit"] = (self.n_listed + self.sizes.pool) // 2
         threads = 32 * launch.n_warps // launch.n_blocks
         seconds = device.launch(_KERNEL, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))

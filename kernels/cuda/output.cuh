@@ -3,12 +3,9 @@
 #include "biclique.cuh"
 #include "queue.cuh"
 
-// Ints a warp takes from `values` at a time, and entries from `records`.
+// Ints a warp takes from `values` at a time.
 #ifndef VALUE_CHUNK
 #define VALUE_CHUNK 4096
-#endif
-#ifndef RECORD_CHUNK
-#define RECORD_CHUNK 64
 #endif
 
 // A launch ends when seven eighths of the output are in use: the rest is for what warps have in hand then.
@@ -28,8 +25,8 @@ __device__ inline bool make_room(Worker& w, i64 n) {
         }
     }
     if (room && w.record_at == w.record_end) {
-        w.record_at = (i64)draw(&params.queue->rows, RECORD_CHUNK);
-        w.record_end = w.record_at + RECORD_CHUNK;
+        w.record_at = (i64)draw(&params.queue->rows, (u64)params.record_chunk);
+        w.record_end = w.record_at + params.record_chunk;
         ends |= is_nearly_full(w.record_end, params.n_records);
         if (w.record_end > params.n_records) {
             w.record_end = w.record_at = 0;

@@ -36,21 +36,32 @@ __constant__ PackParams params;
 // Vertices that stand for more members than this are copied by all lanes together.
 #define FEW 8
 
-// How many members the lane's own list of n vertices has; the lists are looked at one after the other.
+// Entry by entry through the lists that the lanes have in hand, one behind the other, a lane each: visit(there, whose,
+// number, value). Most lists are shorter than a warp.
+template <class Visit>
+__device__ inline void each_entry(i64 list, i32 n, const Visit& visit) {
+    i32 before = sum_below(n), end = from(before + n, 31);
+    for (i32 begin = 0; begin < end; begin += 32) {
+        i32 i = begin + lane_id(), whose = 0;
+        for (i32 step = 16; step > 0; step >>= 1) whose += from(before, whose + step) <= i ? step : 0;
+        i32 number = i - from(before, whose);
+        i64 at = from(list, whose) + number;
+        visit(i < end, whose, number, i < end ? params.values[at] : 0);
+    }
+}
+
+// How many members the lane's own list of n vertices has.
 __device__ inline i32 count_members(const PackSide& side, i64 list, i32 n) {
     if (side.alone) return n;
-    i32 mine = 0;
-    for (u32 rest = warp_ballot(n > 0); rest; rest &= rest - 1) {
-        i32 lane = __ffs(rest) - 1, length = from(n, lane), total = 0;
-        i64 begin = from(list, lane);
-        for (i32 i = lane_id(); i < length; i += 32) {
-            i32 v = params.values[begin + i];
-            total += (i32)(side.indptr[v + 1] - side.indptr[v]);
+    i32 more = 0;
+    each_entry(list, n, [&](bool there, i32 whose, i32 number, i32 v) {
+        i32 others = there ? (i32)(side.indptr[v + 1] - side.indptr[v]) - 1 : 0;
+        for (u32 rest = warp_ballot(others > 0); rest; rest &= rest - 1) {
+            i32 lane = __ffs(rest) - 1, of_lane = from(others, lane);
+            if (from(whose, lane) == lane_id()) more += of_lane;
         }
-        total = warp_sum(total);
-        if (lane_id() == lane) mine = total;
-    }
-    return mine;
+    });
+    return n + more;
 }
 
 __device__ inline void write_members(const PackSide& side, i64 offset, const i32* list, i32 n) {
@@ -58,8 +69,8 @@ __device__ inline void write_members(const PackSide& side, i64 offset, const i32
     for (i32 begin = 0; begin < n; begin += 32) {
         bool there = begin + lane_id() < n;
         i32 v = there ? list[begin + lane_id()] : 0;
-        i64 from_member = side.alone ? v : side.indptr[v];
-        i32 count = !there ? 0 : side.alone ? 1 : (i32)(side.indptr[v + 1] - from_member);
+        i64 from_member = there ? side.indptr[v] : 0;
+        i32 count = there ? (i32)(side.indptr[v + 1] - from_member) : 0;
         i32 before = sum_below(count);
         for (i32 k = 0; k < count && count <= FEW; k++) out[before + k] = side.members[from_member + k];
         for (u32 rest = warp_ballot(count > FEW); rest; rest &= rest - 1) {
@@ -71,29 +82,51 @@ __device__ inline void write_members(const PackSide& side, i64 offset, const i32
     }
 }
 
-// The member that stands for a row: the first of its smallest rank.
-__device__ inline void write_first(i64 row, const i32* root, i32 n) {
-    u32 least = 0x7fffffff;
-    for (i32 i = lane_id(); i < n; i += 32) least = (u32)root[i] < least ? (u32)root[i] : least;
-    least = __reduce_min_sync(ALL_LANES, least);
-    if (lane_id() == 0) params.first[row] = params.root.members[params.root.alone ? least : params.root.indptr[least]];
+// The lists of 32 rows, of n vertices and `length` members: entry by entry where every vertex is one member.
+__device__ inline void write_lists(const PackSide& side, i64 offset, i64 list, i32 n, i32 length) {
+    each_entry(list, length == n ? n : 0, [&](bool there, i32 whose, i32 number, i32 v) {
+        i64 to = from(offset, whose) + number;
+        if (there) side.out[to] = side.members[side.alone ? v : side.indptr[v]];
+    });
+    for (u32 rest = warp_ballot(length != n); rest; rest &= rest - 1) {
+        i32 lane = __ffs(rest) - 1;
+        write_members(side, from(offset, lane), params.values + from(list, lane), from(n, lane));
+    }
 }
 
-// The rows of 32 records, a lane each; `sum` is what comes before them.
-__device__ inline void write_rows(const Record& record, bool is_row, i32 n_base, i32 n_root, const PackTotals& sum) {
+// The member that stands for each of 32 rows: the first of its smallest rank. Short lists have a lane each.
+__device__ inline void write_first(i64 row, i64 list, i32 n) {
+    u32 least = 0x7fffffff;
+    for (i32 i = 0; i < n && n <= 32; i++) {
+        u32 rank = (u32)params.values[list + i];
+        least = rank < least ? rank : least;
+    }
+    for (u32 rest = warp_ballot(n > 32); rest; rest &= rest - 1) {
+        i32 lane = __ffs(rest) - 1, length = from(n, lane);
+        i64 begin = from(list, lane);
+        u32 of_list = 0x7fffffff;
+        for (i32 i = lane_id(); i < length; i += 32) {
+            u32 rank = (u32)params.values[begin + i];
+            of_list = rank < of_list ? rank : of_list;
+        }
+        of_list = __reduce_min_sync(ALL_LANES, of_list);
+        if (lane_id() == lane) least = of_list;
+    }
+    if (n > 0) params.first[row] = params.root.members[params.root.alone ? least : params.root.indptr[least]];
+}
+
+// The rows of 32 records, a lane each, with so many members; `sum` is what comes before them.
+__device__ inline void write_rows(const Record& record, i32 n_base, i32 n_root, const PackTotals& sum) {
+    bool is_row = record.n_root != 0;
     i64 row = sum.rows + __popc(warp_ballot(is_row) & lanes_below());
     i64 base = sum.base + sum_below((i64)n_base), root = sum.root + sum_below((i64)n_root);
     if (is_row) {
         params.base.offsets[row + 1] = base + n_base;
         params.root.offsets[row + 1] = root + n_root;
     }
-    for (u32 rest = warp_ballot(is_row); rest; rest &= rest - 1) {
-        i32 lane = __ffs(rest) - 1, in_base = from(record.n_base, lane), in_root = from(record.n_root, lane);
-        const i32* list = params.values + from(record.at, lane);
-        write_members(params.base, from(base, lane), list, in_base);
-        write_members(params.root, from(root, lane), list + in_base, in_root);
-        write_first(from(row, lane), list + in_base, in_root);
-    }
+    write_lists(params.base, base, record.at, record.n_base, n_base);
+    write_lists(params.root, root, record.at + record.n_base, record.n_root, n_root);
+    write_first(row, record.at + record.n_base, record.n_root);
 }
 
 // By the warp that ended last: from the totals of the ranges to what comes before each.
@@ -131,7 +164,7 @@ extern "C" __global__ void pack() {
         if (params.writing) {
             n_base = is_row ? params.base.lengths[at] : 0;
             n_root = is_row ? params.root.lengths[at] : 0;
-            write_rows(record, is_row, n_base, n_root, sum);
+            write_rows(record, n_base, n_root, sum);
         } else {
             n_base = count_members(params.base, record.at, record.n_base);
             n_root = count_members(params.root, record.at + record.n_base, record.n_root);

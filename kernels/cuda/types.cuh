@@ -149,6 +149,7 @@ struct Params {
     i64 n_values;
     Record* records;
     i64 n_records;
+    i64 record_chunk;     // entries of `records` a warp takes at a time
     SizeSlot* sizes;      // NULL: sizes are not counted
     i64 n_sizes;          // a power of two
     Queue* queue;

@@ -81,9 +81,9 @@ PARAMS = np.dtype(
         for name in (
             "root_indptr root_indices base_indptr base_indices root_weight base_weight root_hash base_hash "
             "hub_bits first_hub hub_words n_roots n_base items n_items given ready n_given pool n_pool pool_limit "
-            "left_over n_left_over oversize n_oversize values n_values records n_records sizes n_sizes "
-            "queue scratch n_warps prove list limited root_is_left min_base max_base min_root max_root deadline_ns "
-            "host_stop host_count"
+            "left_over n_left_over oversize n_oversize values n_values records n_records record_chunk "
+            "sizes n_sizes queue scratch n_warps prove list limited root_is_left min_base max_base min_root max_root "
+            "deadline_ns host_stop host_count"
         ).split()
     ]
 )

@@ -20,6 +20,9 @@ __all__ = ["DeviceGraph", "GpuSizes", "Launch", "QueueMemory", "scratch_bytes"]
 
 _THREADS = 128
 _HUB_DEPTH = 32  # as in types.cuh
+#: Records a warp takes at a time, at most an eighth of all by all warps. What one warp finds in a row is alike: 256 instead of
+#: 64 make Parquet files of it a twelfth smaller (docs/multi-gpu.md).
+_LEAST_CHUNK, _MOST_CHUNK = 64, 256
 
 
 class GpuSizes(NamedTuple):
@@ -116,6 +119,7 @@ class Launch:
     n_blocks: int
     n_warps: int
     scratch: Any
+    record_chunk: int
 
     @classmethod
     def plan(
@@ -145,7 +149,8 @@ class Launch:
             )
         n_blocks = min(n_blocks, fitting)
         n_warps = n_blocks * per_block
-        return cls(defines, n_blocks, n_warps, device.empty(n_warps * each, np.uint8))
+        chunk = min(max(sizes.records // (8 * n_warps), _LEAST_CHUNK), _MOST_CHUNK)
+        return cls(defines, n_blocks, n_warps, device.empty(n_warps * each, np.uint8), chunk)
 
 
 class DeviceGraph:

@@ -28,17 +28,32 @@ def packed(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicli
     return pack(DEVICE, Members.of(DEVICE, graph), handles[0], len(records), handles[1])
 
 
+def with_twins(edges: np.ndarray, twins: int, share: float, seed: int) -> np.ndarray:
+    """So many of each of a share of the vertices."""
+    rng = np.random.default_rng(seed)
+    for side in (0, 1):
+        many = np.where(rng.random(edges[:, side].max() + 1) < share, twins, 1)
+        begin = np.cumsum(many) - many
+        copies = many[edges[:, side]]
+        number = np.arange(copies.sum()) - np.repeat(np.cumsum(copies) - copies, copies)
+        edges = np.repeat(edges, copies, axis=0)
+        edges[:, side] = begin[edges[:, side]] + number
+    return edges
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(0, 40),
     side=st.sampled_from(["left", "right"]),
+    shape=st.sampled_from([(14, 9), (90, 70)]),
     twins=st.sampled_from([1, 2, 8, 12]),
+    share=st.sampled_from([0.02, 1.0]),
 )
-def test_the_same_as_on_the_host(seed: int, n: int, side: str, twins: int) -> None:
-    edges = random_edges(14, 9, 0.4, seed % 50)
-    # every vertex so often, on both sides
-    edges = np.unique(np.concatenate([edges * twins + [i, j] for i in range(twins) for j in range(twins)]), axis=0)
+def test_the_same_as_on_the_host(
+    seed: int, n: int, side: str, shape: tuple[int, int], twins: int, share: float
+) -> None:
+    edges = with_twins(random_edges(*shape, 0.4, seed % 50), twins, share, seed)
     left, right = (np.ascontiguousarray(column.astype(np.int32)) for column in edges.T)
     graph, _ = prepare(left, right, int(left.max()) + 1, int(right.max()) + 1, BuildOptions(side))  # type: ignore[arg-type]
     rng = np.random.default_rng(seed)
