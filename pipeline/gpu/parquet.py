@@ -70,6 +70,8 @@ class CudfParquet:
         take_from_pool()
         with _memory_errors("hold the labels"):
             self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
+            #: What files are opened with, which may be before there are rows.
+            self.empty = self.table(Bicliques.from_pairs([], []), cupy.cuda.Stream(non_blocking=True))
         self.has_text = tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables)
 
     def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
@@ -81,7 +83,8 @@ class CudfParquet:
 
     def open(self, path: Path) -> CudfFile:
         """See `Backend`."""
-        return CudfFile(self, path)
+        with writing_errors(), _memory_errors(f"open {path}"):
+            return CudfFile(self, path)
 
     def table(self, piece: Bicliques, stream: Any) -> Any:
         """The five columns of `schemas.bicliques.biclique_schema`."""
@@ -157,7 +160,19 @@ class CudfFile:
     def __init__(self, backend: CudfParquet, path: Path):
         self.backend, self.path = backend, path
         self.stream = backend.cupy.cuda.Stream(non_blocking=True)
-        self._writer: Any = None
+        # zstd alone makes lists of integers smaller, and sooner, than a dictionary does; to numbers that hardly change
+        # from row to row, differences leave it little to do
+        self._writer = chunked_writer(
+            backend.plc,
+            path,
+            backend.empty,
+            backend.schema,
+            group_rows=GROUP_ROWS,
+            compression=backend.compression,
+            dictionary=backend.has_text,
+            differences=[field.name for field in backend.schema if not pa.types.is_list(field.type)],
+            stream=self.stream,
+        )
 
     def write(self, piece: Bicliques) -> None:
         """Append these rows.
@@ -170,32 +185,13 @@ class CudfFile:
             If the file cannot be written.
         """
         with writing_errors(), _memory_errors(f"write {self.path}"):
-            table = self.backend.table(piece, self.stream)
-            if self._writer is None:
-                self._writer = self._open(table)
-            self._writer.write(table)
+            self._writer.write(self.backend.table(piece, self.stream))
             self.stream.synchronize()
 
     def close(self) -> None:
         """Write the footer."""
         with writing_errors():
             self._writer.close([])
-
-    def _open(self, table: Any) -> Any:
-        backend = self.backend
-        # zstd alone makes lists of integers smaller, and sooner, than a dictionary does; to numbers that hardly change
-        # from row to row, differences leave it little to do
-        return chunked_writer(
-            backend.plc,
-            self.path,
-            table,
-            backend.schema,
-            group_rows=GROUP_ROWS,
-            compression=backend.compression,
-            dictionary=backend.has_text,
-            differences=[field.name for field in backend.schema if not pa.types.is_list(field.type)],
-            stream=self.stream,
-        )
 
 
 def chunked_writer(
@@ -209,7 +205,7 @@ def chunked_writer(
     differences: Collection[str] = (),
     stream: Any = None,
 ) -> Any:
-    """CuDF's writer of a file of this schema, whose columns have no nulls; `table` is what is written first.
+    """CuDF's writer of a file of this schema, whose columns have no nulls; `table` is like those it will write.
 
     Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``).
     """

@@ -7,6 +7,7 @@ into files is `pipeline.gpu.parquet`; tests have another one.
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 import uuid
@@ -54,7 +55,7 @@ class Backend(Protocol):
         ...
 
     def open(self, path: Path) -> ChunkFile:
-        """A new file."""
+        """A new file; who does not write to it, does not close it either."""
         ...
 
 
@@ -63,7 +64,7 @@ class _OpenPart:
     """A file that one thread at a time writes to, under the name it has until it is whole."""
 
     path: Path
-    file: ChunkFile | None = None
+    file: ChunkFile
     rows: int = 0
 
 
@@ -89,6 +90,9 @@ class DeviceWriter:
         self.parts: list[Part] = []
         self._open: list[_OpenPart] = []
         self._free: queue.LifoQueue[_OpenPart] = queue.LifoQueue()  # the last one used, so that few parts are opened
+        self._opener = ThreadPoolExecutor(1, thread_name_prefix="opener")
+        self._next: Future[_OpenPart] | None = None
+        self._numbers = itertools.count()
         self._threads = ThreadPoolExecutor(backend.threads, thread_name_prefix="cudf")
         self._room = threading.BoundedSemaphore(backend.threads)
         self._chunks: list[Future[None]] = []
@@ -111,30 +115,34 @@ class DeviceWriter:
         """Wait for what is being written, and name the last parts. No rows, no part."""
         for chunk in self._chunks:
             chunk.result()
-        for named in [self._threads.submit(self._name, part) for part in self._open]:
+        self._opener.shutdown()
+        for named in [self._threads.submit(self._name, part) for part in list(self._open) if part.rows]:
             named.result()
         self._threads.shutdown()
+        self._remove_unnamed()  # what was opened in advance
         return self.parts
 
     def discard(self) -> None:
         """Remove everything written, after an error."""
         self._threads.shutdown(cancel_futures=True)
-        for path in [*(part.path for part in self._open), *(self.folder / part.name for part in self.parts)]:
-            path.unlink(missing_ok=True)
-        self._open, self.parts = [], []
+        self._opener.shutdown(cancel_futures=True)
+        self._remove_unnamed()
+        for part in self.parts:
+            (self.folder / part.name).unlink(missing_ok=True)
+        self.parts = []
 
     def _write(self, piece: Bicliques) -> None:
         try:
             part = self._any_part()
             with disk_errors(part.path):
-                if part.file is None:
-                    part.file = self.backend.open(part.path)
                 part.file.write(piece)
                 part.rows += len(piece)
                 flush(part.path)  # while the other threads have the device
-                if part.path.stat().st_size >= PART_BYTES:
-                    self._name(part)
-            self._free.put(part)
+                is_full = part.path.stat().st_size >= PART_BYTES
+            if is_full:
+                self._name(part)
+            else:
+                self._free.put(part)
         finally:
             self._room.release()
 
@@ -143,21 +151,33 @@ class DeviceWriter:
             return self._free.get_nowait()
         except queue.Empty:
             with self._lock:
-                part = _OpenPart(self.folder / f".{self.stem}-{len(self._open)}.tmp")
-                self._open.append(part)
-            return part
+                part = self._next or self._opener.submit(self._open_part)
+                self._next = self._opener.submit(self._open_part)
+            return part.result()
+
+    def _open_part(self) -> _OpenPart:
+        """In advance: while the disk is busy, a new file takes tens of milliseconds to open."""
+        path = self.folder / f".{self.stem}-{next(self._numbers)}.tmp"
+        with disk_errors(path):
+            part = _OpenPart(path, self.backend.open(path))
+        with self._lock:
+            self._open.append(part)
+        return part
 
     def _name(self, part: _OpenPart) -> None:
-        """Close a part's file and give it a name of its own; what comes next begins another one."""
-        if part.file is None:
-            return
+        """Close a part's file and give it a name of its own."""
         with disk_errors(part.path):
             part.file.close()
             with self._lock:
+                self._open.remove(part)
                 name = f"{self.stem}-{len(self.parts)}.parquet"
                 self.parts.append(Part(name, part.rows, part.path.stat().st_size))
             replace_file(part.path, self.folder / name)
-        part.file, part.rows = None, 0
+
+    def _remove_unnamed(self) -> None:
+        for path in self.folder.glob(f".{self.stem}-*.tmp"):
+            path.unlink()
+        self._open = []
 
     def _raise_errors(self) -> None:
         ended = [chunk for chunk in self._chunks if chunk.done()]

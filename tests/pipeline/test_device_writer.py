@@ -26,6 +26,7 @@ class Host:
     def __init__(self, threads: int = 4) -> None:
         self.threads = threads
         self.waiting = self.most = 0
+        self.opened = 0
         self.written: list[Bicliques] = []
         self.lock = threading.Lock()
         self.go = threading.Event()
@@ -41,6 +42,7 @@ class Host:
 class HostFile:
     def __init__(self, host: Host, path: Path):
         self.host = host
+        host.opened += 1
         self.writer = pq.ParquetWriter(path, part_schema(LABELS))
 
     def write(self, piece: Bicliques) -> None:
@@ -110,6 +112,37 @@ def test_the_engine_goes_on_while_every_thread_writes_and_waits_for_one_more(tmp
     thread.join()
     assert sum(part.rows for part in out.close()) == 30
     assert host.most <= 2
+
+
+def test_a_file_is_open_before_it_is_needed(tmp_path: Path) -> None:
+    host = Host()
+    host.go.clear()
+    out = DeviceWriter(tmp_path, 0, host)
+    assert host.opened == 0
+    for n in (1, 2, 3):
+        out.add(some(10, n))
+        while len(host.written) < n or host.opened < n + 1:
+            time.sleep(0.01)
+    host.go.set()
+    assert len(out.close()) == 3
+    assert host.opened == 4
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_file_that_nobody_needed_may_fail_to_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, begin = Host(), HostFile.__init__
+
+    def fail(self: HostFile, host: Host, path: Path) -> None:
+        begin(self, host, path)
+        if host.opened > 1:
+            raise OSError(28, "no space")
+
+    monkeypatch.setattr(HostFile, "__init__", fail)
+    out = DeviceWriter(tmp_path, 0, host)
+    out.add(some(10))
+    assert [part.rows for part in out.close()] == [10]
+    assert host.opened == 2
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("error", [OSError(5, "cuDF cannot write: no space"), DeviceMemoryError("no memory")])
