@@ -65,10 +65,11 @@ def count_for(source: Path, place: Path, meter: PowerMeter, seconds: float) -> d
         engine.mine(graph, work, Search("count"), Limits(1.0), lambda _: None)
         found = runs = 0
         began = time.perf_counter()
-        with meter.stretch() as usage:
+        with meter.stretch() as measured:
             while (left := seconds - (time.perf_counter() - began)) > 0:
                 found += engine.mine(graph, work, Search("count"), Limits(left), lambda _: None).count
                 runs += 1
+    usage = measured.result()
     return facts(usage) | {"bicliques": found, "runs": runs, "bicliques_per_joule": found / usage.joules}
 
 
@@ -85,8 +86,9 @@ def main() -> None:
     if isinstance(counter, str):
         raise SystemExit(f"there is nothing to measure: {counter}")
     meter = PowerMeter(counter)
-    with meter.stretch() as usage:
+    with meter.stretch() as measured:
         time.sleep(min(10.0, arguments.seconds))
+    usage = measured.result()
     processors = processor_counter()
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

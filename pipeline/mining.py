@@ -147,7 +147,7 @@ class _Driver:
 
     def run(self) -> Outcome:
         # or the time of first slices would mislead
-        self.pool.everywhere(warm_up, (str(self.folder.path.resolve()), self.run_id))
+        self.pool.everywhere(warm_up, (str(self.folder.path.resolve()), self.run_id, self.write_on))
         looked = now = self.with_workers = time.monotonic()
         if self.limits.time_limit_s is not None:
             self.deadline = time.monotonic() + self.limits.time_limit_s

@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,9 +36,9 @@ class Counter(Protocol):
         ...
 
 
-@dataclass
+@dataclass(frozen=True)
 class Usage:
-    """Energy of a stretch of time; all zero until it has ended.
+    """Energy of a stretch of time.
 
     Parameters
     ----------
@@ -46,9 +47,9 @@ class Usage:
         The largest power reading, at least the mean.
     """
 
-    joules: float = 0.0
-    seconds: float = 0.0
-    peak_watts: float = 0.0
+    joules: float
+    seconds: float
+    peak_watts: float
 
     @property
     def mean_watts(self) -> float:
@@ -152,29 +153,36 @@ class PowerMeter:
         self._interval_s = interval_s
 
     @contextmanager
-    def stretch(self) -> Iterator[Usage]:
-        """Measure the block; the numbers are there when it has ended, however it ended."""
-        usage, over = Usage(), threading.Event()
-        sampler = threading.Thread(target=self._watch, args=(usage, over), daemon=True)
-        began, energy = time.perf_counter(), self.counter.joules()
-        sampler.start()
+    def stretch(self) -> Iterator[Future[Usage]]:
+        """Measure the block, however it ends; the result is there some milliseconds after it.
+
+        A thread of its own reads the counter, which takes milliseconds: nobody is to wait for that in the block.
+        """
+        over, measured = threading.Event(), Future[Usage]()
+        threading.Thread(target=self._measure, args=(over, measured), daemon=True).start()
         try:
-            yield usage
+            yield measured
         finally:
             over.set()
-            sampler.join()
-            usage.joules = self.counter.joules() - energy
-            usage.seconds = time.perf_counter() - began
-            usage.peak_watts = max(usage.peak_watts, usage.mean_watts)
 
-    def _watch(self, usage: Usage, over: threading.Event) -> None:
-        joules, then = self.counter.joules(), time.perf_counter()
+    def _measure(self, over: threading.Event, measured: Future[Usage]) -> None:
+        try:
+            measured.set_result(self._usage_until(over))
+        except BaseException as error:
+            measured.set_exception(error)
+
+    def _usage_until(self, over: threading.Event) -> Usage:
+        began, energy, peak = time.perf_counter(), self.counter.joules(), 0.0
+        joules, then = energy, began
         while not over.wait(self._interval_s):
             watts = self.counter.watts()
             if watts is None:  # power as energy by time, over a second at least, as the readings of NVML
                 now = time.perf_counter()
                 if now - then < 1.0:
                     continue
-                energy = self.counter.joules()
-                watts, joules, then = (energy - joules) / (now - then), energy, now
-            usage.peak_watts = max(usage.peak_watts, watts)
+                last, joules = joules, self.counter.joules()
+                watts, then = (joules - last) / (now - then), now
+            peak = max(peak, watts)
+        used = self.counter.joules() - energy
+        usage = Usage(used, time.perf_counter() - began, peak)
+        return replace(usage, peak_watts=max(peak, usage.mean_watts))

@@ -219,7 +219,8 @@ class Scheduler:
         Weights may be wrong by any factor, so the run so far bounds it, too: never more than a twenty-fifth of it,
         or one heavy slice would keep the last of several workers busy alone (a single one may take a tenth, after
         which somebody looks for progress); never less than a hundredth, or all would be tiny. And never so little
-        that the caller could not serve all workers in that time.
+        that the caller could not serve all workers in that time. Before the first slice has come back, many workers
+        get short ones, to learn from; a single one has everything in hand, and would wait for what comes back.
         """
         policy, elapsed = self.policy, self._busy_s / max(self._workers, 1)
         pace = 2 * policy.event_seconds * self._workers
@@ -227,7 +228,7 @@ class Scheduler:
         longest = max(min(policy.max_seconds, max(4 * policy.min_seconds, fair)), pace)
         shortest = min(max(policy.min_seconds, elapsed / 100, pace), longest)
         if self._rate.value is None:
-            return shortest
+            return shortest if self._workers > 1 else longest
         return min(max(self._weight / self._rate.value / self._shares(), shortest), longest)
 
     def _shares(self) -> int:

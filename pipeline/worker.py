@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -112,6 +113,7 @@ def mine_slice(task: SliceTask) -> SliceReport:
         searched = time.perf_counter()
     try:
         parts = writer.close()
+        usage = used.result() if used is not None else None
     except DeviceMemoryError as error:  # the last chunks did not fit: the slice once more
         writer.discard()
         del writer, session  # which hold the engine
@@ -128,8 +130,8 @@ def mine_slice(task: SliceTask) -> SliceReport:
             (run.folder.bicliques / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.count} bicliques, but {rows} were written")
     stats = session.stats | {"writing_seconds": session.writing + closed - searched}
-    if used is not None:
-        stats |= {"joules": used.joules, "peak_watts": used.peak_watts}
+    if usage is not None:
+        stats |= {"joules": usage.joules, "peak_watts": usage.peak_watts}
     return SliceReport(
         slice=task.slice,
         attempt=task.attempt,
@@ -170,7 +172,7 @@ def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tu
 
 def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
     """One try, of which nothing stays when it fails."""
-    writer = open_writer(run.folder.bicliques, task.slice, run.tables, server.kind.place, task.write_on)
+    writer = _open_writer(run, server.kind, task.slice, task.write_on)
     try:
         on_device = getattr(writer, "on_device", False)
         session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add, on_device)
@@ -179,6 +181,12 @@ def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> t
         writer.discard()
         raise
     return session, writer
+
+
+def _open_writer(run: OpenRun, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
+    """The writer of a slice; who only counts needs none of a GPU's."""
+    place = kind.place if run.options.search.mode == "list" else "core"
+    return open_writer(run.folder.bicliques, number, run.tables, place, write_on)
 
 
 def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
@@ -193,7 +201,7 @@ def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
 
 
 @contextmanager
-def _metered(kind: EngineKind) -> Iterator[Usage | None]:
+def _metered(kind: EngineKind) -> Iterator[Future[Usage] | None]:
     """The energy of the block, if its engine has a device of its own whose energy can be read."""
     meter = _gpu_meter() if kind.place == "gpu" else None
     if meter is None:
@@ -219,22 +227,24 @@ def forget() -> None:
     serving.forget()
 
 
-def warm_up(run: tuple[str, str]) -> None:
-    """Load what the first slice would load: machine code, what pyarrow imports at its first array, a GPU's graph.
+def warm_up(task: tuple[str, str, WriteOn]) -> None:
+    """Load what the first slice would load: machine code, what pyarrow imports at its first array, a GPU's graph, cuDF.
 
     Parameters
     ----------
-    run : (folder, identity) of the run
+    task : (folder, identity) of the run, and who writes
     """
-    opened = open_run(*run)
+    folder, run, write_on = task
+    opened = open_run(folder, run)
     kind = engines.kind(opened.options.engine)
     if kind.place == "core":
         engines.compile_engine(kind.name)
     else:
-        with turn(kind, run[1]) as server:
+        with turn(kind, run) as server:
             first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))
             with suppress(DeviceMemoryError):  # the first slice goes on with less, and says so
                 server.engine.mine(opened.graph, first, opened.options.search, Limits(), lambda _: None)
+                _open_writer(opened, kind, 0, write_on).discard()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
 
 

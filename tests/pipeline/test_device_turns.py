@@ -66,9 +66,9 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeGpu]]:
     worker.forget()
 
 
-def prepared(tmp_path: Path, edges: np.ndarray = EDGES) -> RunFolder:
+def prepared(tmp_path: Path, edges: np.ndarray = EDGES, search: Search | None = None) -> RunFolder:
     source = write_edges(tmp_path / "g.parquet", edges)
-    options = RunOptions(str(source), engine="bitmatrix")
+    options = RunOptions(str(source), search or Search(), engine="bitmatrix")
     steps.start(source, tmp_path / "out", options, RunLimits(), False)
     steps.prepare(tmp_path / "out", False)
     return RunFolder(tmp_path / "out")
@@ -94,6 +94,24 @@ def test_slices_take_turns_on_one_engine_and_find_everything(tmp_path: Path, gpu
     assert [what for what in gpu.log if what[0] == "made"] == [("made", 0)]
     assert gpu.log[-1] == ("released", 0)
     assert len(load_ledger(folder.path).entries) > 1
+
+
+@pytest.mark.parametrize(("search", "place"), [(Search("list"), "gpu"), (Search("prove"), "core")])
+def test_only_who_lists_opens_a_writer_of_the_gpu_and_does_it_before_the_first_slice(
+    tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch, search: Search, place: str
+) -> None:
+    folder, opened, open_writer = prepared(tmp_path, search=search), [], worker.open_writer
+
+    def watched(*arguments: Any) -> Any:
+        opened.append((arguments[3], arguments[4]))
+        return open_writer(*arguments)
+
+    monkeypatch.setattr(worker, "open_writer", watched)
+    worker.warm_up((str(folder.path), folder.run_id(), "cpu"))
+    assert opened == [(place, "cpu")]
+    assert not folder.bicliques.exists() or list(folder.bicliques.iterdir()) == []
+    mined(folder)
+    assert {where for where, _ in opened} == {place}
 
 
 def test_the_next_slice_is_searched_while_one_is_written(

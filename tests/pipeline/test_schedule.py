@@ -167,6 +167,15 @@ def test_a_single_worker_has_all_work_in_its_hands() -> None:
     assert not machine.is_outstanding
 
 
+def test_only_a_single_worker_begins_with_long_slices() -> None:
+    """What it has not done in time comes back when it is written, and there may be nothing else to do."""
+    policy = Policy(min_seconds=0.25, max_seconds=10.0)
+    for workers, seconds in ((1, 1.0), (2, 0.25)):
+        machine = Scheduler(policy, 0, 64.0)
+        machine.add_source(PLAN, np.ones(64), [(0, 64)], is_plan=True)
+        assert {start.seconds for start in machine.set_slots(2 * workers, workers)} == {seconds}
+
+
 def test_a_slice_that_keeps_failing_fails_the_run_and_is_named() -> None:
     machine = Scheduler(Policy(attempts=3), 7, 1.0)
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
