@@ -76,9 +76,9 @@ def writing(recorded: dict[str, Any]) -> list[str]:
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name, entry in recorded["graphs"].items():
-        count = entry["best"]["count"]["seconds"]
+        count = entry["median"]["count"]["seconds"]
         for who in ("cpu", "gpu"):
-            if (line := entry["best"].get(who)) is None:
+            if (line := entry["median"].get(who)) is None:
                 continue
             lines.append(
                 f"| {name} | {line['bicliques']:,} | {line['bytes_a_biclique']:.1f} | {count:.2f} s "

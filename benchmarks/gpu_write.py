@@ -3,8 +3,9 @@ r"""Counting beside listing on one GPU: who writes how fast, and how fast the di
     python -m benchmarks.gpu_write --graphs bookcrossing_core cp4im_heart_cleveland --place /fast/disk
 
 Every graph is mined in this process, mode count first, then mode list with the host's threads writing and with cuDF
-writing. A time is from the first slice to the last part on disk (flushed), the proof apart, which is timed, too. The
-disk's speed is that of writing as many bytes as the parts have, in one go, flushed. ``benchmarks/h200_write.json``
+writing: the median of some runs after one that warms up. A time is from the first slice to the last part on disk
+(flushed), the proof apart, which is timed, too. The disk's speed is that of writing as many bytes as the parts have, in
+one go, flushed, the median of as many times. ``benchmarks/h200_write.json``
 (``--output``) gets everything; a table goes to stdout.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -68,6 +70,11 @@ def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, arguments: ar
     return line
 
 
+def middle(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """The run that took the median time."""
+    return sorted(lines, key=lambda line: line["seconds"])[len(lines) // 2]
+
+
 def disk_speed(place: Path, size: int) -> float:
     """Bytes a second of writing so many in one go, flushed."""
     block = os.urandom(1 << 24)
@@ -86,7 +93,7 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", default=["bookcrossing_core", "cp4im_heart_cleveland"])
     parser.add_argument("--write-on", nargs="+", choices=("cpu", "gpu"), default=["cpu", "gpu"])
     parser.add_argument("--ids", choices=("labels", "dense"), default="labels")
-    parser.add_argument("--repeats", type=int, default=3, help="the fastest counts (default: 3)")
+    parser.add_argument("--repeats", type=int, default=5, help="the median counts (default: 5)")
     parser.add_argument("--max-results", type=int, metavar="N", help="stop after so many bicliques")
     parser.add_argument("--engine", default="bitmatrix")
     parser.add_argument("--data", type=Path, default=DATA)
@@ -107,21 +114,25 @@ def main() -> None:
         place = Path(temporary)
         for name in arguments.graphs:
             source = source_of(name, arguments.data, place)
-            runs = {"count": [mine(source, place, "count", "cpu", arguments) for _ in range(arguments.repeats)]}
-            for who in arguments.write_on:
-                runs[who] = [mine(source, place, "list", who, arguments) for _ in range(arguments.repeats)]
-            best = {who: min(lines, key=lambda line: line["seconds"]) for who, lines in runs.items()}
+            kinds: list[tuple[str, Mode, WriteOn]] = [("count", "count", "cpu")]
+            kinds += [(who, "list", who) for who in arguments.write_on]
+            runs = {
+                kind: [mine(source, place, mode, who, arguments) for _ in range(arguments.repeats + 1)][1:]
+                for kind, mode, who in kinds
+            }
+            median = {who: middle(lines) for who, lines in runs.items()}
             entry: dict[str, Any] = {
-                "best": best,
+                "median": median,
                 "all_s": {k: [line["seconds"] for line in v] for k, v in runs.items()},
             }
             result["graphs"][name] = entry
             for who in arguments.write_on:
-                line, count = best[who], best["count"]["seconds"]
+                line, count = median[who], median["count"]["seconds"]
                 expected = arguments.max_results or GOLDEN.get(name, line["bicliques"])
                 if line["bicliques"] != min(expected, GOLDEN.get(name, expected)):
                     raise SystemExit(f"{name}: {line['bicliques']} bicliques instead of {expected}")
-                line["disk_bytes_a_s"] = disk_speed(place, line["bytes"])
+                speeds = [disk_speed(place, line["bytes"]) for _ in range(arguments.repeats)]
+                line["disk_bytes_a_s"] = statistics.median(speeds)
                 print(
                     f"| {name} | {line['bicliques']:,} | {line['bytes_a_biclique']:.1f} | {count:.3f} s "
                     f"| {line['seconds']:.3f} s, {who} | {line['seconds'] / count:.1f} "
