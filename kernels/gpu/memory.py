@@ -21,7 +21,7 @@ __all__ = ["DeviceGraph", "GpuSizes", "Launch", "QueueMemory", "scratch_bytes"]
 _THREADS = 128
 _HUB_DEPTH = 32  # as in types.cuh
 #: Records a warp takes at a time, at most an eighth of all by all warps. What one warp finds in a row is alike: 256
-#: instead of 64 make Parquet files of it a twelfth smaller (docs/multi-gpu.md).
+#: instead of 64 make Parquet files of it 5 to 8 % smaller (docs/multi-gpu.md).
 _LEAST_CHUNK, _MOST_CHUNK = 64, 256
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernels.bitmatrix import BitMatrixEngine
-from kernels.gpu.layout import ITEM, PATH, WORD
+from kernels.gpu.layout import ITEM, PATH, QUEUE, WORD
 from schemas.work import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.test_gpu_engines import BITMATRIX, everything
@@ -16,16 +16,19 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot b
 
 
 class WatchedDevice(EmulatedDevice):
-    """Keeps the items that are read back."""
+    """Keeps the items and the queues that are read back."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.items: list[np.ndarray] = []
+        self.queues: list[np.ndarray] = []
 
     def read(self, handle, dtype, start, n):
         found = super().read(handle, dtype, start, n)
         if dtype == ITEM:
             self.items.append(found)
+        if dtype == QUEUE:
+            self.queues.append(found)
         return found
 
 
@@ -39,3 +42,14 @@ def test_a_launch_ends_while_there_is_room_for_what_warps_have_in_hand():
     assert found.stats["launches"] > 5
     assert np.count_nonzero(left["kind"] == PATH) > 50
     assert not np.any((left["kind"] == WORD) & (left["n_cand"] == 0))
+
+
+@pytest.mark.parametrize(("records", "chunk"), [(1 << 10, 64), (1 << 13, 128), (1 << 20, 256)])
+def test_a_warp_takes_many_records_at_a_time_where_there_are_many(records, chunk):
+    """What it finds in a row stays together; but all warps together begin with an eighth of the records at most."""
+    graph = graph_of(np.argwhere(np.random.default_rng(5).random((30, 30)) < 0.6))
+    device = WatchedDevice(5)
+    engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(records=records))
+    engine.mine(graph, everything(graph), Search("list"), Limits(), lambda _: None)
+    taken = [int(queue["rows"][0]) for queue in device.queues]
+    assert np.gcd.reduce(taken) == chunk
