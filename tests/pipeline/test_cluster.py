@@ -25,7 +25,7 @@ from pipeline.cluster import DaskPool
 from pipeline.folder import RunFolder
 from pipeline.growing import Growing
 from pipeline.memory import memory_bound
-from pipeline.pool import InProcess, WorkerLostError
+from pipeline.pool import WorkerLostError
 from pipeline.workers import WorkerOptions, open_pool
 from schemas.errors import InputError, ResourceError
 from schemas.options import RunLimits, RunOptions
@@ -288,67 +288,6 @@ def test_workers_come_when_the_work_turns_out_to_be_long(
     assert len(manifest.mining["workers"]) >= 2
 
 
-def test_tasks_that_were_waiting_here_are_done_here_when_workers_come() -> None:
-    started, said = threading.Event(), []
-
-    class Workers(InProcess):
-        def slots(self) -> int:
-            return 3
-
-    def start() -> Workers:
-        started.wait(10)
-        return Workers()
-
-    growing = Growing(start)
-    growing.everywhere(said.append, "hello")
-    growing.submit(0, len, "a")
-    growing.grow()
-    assert (growing.slots(), growing.longest_task_s()) == (1, 0.5)
-    started.set()
-    while growing.slots() == 1:
-        time.sleep(0.01)
-    assert (growing.longest_task_s(), said) == (None, ["hello", "hello"])
-    growing.submit(1, len, "ab")
-    assert [(r.tag, r.value) for _ in range(3) for r in growing.wait(0)] == [(0, 1), (1, 2)]
-    growing.close()
-
-
-@pytest.mark.parametrize("when", ["while they start", "while they get ready"])
-def test_nobody_waits_for_workers_that_are_not_needed_any_more(when: str) -> None:
-    started, ready, prepared_for = threading.Event(), threading.Event(), []
-
-    class Workers(InProcess):
-        closed = False
-
-        def everywhere(self, function: object, argument: object) -> None:
-            prepared_for.append(argument)
-            assert ready.wait(10)
-
-        def close(self) -> None:
-            assert not self.closed
-            self.closed = True
-            ready.set()
-
-    workers = Workers()
-
-    def start() -> Workers:
-        assert started.wait(10)
-        return workers
-
-    growing = Growing(start)
-    growing.everywhere(len, "a")
-    growing.grow()
-    if when == "while they start":
-        threading.Timer(0.1, started.set).start()
-    else:
-        started.set()
-        while not prepared_for:
-            time.sleep(0.01)
-    growing.close()
-    assert workers.closed
-    assert len(prepared_for) == (when == "while they get ready")
-
-
 def test_dask_workers_are_not_waited_for_when_they_are_closed() -> None:
     pool = DaskPool.local(1)
     waiting = threading.Thread(target=pool.everywhere, args=(slow, 30.0))
@@ -373,15 +312,6 @@ def test_workers_that_do_not_end_are_left_to_the_end_of_the_process(
         pool.close()
     assert "the 2 local workers did not end within 0.2 seconds" in caplog.text
     pool._cluster.close()
-
-
-def test_workers_that_cannot_start_fail_the_run() -> None:
-    growing = Growing(lambda: fail("no workers today"))
-    growing.grow()
-    growing._starting.join()
-    with pytest.raises(ResourceError, match="no workers today"):
-        growing.wait(0)
-    growing.close()
 
 
 def test_a_script_without_a_guard_ends_with_a_sentence(tmp_path: Path) -> None:
