@@ -223,7 +223,7 @@ VARIANTS = {
 
 
 class TestCumbeEngine(EngineSuite):
-    subject = Subject(cumbe("usual"), (cumbe("tightest"), cumbe("tight")), small=True, short_s=0.005)
+    subject = Subject(cumbe("usual"), (cumbe("tightest"), cumbe("tight")), small=True, short_s=0.02)
 
     @pytest.mark.parametrize("variant", list(VARIANTS))
     def test_optimisations_change_nothing_but_the_time(self, shape, truth, variant):
