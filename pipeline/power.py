@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -183,6 +183,5 @@ class PowerMeter:
                 last, joules = joules, self.counter.joules()
                 watts, then = (joules - last) / (now - then), now
             peak = max(peak, watts)
-        used = self.counter.joules() - energy
-        usage = Usage(used, time.perf_counter() - began, peak)
-        return replace(usage, peak_watts=max(peak, usage.mean_watts))
+        used, seconds = self.counter.joules() - energy, time.perf_counter() - began
+        return Usage(used, seconds, max(peak, used / seconds))

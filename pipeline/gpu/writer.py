@@ -88,7 +88,6 @@ class DeviceWriter:
         self.backend = backend
         self.stem = f"part-{slice_number:06d}-{uuid.uuid4().hex[:12]}"
         self.parts: list[Part] = []
-        self._open: list[_OpenPart] = []
         self._free: queue.LifoQueue[_OpenPart] = queue.LifoQueue()  # the last one used, so that few parts are opened
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="opener")
         self._next: Future[_OpenPart] | None = None
@@ -116,7 +115,8 @@ class DeviceWriter:
         for chunk in self._chunks:
             chunk.result()
         self._opener.shutdown()
-        for named in [self._threads.submit(self._name, part) for part in list(self._open) if part.rows]:
+        free = [self._free.get() for _ in range(self._free.qsize())]
+        for named in [self._threads.submit(self._name, part) for part in free]:
             named.result()
         self._threads.shutdown()
         self._remove_unnamed()  # what was opened in advance
@@ -159,17 +159,13 @@ class DeviceWriter:
         """In advance: while the disk is busy, a new file takes tens of milliseconds to open."""
         path = self.folder / f".{self.stem}-{next(self._numbers)}.tmp"
         with disk_errors(path):
-            part = _OpenPart(path, self.backend.open(path))
-        with self._lock:
-            self._open.append(part)
-        return part
+            return _OpenPart(path, self.backend.open(path))
 
     def _name(self, part: _OpenPart) -> None:
         """Close a part's file and give it a name of its own."""
         with disk_errors(part.path):
             part.file.close()
             with self._lock:
-                self._open.remove(part)
                 name = f"{self.stem}-{len(self.parts)}.parquet"
                 self.parts.append(Part(name, part.rows, part.path.stat().st_size))
             replace_file(part.path, self.folder / name)
@@ -177,7 +173,6 @@ class DeviceWriter:
     def _remove_unnamed(self) -> None:
         for path in self.folder.glob(f".{self.stem}-*.tmp"):
             path.unlink()
-        self._open = []
 
     def _raise_errors(self) -> None:
         ended = [chunk for chunk in self._chunks if chunk.done()]
