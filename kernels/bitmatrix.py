@@ -1,7 +1,8 @@
 """`BitMatrixEngine`: the bit-column kernel (``cuda/bitmatrix.cu``) behind the slice contract.
 
 A slice is a few launches: one over the pieces handed in, one more for problems that need more scratch
-memory than most, and again after the output buffers were emptied. See docs/kernels.md.
+memory than most, and again after the output buffers were emptied. See docs/kernels.md, and
+`kernels.gpu.slice_run` for what happens when a buffer is too short.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.items import compacted, compile_for, items_of, subtrees_of
-from kernels.gpu.layout import GIVEN, ITEM, PARAMS, parameters
-from kernels.gpu.memory import DeviceGraph, GpuSizes, Launch, QueueMemory
-from kernels.gpu.slice_run import SliceRun
-from schemas.errors import ResourceError
+from kernels.gpu.layout import GIVEN, ITEM, PARAMS, QUEUE, parameters
+from kernels.gpu.memory import BUFFERS, DeviceGraph, GpuSizes, Launch
+from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
+from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
-from schemas.work import Emit, Limits, Search, Slice, Subtrees
+from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
 
 __all__ = ["BitMatrixEngine"]
 
@@ -54,14 +56,17 @@ class BitMatrixEngine:
         self._sizes = sizes or GpuSizes()
         self._graph: DeviceGraph | None = None
         self._search: Search | None = None
-        self._memory: QueueMemory | None = None
+        self._memory: Buffers[GpuSizes] | None = None
         self._launches: dict[tuple[int, int, bool, bool], Launch] = {}
+        self._last_resort: Engine | None = None
         self._host = self._device.shared(2)  # stop, count; see `stop` and `found`
         self._found_before = 0
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
         started = time.perf_counter()
+        if len(subtrees) == 0:
+            return nothing(search)
         with self._device.active():
             if self._graph is None or self._graph.graph is not graph:
                 self._launches.clear()
@@ -69,13 +74,28 @@ class BitMatrixEngine:
                 compile_for(graph)
             before = self._search or search
             if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
-                self._memory = QueueMemory(self._device, search, self._sizes)
+                self._memory = Buffers(self._device, search, self._sizes, QUEUE, BUFFERS)
             self._search = search
-            self._device.clear(self._memory.size_table)
             self._host[:] = self._found_before = 0
-            run = _Run(self._device, self._graph, self._memory, self._sizes, search, limits, emit, started, engine=self)
+            run = _Run(
+                self._device,
+                self._graph,
+                self._memory,
+                search,
+                limits,
+                emit,
+                started,
+                self.last_resort,
+                engine=self,
+            )
             run.work(*items_of(graph, subtrees))
             return run.result()
+
+    def last_resort(self) -> Engine:
+        """The engine that mines what does not fit on the device, made when it is first needed."""
+        if self._last_resort is None:
+            self._last_resort = cpu_engine()
+        return self._last_resort
 
     def stop(self) -> None:
         """From another thread: end the running `mine` early, as if its time were over."""
@@ -113,6 +133,15 @@ class BitMatrixEngine:
             self._launches[key] = Launch.plan(self._device, _KERNEL, *key, self._sizes)
         return self._launches[key]
 
+    def launch_fewer(self, launch: Launch) -> bool:
+        """From now on half the warps, which have half as much to write down when a launch ends; False for no fewer."""
+        if launch.n_blocks == 1:
+            return False
+        for key, known in self._launches.items():
+            if known is launch:
+                self._launches[key] = launch.with_blocks(launch.n_blocks // 2)
+        return True
+
     def can_grow(self, level: int) -> bool:
         """Whether a launch after `level` would allow more than that one."""
         assert self._graph is not None
@@ -124,56 +153,107 @@ class BitMatrixEngine:
 
 
 @dataclass
-class _Run(SliceRun[QueueMemory, GpuSizes]):
+class _Run(SliceRun[GpuSizes]):
     """One slice."""
 
     engine: BitMatrixEngine = field(kw_only=True)
-    rest: list[Subtrees] = field(default_factory=list)
     busy_ticks: float = 0.0
     counters: dict[str, int] = field(default_factory=lambda: {"given": 0, "tests": 0})
+    launched: set[int] = field(default_factory=set)
+    n_listed_before: int = 0
 
     def work(self, items: np.ndarray, pool: np.ndarray, level: int = 0) -> None:
         """Launch until the items are done or a limit is reached; what is left goes to `rest`.
 
         Every level gets one launch, however late it is: a slice gets on, whatever it was given.
         """
-        launched = False
-        self.list_vertices(pool)
+        lists: np.ndarray | None = pool  # None: launches have added to those on the device
+        is_there = False
         while len(items):
-            if self._is_over(launched):
-                self.rest.append(subtrees_of(self.graph.graph, items, self.listed()))
+            if self._is_over(level):
+                self.rest.append(self._subtrees(items, lists))
                 return
-            queue = self._launch(self.engine.launch_for(level, self.is_plain, self.is_measured), items)
-            launched = True
-            begun = min(int(queue["head"]), len(items))
-            oversize = self.device.read(self.memory.oversize, ITEM, 0, int(queue["oversize"]))
-            waiting = self._unserved(queue)
-            left = self.device.read(self.memory.left_over, ITEM, 0, int(queue["left_over"]))
-            items = np.concatenate([waiting, left, items[begun:]])
-            if len(oversize) or (len(items) and self.n_listed > _FULL * self.sizes.pool):
-                listed = self.listed()
-                items, pool = compacted(items, listed)
-                if len(oversize):
-                    self._grow(*compacted(oversize, listed), level)
-                self.list_vertices(pool)
+            if lists is not None and not is_there and not self.list_vertices(lists):
+                self._in_parts(items, lists, level)
+                return
+            is_there = True
+            launch = self._launch_for(level)
+            if launch is None:
+                self.on_cpu(self._subtrees(items, lists))
+                return
+            queue = self._launch(launch, items)
+            if queue["overflow"]:
+                lists, is_there = self.listed(), False
+                if not self.make_room(queue) and not self.engine.launch_fewer(launch):
+                    self.on_cpu(self._subtrees(items, lists))
+                    return
+                continue
+            self.launched.add(level)
+            items, lists = self._after(queue, items, level)
+            is_there = lists is None
+            if len(items) and self.is_stuck(queue):
+                self.on_cpu(self._subtrees(items, lists))
+                return
 
-    def _grow(self, oversize: np.ndarray, pool: np.ndarray, level: int) -> None:
-        if not self.engine.can_grow(level):
-            raise ResourceError("a problem does not fit although the launch allowed every row: a bug, please report it")
-        self.work(oversize, pool, level + 1)
+    def _after(self, queue: np.void, items: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """The items that are left after a launch, and their lists, or None if they are those on the device."""
+        device, memory = self.device, self.memory
+        begun = min(int(queue["head"]), len(items))
+        oversize = device.read(memory["oversize"], ITEM, 0, int(queue["oversize"]))
+        left = device.read(memory["left_over"], ITEM, 0, int(queue["left_over"]))
+        items = np.concatenate([self._unserved(queue), left, items[begun:]])
+        is_filling = self.n_listed > _FULL * memory.entries("pool")
+        if not len(oversize) and not (len(items) and is_filling):
+            return items, None
+        listed = self.listed()
+        items, lists = compacted(items, listed)
+        if len(oversize):
+            self.work(*compacted(oversize, listed), level + 1)
+        elif self.n_listed > self._pool_limit:
+            memory.grow("pool")  # so that the next launch lasts longer
+        return items, lists
 
-    def _is_over(self, launched: bool) -> bool:
+    def _in_parts(self, items: np.ndarray, lists: np.ndarray, level: int) -> None:
+        """Work in two halves, whose lists are too long for the device together."""
+        if len(items) == 1:
+            self.on_cpu(self._subtrees(items, lists))
+            return
+        half = len(items) // 2
+        for part in (items[:half], items[half:]):
+            self.work(*compacted(part, lists), level)
+
+    def _subtrees(self, items: np.ndarray, lists: np.ndarray | None) -> Subtrees:
+        return subtrees_of(self.graph.graph, items, self.listed() if lists is None else lists)
+
+    def _is_over(self, level: int) -> bool:
         late = self.is_late or self.engine.is_asked_to_stop
-        return (launched and late) or (self.launches > 0 and self.rows_left == 0)
+        return (level in self.launched and late) or (self.launches > 0 and self.rows_left == 0)
+
+    def _launch_for(self, level: int) -> Launch | None:
+        """The launch of a level; None when the device has no room for problems of that size."""
+        if level and not self.engine.can_grow(level - 1):
+            return None
+        try:
+            return self.engine.launch_for(level, self.is_plain, self.is_measured)
+        except DeviceMemoryError:
+            if level == 0:
+                raise
+            return None
+
+    @property
+    def _pool_limit(self) -> int:
+        """Vertices in the pool at which a launch ends: all warps have room then for what they have in hand."""
+        return (self.n_listed_before + self.memory.entries("pool")) // 2
 
     def _launch(self, launch: Launch, items: np.ndarray) -> np.void:
         device = self.device
+        self.n_listed_before = self.n_listed
         device_items = self.begin(items)
-        device.clear(self.memory.ready)
+        device.clear(self.memory["ready"])
         values = self.params(device.address(device_items), len(items)) | self.engine.host_params(self.count)
         values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
         values["record_chunk"] = launch.record_chunk
-        values["pool_limit"] = (self.n_listed + self.sizes.pool) // 2
+        values["pool_limit"] = self._pool_limit
         threads = 32 * launch.n_warps // launch.n_blocks
         seconds = device.launch(_KERNEL, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
         queue = self.end(seconds, launch.n_warps)
@@ -185,10 +265,10 @@ class _Run(SliceRun[QueueMemory, GpuSizes]):
     def _unserved(self, queue: np.void) -> np.ndarray:
         """Items that were given away and that nobody took before the launch ended."""
         given = int(queue["tail"])
-        ready = self.device.read(self.memory.ready, np.int32, 0, given)
-        return self.device.read(self.memory.given, ITEM, 0, given)[ready == GIVEN]
+        ready = self.device.read(self.memory["ready"], np.int32, 0, given)
+        return self.device.read(self.memory["given"], ITEM, 0, given)[ready == GIVEN]
 
     def result(self) -> Slice:
         stats = {name: float(n) for name, n in self.counters.items()}
         stats["busy_ratio"] = self.busy_ticks / self.open_ticks if self.open_ticks else 1.0
-        return self.slice(Subtrees.concat(self.rest), stats)
+        return self.slice(stats)

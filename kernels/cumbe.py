@@ -7,20 +7,21 @@ docs/kernels.md.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kernels.gpu.buffers import Buffers
 from kernels.gpu.cumbe_items import cumbe_items_of, cumbe_subtrees_of
-from kernels.gpu.cumbe_layout import CUMBE_ITEM, CUMBE_PARAMS, PHASES
-from kernels.gpu.cumbe_memory import Arenas, Bounds, CumbeMemory, CumbeSizes
+from kernels.gpu.cumbe_layout import CUMBE_ITEM, CUMBE_PARAMS, CUMBE_QUEUE, PHASES
+from kernels.gpu.cumbe_memory import CUMBE_BUFFERS, Arenas, Bounds, CumbeSizes
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.layout import parameters
 from kernels.gpu.memory import DeviceGraph
-from kernels.gpu.slice_run import SliceRun
-from schemas.errors import ResourceError
+from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
+from kernels.graph.ranges import in_lists
 from schemas.graph import MiningGraph
-from schemas.work import Emit, Limits, Search, Slice, Subtrees
+from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
 
 __all__ = ["CumbeEngine"]
 
@@ -51,60 +52,106 @@ class CumbeEngine:
         self._graph: DeviceGraph | None = None
         self._arenas: Arenas | None = None
         self._search: Search | None = None
-        self._memory: CumbeMemory | None = None
+        self._memory: Buffers[CumbeSizes] | None = None
+        self._last_resort: Engine | None = None
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
         started = time.perf_counter()
+        if len(subtrees) == 0:
+            return nothing(search)
         with self._device.active():
             before = self._search or search
             if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
-                self._memory = CumbeMemory(self._device, search, self._sizes)
+                self._memory = Buffers(self._device, search, self._sizes, CUMBE_QUEUE, CUMBE_BUFFERS)
             self._search = search
             if self._graph is None or self._arenas is None or self._graph.graph is not graph:
                 self._arenas = None  # frees the old ones before the new ones are made
                 self._graph = DeviceGraph(self._device, graph, 0)
                 self._arenas = Arenas.plan(self._device, _KERNEL, Bounds.of(graph), self._sizes)
-            self._device.clear(self._memory.size_table)
-            memory, sizes, arenas = self._memory, self._sizes, self._arenas
-            run = _Run(self._device, self._graph, memory, sizes, search, limits, emit, started, arenas=arenas)
+            run = _Run(
+                self._device,
+                self._graph,
+                self._memory,
+                search,
+                limits,
+                emit,
+                started,
+                self.last_resort,
+                arenas=self._arenas,
+            )
             run.work(subtrees)
+            self._arenas = run.arenas
             return run.result()
+
+    def last_resort(self) -> Engine:
+        """The engine that mines what does not fit on the device, made when it is first needed."""
+        if self._last_resort is None:
+            self._last_resort = cpu_engine()
+        return self._last_resort
 
 
 @dataclass
-class _Run(SliceRun[CumbeMemory, CumbeSizes]):
+class _Run(SliceRun[CumbeSizes]):
     """One slice."""
 
     arenas: Arenas = field(kw_only=True)
     ticks: np.ndarray = field(default_factory=lambda: np.zeros(len(PHASES)))
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("tests", "published", "stolen"), 0))
-    rest: Subtrees = field(default_factory=Subtrees.empty)
 
     def work(self, subtrees: Subtrees) -> None:
         """Launch until the subtrees are done or a limit is reached; what is left goes to `rest`."""
-        while len(subtrees) and not (self.launches and (self.is_late or self.rows_left == 0)):
-            items, pool = cumbe_items_of(self.graph.graph, subtrees)
-            queue = self._launch(items, pool)
+        graph = self.graph.graph
+        while len(subtrees) and not self._is_over():
+            listed, later = in_lists(graph, subtrees)
+            items, pool = cumbe_items_of(graph, listed)
+            if not self.list_vertices(pool):
+                self._in_parts(listed, later)
+                return
+            queue = self._launch(items)
+            if queue["overflow"]:
+                if not self.make_room(queue) and not self._take_fewer_blocks():
+                    self.on_cpu(subtrees)
+                    return
+                continue
             begun = min(int(queue["head"]), len(items))
-            left = self.device.read(self.memory.left_over, CUMBE_ITEM, 0, int(queue["left_over"]))
-            subtrees = cumbe_subtrees_of(np.concatenate([left, items[begun:]]), self.listed())
-            if queue["full"] and not queue["count"]:
-                raise ResourceError(
-                    f"one biclique does not fit into {self.sizes.values} values and {self.sizes.records} records; "
-                    "use larger CumbeSizes"
-                )
-        self.rest = subtrees
+            left = self.device.read(self.memory["left_over"], CUMBE_ITEM, 0, int(queue["left_over"]))
+            subtrees = Subtrees.concat([cumbe_subtrees_of(np.concatenate([left, items[begun:]]), self.listed()), later])
+            if len(subtrees) and self.is_stuck(queue):
+                self.on_cpu(subtrees)
+                return
+        self.rest.append(subtrees)
 
-    def _launch(self, items: np.ndarray, pool: np.ndarray) -> np.void:
+    def _is_over(self) -> bool:
+        return self.launches > self.voided and (self.is_late or self.rows_left == 0)
+
+    def _in_parts(self, listed: Subtrees, later: Subtrees) -> None:
+        """Work in two halves, whose lists are too long for the device together."""
+        if len(listed) == 1:
+            self.on_cpu(listed)
+        else:
+            half = len(listed) // 2
+            self.work(listed.take(0, half))
+            self.work(listed.take(half, len(listed)))
+        self.work(later)
+
+    def _take_fewer_blocks(self) -> bool:
+        """Half the blocks, which have half as much to write down when a launch ends; False for no fewer."""
+        if self.arenas.n_blocks == 1:
+            return False
+        self.arenas = replace(self.arenas, n_blocks=self.arenas.n_blocks // 2)
+        return True
+
+    def _launch(self, items: np.ndarray) -> np.void:
         device, arenas = self.device, self.arenas
-        self.list_vertices(pool)
         device_items = self.begin(items)
         device.clear(arenas.available)
         device.clear(arenas.readers)
         values = self.params(device.address(device_items), len(items)) | arenas.params | {"plain": self.is_plain}
-        defines, threads = self.sizes.defines, self.sizes.threads
-        seconds = device.launch(_KERNEL, defines, arenas.n_blocks, threads, parameters(CUMBE_PARAMS, values))
+        sizes = self.memory.sizes
+        seconds = device.launch(
+            _KERNEL, sizes.defines, arenas.n_blocks, sizes.threads, parameters(CUMBE_PARAMS, values)
+        )
         queue = self.end(seconds, arenas.n_blocks)
         self.ticks += queue["ticks"]
         for name in self.counters:
@@ -120,4 +167,4 @@ class _Run(SliceRun[CumbeMemory, CumbeSizes]):
         del shares["idling"]
         shares["others"] = 1.0 - sum(shares.values())
         stats |= {f"{name}_s": self.kernel_s * share for name, share in shares.items()}
-        return self.slice(self.rest, stats)
+        return self.slice(stats)

@@ -97,6 +97,8 @@ class _Tree:
         if todo == EVERYTHING:
             candidates = sorted(range(path[0] + 1, self.graph.n_roots), key=lambda w: len(self.neighbours[w] & left))
             todo = len(candidates)
+        elif subtrees.ranged[i]:
+            candidates = list(range(int(subtrees.candidates_of(i)[0]), self.graph.n_roots))
         else:
             candidates = subtrees.candidates_of(i).tolist()
         closure = self.closure(left)

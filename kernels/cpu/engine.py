@@ -24,6 +24,7 @@ from kernels.cpu.workspace import (
     reset,
     set_capacities,
 )
+from kernels.graph.ranges import in_lists
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
@@ -65,7 +66,7 @@ class CpuEngine:
             self._graph, self._search = graph, search
         plain = search.mode == "count" and search.is_plain and limits.rows is None and not search.sizes
         self._memory[3].state[0]["plain"] = plain
-        run = _Run(*self._memory, subtrees, limits, emit)
+        run = _Run(graph, *self._memory, subtrees, limits, emit)
         result = run.slice()
         graph_memory, word, hub, _ = self._memory
         self._memory = (graph_memory, word, hub, run.out)
@@ -76,9 +77,18 @@ class _Run:
     """One slice."""
 
     def __init__(
-        self, graph: Graph, word: Word, hub: Hub, out: Output, subtrees: Subtrees, limits: Limits, emit: Emit
+        self,
+        source: MiningGraph,
+        graph: Graph,
+        word: Word,
+        hub: Hub,
+        out: Output,
+        subtrees: Subtrees,
+        limits: Limits,
+        emit: Emit,
     ) -> None:
         self.started = time.perf_counter()
+        self.source = source
         self.graph, self.word, self.hub, self.out = graph, word, hub, out
         self.limits, self.emit = limits, emit
         self.waiting = [subtrees]
@@ -115,8 +125,9 @@ class _Run:
         return self._result(pieces)
 
     def _next_pieces(self) -> Pieces:
-        pieces = pieces_of(Subtrees.concat(self.waiting))
-        self.waiting = []
+        listed, ranged = in_lists(self.source, Subtrees.concat(self.waiting))
+        pieces = pieces_of(listed)
+        self.waiting = [ranged]
         self.state["item"] = 0
         return pieces
 
@@ -158,7 +169,9 @@ class _Run:
         return SizeCounts.merge([usual, self.odd])
 
     def _result(self, pieces: Pieces) -> Slice:
-        untouched = Subtrees(*pieces[:5], pieces.fresh.astype(np.bool_)).take(int(self.state["item"]), len(pieces.todo))
+        untouched = Subtrees.of_lists(*pieces[:5], pieces.fresh.astype(np.bool_)).take(
+            int(self.state["item"]), len(pieces.todo)
+        )
         rest = Subtrees.concat([left_over(self.word, self.hub), *self.waiting, untouched])
         fingerprint = int(self.state["fingerprint"]) if self.state["prove"] else None
         stats = {"seconds": time.perf_counter() - self.started}

@@ -95,8 +95,20 @@ __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, b
     write_list(params.root_indices + params.root_indptr[first], n, left);
     __syncwarp();
     ROLLED for (i32 i = 0; i < item.n_left; i++) n = intersect(left, n, path[i], left);
-    if (n > LEFT_CAP) {
-        HubFrame f = {left, 0, params.pool + item.cand_at, 0, n, 0, item.n_cand, item.begin, item.end, NOBODY, n, 0};
+    bool ranged = item.cand_at == NOBODY;
+    if (ranged || n > LEFT_CAP) {
+        HubFrame f;
+        f.left = left;
+        f.closure = ranged ? path : 0;
+        f.cand = ranged ? 0 : params.pool + item.cand_at;
+        f.near = 0;
+        f.n_left = n;
+        f.n_closure = ranged ? item.n_left : 0;
+        f.n_cand = item.n_cand;
+        f.next = item.begin;
+        f.end = item.end;
+        f.bound = NOBODY;
+        f.list_end = n;
         return run_frame(w, item, f, begun, too_large);
     }
     write_list(left, n, w.s->left);

@@ -2,10 +2,8 @@
 #pragma once
 #include "report.cuh"
 
-// A frame's children [f.next, f.end) as an item. Lists go to the pool unless they are there already; a
-// first-level subtree needs none, its lists are found again from its root.
-__device__ __noinline__ bool describe_frame(const HubFrame& f, Item* item) {
-    item->kind = HUB;
+// A frame's children [f.next, f.end) as an item, but for its lists.
+__device__ __forceinline__ void describe_children(const HubFrame& f, Item* item) {
     item->bound = f.bound;
     item->left_at = item->closure_at = NOBODY;
     item->cand_at = f.cand == 0 ? NOBODY : f.cand - params.pool;
@@ -15,6 +13,13 @@ __device__ __noinline__ bool describe_frame(const HubFrame& f, Item* item) {
     item->begin = f.next;
     item->end = f.end;
     item->fresh = 0;
+}
+
+// As an item for another warp, which begins at once: L and R go to the pool unless they are there already. A first-level
+// subtree needs neither, because its lists are found again from its root.
+__device__ __noinline__ bool describe_frame(const HubFrame& f, Item* item) {
+    describe_children(f, item);
+    item->kind = HUB;
     if (f.bound != NOBODY) return true;
     if (f.left >= params.pool && f.left < params.pool + params.n_pool) {
         item->left_at = f.left - params.pool;
@@ -31,12 +36,28 @@ __device__ __noinline__ bool describe_frame(const HubFrame& f, Item* item) {
     return true;
 }
 
+// As an item for later: by its closure alone, which is a path to it. L may have as many vertices as a hub has neighbours,
+// and all warps write their frames down at once when a launch ends; to find L again takes as long as to visit a child.
+__device__ __noinline__ bool describe_path(const HubFrame& f, Item* item) {
+    describe_children(f, item);
+    item->kind = f.bound == NOBODY ? PATH : HUB;
+    if (f.bound != NOBODY) return true;
+    item->n_left = f.n_closure;
+    item->n_closure = 0;
+    bool is_there = f.closure >= params.pool && f.closure < params.pool + params.n_pool;
+    item->left_at = is_there ? f.closure - params.pool : reserve_pool(f.n_closure);
+    if (item->left_at == NOBODY) return false;
+    if (!is_there) write_list(f.closure, f.n_closure, params.pool + item->left_at);
+    __syncwarp();
+    return true;
+}
+
 __device__ __noinline__ void leave_frames(Worker& w, i32 depth) {
     ROLLED for (i32 level = 0; level <= depth; level++) {
         HubFrame f = w.s->frame[level];
         if (f.next >= f.end) continue;
         Item item;
-        if (describe_frame(f, &item))
+        if (describe_path(f, &item))
             leave_over(item);
         else if (lane_id() == 0)
             overflow();
@@ -71,7 +92,7 @@ __device__ __noinline__ void set_aside(HubFrame f, i32 at, i32 end, bool crowded
     f.next = at;
     f.end = end;
     Item item;
-    if (describe_frame(f, &item)) {
+    if (describe_path(f, &item)) {
         if (!crowded)
             set_oversize(item);
         else if (i64 slot = reserve_given(1); slot != NOBODY)

@@ -29,6 +29,7 @@ __device__ inline bool make_room(Worker& w, i64 n) {
         w.record_end = w.record_at + params.record_chunk;
         ends |= is_nearly_full(w.record_end, params.n_records);
         if (w.record_end > params.n_records) {
+            ROLLED for (i64 i = w.record_at + lane_id(); i < params.n_records; i += 32) params.records[i].n_root = 0;  // holes
             w.record_end = w.record_at = 0;
             room = false;
         }

@@ -63,7 +63,8 @@ typedef unsigned long long u64;
 #define ROOT 0   // first-level subtree of `bound`, at most LEFT_CAP left vertices
 #define HUB 1    // large node: L, R and candidates by range or list
 #define WORD 2   // node known to be alive, L listed, candidates listed
-#define PATH 3   // any node, by its path; whether it is alive is still to be found out
+#define PATH 3   // any node, by its path. With listed candidates it is still to be found out whether it is alive; a
+                 // range of ranks is one, and all of its closure is in the path
 
 // What a warp's search ended with
 #define DONE 0
@@ -74,7 +75,7 @@ struct Item {
     i32 bound;       // ROOT, HUB by range: the root whose subtree this is, NOBODY otherwise
     i64 left_at;     // L (HUB, WORD) or path (PATH) in the pool; NOBODY: neighbours of `bound`
     i64 closure_at;  // R in the pool (HUB below the first level)
-    i64 cand_at;     // candidates in the pool; NOBODY: the ranks above `bound`
+    i64 cand_at;     // candidates in the pool; NOBODY: all ranks from `begin` on
     i32 n_left;
     i32 n_closure;
     i32 n_cand;

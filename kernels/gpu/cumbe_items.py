@@ -36,7 +36,7 @@ def cumbe_subtrees_of(items: np.ndarray, pool: np.ndarray) -> Subtrees:
     roots, items = items["root"][whole], items[~whole]
     path_indptr, path = gather(pool, items["path_at"], items["n_path"])
     candidate_indptr, candidates = gather(pool, items["cand_at"], items["n_cand"])
-    listed = Subtrees(
+    listed = Subtrees.of_lists(
         path_indptr,
         path,
         candidate_indptr,

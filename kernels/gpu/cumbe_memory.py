@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.gpu.cumbe_layout import CUMBE_ITEM, CUMBE_QUEUE, LEVEL_INTS, SHELF
+from kernels.gpu.buffers import Buffer
+from kernels.gpu.cumbe_layout import CUMBE_ITEM, LEVEL_INTS, SHELF
 from kernels.gpu.device import Device
 from kernels.gpu.layout import RECORD, SIZE
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, ResourceError
 from schemas.graph import MiningGraph
-from schemas.work import Search
 
-__all__ = ["Arenas", "Bounds", "CumbeMemory", "CumbeSizes"]
+__all__ = ["CUMBE_BUFFERS", "Arenas", "Bounds", "CumbeSizes"]
 
 #: Share of the free device memory that arenas may take.
 _SHARE = 0.6
 
 
 class CumbeSizes(NamedTuple):
-    """Knobs of the cuMBE engine; the defaults suit a large device, tests make them tiny.
+    """Knobs of the cuMBE engine. Buffers begin with these sizes and grow; tests make them tiny.
 
     Parameters
     ----------
@@ -184,28 +184,11 @@ class Arenas:
         return cls(n_blocks, arena, shelves, available, readers, params)
 
 
-class CumbeMemory:
-    """Queue, lists and output buffers of a search."""
-
-    #: dtype of `queue`
-    QUEUE = CUMBE_QUEUE
-
-    def __init__(self, device: Device, search: Search, sizes: CumbeSizes) -> None:
-        listing = search.mode == "list"
-        self.queue = device.zeros(1, CUMBE_QUEUE)
-        self.pool = device.empty(sizes.pool, VERTEX)
-        self.left_over = device.empty(sizes.left_over, CUMBE_ITEM)
-        self.values = device.empty(sizes.values if listing else 1, VERTEX)
-        self.records = device.empty(sizes.records if listing else 1, RECORD)
-        self.size_table = device.empty(sizes.size_slots if search.sizes else 1, SIZE)
-        self.params: dict[str, int] = {
-            name: device.address(getattr(self, name)) for name in ("queue", "pool", "left_over", "values", "records")
-        }
-        self.params |= {
-            "n_pool": sizes.pool,
-            "n_left_over": sizes.left_over,
-            "n_values": sizes.values if listing else 0,
-            "n_records": sizes.records if listing else 0,
-            "sizes": device.address(self.size_table) if search.sizes else 0,
-            "n_sizes": sizes.size_slots,
-        }
+#: Lists and output of the cuMBE engine.
+CUMBE_BUFFERS = {
+    "pool": Buffer("pool", VERTEX, "n_pool"),
+    "left_over": Buffer("left_over", CUMBE_ITEM, "n_left_over"),
+    "values": Buffer("values", VERTEX, "n_values", "listing"),
+    "records": Buffer("records", RECORD, "n_records", "listing"),
+    "sizes": Buffer("size_slots", SIZE, "n_sizes", "sizing"),
+}

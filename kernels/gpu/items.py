@@ -7,7 +7,6 @@ import numpy as np
 from kernels.compiled import compiled
 from kernels.gpu.closures import closures_of
 from kernels.gpu.layout import HUB, ITEM, NOBODY, PATH, ROOT, WORD, WORD_BITS
-from kernels.gpu.ranges import candidates_of
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import EVERYTHING, Subtrees
@@ -84,13 +83,16 @@ def _hub_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
 
 
 def _path_items(subtrees: Subtrees, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    items = _blank(len(which))
+    items, ranged = _blank(len(which)), subtrees.ranged[which]
     items["kind"], items["fresh"], items["end"] = PATH, subtrees.fresh[which], subtrees.todo[which]
     items["left_at"] = subtrees.path_indptr[:-1][which]
     items["n_left"] = np.diff(subtrees.path_indptr)[which]
     items["cand_at"] = len(subtrees.path) + subtrees.candidate_indptr[:-1][which]
     items["n_cand"] = np.diff(subtrees.candidate_indptr)[which]
+    begin = subtrees.candidates[subtrees.candidate_indptr[which[ranged]]]
     order = np.argsort(-items["end"].astype(OFFSET), kind="stable")
+    for name, value in (("begin", begin), ("end", begin + items["end"][ranged]), ("cand_at", NOBODY), ("n_cand", 0)):
+        items[name][ranged] = value
     return items[order], np.concatenate([subtrees.path, subtrees.candidates]).astype(VERTEX)
 
 
@@ -106,21 +108,31 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
     kind, listed = items["kind"], items["cand_at"] != NOBODY
     first_level = (kind == HUB) & (items["bound"] != NOBODY)
     nodes = [_listed(graph, items[(kind == k) & ~first_level & listed], k, pool) for k in (PATH, WORD, HUB)]
-    nodes.append(_below_hubs(graph, items[(kind == HUB) & ~first_level & ~listed], pool))
+    nodes += [_ranged(items[(kind == k) & ~first_level & ~listed], k, pool) for k in (PATH, HUB)]
     nodes.append(_first_level(graph, items[first_level]))
     nodes.append(Subtrees.of_roots(items["bound"][kind == ROOT]))
     return Subtrees.concat(nodes)
 
 
+def _paths(items: np.ndarray, kind: int, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first list of the items of one kind, or that of large nodes which is their closure."""
+    at, n = ("closure_at", "n_closure") if kind == HUB else ("left_at", "n_left")
+    return gather(pool, items[at], items[n])
+
+
 def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
     """Items of one kind whose candidates are in the pool, which are nearly all that a launch leaves over."""
     begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
-    at, n = ("closure_at", "n_closure") if kind == HUB else ("left_at", "n_left")
-    paths = gather(pool, items[at], items[n])
+    paths = _paths(items, kind, pool)
     if kind == WORD:
         paths = closures_of(graph, *paths)
     candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
-    return Subtrees(*paths, *candidates, end - begin, fresh.astype(np.bool_))
+    return Subtrees.of_lists(*paths, *candidates, end - begin, fresh.astype(np.bool_))
+
+
+def _ranged(items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
+    """Large nodes below the first level, whose candidates are ranges of ranks."""
+    return Subtrees.of_ranges(*_paths(items, kind, pool), items["begin"], items["end"] - items["begin"], items["fresh"])
 
 
 def compile_for(graph: MiningGraph) -> None:
@@ -132,18 +144,24 @@ def compile_for(graph: MiningGraph) -> None:
 
 def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The items with a pool that holds nothing but what they refer to."""
-    used = np.zeros(len(pool) + 1, np.int32)
     lists = (("left_at", "n_left"), ("closure_at", "n_closure"), ("cand_at", "n_cand"))
-    for at, n in lists:
-        some = items[items[at] != NOBODY]
-        np.add.at(used, some[at], 1)
-        np.add.at(used, some[at] + some[n], -1)
-    kept = np.cumsum(used) > 0
-    new_at: np.ndarray = np.cumsum(kept) - kept
+    spans = [
+        np.column_stack([some[at], some[at] + some[n]]) for at, n in lists for some in [items[items[at] != NOBODY]]
+    ]
+    begin, end = np.unique(np.concatenate(spans).astype(OFFSET), axis=0).T
+    if len(begin) == 0:
+        return items.copy(), pool[:0]
+    reach = np.maximum.accumulate(end)  # the furthest end so far: items may share lists, and parts of them
+    starts = np.ones(len(begin), np.bool_)
+    starts[1:] = begin[1:] > reach[:-1]
+    first = np.flatnonzero(starts)
+    blocks, stops = begin[first], reach[np.roll(first, -1) - 1]
+    indptr, kept = gather(pool, blocks, stops - blocks)
     items = items.copy()
     for at, _ in lists:
-        items[at] = np.where(items[at] == NOBODY, NOBODY, new_at[items[at]])
-    return items, pool[kept[:-1]]
+        block = np.searchsorted(blocks, items[at], side="right") - 1
+        items[at] = np.where(items[at] == NOBODY, NOBODY, items[at] - blocks[block] + indptr[block])
+    return items, kept
 
 
 def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
@@ -158,38 +176,11 @@ def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
     bound, begin, end, fresh = bound[starts], begin[starts], end[np.roll(starts, -1)], items["fresh"][starts]
     whole = (fresh == 1) & (begin == bound + 1) & (end == graph.n_roots)
     owners, owner = np.unique(bound[~whole], return_inverse=True)
-    at, degrees = graph.root_indptr[owners], _degrees(graph, owners)
-    indptr, closures = closures_of(graph, *gather(graph.root_indices, at, degrees))
+    indptr, closures = closures_of(
+        graph, *gather(graph.root_indices, graph.root_indptr[owners], _degrees(graph, owners))
+    )
     alive = (closures[indptr[:-1]] == owners)[owner]
     owner, which = owner[alive], np.flatnonzero(~whole)[alive]
-    paths = _picked(indptr, closures, owner)
-    lefts = graph.root_indices, at[owner], degrees[owner]
-    ranges = _ranges(graph, paths, lefts, begin[which], end[which], fresh[which])
+    paths = gather(closures, indptr[owner], indptr[owner + 1] - indptr[owner])
+    ranges = Subtrees.of_ranges(*paths, begin[which], (end - begin)[which], fresh[which])
     return Subtrees.concat([ranges, Subtrees.of_roots(bound[whole])])
-
-
-def _below_hubs(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subtrees:
-    """Large nodes below the first level, whose candidates are ranges of ranks."""
-    paths = gather(pool, items["closure_at"], items["n_closure"])
-    lefts = pool, items["left_at"], items["n_left"]
-    return _ranges(graph, paths, lefts, items["begin"], items["end"], items["fresh"])
-
-
-def _ranges(
-    graph: MiningGraph,
-    paths: tuple[np.ndarray, np.ndarray],
-    lefts: tuple[np.ndarray, np.ndarray, np.ndarray],
-    begin: np.ndarray,
-    end: np.ndarray,
-    fresh: np.ndarray,
-) -> Subtrees:
-    """Nodes by their paths, with ranges of candidates; those that have something to do."""
-    indptr, candidates, todo = candidates_of(graph, *lefts, begin, end)
-    some = np.flatnonzero((todo > 0) | (fresh > 0))
-    lists = _picked(indptr, candidates, some)
-    return Subtrees(*_picked(*paths, some), *lists, todo[some], fresh[some].astype(np.bool_))
-
-
-def _picked(indptr: np.ndarray, values: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Some of many lists."""
-    return gather(values, indptr[which], indptr[which + 1] - indptr[which])

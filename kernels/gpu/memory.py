@@ -1,14 +1,15 @@
-"""Device memory of an engine: the graph once, the queue and the output once a search."""
+"""Device memory of the bit-matrix engine: the graph and what a launch needs; buffers see `kernels.gpu.buffers`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kernels.gpu.buffers import Buffer
 from kernels.gpu.device import Device
-from kernels.gpu.layout import ITEM, PARAMS, QUEUE, RECORD, SIZE, WORD_BITS, parameters
+from kernels.gpu.layout import ITEM, PARAMS, RECORD, SIZE, WORD_BITS, parameters
 from kernels.gpu.pack import Members
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
@@ -16,7 +17,7 @@ from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
 from schemas.work import Search
 
-__all__ = ["DeviceGraph", "GpuSizes", "Launch", "QueueMemory", "scratch_bytes"]
+__all__ = ["BUFFERS", "DeviceGraph", "GpuSizes", "Launch", "scratch_bytes", "search_params"]
 
 _THREADS = 128
 _HUB_DEPTH = 32  # as in types.cuh
@@ -26,7 +27,7 @@ _LEAST_CHUNK, _MOST_CHUNK = 64, 256
 
 
 class GpuSizes(NamedTuple):
-    """Knobs of the device memory; the defaults suit every graph on a large device, tests make them tiny.
+    """Knobs of the device memory. Buffers begin with these sizes and grow; tests make them tiny.
 
     Parameters
     ----------
@@ -152,6 +153,10 @@ class Launch:
         chunk = min(max(sizes.records // (8 * n_warps), _LEAST_CHUNK), _MOST_CHUNK)
         return cls(defines, n_blocks, n_warps, device.empty(n_warps * each, np.uint8), chunk)
 
+    def with_blocks(self, n_blocks: int) -> Launch:
+        """The same with fewer blocks, in the same scratch memory."""
+        return replace(self, n_blocks=n_blocks, n_warps=n_blocks * (self.n_warps // self.n_blocks))
+
 
 class DeviceGraph:
     """A `MiningGraph` on the device, with the size and hash sum of every vertex and the bit rows of hubs."""
@@ -201,38 +206,18 @@ def _sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.ndarra
     return np.add.reduceat(splitmix64(np.asarray(members).astype(np.uint64) ^ salt), np.asarray(indptr[:-1]))
 
 
-class QueueMemory:
-    """Queue, pool and output buffers of a search."""
-
-    #: dtype of `queue`
-    QUEUE = QUEUE
-
-    def __init__(self, device: Device, search: Search, sizes: GpuSizes) -> None:
-        listing = search.mode == "list"
-        self.sizes = sizes
-        self.queue = device.zeros(1, QUEUE)
-        self.given = device.empty(sizes.given, ITEM)
-        self.ready = device.zeros(sizes.given, np.int32)
-        self.pool = device.empty(sizes.pool, VERTEX)
-        self.left_over = device.empty(sizes.left_over, ITEM)
-        self.oversize = device.empty(sizes.left_over, ITEM)
-        self.values = device.empty(sizes.values if listing else 1, VERTEX)
-        self.records = device.empty(sizes.records if listing else 1, RECORD)
-        self.size_table = device.empty(sizes.size_slots if search.sizes else 1, SIZE)
-        self.params: dict[str, int] = {
-            name: device.address(getattr(self, name))
-            for name in ("queue", "given", "ready", "pool", "left_over", "oversize", "values", "records")
-        }
-        self.params |= {
-            "n_given": sizes.given,
-            "n_pool": sizes.pool,
-            "n_left_over": sizes.left_over,
-            "n_oversize": sizes.left_over,
-            "n_values": sizes.values if listing else 0,
-            "n_records": sizes.records if listing else 0,
-            "sizes": device.address(self.size_table) if search.sizes else 0,
-            "n_sizes": sizes.size_slots,
-        }
+#: The arrays of the bit-matrix search: what is given away in a launch, what is written down, the lists both refer to,
+#: and the output.
+BUFFERS = {
+    "given": Buffer("given", ITEM, "n_given"),
+    "ready": Buffer("given", np.int32, "n_given"),
+    "pool": Buffer("pool", VERTEX, "n_pool"),
+    "left_over": Buffer("left_over", ITEM, "n_left_over"),
+    "oversize": Buffer("left_over", ITEM, "n_oversize"),
+    "values": Buffer("values", VERTEX, "n_values", "listing"),
+    "records": Buffer("records", RECORD, "n_records", "listing"),
+    "sizes": Buffer("size_slots", SIZE, "n_sizes", "sizing"),
+}
 
 
 def search_params(graph: MiningGraph, search: Search) -> dict[str, int]:

@@ -1,66 +1,91 @@
-"""What a slice is on a GPU, whichever the engine: launches one after the other, their limits, counters and output."""
+"""What a slice is on a GPU, whichever the engine: launches one after the other, their limits, counters and output.
+
+A buffer that is too short never ends a slice. A launch in which one overflowed is *void*: nothing of it counts, the
+buffer becomes longer, and the same items are launched again; where the device has no room for a longer one, fewer warps
+have less to write down. What does not fit even then is mined by the CPU engine (`SliceRun.on_cpu`).
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, fields
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic
 
 import numpy as np
 
-from kernels.gpu.cumbe_memory import CumbeMemory, CumbeSizes
+from kernels.gpu.buffers import Buffers, S
 from kernels.gpu.device import Device
 from kernels.gpu.layout import RECORD, SIZE
-from kernels.gpu.memory import DeviceGraph, GpuSizes, QueueMemory, search_params
+from kernels.gpu.memory import DeviceGraph, search_params
 from kernels.gpu.pack import pack
 from kernels.gpu.unpack import unpack
 from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT, VERTEX
-from schemas.errors import DeviceMemoryError, ResourceError, SliceTooLargeError
+from schemas.errors import DeviceMemoryError
 from schemas.sizes import SizeCounts
-from schemas.work import Emit, Limits, Search, Slice, Subtrees
+from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
 
-__all__ = ["SliceRun"]
+__all__ = ["SliceRun", "cpu_engine", "nothing"]
 
 #: ``overflow`` of both queues: the table of sizes is full.
 _SIZES_OVERFLOW = 2
+#: Seconds that the CPU engine gets of a slice that is late already, so that it gets on.
+_LEAST_CPU_S = 0.5
 
 
-#: Memory and sizes of the engine.
-M = TypeVar("M", QueueMemory, CumbeMemory)
-S = TypeVar("S", GpuSizes, CumbeSizes)
+def cpu_engine() -> Engine:
+    """The engine that mines what a device has no room for."""
+    from kernels.cpu.engine import CpuEngine  # only when it is needed, which is hardly ever: it loads machine code
+
+    return CpuEngine()
+
+
+def nothing(search: Search) -> Slice:
+    """A slice without work, for which a device need not even have a graph."""
+    fingerprint = 0 if search.mode != "count" else None
+    sizes = SizeCounts.empty() if search.sizes else None
+    return Slice(0, fingerprint, Subtrees.empty(), {"seconds": 0.0, "kernel_s": 0.0, "launches": 0.0}, sizes)
 
 
 @dataclass
-class SliceRun(Generic[M, S]):
+class SliceRun(Generic[S]):
     """One slice; engines add how items are made, launched and read back.
 
     Parameters
     ----------
     started : float
         `time.perf_counter` when the slice began: its seconds count from there.
+    last_resort : callable
+        () -> the engine that mines what does not fit on the device.
     count, fingerprint, launches, kernel_s
-        So far.
+        So far; of `launches`, `voided` count for nothing.
     n_listed : int
         Vertices of the pool on the device.
     open_ticks : float
         Clock ticks of the longest-living warp or block of each launch, by how many there were.
+    cpu_nodes : int
+        Nodes that the CPU engine got.
     """
 
     device: Device
     graph: DeviceGraph
-    memory: M
-    sizes: S
+    memory: Buffers[S]
     search: Search
     limits: Limits
     emit: Emit
     started: float
+    last_resort: Callable[[], Engine]
     count: int = 0
     fingerprint: int = 0
     launches: int = 0
+    voided: int = 0
     kernel_s: float = 0.0
     n_listed: int = 0
     open_ticks: float = 0.0
+    cpu_nodes: int = 0
+    sizes: SizeCounts = field(default_factory=SizeCounts.empty)
+    rest: list[Subtrees] = field(default_factory=list)
 
     @property
     def is_late(self) -> bool:
@@ -82,26 +107,26 @@ class SliceRun(Generic[M, S]):
         """Whether the members of bicliques are counted, because their sizes are limited or asked for."""
         return self.search.sizes or not self.search.is_plain
 
-    def list_vertices(self, pool: np.ndarray) -> None:
-        """Put the lists that items refer to on the device."""
-        if len(pool) > self.sizes.pool:
-            raise SliceTooLargeError(
-                f"{len(pool)} listed vertices do not fit into a pool of {self.sizes.pool}; "
-                f"use {type(self.sizes).__name__}(pool=...)"
-            )
-        self.device.write(self.memory.pool, pool)
+    def list_vertices(self, pool: np.ndarray) -> bool:
+        """Put the lists that items refer to on the device; False when it has no room for them."""
+        if len(pool) > self.memory.entries("pool") and not self.memory.grow("pool", 2 * len(pool)):
+            return False
+        self.device.write(self.memory["pool"], pool)
         self.n_listed = len(pool)
+        return True
 
     def listed(self) -> np.ndarray:
         """The pool as it is on the device."""
-        return self.device.read(self.memory.pool, VERTEX, 0, self.n_listed)
+        return self.device.read(self.memory["pool"], VERTEX, 0, self.n_listed)
 
     def begin(self, items: np.ndarray) -> Any:
         """Put a queue of items on the device, whose lists are there; the handle of the items."""
-        start = np.zeros(1, self.memory.QUEUE)
+        start = np.zeros(1, self.memory.queue_dtype)
         start["open"], start["pool"] = len(items), self.n_listed
         start["rows_left"] = max(self.rows_left, 0)
         self.device.write(self.memory.queue, start)
+        if self.search.sizes:
+            self.device.clear(self.memory["sizes"])
         return self.device.upload(items)
 
     def params(self, items_at: int, n_items: int) -> dict[str, int]:
@@ -114,55 +139,94 @@ class SliceRun(Generic[M, S]):
         return values
 
     def end(self, seconds: float, n_workers: int) -> np.void:
-        """Add up a launch of so many warps or blocks, and hand its bicliques out; its queue."""
-        queue: np.void = self.device.read(self.memory.queue, self.memory.QUEUE, 0, 1)[0]
-        sizes, name = self.sizes, type(self.sizes).__name__
-        if queue["overflow"] == _SIZES_OVERFLOW:
-            raise ResourceError(f"there are more than {sizes.size_slots} sizes; use {name}(size_slots=...)")
-        if queue["overflow"]:
-            raise SliceTooLargeError(
-                f"{int(queue['left_over'])} unfinished nodes or {int(queue['pool'])} listed vertices did not fit into "
-                f"{sizes.left_over} and {sizes.pool}; use larger {name}"
-            )
-        self.n_listed = min(int(queue["pool"]), sizes.pool)
-        self.count += int(queue["count"])
-        self.fingerprint = (self.fingerprint + int(queue["fingerprint"])) % 2**64
+        """Add up a launch of so many warps or blocks, and hand its bicliques out; its queue. Of a void one, nothing."""
+        queue: np.void = self.device.read(self.memory.queue, self.memory.queue_dtype, 0, 1)[0]
         self.launches += 1
         self.kernel_s += seconds
+        if queue["overflow"]:
+            self.voided += 1
+            return queue
+        self.n_listed = min(int(queue["pool"]), self.memory.entries("pool"))
+        self.count += int(queue["count"])
+        self.fingerprint = (self.fingerprint + int(queue["fingerprint"])) % 2**64
         self.open_ticks += float(queue["longest"]) * n_workers
+        if self.search.sizes:
+            self.sizes = SizeCounts.merge([self.sizes, self._sizes_of_launch()])
         if self.search.mode == "list":
             self._hand_out(queue)
         return queue
 
-    def slice(self, rest: Subtrees, stats: dict[str, float]) -> Slice:
+    def make_room(self, queue: np.void) -> bool:
+        """After a void launch: longer buffers, where those that overflowed may be longer."""
+        if queue["overflow"] == _SIZES_OVERFLOW:
+            return self.memory.grow("size_slots")
+        grown = False
+        noted = max(int(queue[name]) for name in ("left_over", "oversize") if name in (queue.dtype.names or ()))
+        if noted > self.memory.entries("left_over"):
+            grown = self.memory.grow("left_over", 2 * noted)
+        else:  # the pool: how much more it would have taken is not known
+            grown = self.memory.grow("pool")
+        return grown
+
+    def is_stuck(self, queue: np.void) -> bool:
+        """Whether no biclique of a launch fitted into the output, which then cannot become longer either."""
+        if self.search.mode != "list" or queue["count"]:
+            return False
+        full = [
+            knob
+            for knob, used in (("values", queue["values"]), ("records", queue["rows"]))
+            if int(used) > self.memory.entries(knob)
+        ]
+        return bool(full) and not any([self.memory.grow(knob) for knob in full])
+
+    def on_cpu(self, work: Subtrees) -> None:
+        """Mine nodes that do not fit on the device with the CPU engine, which goes on with any; for the time left."""
+        if self.rows_left == 0:
+            self.rest.append(work)
+            return
+        seconds = None
+        if self.limits.seconds is not None:
+            seconds = max(self.limits.seconds - (time.perf_counter() - self.started), _LEAST_CPU_S)
+        rows = None if self.limits.rows is None else self.rows_left
+        found = self.last_resort().mine(self.graph.graph, work, self.search, Limits(seconds, rows), self.emit)
+        self.cpu_nodes += len(work)
+        self.count += found.count
+        self.fingerprint = (self.fingerprint + (found.fingerprint or 0)) % 2**64
+        if found.sizes is not None:
+            self.sizes = SizeCounts.merge([self.sizes, found.sizes])
+        self.rest.append(found.left_over)
+
+    def slice(self, stats: dict[str, float]) -> Slice:
         """What the engine returns."""
         stats |= {
             "seconds": time.perf_counter() - self.started,
             "kernel_s": self.kernel_s,
             "launches": float(self.launches),
+            "voided": float(self.voided),
+            "cpu_nodes": float(self.cpu_nodes),
         }
         fingerprint = self.fingerprint if self.search.mode != "count" else None
-        sizes = self._size_counts() if self.search.sizes else None
-        return Slice(self.count, fingerprint, rest, stats, sizes)
+        rest = Subtrees.concat([part for part in self.rest if len(part)])
+        return Slice(self.count, fingerprint, rest, stats, self.sizes if self.search.sizes else None)
 
     def _hand_out(self, queue: np.void) -> None:
         device, memory = self.device, self.memory
-        n_records = min(int(queue["rows"]), self.sizes.records)
+        n_records = min(int(queue["rows"]), memory.entries("records"))
         if n_records == 0:
             return
         try:
-            batch = pack(device, self.graph.members(device), memory.records, n_records, memory.values)
+            batch = pack(device, self.graph.members(device), memory["records"], n_records, memory["values"])
             if not getattr(self.emit, "on_device", False):
                 batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
         except (MemoryError, DeviceMemoryError):  # a small device: the host has room for it
-            n_values = min(int(queue["values"]), self.sizes.values)
-            records = device.read(memory.records, RECORD, 0, n_records)
-            batch = unpack(self.graph.graph, records, device.read(memory.values, VERTEX, 0, n_values))
+            n_values = min(int(queue["values"]), memory.entries("values"))
+            records = device.read(memory["records"], RECORD, 0, n_records)
+            batch = unpack(self.graph.graph, records, device.read(memory["values"], VERTEX, 0, n_values))
         if len(batch):
             self.emit(batch)
 
-    def _size_counts(self) -> SizeCounts:
-        slots = self.device.read(self.memory.size_table, SIZE, 0, self.sizes.size_slots)
+    def _sizes_of_launch(self) -> SizeCounts:
+        slots = self.device.read(self.memory["sizes"], SIZE, 0, self.memory.entries("sizes"))
         slots = slots[slots["key"] > 0]
         n_base, n_root = slots["key"] >> np.uint64(32), slots["key"] & np.uint64(0xFFFFFFFF)
         left, right = (n_root, n_base) if self.graph.graph.root_side == "left" else (n_base, n_root)

@@ -1,4 +1,7 @@
-"""A `kernels.gpu.device.Device` that is a CPU: kernels are compiled by g++ and run lane by lane."""
+"""A `kernels.gpu.device.Device` that is a CPU: kernels are compiled by g++ and run lane by lane.
+
+Before and behind every buffer lie bytes that belong to nobody; a launch that has changed them is an error.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +21,8 @@ import numpy as np
 from kernels.gpu.source import FOLDER
 
 HERE = Path(__file__).parent
+#: Bytes that belong to nobody, on either side of a buffer: enough for what a warp writes at a time.
+GUARD = np.full(512, 0x5C, dtype=np.uint8)
 
 
 def why_not() -> str | None:
@@ -64,6 +70,7 @@ class EmulatedDevice:
     def __init__(self, seed: int = 1, n_multiprocessors: int = 2) -> None:
         self.seed = seed
         self.n_multiprocessors = n_multiprocessors
+        self._buffers: list[weakref.ref[np.ndarray]] = []
 
     def active(self):
         return contextlib.nullcontext()
@@ -71,14 +78,36 @@ class EmulatedDevice:
     def free_bytes(self) -> int:
         return 1 << 33
 
+    def _buffer(self, n_bytes):
+        whole = np.empty(n_bytes + 2 * len(GUARD), dtype=np.uint8)
+        whole[: len(GUARD)] = whole[-len(GUARD) :] = GUARD
+        self._buffers.append(weakref.ref(whole))  # it lives as long as what is seen of it
+        return whole[len(GUARD) : -len(GUARD)]
+
+    def _check_guards(self, kernel):
+        self._buffers = [buffer for buffer in self._buffers if buffer() is not None]
+        for whole in (buffer() for buffer in self._buffers):
+            for side, guard in (("before", whole[: len(GUARD)]), ("behind", whole[-len(GUARD) :])):
+                if not np.array_equal(guard, GUARD):
+                    guard[:] = GUARD  # others use this device, too
+                    n_bytes = len(whole) - 2 * len(GUARD)
+                    raise AssertionError(f"{kernel} has written {side} a buffer of {n_bytes:,} bytes")
+
     def upload(self, array):
-        return np.frombuffer(np.ascontiguousarray(array).tobytes() or b"\0", dtype=np.uint8).copy()
+        data = np.frombuffer(np.ascontiguousarray(array).tobytes() or b"\0", dtype=np.uint8)
+        handle = self._buffer(len(data))
+        handle[:] = data
+        return handle
 
     def empty(self, n, dtype):
-        return np.full(max(1, n * np.dtype(dtype).itemsize), 0xA5, dtype=np.uint8)  # poison
+        handle = self._buffer(max(1, n * np.dtype(dtype).itemsize))
+        handle[:] = 0xA5  # poison
+        return handle
 
     def zeros(self, n, dtype):
-        return np.zeros(max(1, n * np.dtype(dtype).itemsize), dtype=np.uint8)
+        handle = self._buffer(max(1, n * np.dtype(dtype).itemsize))
+        handle[:] = 0
+        return handle
 
     def shared(self, n):
         return np.zeros(n, dtype=np.int64)
@@ -112,6 +141,7 @@ class EmulatedDevice:
         self.seed += 1
         library = _library(kernel, tuple(sorted(defines.items())))
         library.emulate(params.ctypes.data, n_blocks, n_threads, self.seed)
+        self._check_guards(kernel)
         return time.perf_counter() - started
 
     def enqueue(self, kernel, defines, n_blocks, n_threads, params):

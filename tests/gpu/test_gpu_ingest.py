@@ -120,6 +120,8 @@ def test_many_edges_in_blocks_and_chunks(
         (pa.array([1, 2**63, 2], pa.uint64()), pa.array([1, 2, 3])),
         (pa.array(["a", "", "b"]), pa.array([1, 2, 3])),
         (pa.array([1.5, 2.5, 3.5]), pa.array([1, 2, 3])),
+        (pa.array([b"a", b"b\xff", b"c"]).view(pa.string()), pa.array([1, 2, 3])),
+        (pa.array(["Ann", "ann", "\u00e9"]), pa.array(["1.0", "2.0", "1.0"])),
     ],
 )
 @pytest.mark.parametrize("skip", [False, True])

@@ -149,7 +149,16 @@ class EngineSuite:
 
     @pytest.mark.parametrize("mode", ["count", "list"])
     @pytest.mark.parametrize(
-        "bounds", [(3, 1, None, None), (1, 3, None, None), (70, 2, None, None), (2, 2, 9, None), (1, 1, 66, 3)]
+        "bounds",
+        [
+            (3, 1, None, None),
+            (1, 3, None, None),
+            (70, 2, None, None),
+            (2, 2, 9, None),
+            (1, 1, 66, 3),
+            (1, 1, None, 3),  # one bound alone is a bound, too
+            (1, 1, 4, None),
+        ],
     )
     def test_thresholds_and_filters(self, shape, truth, mode, bounds):
         min_left, min_right, max_left, max_right = bounds
@@ -234,6 +243,26 @@ class EngineSuite:
         for work in (Subtrees.of_pieces(pieces), Subtrees.of_pieces(pieces).spread(1000)):
             found = self.subject.ample().mine(graph, work, Search("prove"), Limits(), lambda _: None)
             assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
+
+    @pytest.mark.parametrize("side", SIDES)
+    @pytest.mark.parametrize("pieces", [1, 1000])
+    def test_candidates_may_be_all_ranks_from_one_on(self, shape, truth, side, pieces):
+        """First-level subtrees that no earlier root contains, cut anywhere; their own bicliques are counted apart."""
+        graph = graph_of(shape, BuildOptions(side))
+        closures = [sorted(closure_of_path(graph, np.array([r]))) for r in range(graph.n_roots)]
+        roots = np.array([r for r, closure in enumerate(closures) if closure[0] == r])
+        indptr = np.cumsum([0, *(len(closures[r]) for r in roots)])
+        path, todo = np.concatenate([closures[r] for r in roots]), graph.n_roots - 1 - roots
+        work = Subtrees.of_ranges(indptr, path, roots + 1, todo, np.zeros(len(roots), bool)).spread(pieces)
+        assert work.ranged.all()
+        assert (len(work) > len(roots)) == (pieces > 1)
+        work = Subtrees.from_bytes(Subtrees.concat([work.take(3, len(work)), work.take(0, 3)]).to_bytes())
+        found = self.subject.ample().mine(graph, work, Search("prove"), Limits(), lambda _: None)
+        assert found.count == truth.count - len(roots)
+        fresh = Subtrees.of_ranges(indptr, path, roots + 1, 0 * todo, np.ones(len(roots), bool))
+        nodes = self.subject.ample().mine(graph, fresh, Search("prove"), Limits(), lambda _: None)
+        assert nodes.count == len(roots)
+        assert (found.fingerprint + nodes.fingerprint) % 2**64 == truth.fingerprint
 
     def test_a_candidate_may_be_in_the_closure(self):
         """As when a range of a root's candidates is left over: what lies behind both is still excluded."""

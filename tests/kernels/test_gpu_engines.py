@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,12 +14,13 @@ from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
 from kernels.cumbe import CumbeEngine
 from kernels.gpu import items
+from kernels.gpu.buffers import Buffers
 from kernels.gpu.cumbe_layout import PHASES
 from kernels.gpu.cumbe_memory import CumbeSizes
-from kernels.gpu.memory import GpuSizes
-from schemas.errors import DeviceMemoryError, ResourceError, SliceTooLargeError
+from kernels.gpu.memory import GpuSizes, Launch
+from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
-from schemas.work import Limits, Search, Subtrees
+from schemas.work import EVERYTHING, Limits, Search, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.gpu.test_large import band
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
@@ -40,7 +43,7 @@ BITMATRIX = {
     "usual": _USUAL,
     "tightest": _USUAL._replace(row_cap=512, list_cap=256, values=1 << 14, records=256 * 3, poll=1, give_min=0),
     "tight": _USUAL._replace(row_cap=256, list_cap=512, narrow=0, warps=4, poll=2, give_min=0, hub_bytes=0),
-    "oversize": _USUAL._replace(row_cap=128, list_cap=128, poll=1, give_min=0),
+    "oversize": _USUAL._replace(row_cap=64, list_cap=128, poll=1, give_min=0),
 }
 
 
@@ -155,6 +158,17 @@ def test_large_roots_that_have_little_in_common_are_not_paired(words, limits, mo
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
 
 
+def test_large_nodes_are_left_over_by_their_paths():
+    """Not by left vertices and lists of candidates, of which a hub of a large graph has millions."""
+    graph = graph_of(random_edges(np.random.default_rng(1), 400, 40, 0.5), BuildOptions("right"))
+    found = bitmatrix("usual")().mine(graph, everything(graph), Search("count"), Limits(seconds=0.0), len)
+    rest = found.left_over
+    assert (rest.ranged & (np.diff(rest.path_indptr) > 1)).any(), "below the first level"
+    rows = [graph.root_indices[a:b] for a, b in pairwise(graph.root_indptr)]
+    for i in np.flatnonzero(~rest.ranged & (rest.todo != EVERYTHING)):
+        assert len(functools.reduce(np.intersect1d, [rows[v] for v in rest.path_of(i)])) <= 64
+
+
 @pytest.mark.parametrize("sizes", BITMATRIX)
 @pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0)], ids=["whole", "short"])
 @pytest.mark.parametrize("search", [Search("list"), Search("count"), Search("list", min_left=15, min_right=2)])
@@ -187,15 +201,6 @@ def test_a_pool_that_fills_up_is_cleared_and_the_slice_goes_on():
     )
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
     assert found.stats["launches"] > 1
-
-
-@pytest.mark.parametrize("short", [{"left_over": 1}, {"pool": 8}], ids=["left_over", "pool"])
-@pytest.mark.parametrize("shape", [(170, 10), (40, 30)], ids=["large nodes", "word problems"])
-def test_what_does_not_fit_when_a_launch_ends_voids_the_slice(shape, short):
-    graph = graph_of(random_edges(np.random.default_rng(4), *shape, 0.5), BuildOptions("right"))
-    engine = BitMatrixEngine(EmulatedDevice(5), BITMATRIX["usual"]._replace(**short))
-    with pytest.raises(SliceTooLargeError, match=f"did not fit into .*{next(iter(short.values()))}"):
-        engine.mine(graph, everything(graph), Search("prove"), Limits(rows=300), lambda _: None)
 
 
 _CUMBE = CumbeSizes(left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, threads=64, min_blocks=1, lanes=8)
@@ -248,12 +253,95 @@ class TestCumbeEngine(EngineSuite):
         small.free_bytes = lambda: 1 << 12
         with pytest.raises(DeviceMemoryError, match=r"needs .* MiB for a root with .* edges around it"):
             CumbeEngine(small, _CUMBE).mine(graph, everything(graph), Search("count"), Limits(), lambda _: None)
-        few = CumbeEngine(BLOCKS, CUMBE["tightest"]._replace(left_over=1))
-        with pytest.raises(SliceTooLargeError, match="did not fit into 1 and"):
-            few.mine(graph, everything(graph), Search("prove"), Limits(rows=5), lambda _: None)
-        narrow = CumbeEngine(BLOCKS, CUMBE["tightest"]._replace(values=8))
-        with pytest.raises(ResourceError, match="does not fit into 8 values"):
-            narrow.mine(graph, everything(graph), Search("list"), Limits(), lambda _: None)
+
+
+#: Buffers that are too short for anything: one at a time, and all together.
+SHORT = [{"left_over": 1}, {"pool": 8}, {"values": 8}, {"records": 1}, {"size_slots": 2}]
+SHORT.append({name: n for short in SHORT for name, n in short.items()})
+LARGE_NODES, WORD_PROBLEMS = (170, 7), (24, 20)
+
+
+def short_engine(name: str, short: dict[str, int]):
+    if name == "cumbe":
+        return CumbeEngine(BLOCKS, CUMBE["tightest"]._replace(**short))
+    return BitMatrixEngine(EmulatedDevice(5), BITMATRIX["usual"]._replace(**short, poll=1, give_min=0))
+
+
+@functools.cache
+def found_on_a_core(shape, search: Search):
+    graph = graph_of(random_edges(np.random.default_rng(4), *shape, 0.5), BuildOptions("right"))
+    return graph, run(CpuEngine(), graph, search)
+
+
+@pytest.mark.parametrize("has_room", [True, False], ids=["it becomes longer", "the device is full"])
+@pytest.mark.parametrize("limits", [Limits(), Limits(rows=60), Limits(seconds=0.0)], ids=["whole", "rows", "short"])
+@pytest.mark.parametrize("short", SHORT, ids="-".join)
+@pytest.mark.parametrize("shape", [LARGE_NODES, WORD_PROBLEMS], ids=["large nodes", "word problems"])
+@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
+def test_a_buffer_that_is_too_short_ends_no_slice(name, shape, short, limits, has_room, monkeypatch):
+    if not has_room:
+        monkeypatch.setattr(Buffers, "grow", lambda *_: False)
+    for search in (Search("list"), Search("prove", sizes=True)):
+        graph, expected = found_on_a_core(shape, search)
+        found = run(short_engine(name, short), graph, search, limits)
+        assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
+        assert sorted(found.rows) == sorted(expected.rows)
+        assert found.sizes == expected.sizes
+
+
+@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
+@pytest.mark.parametrize("short", SHORT[:-1], ids="-".join)
+def test_a_buffer_that_is_too_short_becomes_longer(name, short):
+    (knob,) = short
+    search = Search("prove", sizes=True) if knob == "size_slots" else Search("list")
+    graph, _ = found_on_a_core(WORD_PROBLEMS, search)
+    engine = short_engine(name, short)
+    found = engine.mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
+    assert found.stats["cpu_nodes"] == 0
+    assert engine._memory.sizes._asdict()[knob] > short[knob]
+    assert (found.stats["voided"] > 0) == (knob in ("left_over", "pool", "size_slots"))
+
+
+@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
+@pytest.mark.parametrize("short", SHORT[:-1], ids="-".join)
+def test_on_a_full_device_fewer_warps_or_a_core_do_what_did_not_fit(name, short, monkeypatch):
+    monkeypatch.setattr(Buffers, "grow", lambda *_: False)
+    (knob,) = short
+    search = Search("prove", sizes=True) if knob == "size_slots" else Search("list")
+    graph, _ = found_on_a_core(WORD_PROBLEMS, search)
+    found = short_engine(name, short).mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
+    assert found.count == 60
+    assert found.stats["cpu_nodes"] > 0 or found.stats["voided"] > 0
+
+
+def test_what_a_device_has_no_scratch_memory_for_is_left_to_a_core(monkeypatch):
+    graph, plan = graph_of(edges_of("many roots", True)), Launch.plan
+
+    def scarce(device, kernel, row_cap, *rest):
+        if row_cap > 64:
+            raise DeviceMemoryError("the toy has 3 MiB free, 4 MiB more are needed")
+        return plan(device, kernel, row_cap, *rest)
+
+    monkeypatch.setattr(Launch, "plan", scarce)
+    found = run_once(bitmatrix("oversize")(), graph, Search("prove"))
+    expected = truth_of("many roots", True)
+    assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
+    assert found.stats["cpu_nodes"] > 0
+
+
+def run_once(engine, graph, search: Search):
+    return engine.mine(graph, everything(graph), search, Limits(), lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
+@pytest.mark.parametrize("search", [Search("count"), Search("list"), Search("prove", sizes=True)], ids=str)
+def test_a_graph_of_which_thresholds_leave_nothing(name, search):
+    graph = graph_of(np.array([[0, 0], [0, 1], [1, 0]], np.int32), None, 2, 2)
+    assert graph.n_roots == 0
+    found = short_engine(name, {}).mine(graph, everything(graph), search, Limits(), lambda _: None)
+    assert (found.count, found.fingerprint) == (0, None if search.mode == "count" else 0)
+    assert len(found.left_over) == 0
+    assert (found.sizes is not None) == search.sizes
 
 
 def test_gpu_engines_continue_each_other():

@@ -1,4 +1,4 @@
-"""Ranges of candidates as lists, against sets."""
+"""Ranges of candidates as lists, against sets, and in the hands of every engine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kernels.gpu.ranges import candidates_of
+from kernels.graph.ranges import candidates_of, in_lists
 from schemas.options import BuildOptions
+from schemas.work import Subtrees
 from tests.oracles import graph_of
 from tests.runs import random_edges
 
@@ -34,3 +35,26 @@ def test_the_same_as_by_sets(density: float, least: int, most: int) -> None:
         assert todo[i] == sum(v < end[i] for v in expected)
     assert least <= listed <= most
     assert (indptr.dtype, candidates.dtype, todo.dtype) == (np.int64, np.int32, np.int32)
+
+
+def test_ranges_become_lists_a_few_at_a_time_and_nothing_is_lost() -> None:
+    graph = graph_of(random_edges(90, 70, 0.2, 3), BuildOptions())
+    path, begin = np.array([0, 1, 2, 3, 4], np.int32), np.array([1, 30, 3, 4, 5])
+    ranges = Subtrees.of_ranges(np.arange(6), path, begin, np.array([2, 1, 5, 0, 9]), np.ones(5, bool))
+    plain = Subtrees.of_roots(np.array([7, 8]))
+    work = Subtrees.concat([plain.take(0, 1), ranges.take(0, 2), plain.take(1, 2), ranges.take(2, 5)])
+    rows = [graph.root_indices[a:b].tolist() for a, b in pairwise(graph.root_indptr)]
+    seen: list[tuple[int, int, int]] = []
+    while len(work):
+        n_before = int(work.ranged.sum())
+        now, work = in_lists(graph, work, most=2 * graph.n_roots)
+        assert not now.ranged.any()
+        assert int(work.ranged.sum()) < max(n_before, 1)
+        for i in range(len(now)):
+            root, candidates = int(now.path_of(i)[0]), now.candidates_of(i).tolist()
+            if root in path:
+                meets = [v for v in range(begin[root], graph.n_roots) if set(rows[v]) & set(rows[root])]
+                assert set(meets) <= set(candidates) <= set(range(begin[root], graph.n_roots))
+                assert now.todo[i] == sum(v < begin[root] + ranges.todo[root] for v in candidates)
+            seen.append((root, len(candidates), int(now.fresh[i])))
+    assert sorted(root for root, _, _ in seen) == [0, 1, 2, 3, 4, 7, 8]

@@ -1,4 +1,4 @@
-"""Ranges of candidates as lists, for many nodes at once, on the host."""
+"""Ranges of candidates (`schemas.work.Subtrees.ranged`) as lists, for engines that take lists only."""
 
 from __future__ import annotations
 
@@ -7,11 +7,80 @@ import numpy as np
 from kernels.compiled import compiled
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
+from schemas.work import Subtrees
 
-__all__ = ["candidates_of"]
+__all__ = ["candidates_of", "in_lists"]
 
 #: `MiningGraph.base_indptr` and `base_indices`.
 Edges = tuple[np.ndarray, np.ndarray]
+
+
+def in_lists(graph: MiningGraph, subtrees: Subtrees, most: int = 1 << 24) -> tuple[Subtrees, Subtrees]:
+    """The nodes with their candidates listed, and the ranged nodes that are left for another time.
+
+    Parameters
+    ----------
+    graph : MiningGraph
+    subtrees : Subtrees
+    most : int
+        Write out no more than about so many candidates, but those of one node in any case.
+    """
+    which = np.flatnonzero(subtrees.ranged)
+    if len(which) == 0:
+        return subtrees, Subtrees.empty()
+    begin = subtrees.candidates[subtrees.candidate_indptr[which]].astype(OFFSET)
+    total = np.cumsum(graph.n_roots - begin)
+    n = max(1, int(np.searchsorted(total, most, side="right")))
+    now = Subtrees.concat([subtrees.take(k, k + 1) for k in which[:n].tolist()])
+    later = [subtrees.take(k, k + 1) for k in which[n:].tolist()]
+    listed = [_plain(subtrees), _listed(graph, now, begin[:n])]
+    return Subtrees.concat([part for part in listed if len(part)]), Subtrees.concat(later)
+
+
+def _plain(subtrees: Subtrees) -> Subtrees:
+    """The nodes that are not ranged."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[True], subtrees.ranged, [True]]).astype(np.int8))).tolist()
+    return Subtrees.concat([subtrees.take(start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True)])
+
+
+def _listed(graph: MiningGraph, nodes: Subtrees, begin: np.ndarray) -> Subtrees:
+    """Ranged nodes with their candidates."""
+    indptr, base = _common(graph.root_indptr, graph.root_indices, nodes.path_indptr, nodes.path)
+    sizes = np.diff(indptr)
+    found = candidates_of(graph, base, indptr[:-1], sizes, begin, begin + nodes.todo)
+    return Subtrees.of_lists(nodes.path_indptr, nodes.path, *found[:2], found[2], nodes.fresh)
+
+
+@compiled
+def _common(
+    root_indptr: np.ndarray, root_indices: np.ndarray, path_indptr: np.ndarray, path: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Common neighbours of each path: offsets and base vertices, ascending."""
+    n, room = len(path_indptr) - 1, 0
+    shortest = np.empty(n, np.int64)
+    for i in range(n):
+        best = path[path_indptr[i]]
+        for v in path[path_indptr[i] : path_indptr[i + 1]]:
+            if root_indptr[v + 1] - root_indptr[v] < root_indptr[best + 1] - root_indptr[best]:
+                best = v
+        shortest[i] = best
+        room += root_indptr[best + 1] - root_indptr[best]
+    indptr, base = np.zeros(n + 1, np.int64), np.empty(room, np.int32)
+    end = 0
+    for i in range(n):
+        for u in root_indices[root_indptr[shortest[i]] : root_indptr[shortest[i] + 1]]:
+            common = True
+            for v in path[path_indptr[i] : path_indptr[i + 1]]:
+                row = root_indices[root_indptr[v] : root_indptr[v + 1]]
+                at = np.searchsorted(row, u)
+                if at == len(row) or row[at] != u:
+                    common = False
+                    break
+            if common:
+                base[end] = u
+                end += 1
+        indptr[i + 1] = end
+    return indptr, base[:end]
 
 
 def candidates_of(

@@ -1,0 +1,44 @@
+"""What a kernel writes beside its memory is seen, also where the last of all lists just does not fit."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from kernels.bitmatrix import BitMatrixEngine
+from kernels.gpu.memory import GpuSizes
+from schemas.options import BuildOptions
+from schemas.work import Limits, Search, Subtrees
+from tests.emulation.device import EmulatedDevice, why_not
+from tests.gpu.test_large import band, bicliques_of_band
+from tests.oracles import graph_of
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
+
+
+@pytest.mark.parametrize("kind", ["empty", "zeros"])
+@pytest.mark.parametrize(("at", "side"), [(-1, "before"), (40, "behind"), (40 + 31 * 4, "behind")])
+def test_a_byte_beside_a_buffer_is_missed(kind, at, side):
+    device = EmulatedDevice()
+    kept = getattr(device, kind)(10, np.int32)
+    device.upload(np.arange(3))  # goes at once, and is not looked at any more
+    device._check_guards("kernel")
+    ctypes.memset(device.address(kept) + at, 0, 1)
+    with pytest.raises(AssertionError, match=f"kernel has written {side} a buffer of 40 bytes"):
+        device._check_guards("kernel")
+    device._check_guards("kernel")
+
+
+def test_a_closure_that_does_not_fit_into_the_list_is_not_begun(monkeypatch):
+    """Large nodes one below the other, until the list of their warp is full; it has the last bytes of the buffer.
+
+    One warp, whose list ends where the memory of the kernel does.
+    """
+    monkeypatch.setattr("kernels.gpu.memory._THREADS", 32)
+    sizes = GpuSizes(row_cap=128, list_cap=320, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, warps=1)
+    graph = graph_of(np.column_stack(band(np, 90, 36)), BuildOptions("right", "id"))
+    engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=1), sizes)
+    found = engine.mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("count"), Limits(), len)
+    assert found.count == bicliques_of_band(90, 36)

@@ -1,0 +1,57 @@
+"""The pieces of work themselves: cut into parts, none is lost and none is there twice; and what counts as a result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.cpu.engine import CpuEngine
+from kernels.reference import ReferenceEngine
+from schemas.options import BuildOptions
+from schemas.work import Limits, Search, Subtrees
+from tests.oracles import graph_of, random_edges, run
+
+PATH, CANDIDATES = np.array([0], np.int32), np.arange(1, 11, dtype=np.int32)
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 4, 5, 100])
+@pytest.mark.parametrize("todo", [1, 5, 7, 10])
+def test_parts_of_a_node_explore_each_of_its_candidates_once(todo, pieces):
+    """Also of a node whose last candidates belong to another piece, when the parts are not of one size."""
+    parts = Subtrees.of_pieces([(PATH, CANDIDATES, todo, False)]).spread(pieces)
+    explored = [parts.candidates_of(i)[: parts.todo[i]].tolist() for i in range(len(parts))]
+    assert int(parts.todo.sum()) == todo
+    assert [candidate for part in explored for candidate in part] == CANDIDATES[:todo].tolist()
+    for i, part in enumerate(explored):  # and all that come later stay candidates inside
+        assert parts.candidates_of(i).tolist() == list(range(part[0], 11))
+        assert (parts.path_of(i).tolist(), bool(parts.fresh[i])) == ([0], False)
+
+
+@pytest.mark.parametrize("engine", [CpuEngine, ReferenceEngine])
+def test_parts_of_a_node_that_is_not_all_ours_count_what_it_does(engine):
+    graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions("right", "id"))
+    assert graph.n_roots == 11
+    node = Subtrees.of_pieces([(PATH, CANDIDATES, 5, False)])
+    whole, parts = (engine().mine(graph, work, Search("prove"), Limits(), len) for work in (node, node.spread(3)))
+    assert whole.count > 10
+    assert (parts.count, parts.fingerprint) == (whole.count, whole.fingerprint)
+
+
+@pytest.mark.parametrize(
+    ("bound", "side", "fits"),
+    [
+        ({"min_left": 3}, 0, lambda n: n >= 3),
+        ({"min_right": 3}, 1, lambda n: n >= 3),
+        ({"max_left": 4}, 0, lambda n: n <= 4),
+        ({"max_right": 3}, 1, lambda n: n <= 3),
+    ],
+    ids=["min_left", "min_right", "max_left", "max_right"],
+)
+def test_each_bound_alone_leaves_bicliques_out(bound, side, fits):
+    """A search without bounds may count bicliques without looking at them, one with a single bound may not."""
+    graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5))
+    everything = run(CpuEngine(), graph, Search("list")).rows
+    wanted = sum(fits(len(row[side])) for row in everything)
+    assert 0 < wanted < len(everything)
+    for engine in (CpuEngine(), ReferenceEngine()):
+        assert run(engine, graph, Search("count", **bound)).count == wanted
