@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,14 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pipeline.doubts import duplicate_doubt, float_doubt, variants_of
 from pipeline.gpu.edge_table import DeviceEdgeTable
 from pipeline.gpu.ingest import IngestOn, choose_reader, memory_errors, read_on_device
-from pipeline.normalise import EdgeTable
-from pipeline.readers import open_source
+from pipeline.normalise import EdgeTable, Labels
+from pipeline.readers import EdgeStream, open_source
 from schemas.errors import InputError, ResourceError
 from schemas.options import IngestOptions
 
-__all__ = ["EDGES_FILE", "INGEST_FILES", "LEFT_LABELS_FILE", "RIGHT_LABELS_FILE", "IngestSummary", "ingest"]
+__all__ = ["EDGES_FILE", "INGEST_FILES", "LEFT_LABELS_FILE", "RIGHT_LABELS_FILE", "IngestSummary", "ingest", "names_in"]
+
+logger = logging.getLogger(__name__)
 
 #: Where the tables are, below the folder of a run.
 EDGES_FILE = Path("edges/edges.parquet")
@@ -52,6 +56,13 @@ class IngestSummary:
         BLAKE3 (hex) of the file's bytes as stored; of the labels and edges for an object in memory.
     left_label, right_label : str
         "int64", "int32" or "string".
+    left_name, right_name : str
+        Names of the two columns that were read; "left" and "right" where the input has none.
+    left_variants, right_variants : int or None
+        Labels that differ from another one of their side only in blanks or capitals; None when there were too many
+        labels to compare.
+    notes : tuple of str
+        What is odd about the input, in sentences.
     seconds : float
     read_on : str
         "gpu", or "cpu" and why not on a GPU.
@@ -69,6 +80,11 @@ class IngestSummary:
     digest: str
     left_label: str
     right_label: str
+    left_name: str
+    right_name: str
+    left_variants: int | None
+    right_variants: int | None
+    notes: tuple[str, ...]
     seconds: float
     read_on: str = "cpu"
     tables_seconds: float = 0.0
@@ -123,6 +139,7 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
         for written in labels:
             written.result()
     tables_seconds = time.perf_counter() - started
+    variants, notes = _doubts(stream, (left, right), duplicates, table.n_rows)
     return IngestSummary(
         n_left=len(left),
         n_right=len(right),
@@ -134,10 +151,37 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
         digest=stream.digest() or table.digest(left, right),
         left_label=str(left.type),
         right_label=str(right.type),
+        left_name=stream.side_names[0],
+        right_name=stream.side_names[1],
+        left_variants=variants[0],
+        right_variants=variants[1],
+        notes=notes,
         seconds=time.perf_counter() - started,
         read_on=read_on,
         tables_seconds=tables_seconds,
     )
+
+
+def names_in(facts: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Names of the sides in the facts of this step; a run that was made before they were written down has none."""
+    left, right = ((facts or {}).get(f"{side}_name", side) for side in ("left", "right"))
+    return left, right
+
+
+def _doubts(
+    stream: EdgeStream, labels: tuple[Labels, Labels], duplicates: int, n_rows: int
+) -> tuple[list[int | None], tuple[str, ...]]:
+    """Variants of both sides, and what is odd in sentences, which also go to the log."""
+    counts: list[int | None] = []
+    notes = [duplicate_doubt(stream, duplicates, n_rows)]
+    for own, name in zip(labels, stream.side_names, strict=True):
+        variants = variants_of(own.values)
+        counts.append(None if variants is None else variants.count)
+        notes += [variants.doubt(name) if variants is not None else None, float_doubt(own.values, name)]
+    found = tuple(note for note in notes if note is not None)
+    for note in found:
+        logger.warning("%s: %s", stream.source, note)
+    return counts, found
 
 
 @contextmanager

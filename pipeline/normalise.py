@@ -1,4 +1,4 @@
-"""Raw labels to dense ids, sorted unique edges, label tables: in labels + 8 bytes an edge of memory.
+"""Raw labels to dense ids, sorted unique edges, label tables: in labels + 8 bytes per edge of memory.
 
 Ids are positions in sorted label order (`schemas.edges`). Labels are numbered as they come, block by block;
 once all are known, the numbers are replaced by the ranks, and an edge, being a pair of 32-bit ids in one
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.digests import Digest
-from schemas.dtypes import MAX_VERTICES, VERTEX
+from pipeline.numbering import Integers, Texts
+from schemas.dtypes import VERTEX
 from schemas.edges import EDGES, label_schema
-from schemas.errors import ResourceError
 
 __all__ = ["SLICE", "EdgeTable", "Labels", "digest_of"]
 
 #: Edges or labels handled at a time; also rows of a Parquet row group.
 SLICE = 1 << 20
+#: Bytes of labels handled at a time, where they are long.
+SLICE_BYTES = 1 << 26
 
 #: Column of the pairs that is the high half of their 64-bit word: the left side, so that it sorts first.
 _LEFT = 1 if sys.byteorder == "little" else 0
@@ -32,58 +35,54 @@ _RIGHT = 1 - _LEFT
 
 
 class _Side:
-    """The labels of one side, numbered in order of appearance.
+    """The labels of one side, numbered as they come.
 
     A block's labels are first numbered within the block. Blocks wait until they hold as many distinct
-    labels as are known already; then all are numbered anew together, which keeps the known numbers. So
-    every label is hashed a constant number of times for each block it occurs in, however many blocks.
+    labels, or bytes of labels, as are known already; then all are numbered together. So every label is looked up a
+    constant number of times for each block it occurs in, however many blocks.
     """
 
     def __init__(self, name: str, column: int, integer: pa.DataType):
         self.name = name
         self.column = column
         self.integer = integer
-        self.known: pa.Array | None = None
+        self.known: Texts | Integers | None = None
         self.waiting: list[tuple[int, int, pa.Array]] = []
-        self.n_waiting = 0
+        self.n_waiting = self.waiting_bytes = 0
 
     def encode(self, labels: pa.Array, start: int) -> np.ndarray:
         """Numbers within the block of `labels`, whose edges go to rows from `start`."""
-        encoded = labels.dictionary_encode()
+        encoded = labels if pa.types.is_dictionary(labels.type) else labels.dictionary_encode()
         self.waiting.append((start, start + len(labels), encoded.dictionary))
         self.n_waiting += len(encoded.dictionary)
+        self.waiting_bytes += encoded.dictionary.nbytes
         return encoded.indices.to_numpy()
 
     def is_due(self) -> bool:
         """Whether the waiting blocks are to be settled now."""
-        return self.n_waiting > max(SLICE, 0 if self.known is None else len(self.known))
+        known, n_bytes = (0, 0) if self.known is None else (len(self.known), self.known.nbytes)
+        return self.n_waiting > max(SLICE, known) or self.waiting_bytes > max(SLICE_BYTES, n_bytes)
 
-    def settle(self, pairs: np.ndarray) -> None:
+    def settle(self, pairs: np.ndarray) -> Texts | Integers:
         """Replace the numbers within blocks, in `pairs`, by numbers of all labels known."""
-        known = [] if self.known is None else [self.known]
-        merged = pa.chunked_array([*known, *(labels for _, _, labels in self.waiting)]).dictionary_encode()
-        for (start, stop, _), chunk in zip(self.waiting, merged.chunks[len(known) :], strict=True):
+        blocks = [labels for _, _, labels in self.waiting]
+        if self.known is None:
+            self.known = (Integers if pa.types.is_integer(blocks[0].type) else Texts)(self.name)
+        numbers_of_blocks = self.known.numbers_of(blocks) if blocks else []
+        for (start, stop, _), numbers in zip(self.waiting, numbers_of_blocks, strict=True):
             codes = pairs[start:stop, self.column]
-            pairs[start:stop, self.column] = chunk.indices.to_numpy()[codes]
-        self.known = merged.chunk(0).dictionary
-        if len(self.known) > MAX_VERTICES:
-            raise ResourceError(
-                f"{len(self.known)} {self.name} labels are more than the {MAX_VERTICES} that 32-bit ids can number; "
-                "split the graph"
-            )
-        self.waiting, self.n_waiting = [], 0
+            pairs[start:stop, self.column] = numbers[codes]
+        self.waiting, self.n_waiting, self.waiting_bytes = [], 0, 0
+        return self.known
 
     def rank(self, pairs: np.ndarray) -> Labels:
         """Replace the numbers in `pairs` by positions in sorted label order."""
-        self.settle(pairs)
-        assert self.known is not None
-        order = pc.array_sort_indices(self.known).to_numpy()
-        ranks = np.empty(len(order), dtype=VERTEX)
-        ranks[order] = np.arange(len(order), dtype=VERTEX)
+        values, order, ranks = self.settle(pairs).ranked()
+        self.known = None
         for start in range(0, len(pairs), SLICE):
             codes = pairs[start : start + SLICE, self.column]
             pairs[start : start + SLICE, self.column] = ranks[codes]
-        return Labels(self.known, order, self.integer)
+        return Labels(values, order, self.integer)
 
 
 class Labels:
@@ -92,7 +91,7 @@ class Labels:
     Parameters
     ----------
     values : Array
-        int64 or large_string, in order of appearance.
+        int64 or large_string, in any order.
     order : ndarray
         Positions in `values` in sorted order.
     integer : DataType
@@ -109,8 +108,21 @@ class Labels:
 
     def slices(self) -> Iterator[pa.Array]:
         """The labels in sorted order."""
-        for start in range(0, len(self.order), SLICE):
-            yield pc.cast(self.values.take(pa.array(self.order[start : start + SLICE])), self.type)
+        for start, stop in pairwise(self._cuts()):
+            yield pc.cast(self.values.take(pa.array(self.order[start:stop])), self.type)
+
+    def _cuts(self) -> list[int]:
+        """Where slices begin and end, each at most `SLICE` labels and about `SLICE_BYTES`."""
+        if self.type != pa.string():
+            return [*range(0, len(self), SLICE), len(self)]
+        until = np.cumsum(pc.binary_length(self.values).to_numpy()[self.order])
+        cuts = [0]
+        while cuts[-1] < len(self):
+            start = cuts[-1]
+            before = until[start - 1] if start else 0
+            stop = int(np.searchsorted(until, before + SLICE_BYTES, side="right"))
+            cuts.append(min(max(stop, start + 1), start + SLICE))
+        return cuts
 
     def write(self, path: Path) -> None:
         """Write the label table."""
@@ -130,8 +142,8 @@ class EdgeTable:
 
     Notes
     -----
-    8 bytes an edge, and at most an eighth more while it grows; the labels, up to three times at the
-    moment of numbering them.
+    8 bytes per edge, and at most an eighth more while it grows; and the labels: of integers up to 60 bytes each at the
+    moment of numbering them, of text three times their bytes and up to 130 bytes each.
     """
 
     def __init__(self, integers: tuple[pa.DataType, pa.DataType]) -> None:
@@ -195,7 +207,9 @@ def digest_of(left: Labels, right: Labels, words: Iterable[np.ndarray]) -> str:
             for part in labels.slices():
                 digest.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())
             for part in labels.slices():
-                digest.update("".join(part.to_pylist()).encode())
+                _, offsets, text = part.buffers()
+                first, last = np.frombuffer(offsets, np.int32, len(part) + 1, 4 * part.offset)[[0, -1]]
+                digest.update(memoryview(text)[first:last])
         else:
             for part in labels.slices():
                 digest.update(part.to_numpy().astype("<i8").tobytes())

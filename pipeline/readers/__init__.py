@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from pipeline.readers.arrow import open_arrow
 from pipeline.readers.base import EdgeStream, Format, refuse_unused
-from pipeline.readers.blocks import beginning, open_file, plain_name
-from pipeline.readers.columnar import open_arrow, open_parquet
+from pipeline.readers.blocks import beginning
 from pipeline.readers.delimited import open_csv, open_tsv
 from pipeline.readers.edge_list import open_konect, open_snap
 from pipeline.readers.fimi import open_fimi
 from pipeline.readers.matrix_market import open_matrix_market
 from pipeline.readers.objects import open_object
+from pipeline.readers.opening import open_file, plain_name
+from pipeline.readers.parquet import open_parquet
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -49,6 +52,10 @@ _BEGINNINGS = (
     (b"PAR1", "parquet"),
     (b"ARROW1", "arrow"),
 )
+
+
+#: The beginning of a URL; a `Path` has only one slash left of it.
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def formats() -> tuple[Format, ...]:
@@ -94,6 +101,8 @@ def open_source(source: Any, options: IngestOptions) -> EdgeStream:
     if not isinstance(source, (str, os.PathLike)):
         return open_object(source, options)
     path = Path(source)
+    if _URL.match(given := os.fspath(source)) and not path.exists():
+        raise InputError(f"{given} is a URL, and only files of this machine are read; download it, and name the file")
     open_file(path).close()
     name = options.format if options.format is not None else infer(path)
     for format in _FORMATS:

@@ -1,7 +1,8 @@
 """What a reader is: a row in the table of formats, and the stream of raw edges it opens.
 
-A stream yields batches of two columns, ``left`` and ``right``, each int64 or large_string, without
-nulls, labels exactly as in the input; a column's type is the same in every batch. Numbering the
+A stream yields batches of two columns, ``left`` and ``right``, each int64 or large_string, or large_string behind a
+dictionary of which every value occurs; without nulls, labels exactly as in the input. A column is of integers in every
+batch or of text in every batch. Numbering the
 labels, sorting and removing duplicates is `pipeline.normalise`'s work.
 """
 
@@ -17,7 +18,10 @@ import pyarrow as pa
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["SKIP", "BadLineError", "EdgeStream", "Format", "refuse_unused", "shorten", "to_batch"]
+__all__ = ["SIDES", "SKIP", "BadLineError", "EdgeStream", "Format", "refuse_unused", "shorten", "to_batch"]
+
+#: The two sides, and what they are called where the input has no names for them.
+SIDES = ("left", "right")
 
 #: The remedy that every bad line has, after the ones of its own.
 SKIP = "leave such lines out with --skip-bad-lines"
@@ -47,9 +51,9 @@ class BadLineError(Exception):
         self.reason = reason
         self.remedy = remedy
 
-    def at(self, place: str) -> InputError:
+    def at(self, place: str, otherwise: str | None = SKIP) -> InputError:
         """The error a user sees, one sentence; `place` is the file and the line."""
-        return InputError(f"{place}: {self.reason}; {self.remedy}, or {SKIP}")
+        return InputError(f"{place}: {self.reason}; {self.remedy}" + (f", or {otherwise}" if otherwise else ""))
 
 
 class EdgeStream(ABC):
@@ -65,12 +69,18 @@ class EdgeStream(ABC):
         Lines (rows of a table) left out so far because of ``skip_bad_lines``.
     integers : (DataType, DataType)
         What integer labels of the left and right side are to be in the end, int64 or int32.
+    side_names : (str, str)
+        Names of the two columns that are read, fit to be shown.
+    guessed : bool
+        Whether these columns were read because they are the first two, and others could be named.
     """
 
     format: str
     source: str
     skipped: int = 0
     integers: tuple[pa.DataType, pa.DataType] = (pa.int64(), pa.int64())
+    side_names: tuple[str, str] = SIDES
+    guessed: bool = False
 
     @abstractmethod
     def chunks(self) -> Iterator[pa.RecordBatch]:
@@ -87,7 +97,7 @@ class EdgeStream(ABC):
         return None
 
     def check(self, left: pa.Array, right: pa.Array) -> None:
-        """Compare what the file says of itself with what was read; for most formats nothing.
+        """Compare what is known of the source otherwise with what was read; for most formats nothing.
 
         Parameters
         ----------

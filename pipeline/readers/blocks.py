@@ -1,55 +1,42 @@
-"""Text files as blocks of whole lines: decompressed by suffix, hashed on the way, never read whole.
+"""Text files as blocks of whole lines, never read whole.
 
-Whatever the size of a file, at most a block (and a line that is longer than one) is in memory. Line ends
-become LF, a UTF-8 byte order mark is dropped, and the last line gets the line end it may lack.
+Whatever the size of a file, at most a block and a line of `LINE_BYTES` are in memory. Line ends become LF, a UTF-8
+byte order mark is dropped, and the last line gets the line end it may lack.
 """
 
 from __future__ import annotations
 
-import gzip
 import io
-import lzma
-import zlib
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
-import pyarrow as pa
-
-from pipeline.digests import Digest
-from pipeline.readers.xz import XzFile
+from pipeline.readers.opening import FileHash, decompressed, hashed
 from schemas.errors import InputError
 
 __all__ = [
-    "COMPRESSIONS",
     "LINE_BYTES",
     "Block",
-    "FileHash",
     "beginning",
     "block_of",
     "blocks",
-    "hashed",
-    "head",
-    "long_line",
-    "open_file",
-    "plain_name",
+    "numbered_lines",
+    "refuse_long_lines",
 ]
 
 #: Bytes of text parsed at a time.
 BLOCK_BYTES = 8 << 20
 
-#: Bytes of text whose lines are looked at to guess a format, a delimiter, a header.
+#: Bytes read at a time where only the first lines are looked at: for a delimiter, a header, sizes.
 HEAD_BYTES = 1 << 20
 
-#: A longer line is taken for a binary file.
-LINE_BYTES = 256 << 20
+#: A longer line, or label, is refused: it is mostly a binary file.
+LINE_BYTES = 16 << 20
 
-#: Suffix -> name of the compression, for messages.
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+#: Bytes in which a line end is looked for.
+_LOOK = 1 << 16
 
-_DAMAGED = (OSError, zlib.error, lzma.LZMAError)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -63,10 +50,13 @@ class Block:
         Number of the first line, from 1.
     data : bytes
         The lines, each with its LF.
+    torn : bool
+        The first line is only a part of a longer one, whose other parts are in blocks of the same number.
     """
 
     number: int
     data: bytes
+    torn: bool = False
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Every line with its number, without its LF."""
@@ -78,7 +68,7 @@ class Block:
         start, number = 0, self.number
         while start < len(self.data):
             stop = self.data.find(b"\n", min(start + size, len(self.data) - 1)) + 1
-            yield Block(number, self.data[start:stop])
+            yield Block(number, self.data[start:stop], self.torn and start == 0)
             number += self.data.count(b"\n", start, stop)
             start = stop
 
@@ -89,100 +79,78 @@ class Block:
             start = self.data.find(b"\n", start) + 1
             if start == 0:
                 return Block(number, b"")
-        return Block(max(number, self.number), self.data[start:])
-
-
-class FileHash(io.RawIOBase):
-    """A file whose bytes are hashed as they are read; made by `hashed`, which also closes it."""
-
-    def __init__(self, file: IO[bytes]):
-        self._file = file
-        self._digest = Digest()
-
-    def readable(self) -> bool:
-        """Always; asked by the decompressors."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` from the file; the number of bytes, 0 at the end."""
-        n: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
-        self._digest.update(memoryview(buffer)[:n])
-        return n
-
-    def finish(self) -> str:
-        """Hash what the decompressor left unread, and return the digest of the whole file."""
-        while data := self._file.read(HEAD_BYTES):
-            self._digest.update(data)
-        return self._digest.hexdigest()
-
-
-@contextmanager
-def hashed(path: Path) -> Iterator[FileHash]:
-    """The opened file, hashed on the way."""
-    with open_file(path) as file:
-        yield FileHash(file)
-
-
-def open_file(path: Path) -> IO[bytes]:
-    """Open an input file.
-
-    Raises
-    ------
-    InputError
-        If it does not exist, is no regular file, or may not be read.
-    """
-    try:
-        if not path.exists():
-            raise InputError(f"{path} does not exist; check the name of the input file")
-        if not path.is_file():
-            raise InputError(f"{path} is not a regular file; name one file, not a folder or a pipe")
-        return path.open("rb", buffering=0)
-    except OSError as error:
-        raise InputError(f"{path} cannot be opened ({error.strerror}); check its permissions") from error
-
-
-def plain_name(path: Path) -> str:
-    """The file's name in lower case, without a compression suffix."""
-    name = path.name.lower()
-    return name.removesuffix(path.suffix.lower()) if path.suffix.lower() in COMPRESSIONS else name
+        return self if start == 0 else Block(number, self.data[start:])
 
 
 def beginning(path: Path) -> bytes:
     """The first bytes of a file, decompressed, without a byte order mark."""
-    with hashed(path) as file, _opened(path, file) as stream:
+    with hashed(path) as file, decompressed(path, file) as stream:
         return _without_mark(stream.read(64), path)
 
 
-def head(path: Path) -> list[bytes]:
-    """The first lines of a file, at most `HEAD_BYTES`, without line ends."""
-    with hashed(path) as file, closing(blocks(path, file, HEAD_BYTES)) as first:
-        return next(first).data.split(b"\n")[:-1]
+def numbered_lines(path: Path) -> Generator[tuple[int, bytes]]:
+    """Every line of a file with its number, from 1, without its line end, as far as the caller goes on."""
+    with hashed(path) as file, closing(blocks(path, file, HEAD_BYTES)) as parts:
+        for block in parts:
+            yield from block.lines()
 
 
-def blocks(path: Path, file: FileHash, size: int | None = None) -> Generator[Block]:
-    """Blocks of about `size` bytes (`BLOCK_BYTES`), in order.
+def blocks(path: Path, file: FileHash, size: int | None = None, tear: bool = False) -> Generator[Block]:
+    """Blocks of about `size` bytes (`BLOCK_BYTES`), in order; with `tear`, long lines in parts, cut at blanks.
 
     Raises
     ------
     InputError
-        If the file is empty, its compressed stream is truncated or damaged, it is UTF-16, or it has no
-        line ends.
+        If the file is empty, its compressed stream is truncated or damaged, it is UTF-16, or a line (a word, with
+        `tear`) is longer than `LINE_BYTES`.
     """
-    with _opened(path, file) as stream:
-        rest, number = b"", 1
-        while data := stream.read(size or BLOCK_BYTES):
+    size = size or BLOCK_BYTES
+    with decompressed(path, file) as stream:
+        rest, number, torn = b"", 1, False
+        while data := stream.read(size):
             data = rest + data
             cut = data.rfind(b"\n") + 1
+            if not tear:
+                refuse_long_lines(path, number, memoryview(data))
             if cut:
-                yield block_of(path, number, data[:cut])
-                number += data.count(b"\n", 0, cut)
+                yield block_of(path, number, data[:cut], torn)
+                number, torn = number + data.count(b"\n", 0, cut), False
             rest = data[cut:]
+            if tear and len(rest) >= size and (cut := max(rest.rfind(b" "), rest.rfind(b"\t"))) > 0:
+                yield block_of(path, number, rest[:cut] + b"\n", True)
+                rest, torn = rest[cut:], True
             if len(rest) > LINE_BYTES:
                 raise long_line(path, number)
         if rest:
-            yield block_of(path, number, rest + b"\n")
+            yield block_of(path, number, rest + b"\n", torn)
         elif number == 1:
             raise InputError(f"{path} is empty; name a file that holds edges")
+
+
+def refuse_long_lines(path: Path, number: int, text: memoryview) -> None:
+    """Refuse a line that is longer than `LINE_BYTES`; `number` is that of the first line of `text`.
+
+    Notes
+    -----
+    Looks at the end of every `LINE_BYTES` only.
+    """
+    start = 0
+    while len(text) - start > LINE_BYTES:
+        stop = _last_line_end(text, start, start + LINE_BYTES + 1)
+        if stop is None:
+            raise long_line(path, number + bytes(text[:start]).count(b"\n"))
+        start = stop
+
+
+def _last_line_end(text: memoryview, start: int, stop: int) -> int | None:
+    """Where the last line begins of those that begin up to `stop`, if it is behind `start`."""
+    while stop > start:
+        look = max(start, stop - _LOOK)
+        end = bytes(text[look:stop]).rfind(b"\n")
+        if end >= 0:
+            return look + end + 1
+        stop = look
+    return None
 
 
 def long_line(path: Path, number: int) -> InputError:
@@ -193,7 +161,7 @@ def long_line(path: Path, number: int) -> InputError:
     )
 
 
-def block_of(path: Path, number: int, data: bytes) -> Block:
+def block_of(path: Path, number: int, data: bytes, torn: bool = False) -> Block:
     """Whole lines from line `number` on as a block: LF for every line end, no byte order mark.
 
     Raises
@@ -203,44 +171,10 @@ def block_of(path: Path, number: int, data: bytes) -> Block:
     """
     if number == 1:
         data = _without_mark(data, path)
-    return Block(number, data.replace(b"\r\n", b"\n") if b"\r" in data else data)
+    return Block(number, data.replace(b"\r\n", b"\n") if b"\r" in data else data, torn)
 
 
 def _without_mark(data: bytes, path: Path) -> bytes:
     if data.startswith(_UTF16):
         raise InputError(f"{path} is UTF-16 text; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8")
     return data.removeprefix(b"\xef\xbb\xbf")
-
-
-@contextmanager
-def _opened(path: Path, file: FileHash) -> Iterator[IO[bytes]]:
-    """The decompressed bytes; errors of the decompressor become errors the user can act on."""
-    compression = COMPRESSIONS.get(path.suffix.lower())
-    raw = io.BufferedReader(file, HEAD_BYTES)
-    if compression is None:
-        yield raw
-        return
-    try:
-        with _decompressor(compression, raw) as stream:
-            yield stream
-    except EOFError as error:
-        raise _truncated(path, compression) from error
-    except _DAMAGED as error:
-        if "Truncated" in str(error):
-            raise _truncated(path, compression) from error
-        raise InputError(
-            f"{path} is not a whole {compression} file ({error}); copy it again, or rename it if it is something else"
-        ) from error
-
-
-def _decompressor(compression: str, raw: IO[bytes]) -> Any:
-    """All of these read several streams, one after the other, and refuse what follows the last."""
-    if compression == "gzip":
-        return gzip.GzipFile(fileobj=raw)
-    if compression == "xz":
-        return io.BufferedReader(XzFile(raw), HEAD_BYTES)
-    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd" if compression == "zstd" else "bz2")
-
-
-def _truncated(path: Path, compression: str) -> InputError:
-    return InputError(f"{path} ends in the middle of its {compression} stream (truncated); copy or download it again")

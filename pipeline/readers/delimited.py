@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from pipeline.readers.base import BadLineError, EdgeStream, shorten
 from pipeline.readers.blocks import Block
+from pipeline.readers.columns import refuse_crossed
 from pipeline.readers.labels import INTEGER, TEXT, looks_integer, parse_label
 from pipeline.readers.sniff import Layout, sniff, split_fields
 from pipeline.readers.text import TextStream, parse_table
@@ -38,6 +39,13 @@ class Delimited(TextStream):
         super().__init__(path, options, _kinds(layout, options), first_line=layout.first_line)
         self.format = name
         self.layout = layout
+        self.side_names = layout.names
+        self.guessed = options.left is None
+
+    def check(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse a table with a column per right vertex."""
+        if self.guessed:
+            refuse_crossed(self.source, right, lambda: self.layout.flags)
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
         """Arrow on the block, told of quotes only where there are some."""

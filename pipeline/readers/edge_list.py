@@ -11,14 +11,16 @@ second right, so that vertex 7 on both sides is two vertices. Two to four column
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.readers.base import BadLineError, EdgeStream, shorten
-from pipeline.readers.blocks import Block, head
-from pipeline.readers.labels import INTEGER, TEXT, parse_label
+from pipeline.readers.blocks import Block, numbered_lines
+from pipeline.readers.labels import INTEGER, TEXT, header_number, parse_label
 from pipeline.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -81,16 +83,17 @@ class Konect(EdgeList):
 
     def __init__(self, path: Path, options: IngestOptions):
         super().__init__(path, options, "konect", "%", lowest=1)
-        comments = [line[1:].split() for line in head(path)[:2] if line.startswith(b"%")]
+        with closing(numbered_lines(path)) as lines:
+            comments = [line[1:].split() for _, line in islice(lines, 2) if line.startswith(b"%")]
         kind = comments[0][0].decode(errors="replace") if comments and comments[0] else "bip"
         if kind in ("sym", "asym"):
             raise InputError(
                 f"{path}, line 1: the header says {kind!r}, a network whose columns share one name space; "
                 "if the first column is to be left and the second right, write bip in place of it"
             )
-        self.counts: tuple[int, int, int] | None = None
+        self.counts: tuple[int, ...] | None = None
         if len(comments) == 2 and len(comments[1]) == 3 and all(word.isdigit() for word in comments[1]):
-            self.counts = (int(comments[1][0]), int(comments[1][1]), int(comments[1][2]))
+            self.counts = tuple(header_number(f"{path}, line 2", word) for word in comments[1])
 
     def check(self, left: pa.Array, right: pa.Array) -> None:
         """Refuse a file whose second line counts other edges or vertices than there are."""

@@ -7,15 +7,16 @@ triangle and stands for the whole matrix, so entry (i, j) is edge i - j and edge
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.readers.base import BadLineError, EdgeStream, shorten, to_batch
-from pipeline.readers.blocks import Block, head
-from pipeline.readers.labels import INTEGER, TEXT, parse_label
+from pipeline.readers.blocks import Block, numbered_lines
+from pipeline.readers.labels import INTEGER, TEXT, header_number, parse_label
 from pipeline.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -32,9 +33,9 @@ class MatrixMarket(TextStream):
     format = "matrix-market"
 
     def __init__(self, path: Path, options: IngestOptions):
-        lines = head(path)
-        self.n_columns, self.is_symmetric = _read_banner(path, lines[0].decode(errors="replace"))
-        self.size_line, (self.n_rows, self.n_cols, self.n_entries) = _read_sizes(path, lines)
+        with closing(numbered_lines(path)) as lines:
+            self.n_columns, self.is_symmetric = _read_banner(path, next(lines)[1].decode(errors="replace"))
+            self.size_line, (self.n_rows, self.n_cols, self.n_entries) = _read_sizes(path, lines)
         super().__init__(path, options, (INTEGER, INTEGER), lowest=1, first_line=self.size_line + 1)
         self.entries = 0
 
@@ -109,14 +110,14 @@ def _read_banner(path: Path, line: str) -> tuple[int, bool]:
     return 2 if field == "pattern" else 3, symmetry != "general"
 
 
-def _read_sizes(path: Path, lines: list[bytes]) -> tuple[int, tuple[int, int, int]]:
-    """Number of the line with the sizes, and the sizes."""
-    for number, line in enumerate(lines[1:], 2):
+def _read_sizes(path: Path, lines: Iterable[tuple[int, bytes]]) -> tuple[int, list[int]]:
+    """Number of the line with the sizes, and the sizes, from the lines below the first."""
+    for number, line in lines:
         if line.startswith(b"%") or not line.strip():
             continue
         words = line.split()
         if len(words) == 3 and all(word.isdigit() for word in words):
-            return number, (int(words[0]), int(words[1]), int(words[2]))
+            return number, [header_number(f"{path}, line {number}", word) for word in words]
         raise InputError(
             f"{path}, line {number}: {shorten(line.decode(errors='replace'))} is not a line of sizes; "
             "the first line after the comments must hold the numbers of rows, columns and entries"

@@ -7,22 +7,41 @@ it inherits from), so that none of them has to be installed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pipeline.readers.base import EdgeStream, refuse_unused, shorten, to_batch
-from pipeline.readers.columnar import ROWS, TableStream
-from pipeline.readers.labels import INTEGER, integers_of
-from pipeline.readers.sniff import find_columns
+from pipeline.readers.base import SIDES, EdgeStream, refuse_unused, shorten, to_batch
+from pipeline.readers.columns import find_columns, side_names
+from pipeline.readers.labels import INTEGER
+from pipeline.readers.sieve import integers_of
+from pipeline.readers.tables import FURTHER_ROWS, ROWS, Pair, TableStream, fit_for_flags
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
 __all__ = ["open_object"]
 
-_SIDES = ("left", "right")
+
+@dataclass(frozen=True)
+class _Table:
+    """What is known of a table in memory.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the batches.
+    names : (str, str)
+        See `EdgeStream.side_names`.
+    further : callable
+        See `TableStream.further`.
+    """
+
+    schema: pa.Schema
+    names: tuple[str, str]
+    further: Callable[[], Iterable[Iterable[object]]]
 
 
 class InMemory(TableStream):
@@ -34,8 +53,8 @@ class InMemory(TableStream):
         Consumed once.
     columns : pair of int
         Positions of the left and right labels in each batch.
-    schema : Schema or None
-        Of the batches, if the types of their columns are the user's.
+    table : _Table or None
+        Where the batches are of a table that has columns.
     """
 
     def __init__(
@@ -45,21 +64,32 @@ class InMemory(TableStream):
         options: IngestOptions,
         batches: Iterable[pa.RecordBatch],
         columns: tuple[int, int] = (0, 1),
-        schema: pa.Schema | None = None,
+        table: _Table | None = None,
         unit: str = "row",
     ):
         super().__init__(source, format, options, unit)
         self.batches = batches
         self.columns = columns
-        if schema is not None:
-            self.integers = integers_of(schema, columns)
+        self.table = table
+        if table is not None:
+            self.integers = integers_of(table.schema, columns)
+            self.side_names = table.names
+            self.guessed = options.left is None
 
-    def pairs(self) -> Iterator[tuple[pa.Array, pa.Array]]:
-        """At most `ROWS` rows at a time."""
+    def further(self) -> Iterable[Iterable[object]]:
+        """See `TableStream`."""
+        return self.table.further() if self.table is not None else ()
+
+    def pairs(self) -> Iterator[Pair]:
+        """See `TableStream`."""
         for batch in self.batches:
+            batch.validate()
             left, right = (batch.column(k) for k in self.columns)
-            for start in range(0, len(batch), ROWS):
-                yield left.slice(start, ROWS), right.slice(start, ROWS)
+            yield left, right
+
+    def damaged(self, reason: str) -> InputError:
+        """See `TableStream`."""
+        return InputError(f"{self.source} cannot be read ({reason}); make it anew")
 
 
 def open_object(source: Any, options: IngestOptions) -> EdgeStream:
@@ -92,21 +122,33 @@ def _comes_from(source: Any, library: str) -> bool:
 def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     columns = find_columns(name, options, list(frame.columns), frame.shape[1])
     arrays = []
-    for k, side in zip(columns, _SIDES, strict=True):
+    for k, side in zip(columns, SIDES, strict=True):
         series = frame.iloc[:, k]
         try:
             arrays.append(pa.array(series, from_pandas=True))
         except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
             raise _odd_value(f"{name}: the {side} column", series, "row", str(error)) from error
-    table = pa.table(arrays, names=list(_SIDES))
-    return InMemory(name, "pandas", options, table.to_batches(max_chunksize=ROWS), schema=table.schema)
+    table = pa.table(arrays, names=list(SIDES))
+
+    def further() -> Iterator[Iterable[object]]:
+        for k in set(range(frame.shape[1])) - set(columns):
+            yield frame.iloc[:FURTHER_ROWS, k].tolist()
+
+    known = _Table(table.schema, side_names(list(frame.columns), columns), further)
+    return InMemory(name, "pandas", options, table.to_batches(max_chunksize=ROWS), table=known)
 
 
 def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     frame = frame.collect() if hasattr(frame, "collect") else frame
     columns = find_columns(name, options, frame.columns, frame.width)
     table = frame.select([frame.columns[k] for k in columns]).to_arrow()
-    return InMemory(name, "polars", options, table.to_batches(max_chunksize=ROWS), schema=table.schema)
+
+    def further() -> Iterator[Iterable[object]]:
+        first = frame.head(FURTHER_ROWS)
+        return (first[:, k].to_list() for k in set(range(frame.width)) - set(columns))
+
+    known = _Table(table.schema, side_names(frame.columns, columns), further)
+    return InMemory(name, "polars", options, table.to_batches(max_chunksize=ROWS), table=known)
 
 
 def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -114,8 +156,22 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
         reader = pa.RecordBatchReader.from_stream(table)
     except (pa.ArrowException, TypeError) as error:
         raise InputError(f"{name} is Arrow data but not a table ({error}); give a pyarrow.Table") from error
-    columns = find_columns(name, options, reader.schema.names, len(reader.schema))
-    return InMemory(name, "arrow", options, reader, columns, reader.schema)
+    names = reader.schema.names
+    columns = find_columns(name, options, names, len(names))
+    others = [k for k, kind in enumerate(reader.schema.types) if k not in columns and fit_for_flags(kind)]
+    first: list[pa.RecordBatch] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in reader:  # once only
+            first.extend([batch.slice(0, FURTHER_ROWS)] if not first else [])
+            yield batch
+
+    def further() -> Iterator[Iterable[object]]:
+        return (batch.column(k).to_pylist() for batch in first for k in others)
+
+    return InMemory(
+        name, "arrow", options, batches(), columns, _Table(reader.schema, side_names(names, columns), further)
+    )
 
 
 def _open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -138,7 +194,7 @@ def _open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
         if value not in (0, 1):
             found = "no attribute 'bipartite'" if value is None else f"bipartite={value!r}"
             raise InputError(f"{name}: node {node!r} has {found}; set it to 0 (left) or 1 (right) on every node")
-    for k, word in enumerate(_SIDES):
+    for k, word in enumerate(SIDES):
         labels = [node for node, value in side.items() if value == k]
         _refuse_odd(f"{name}: the {word} side", labels, "node", "relabel the nodes")
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.readers.base import shorten
-from pipeline.readers.blocks import LINE_BYTES, head
+from pipeline.readers.blocks import HEAD_BYTES, LINE_BYTES, numbered_lines
+from pipeline.readers.columns import Flags, find_columns, side_names
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["Layout", "find_columns", "sniff", "split_fields"]
+__all__ = ["Layout", "sniff", "split_fields"]
 
 #: In order of preference. A blank is never guessed: it is too often part of a label.
 _DELIMITERS = (",", "\t", ";", "|")
@@ -44,6 +45,10 @@ class Layout:
         Number of the first line below the header.
     first_labels : pair of str
         The first label of each side, empty if there is none in the sample.
+    names : pair of str
+        See `EdgeStream.side_names`.
+    flags : Flags
+        Among the other columns of the sample.
     """
 
     delimiter: str
@@ -51,6 +56,8 @@ class Layout:
     columns: tuple[int, int]
     first_line: int
     first_labels: tuple[str, str]
+    names: tuple[str, str]
+    flags: Flags
 
 
 def sniff(path: Path, options: IngestOptions, delimiter: str | None) -> Layout:
@@ -62,9 +69,7 @@ def sniff(path: Path, options: IngestOptions, delimiter: str | None) -> Layout:
         If there is one column only, a named column is missing, or it cannot be told whether the first
         line is a header.
     """
-    sample = [
-        (number, line.decode(errors="replace")) for number, line in enumerate(head(path), 1) if line.strip(b" \t\r")
-    ][:_SAMPLE_LINES]
+    sample = _sample(path)
     if not sample:
         raise InputError(f"{path} holds blank lines only; name a file that holds edges")
     if delimiter is None:
@@ -84,10 +89,26 @@ def sniff(path: Path, options: IngestOptions, delimiter: str | None) -> Layout:
             f"{path}, line {first}: {shorten(text)} may be column names or an edge, for all columns are text; "
             "say --header or --no-header"
         )
-    columns = find_columns(f"{path}, line {first}", options, rows[0] if has_header else None, len(rows[0]))
-    body = [row for row in rows[has_header:] if len(row) == len(rows[0])]
+    names, n = rows[0] if has_header else None, len(rows[0])
+    columns = find_columns(f"{path}, line {first}", options, names, n)
+    body = [row for row in rows[has_header:] if len(row) == n]
     left, right = (next((row[k] for row in body if row[k].strip()), "") for k in columns)
-    return Layout(delimiter, len(rows[0]), columns, first + has_header, (left, right))
+    flags = Flags.among((row[k] for row in body) for k in range(n) if k not in columns)
+    return Layout(delimiter, n, columns, first + has_header, (left, right), side_names(names, columns), flags)
+
+
+def _sample(path: Path) -> list[tuple[int, str]]:
+    """The first lines that are not blank, with their numbers: a hundred, or as many as have `HEAD_BYTES`."""
+    sample: list[tuple[int, str]] = []
+    n_bytes = 0
+    with closing(numbered_lines(path)) as lines:
+        for number, line in lines:
+            if line.strip(b" \t\r"):
+                sample.append((number, line.decode(errors="replace")))
+                n_bytes += len(line)
+            if len(sample) == _SAMPLE_LINES or n_bytes > HEAD_BYTES:
+                break
+    return sample
 
 
 def split_fields(line: str, delimiter: str, strict: bool = False) -> list[str]:
@@ -149,41 +170,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return any(character.isdigit() for character in text)
-
-
-def find_columns(place: str, options: IngestOptions, names: Sequence[str] | None, n_columns: int) -> tuple[int, int]:
-    """Positions of the two label columns of a table.
-
-    Parameters
-    ----------
-    place : str
-        The file (and line) or the object, for the message.
-    names : sequence of str or None
-        The columns' names, if they have any.
-
-    Raises
-    ------
-    InputError
-        If a column does not exist, its name occurs twice, or both options mean the same one.
-    """
-    if n_columns < 2:
-        raise InputError(f"{place}: {n_columns} column(s) where 2 are needed; give a table of edges")
-    if options.left is None or options.right is None:
-        return 0, 1
-    left, right = (_find_column(place, chosen, names, n_columns) for chosen in (options.left, options.right))
-    if left == right:
-        raise InputError(f"{place}: {options.left!r} and {options.right!r} are the same column; name two columns")
-    return left, right
-
-
-def _find_column(place: str, chosen: str | int, names: Sequence[str] | None, n_columns: int) -> int:
-    if isinstance(chosen, int):
-        if 0 <= chosen < n_columns:
-            return chosen
-        raise InputError(f"{place}: no column {chosen}; positions go from 0 to {n_columns - 1}")
-    positions = [k for k, name in enumerate(names or ()) if name == chosen]
-    if len(positions) == 1:
-        return positions[0]
-    shown = ", ".join(repr(name) for name in list(names or ())[:10])
-    problem = f"no column {chosen!r}" if not positions else f"{len(positions)} columns are called {chosen!r}"
-    raise InputError(f"{place}: {problem}; the columns are {shown}, so name one of them or give a position from 0")

@@ -16,9 +16,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from pipeline.readers.base import BadLineError, EdgeStream, shorten, to_batch
-from pipeline.readers.blocks import Block, blocks, hashed
+from pipeline.readers.base import SKIP, BadLineError, EdgeStream, shorten, to_batch
+from pipeline.readers.blocks import Block, blocks
 from pipeline.readers.labels import INTEGER, to_integers, without_empty
+from pipeline.readers.opening import FileHash, hashed
 from schemas.options import IngestOptions
 
 __all__ = ["TextStream", "check_number", "parse_table", "split_blanks", "tidy"]
@@ -66,11 +67,15 @@ class TextStream(EdgeStream):
     def chunks(self) -> Iterator[pa.RecordBatch]:
         """Batches of edges; see `EdgeStream.chunks`."""
         with hashed(self.path) as file:
-            for block in blocks(self.path, file):
+            for block in self.blocks(file):
                 batch = pa.concat_batches(list(self.batches_of(block.starting_at(self.first_line))))
                 self.rows += batch.num_rows
                 yield batch
             self.set_digest(file.finish())
+
+    def blocks(self, file: FileHash) -> Iterator[Block]:
+        """The blocks of the opened file."""
+        return blocks(self.path, file)
 
     def set_digest(self, digest: str | Future[str]) -> None:
         """Tell the digest of the file as stored, once it is known or on its way."""
@@ -115,8 +120,9 @@ class TextStream(EdgeStream):
             try:
                 edges.extend(self.parse_line(number, _decode(raw)))
             except BadLineError as bad:
-                if not self.options.skip_bad_lines:
-                    raise bad.at(f"{self.path}, line {number}") from None
+                in_parts = block.torn and number == block.number
+                if in_parts or not self.options.skip_bad_lines:
+                    raise bad.at(f"{self.path}, line {number}", None if in_parts else SKIP) from None
                 self.skipped += 1
         return to_batch(*(pa.array([edge[k] for edge in edges], self.kinds[k]) for k in (0, 1)))
 

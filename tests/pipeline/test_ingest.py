@@ -76,6 +76,11 @@ def test_the_summary(run, tmp_path):
         "digest": blake3(path.read_bytes()).hexdigest(),
         "left_label": "int64",
         "right_label": "string",
+        "left_name": "a",
+        "right_name": "b",
+        "left_variants": 0,
+        "right_variants": 0,
+        "notes": [],
         "read_on": "cpu: the input is no file of 256 MiB or more, for which a GPU pays",
     }
 

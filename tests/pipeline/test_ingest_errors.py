@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline.ingest
-from pipeline import normalise
+from pipeline import normalise, numbering
 from pipeline.ingest import ingest
 from pipeline.readers import blocks
 from schemas.errors import InputError, ResourceError
@@ -201,6 +201,38 @@ BAD_FILES = {
         "again",
     ),
     "bad sizes": ("x.mtx", BANNER.replace("3 3 2", "3 3"), {}, 2, "'3 3' is not a line of sizes", "must hold the numb"),
+    "a size beyond 64 bits": (
+        "x.mtx",
+        BANNER.replace("3 3 2", "99999999999999999999 9 1") + "1 1 1\n",
+        {},
+        2,
+        r"'99999999999999999999' is larger than 2\*\*63 - 1",
+        "correct the header",
+    ),
+    "a size of many digits": (
+        "x.mtx",
+        BANNER.replace("3 3 2", "3 3 " + 5000 * "9"),
+        {},
+        2,
+        r"'9+\.\.\.' is larger than 2\*\*63 - 1",
+        "correct the header",
+    ),
+    "a count beyond 64 bits": (
+        "out.x",
+        f"% bip\n% {2**63} 1 1\n1 1\n",
+        {},
+        2,
+        rf"'{2**63}' is larger than 2\*\*63 - 1",
+        "correct the header",
+    ),
+    "a count of many digits": (
+        "out.x",
+        "% bip\n% 1 1 " + 5000 * "9" + "\n1 1\n",
+        {},
+        2,
+        r"'9+\.\.\.' is larger than 2\*\*63 - 1",
+        "correct the header",
+    ),
     # options
     "unknown name": (
         "x.txt",
@@ -270,26 +302,6 @@ def test_bad_files(case, tmp_path, folder):
         assert str(path) in message
 
 
-def test_a_missing_file(tmp_path, folder):
-    with pytest.raises(InputError, match=r"nothing\.csv does not exist; check the name"):
-        ingest(tmp_path / "nothing.csv", IngestOptions(), folder)
-
-
-def test_a_folder_instead_of_a_file(tmp_path, folder):
-    with pytest.raises(InputError, match="is not a regular file; name one file"):
-        ingest(str(tmp_path), IngestOptions(), folder)
-
-
-def test_a_file_that_may_not_be_opened(tmp_path, folder, monkeypatch):
-    def refuse(*args, **kwargs):
-        raise PermissionError(13, "Permission denied")
-
-    path = write(tmp_path / "x.csv", "1,2\n")
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(InputError, match=r"x\.csv cannot be opened \(Permission denied\); check its permissions"):
-        ingest(path, IngestOptions(), folder)
-
-
 def test_a_line_without_end(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(blocks, "LINE_BYTES", 1 << 20)
     path = write(tmp_path / "x.el", b"1 2\n" + b"1" * (3 << 20))
@@ -305,7 +317,7 @@ def test_an_object_with_nulls_and_one_of_mixed_types(folder):
 
 
 def test_too_many_vertices(tmp_path, folder, monkeypatch):
-    monkeypatch.setattr(normalise, "MAX_VERTICES", 2)
+    monkeypatch.setattr(numbering, "MAX_VERTICES", 2)
     with pytest.raises(ResourceError, match="3 right labels are more than the 2 that 32-bit ids can number"):
         ingest(write(tmp_path / "x.csv", "1,2\n1,3\n1,4\n"), IngestOptions(), folder)
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE, ingest
 from pipeline.readers import formats, infer
-from pipeline.readers.blocks import COMPRESSIONS
+from pipeline.readers.opening import COMPRESSIONS
 from schemas.options import IngestOptions
 
 FORMATS = Path(__file__).parents[1] / "data" / "formats"

@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,9 +32,12 @@ def edges_in(tmp_path):
 
 
 def edges_of(stream) -> list:
-    edges = []
+    edges, labels = [], []
     for batch in stream.chunks():
         edges.extend(zip(batch["left"].to_pylist(), batch["right"].to_pylist(), strict=True))
+        labels.append(batch)
+    both = pa.Table.from_batches(labels)
+    stream.check(*(both[side].combine_chunks().unique() for side in ("left", "right")))
     return edges
 
 
@@ -216,6 +220,16 @@ def test_matrix_market_words_in_capitals(edges_in):
     assert edges_in("x", "%%MatrixMarket MATRIX Coordinate Pattern GENERAL\n2 2 1\n2 2\n") == [(2, 2)]
 
 
+def test_comments_of_a_matrix_may_be_longer_than_what_is_read_at_once(edges_in):
+    comment = "% " + "what this matrix is " * 50 + "\n"
+    content = BANNER.format("pattern", "general").replace("% a comment\n", comment * 1200) + "1 1\n2 3\n3 2\n"
+    assert edges_in("x.mtx", content) == [(1, 1), (2, 3), (3, 2)]
+
+
+def test_blank_lines_above_a_table_may_be_more_than_what_is_read_at_once(edges_in):
+    assert edges_in("x.csv", "\n" * (3 << 20) + "user,item\n1,2\n") == [(1, 2)]
+
+
 def test_a_blank_line_is_a_transaction_without_items(edges_in):
     assert edges_in("x.dat", "\n7 8 \n\t\n 7") == [(2, 7), (2, 8), (4, 7)]
 
@@ -240,6 +254,19 @@ def test_a_blank_line_is_a_transaction_without_items(edges_in):
 )
 def test_bad_lines_are_left_out_and_counted(edges_in, name, content, edges, skipped):
     assert edges_in(name, content, skip_bad_lines=True) == (edges, skipped)
+
+
+def test_lines_left_out_count_as_edges_of_a_konect_header(edges_in):
+    """The header counts lines, good or bad; how many vertices they would have had cannot be told."""
+    content = "% bip unweighted\n% 3 3 3\n1 1\n2 x\n3 3\n"
+    assert edges_in("out.x", content, skip_bad_lines=True) == ([(1, 1), (3, 3)], 1)
+    with pytest.raises(InputError, match=r"counts 4 edges, but the file has 3"):
+        edges_in("out.x", content.replace("% 3 3", "% 4 3"), skip_bad_lines=True)
+
+
+def test_the_largest_label_is_a_label_for_the_slow_pass_too(edges_in):
+    content = f"5,6\n{2**63 - 1},7\n8,{2**63 - 1}\n{2**63},9\nx,9\n"
+    assert edges_in("x.csv", content, skip_bad_lines=True) == ([(5, 6), (2**63 - 1, 7), (8, 2**63 - 1)], 2)
 
 
 # --- the fast pass against the slow one ---
