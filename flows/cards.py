@@ -1,26 +1,30 @@
-"""What a run found, as Prefect artifacts: a few short tables, never bicliques by the thousand."""
+"""What a run found, as Prefect artifacts: a few short tables, never bicliques by the thousand.
+
+Text from files is shown as it is: Markdown in it is written so that it means nothing.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import wrap
 
-from prefect.artifacts import (
-    create_image_artifact,
-    create_link_artifact,
-    create_markdown_artifact,
-    create_table_artifact,
-)
+import pyarrow as pa
+from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
 
-from flows.pictures import pictures_of
+from flows.keys import Keys
 from pipeline import cards
 from pipeline.picking import By
-from pipeline.reporting.content import Content, content_of
 from pipeline.results import Results
 from pipeline.verification import Verification
 
 __all__ = ["publish_run", "publish_verification"]
 
 _LARGEST = 10
+_MEMBERS = 150
+#: Characters that fit beside one another on Prefect's page: of a value of the card, and of a list of members.
+_CARD_WIDTH, _LIST_WIDTH = 72, 30
 _TOPS: dict[By, tuple[str, str]] = {
     "edges": ("largest", "The largest bicliques of"),
     "balance": ("balanced", "The bicliques with the largest smaller side of"),
@@ -33,31 +37,39 @@ _PICTURES = {
 }
 
 
-def publish_run(results: Results, page: Path | None) -> None:
-    """The run card; when it is complete the workers' shares and the largest; of its page a link and the pictures."""
-    where = str(results.path)
-    if page is not None:
-        where += f", [report.html]({page.absolute().as_uri()})"
-        create_link_artifact(page.absolute().as_uri(), "report.html", key="report", description=where)
-    create_markdown_artifact(_block(cards.run_card(results)), key="run-card", description=where)
+def publish_run(results: Results, keys: Keys, page: Path | None = None) -> None:
+    """The run card; when it is complete its numbers, the workers' shares and the largest; with a page the pictures."""
+    where = plain(str(results.path))
+    create_markdown_artifact(_facts(cards.run_card(results)), key=keys.key("run-card"), description=where)
     if not results.complete:
         return
-    workers = results.manifest.mining["workers"]
+    manifest = results.manifest
+    numbers = {"bicliques": manifest.count, **{name: manifest.input[name] for name in ("n_left", "n_right", "n_edges")}}
+    numbers |= {"bytes": manifest.bytes, **{f"seconds: {step}": round(s, 3) for step, s in manifest.seconds.items()}}
     create_table_artifact(
-        [{"worker": name, **facts} for name, facts in workers.items()],
-        key="workers",
+        [{"name": name, "value": value} for name, value in numbers.items()],
+        key=keys.key("numbers"),
+        description=f"Bicliques, input, bytes written and seconds of each step of {where}",
+    )
+    create_table_artifact(
+        [{"worker": name, **facts} for name, facts in manifest.mining["workers"].items()],
+        key=keys.key("workers"),
         description=f"Slices, bicliques and busy seconds of every worker of {where}",
     )
-    if results.manifest.parts:
+    if manifest.parts:
         for by, (key, words) in _TOPS.items():
-            top = cards.top_table(results.top(_LARGEST, by))
-            create_markdown_artifact(_block(top), key=key, description=f"{words} {where}")
+            text = _top(results.top(_LARGEST, by))
+            create_markdown_artifact(text, key=keys.key(key), description=f"{words} {where}")
     if page is not None:
-        _publish_page(content_of(results.path), where)
+        _publish_page(results, where, keys)
 
 
-def _publish_page(content: Content, where: str) -> None:
+def _publish_page(results: Results, where: str, keys: Keys) -> None:
     """Who takes part most, and the pictures."""
+    from flows.pictures import pictures_of  # only here: they import plotting libraries
+    from pipeline.reporting.content import content_of
+
+    content = content_of(results.path)
     rows = [
         {"side": side, "label": one.label, "bicliques": one.bicliques, "neighbours": one.degree}
         for side, found in content.participants.items()
@@ -65,15 +77,56 @@ def _publish_page(content: Content, where: str) -> None:
     ]
     if rows:
         words = f"In how many bicliques a label is, and how many neighbours it has, of {where}"
-        create_table_artifact(rows, key="participants", description=words)
+        create_table_artifact(rows, key=keys.key("participants"), description=words)
     for name, address in pictures_of(content).items():
-        create_image_artifact(address, key=name, description=f"{_PICTURES[name]} {where}")
+        create_image_artifact(address, key=keys.key(name), description=f"{_PICTURES[name]} {where}")
 
 
-def publish_verification(found: Verification, path: object) -> None:
+def publish_verification(found: Verification, path: Path, keys: Keys) -> None:
     """What was proven, what only in a sample, and what not."""
-    create_markdown_artifact(_block(cards.verify_card(found)), key="verification", description=str(path))
+    title, *lines = cards.verify_card(found).splitlines()
+    text = [f"**{plain(title)}**", *(_item(line) for line in lines)]
+    create_markdown_artifact("\n".join(text), key=keys.key("verification"), description=plain(str(path)))
 
 
-def _block(text: str) -> str:
-    return f"```\n{text}\n```"
+def plain(text: str) -> str:
+    """Text as Markdown that shows it as it is, on one line."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|&~-])", r"\\\1", " ".join(text.split()))
+
+
+def _facts(card: str) -> str:
+    """The lines ``key: value`` of a card as a table."""
+    return _table(["", ""], [line.partition(": ")[::2] for line in card.splitlines()], _CARD_WIDTH)
+
+
+def _item(line: str) -> str:
+    """A line of a card: a heading, or something below it."""
+    words = line.strip()
+    return f"- {plain(words[2:])}" if words.startswith("- ") else f"\n{plain(words)}\n"
+
+
+def _top(rows: pa.Table) -> str:
+    lines = [
+        (
+            rank,
+            row["n_left"],
+            row["n_right"],
+            row["n_left"] * row["n_right"],
+            _members(row["left"]),
+            _members(row["right"]),
+        )
+        for rank, row in enumerate(rows.to_pylist(), start=1)
+    ]
+    return _table(["#", "left", "right", "edges", "left members", "right members"], lines, _LIST_WIDTH)
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[object]], width: int) -> str:
+    """In Markdown; cells are broken into lines of so many characters, which Prefect's page does not do."""
+    lines = [names, ["---"] * len(names)]
+    cells = [["<br>".join(map(plain, wrap(str(cell), width, break_on_hyphens=False))) for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *cells])
+
+
+def _members(labels: Iterable[object]) -> str:
+    text = ", ".join(map(str, labels))
+    return text if len(text) <= _MEMBERS else f"{text[:_MEMBERS]} ..."

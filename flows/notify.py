@@ -1,30 +1,106 @@
-"""Telling somebody that a run failed, through a notification block of the Prefect server."""
+"""Telling somebody how a run ended, through a notification block of the Prefect server."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from prefect.blocks.core import Block
-from prefect.client.schemas.objects import FlowRun, State
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterDeploymentId,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.flows import Flow
 from prefect.logging.loggers import flow_run_logger
+from prefect.runtime import flow_run as this_run
+from prefect.utilities.urls import url_for
 
-__all__ = ["notify_of_failure"]
+from pipeline.results import open_results
+from schemas.errors import BicliqueError
+
+__all__ = ["note", "tell"]
+
+#: The label of a flow run that says where its folder is, whoever asks: a worker tells of a run that was killed.
+_FOLDER = "folder"
 
 
-def notify_of_failure(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """A hook: send the name of the run, its state and its message to the block in the parameter ``notify``.
-
-    Without that parameter nothing is sent. When sending fails, that is in the log of the run, which has failed
-    already.
-    """
-    name = flow_run.parameters.get("notify")
-    if name is None:
+def note(name: str, folder: Path) -> None:
+    """Give the flow run that calls a name, and write down where its folder is; outside a flow nothing."""
+    if this_run.id is None:
         return
-    body = f"Flow run {flow_run.name} of {flow.name} ended as {state.name}: {state.message}"
-    output = flow_run.parameters.get("output")
-    body += f"\nOutput: {output}" if output else ""
-    block: Any = Block.load(name)  # not awaitable here: a hook runs in a thread without an event loop
+    with get_client(sync_client=True) as client:
+        client.set_flow_run_name(this_run.id, name)
+        client.update_flow_run_labels(this_run.id, {_FOLDER: str(folder.absolute())})
+
+
+def tell(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """A hook: send to the block in the parameter ``notify`` how the run ended, and what it kept from running.
+
+    Nothing is sent without that parameter, nor of a run that is just Completed. When sending fails, that is in the log
+    of the run.
+    """
+    block_name = flow_run.parameters.get("notify")
+    if block_name is None:
+        return
+    with get_client(sync_client=True) as client:
+        flow_run = client.read_flow_run(flow_run.id)  # with the name and the label it was given since it began
+        skipped = _skipped_meanwhile(client, flow_run)
+    if state.is_completed() and state.name == "Completed" and not skipped:
+        return
+    ended = "Cancelled" if state.is_cancelling() else state.name or ""
+    block: Any = Block.load(block_name)  # not awaitable here: a hook runs in a thread without an event loop
     with block.raise_on_failure():
-        block.notify(body, subject=f"bicliques: {flow.name} {(state.name or '').lower()}")
-    flow_run_logger(flow_run, flow).info("told %s", name)
+        block.notify(_body(flow, flow_run, state, ended, skipped), subject=f"bicliques: {flow.name} {ended.lower()}")
+    flow_run_logger(flow_run, flow).info("told %s", block_name)
+
+
+def _body(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any], ended: str, skipped: list[str]) -> str:
+    lines = [f"Flow run {flow_run.name} of {flow.name} ended as {ended}: {state.message}"]
+    if flow_run.expected_start_time:
+        lines.append(f"Due: {_minute(flow_run.expected_start_time)}")
+    folder = flow_run.labels.get(_FOLDER)
+    if folder is not None:
+        lines += [f"Folder: {folder}", f"Bicliques: {_count(Path(str(folder)))}"]
+    address = url_for(flow_run)
+    if address:
+        lines.append(f"Flow run: {address}")
+    if skipped:
+        lines.append(f"Cancelled before they began, while this run was under way: those due {', '.join(skipped)}")
+    return "\n".join(lines)
+
+
+def _count(folder: Path) -> str:
+    try:
+        results = open_results(folder)
+    except BicliqueError as error:
+        return f"none ({error})"
+    return f"{len(results):,}, all of them" if results.complete else f"{len(results):,} so far, not all"
+
+
+def _skipped_meanwhile(client: Any, flow_run: FlowRun) -> list[str]:
+    """When the runs of the same deployment were due that the server cancelled because this one had its slot.
+
+    The worker never begins them, so no hook of theirs is called.
+    """
+    if flow_run.deployment_id is None or flow_run.start_time is None:
+        return []
+    wanted = FlowRunFilter(
+        deployment_id=FlowRunFilterDeploymentId(any_=[flow_run.deployment_id]),
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.CANCELLED])),
+    )
+    found = client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_DESC)
+    since = flow_run.start_time
+    return sorted(
+        _minute(run.expected_start_time)
+        for run in found
+        if run.run_count == 0 and run.expected_start_time and run.state and run.state.timestamp >= since
+    )
+
+
+def _minute(moment: Any) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,4 @@
-"""One Prefect task a stage of `pipeline.steps`. A stage that is done says so in the folder and is skipped."""
+"""One Prefect task per stage of `pipeline.steps`. A stage that is done says so in the folder and is skipped."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectNotFound
 from prefect.logging import get_run_logger
 
-from flows.identity import is_run, refuse_another
+from flows.keys import Keys
 from flows.logs import run_logs
 from flows.progress import ProgressArtifact
 from pipeline import steps
 from pipeline.folder import RunFolder
 from pipeline.gpu.ingest import IngestOn
-from pipeline.pruning import Pruning
-from pipeline.pruning import prune as remove_old_runs
+from pipeline.marks import LATEST, mark_complete, point_to_newest
+from pipeline.pruning import Pruning, prune_after
+from pipeline.series import is_run
 from pipeline.session import MiningSession
 from pipeline.verification import Verification, verify_run
 from pipeline.workers import WorkerOptions
@@ -30,7 +31,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["build", "ingest", "mine", "page", "plan", "prune", "seal", "verify"]
+__all__ = ["build", "ingest", "mark", "mine", "page", "plan", "prune", "seal", "verify"]
 
 #: Seconds before the first and the second retry: a full disk or a missing worker is not mended at once.
 _DELAYS_S = [10.0, 60.0]
@@ -43,15 +44,12 @@ def is_worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
 def ingest(
-    path: Path, source: str, options: RunOptions, limits: RunLimits, ingest_on: IngestOn = "auto"
+    path: Path, options: RunOptions, limits: RunLimits, ingest_on: IngestOn, series: str, day: str | None
 ) -> dict[str, Any]:
-    """Start the run or go on with it; returns `pipeline.ingest.IngestSummary` as a dictionary."""
+    """Start the run, unless it is there; returns `pipeline.ingest.IngestSummary` as a dictionary."""
     with run_logs():
-        if is_run(path):
-            refuse_another(RunFolder(path), options)
-            get_run_logger().info("going on with the run in %s", path)
-        else:
-            steps.start(source, path, options, limits, report=False, ingest_on=ingest_on)
+        if not is_run(path):
+            steps.start(options.source, path, options, limits, False, ingest_on, series, day)
         return steps.ingest(path, report=False)
 
 
@@ -70,26 +68,28 @@ def plan(path: Path) -> dict[str, Any]:
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
-def mine(path: Path, workers: WorkerOptions, limits: RunLimits, concurrency_limit: str | None) -> MiningSession:
+def mine(
+    path: Path, workers: WorkerOptions, limits: RunLimits, concurrency_limit: str | None, keys: Keys
+) -> MiningSession:
     """Mine what is outstanding, and nothing else while `concurrency_limit` is taken; a retry goes on from the ledger.
 
     See `pipeline.steps.mine`.
     """
-    with run_logs(), ProgressArtifact("mining") as report, _turn(concurrency_limit):
+    with run_logs(), ProgressArtifact(keys.key("mining")) as report, _turn(concurrency_limit):
         return steps.mine(path, workers, limits, report)
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
-def seal(path: Path, workers: WorkerOptions) -> Manifest:
+def seal(path: Path, workers: WorkerOptions, keys: Keys) -> Manifest:
     """Prove the run; see `pipeline.steps.seal`."""
-    with run_logs(), ProgressArtifact("proving") as report:
+    with run_logs(), ProgressArtifact(keys.key("proving")) as report:
         return steps.seal(path, workers, report)
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
-def verify(path: Path, sample: int, seed: int) -> Verification:
+def verify(path: Path, sample: int, seed: int, keys: Keys) -> Verification:
     """See `pipeline.verification.verify_run`."""
-    with run_logs(), ProgressArtifact("verifying") as report:
+    with run_logs(), ProgressArtifact(keys.key("verifying")) as report:
         return verify_run(path, sample, seed, report)
 
 
@@ -104,13 +104,18 @@ def page(path: Path) -> Path:
 
 
 @task(cache_policy=NO_CACHE)
+def mark(path: Path, latest: bool) -> None:
+    """Say that the run is complete, after all else in its folder; see `pipeline.marks`."""
+    mark_complete(path)
+    if latest:
+        get_run_logger().info("%s leads to %s", path.absolute().parent / LATEST, point_to_newest(path))
+
+
+@task(cache_policy=NO_CACHE)
 def prune(path: Path, keep: int) -> Pruning:
-    """Remove all but the newest complete runs beside the one in `path`; see `pipeline.pruning.prune`."""
-    done = remove_old_runs(path.absolute().parent, keep, remove=True)
-    for run in done.runs:
-        if run.verdict == "remove":
-            get_run_logger().info("removed %s: %s", run.path, run.reason)
-    return done
+    """Remove older complete runs of the series, if the one in `path` is its newest; see `pipeline.pruning`."""
+    with run_logs():
+        return prune_after(path, keep)
 
 
 @contextmanager

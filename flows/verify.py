@@ -9,32 +9,30 @@ from prefect import flow
 
 from flows import stages
 from flows.cards import publish_verification
-from flows.notify import notify_of_failure
+from flows.keys import Keys
+from flows.notify import note, tell
+from pipeline.folder import RunFolder
+from pipeline.series import series_of
 
 __all__ = ["verify"]
 
 
-@flow(name="verify", on_failure=[notify_of_failure], on_crashed=[notify_of_failure])
+# "Args:" is the form that Prefect reads, and shows beside the fields of the form of a run.
+@flow(name="verify", on_completion=[tell], on_failure=[tell], on_cancellation=[tell], on_crashed=[tell])
 def verify(output: str, sample: int = 1000, seed: int = 0, notify: str | None = None) -> dict[str, Any]:
     """Check the results of a complete run from its files alone; it fails when anything does not hold.
 
-    Parameters
-    ----------
-    output : str
-        Folder of the run.
-    sample : int
-        Rows to compare with the input, chosen at random.
-    seed : int
-        Of that choice.
-    notify : str or None
-        See `flows.mine.mine`.
+    Returns ``folder``, ``count`` and ``fingerprint`` (decimal string) of the rows that were read.
 
-    Returns
-    -------
-    dict
-        ``folder``, ``count`` and ``fingerprint`` (decimal string) of the rows that were read.
+    Args:
+        output: Folder of the run.
+        sample: Rows to compare with the input, chosen at random.
+        seed: Of that choice.
+        notify: A notification block, as custom-webhook/on-call, that is told when it fails, crashes or is cancelled.
     """
     path = Path(output)
-    found = stages.verify(path, sample, seed)
-    publish_verification(found, path)
+    note(f"verify {path}", path)
+    keys = Keys.of(series_of(RunFolder(path).origin()))
+    found = stages.verify(path, sample, seed, keys)
+    publish_verification(found, path, keys)
     return {"folder": str(path.absolute()), "count": found.count, "fingerprint": str(found.fingerprint)}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
+import logging
+import os
+from collections import defaultdict
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.choices import PathLike
-from pipeline.files import disk_errors
 from pipeline.folder import RunFolder
-from pipeline.lock import holder, locked
+from pipeline.removing import finish_removal, is_half_removed, remove_run
+from pipeline.series import OPTIONS_FILE, FoundRun, entries_of, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["OldRun", "Pruning", "prune"]
+__all__ = ["OldRun", "Pruning", "carry_out", "prune", "prune_after", "survey"]
+
+logger = logging.getLogger(__name__)
 
 Verdict = Literal["keep", "remove"]
 
@@ -28,8 +33,11 @@ class OldRun:
     verdict : "keep" or "remove"
     reason : str
         One clause.
-    when : float
-        When it was completed, or last worked on, in seconds since 1970 (UTC).
+    series : str or None
+        See `pipeline.series.series_of`.
+    moment : str
+        By which runs of a series are ordered: the day it stands for, then when it was created (UTC).
+    complete : bool
     bytes : int
         Of all its files.
     """
@@ -37,7 +45,9 @@ class OldRun:
     path: Path
     verdict: Verdict
     reason: str
-    when: float
+    series: str | None
+    moment: str
+    complete: bool
     bytes: int
 
 
@@ -49,126 +59,187 @@ class Pruning:
     ----------
     folder : Path
     runs : tuple of OldRun
-        The newest first.
+        Series by series, the newest first; then what an earlier prune left half removed.
     removed : bool
         False for a dry run.
+    problems : tuple of str
+        One sentence for each run that could not be removed.
     """
 
     folder: Path
     runs: tuple[OldRun, ...]
-    removed: bool
+    removed: bool = False
+    problems: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> list[OldRun]:
+        """The runs that go."""
+        return [run for run in self.runs if run.verdict == "remove"]
 
     @property
     def bytes(self) -> int:
-        """Of the runs to be removed."""
-        return sum(run.bytes for run in self.runs if run.verdict == "remove")
+        """Of the runs that go."""
+        return sum(run.bytes for run in self.chosen)
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
         runs = [asdict(run) | {"path": str(run.path)} for run in self.runs]
-        return {"folder": str(self.folder), "removed": self.removed, "bytes": self.bytes, "runs": runs}
+        facts = {"folder": str(self.folder), "removed": self.removed, "bytes": self.bytes}
+        return facts | {"problems": list(self.problems), "runs": runs}
 
 
 def prune(folder: PathLike, keep: int = 7, *, unfinished: bool = False, remove: bool = False) -> Pruning:
-    """Remove old runs from a folder that holds one folder a run.
+    """Remove old runs from a folder that holds one folder per run.
 
     Parameters
     ----------
     folder : path
         Only what lies directly in it and is a run is looked at; links are not followed.
     keep : int
-        So many complete runs stay, the newest.
+        So many complete runs of each series stay, the newest. A series is the runs of one source, or of sources
+        that differ only in a day, such as ``in/2026-01-31.csv`` and ``in/2026-02-01.csv``. Runs of an object in memory
+        are of no series, and stay.
     unfinished : bool
-        Also remove runs that are not complete, if they are older than every complete run that stays.
+        Also remove runs that are not complete, if they are older than every complete run of their series that stays.
         A run that somebody works on is never removed.
     remove : bool
         False only says what would be removed.
+
+    Returns
+    -------
+    Pruning
+        A run that cannot be removed is in ``problems``, and does not keep the others from being removed.
 
     Raises
     ------
     InputError
         If `folder` is not a folder, is a run itself, or `keep` is less than 1.
     ResourceError
-        If a file cannot be removed.
+        If the folder cannot be read.
 
     Notes
     -----
-    A run to be removed is first renamed to ``.NAME.removed``; what a killed `prune` left under such a name goes
-    the next time.
+    Runs are ordered by the day that they stand for, then by when they were created, both as ``options.json`` says;
+    times of files do not matter. A run goes with everything in its folder.
     """
+    found = survey(folder, keep, unfinished)
+    return carry_out(found) if remove else found
+
+
+def prune_after(run: PathLike, keep: int) -> Pruning:
+    """What a run that has just become complete does for its series: remove the older ones, if it is the newest itself.
+
+    Parameters
+    ----------
+    run : path
+        Its folder. It stays, as do newer runs and those of other series.
+    keep : int
+        As for `prune`.
+
+    Returns
+    -------
+    Pruning
+        Of its own series, and of what an earlier prune left.
+    """
+    path = Path(run).absolute()
+    origin = RunFolder(path).origin()
+    series, newest = series_of(origin), newest_complete(runs_in(path.parent), series_of(origin))
+    found = survey(path.parent, keep)
+    spared = None
+    if newest is not None and newest.moment > origin.moment:
+        spared = f"{newest.path.name} is newer than {path.name}, and only the newest run removes others"
+        logger.info("no old run goes: %s", spared)
+    runs = []
+    for each in found.runs:
+        if each.series == series and (spared or each.path.name == path.name):
+            each = replace(each, verdict="keep", reason=spared or "it has just become complete")
+        if each.series == series or is_half_removed(each.path):
+            runs.append(each)
+    return carry_out(replace(found, runs=tuple(runs)))
+
+
+def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning:
+    """Say what `prune` would remove, and touch nothing."""
     place = Path(folder)
     if keep < 1:
         raise InputError(f"the number of runs to keep must be at least 1, not {keep}")
-    if not place.is_dir():
+    if not os.path.isdir(place):  # noqa: PTH112 - Path.is_dir raises where nobody may look
         raise InputError(f"{place} is not a folder; name the one that holds the folders of the runs")
-    if (place / "options.json").exists():
+    if os.path.exists(place / OPTIONS_FILE):  # noqa: PTH110 - so does Path.exists
         raise InputError(f"{place} is a run itself; name the folder above it, {place.absolute().parent}")
-    runs = _judge(_runs(place), keep, unfinished)
-    if remove:
-        for rest in place.glob(".*.removed"):
-            _delete(rest)
-        runs = [_remove(run) if run.verdict == "remove" else run for run in runs]
-    return Pruning(place, tuple(runs), remove)
+    by_series: dict[str | None, list[FoundRun]] = defaultdict(list)
+    for run in runs_in(place):
+        by_series[run.series].append(run)
+    runs = [old for series in sorted(by_series, key=str) for old in _judge(by_series[series], keep, unfinished)]
+    reason = "an earlier prune was stopped while it removed this run"
+    left = [path for path in entries_of(place) if is_half_removed(path)]
+    runs += [OldRun(path, "remove", reason, None, "", False, _bytes(path)) for path in left]
+    return Pruning(place, tuple(runs))
 
 
-def _runs(place: Path) -> list[Path]:
-    folders = [path for path in place.iterdir() if path.is_dir() and not path.is_symlink()]
-    return [path for path in folders if not path.name.startswith(".") and (path / "options.json").is_file()]
+def carry_out(found: Pruning) -> Pruning:
+    """Remove what a survey chose, after saying in the log what that is.
+
+    Returns
+    -------
+    Pruning
+        The runs as they are now: one that somebody has begun to work on stays, and one that cannot be removed is in
+        ``problems``.
+    """
+    for run in found.chosen:
+        logger.info("%s goes: %s", run.path, run.reason)
+    runs, problems = [], []
+    for run in found.runs:
+        try:
+            runs.append(_remove(run) if run.verdict == "remove" else run)
+        except BicliqueError as error:
+            runs.append(replace(run, verdict="keep", reason="it could not be removed"))
+            problems.append(str(error))
+    return Pruning(found.folder, tuple(runs), True, tuple(problems))
 
 
-def _judge(paths: list[Path], keep: int, unfinished: bool) -> list[OldRun]:
-    found = sorted(((_when(path), path, _state(path)) for path in paths), reverse=True)
-    complete = [when for when, _, state in found if state == "complete"]
-    oldest = complete[:keep][-1] if complete else float("-inf")
+def _judge(found: list[FoundRun], keep: int, unfinished: bool) -> list[OldRun]:
+    """Verdicts on the runs of one series, which are sorted."""
+    moments = [run.moment for run in found if run.complete]
+    oldest = moments[:keep][-1] if moments else ""
     runs, rank = [], 0
-    for when, path, state in found:
+    for run in found:
+        rank += run.complete
         verdict: Verdict = "keep"
-        reason = state
-        if state == "complete":
-            rank += 1
-            verdict, reason = ("remove" if rank > keep else "keep"), f"complete, number {rank} from the newest"
-        elif state == "not complete" and unfinished and when < oldest:
+        reason = f"complete, number {rank} from the newest" if run.complete else "not complete"
+        if run.in_use:
+            reason = run.in_use
+        elif run.series is None:
+            reason = "nobody knows which runs it follows: its input was an object in memory, or its version did not say"
+        elif run.complete and rank > keep:
+            verdict = "remove"
+        elif unfinished and not run.complete and run.moment < oldest:
             verdict, reason = "remove", "not complete, and older than the complete runs that stay"
-        runs.append(OldRun(path, verdict, reason, when, _bytes(path)))
+        runs.append(OldRun(run.path, verdict, reason, run.series, run.moment, run.complete, _bytes(run.path)))
     return runs
 
 
-def _when(path: Path) -> float:
-    marks = [path / name for name in ("manifest.json", "ledger", "steps", "options.json")]
-    return next(mark.stat().st_mtime for mark in marks if mark.exists())
-
-
-def _state(path: Path) -> str:
-    """Complete, not complete, or why it is not to be touched."""
-    folder = RunFolder(path)
-    try:
-        folder.options()
-        at_work = holder(folder.lock_file)
-        if at_work is not None and at_work.alive:
-            return f"running: {at_work.words}"
-        return "complete" if folder.manifest() is not None else "not complete"
-    except BicliqueError as error:
-        return f"left alone: {error}"
-
-
-def _bytes(path: Path) -> int:
-    return sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
-
-
 def _remove(run: OldRun) -> OldRun:
-    """Under the lock of the run, so that nobody begins to work on it meanwhile; the run as it then is."""
-    folder = RunFolder(run.path)
+    """The run as it then is."""
+    if is_half_removed(run.path):
+        finish_removal(run.path)
+        logger.info("removed %s", run.path)
+        return run
+    before = (run.complete, run.moment)
     try:
-        with locked(folder.lock_file), disk_errors(run.path):
-            if _when(run.path) != run.when:
-                return replace(run, verdict="keep", reason="somebody has just worked on it")
-            away = run.path.rename(run.path.with_name(f".{run.path.name}.removed"))
+        if not remove_run(run.path, lambda now: (now.manifest() is not None, now.origin().moment) == before):
+            return replace(run, verdict="keep", reason="somebody has just worked on it")
     except InputError as error:
         return replace(run, verdict="keep", reason=str(error))
-    _delete(away)
+    logger.info("removed %s", run.path)
     return run
 
 
-def _delete(path: Path) -> None:
-    with disk_errors(path):
-        shutil.rmtree(path)
+def _bytes(path: Path) -> int:
+    """Of all files below; somebody may work there."""
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118 - quicker, for many files
+    return total

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, LogFilter, LogFilterFlowRunId
-from prefect.client.schemas.objects import State
+from prefect.client.schemas.objects import FlowRun, State
 
-__all__ = ["artifacts", "logged"]
+__all__ = ["artifacts", "logged", "read"]
 
 
 def artifacts(state: State[Any]) -> dict[str, Any]:
-    """Data by key."""
+    """Data by what the artifact is of; the beginning of the keys, which all of a run share, is under ""."""
     assert state.state_details.flow_run_id
     wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[state.state_details.flow_run_id]))
     with get_client(sync_client=True) as client:
-        return {str(found.key): found.data for found in client.read_artifacts(artifact_filter=wanted)}
+        found = {str(one.key): one.data for one in client.read_artifacts(artifact_filter=wanted)}
+    parts = {key: re.fullmatch(r"(.*-[0-9a-f]{6})-([a-z-]+)", key) for key in found}
+    (begin,) = {part[1] for part in parts.values() if part}
+    return {part[2]: found[key] for key, part in parts.items() if part} | {"": begin}
+
+
+def read(state: State[Any]) -> FlowRun:
+    """The flow run as the server has it."""
+    assert state.state_details.flow_run_id
+    with get_client(sync_client=True) as client:
+        return client.read_flow_run(state.state_details.flow_run_id)
 
 
 def logged(state: State[Any], start: str) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +13,12 @@ import pytest
 import yaml
 
 from tests.flows.deployed import Server, server, wait_for
+from tests.flows.receiver import receiver
 from tests.runs import ROOT, answer, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
 SMALL = {"workers": 0, "report": False}
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 
 
 def prefect_yaml(tmp_path: Path, source: Path) -> Path:
@@ -44,6 +49,7 @@ def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
         prefect.commands(POOL, LIMIT)
         prefect.commands(f"{DEPLOY} --prefect-file {prefect_yaml(tmp_path, source)}")
         assert prefect.deployment("verify/verify")
+        a_skipped_night_is_told(prefect)
         on_demand = prefect.deployment("mine/on-demand")
         asked = {"source": str(source), "output": str(tmp_path / "asked"), **SMALL}
         prefect.post(f"deployments/{on_demand}/create_flow_run", parameters=asked)
@@ -52,12 +58,33 @@ def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
             assert found(tmp_path / "asked") == expected
             scheduled = ended(prefect, prefect.deployment("mine/refresh"))
             assert scheduled["auto_scheduled"]
-            (day,) = (tmp_path / "runs").iterdir()
-            assert found(day) == expected
+            day = tmp_path / "runs" / scheduled["expected_start_time"][:10]
+            assert found(day) == found(tmp_path / "runs" / "latest") == expected
+            assert (day / "_SUCCESS").exists()
+            assert scheduled["name"] == f"g.parquet to {day}"
+
+
+def a_skipped_night_is_told(prefect: Server) -> None:
+    """By the server, as the document sets it up; no worker is there, nor would it begin the run."""
+    with receiver() as (url, received):
+        for program in re.findall(r"(?ms)^```python\n(from .*?)^```", OPERATIONS.partition("## Be told")[2]):
+            code = program.replace("http://127.0.0.1:8080/hooks/prefect", url)
+            subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=prefect.environment, check=True, timeout=120)
+        refresh = prefect.deployment("mine/refresh")
+        last_night, tonight = (prefect.post(f"deployments/{refresh}/create_flow_run")["id"] for _ in range(2))
+        states = [
+            prefect.post(f"flow_runs/{night}/set_state", state={"type": "PENDING"})["state"]["type"]
+            for night in (last_night, tonight)
+        ]
+        assert states == ["PENDING", "CANCELLED"]
+        wait_for(lambda: received, 60, lambda: prefect.log("server"))
+        assert received[0]["title"] == "bicliques: refresh Cancelled"
+        assert f"/runs/flow-run/{tonight}" in received[0]["text"]
+        prefect.post(f"flow_runs/{last_night}/set_state", state={"type": "CANCELLED"})  # gives its slot back
 
 
 def test_these_commands_are_the_documented_ones() -> None:
-    lines = (ROOT / "docs" / "operations.md").read_text().splitlines()
+    lines = OPERATIONS.splitlines()
     for command in (POOL, LIMIT, DEPLOY, WORKER):
         assert f"    prefect {command}" in lines
 

@@ -7,30 +7,28 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect.concurrency.sync import concurrency
 
 import pipeline
 from flows import stages
-from flows.identity import fill_in
 from flows.mine import mine
 from pipeline import mining
 from pipeline.folder import RunFolder
 from pipeline.lock import locked
 from schemas.errors import InputError, ResourceError
-from tests.flows.states import artifacts, logged
+from tests.flows.states import artifacts, logged, read
 from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
 EDGES = random_edges(60, 40, 0.3, 1)
+QUICK: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 
 
 @pytest.fixture
@@ -65,16 +63,25 @@ def test_a_local_cluster_finds_what_the_engine_finds_and_the_run_can_be_watched(
     }
     shown = artifacts(state)
     assert shown["mining"] == shown["proving"] == 100
-    assert f"bicliques: {count:,}, all of them" in shown["run-card"]
+    assert f"| bicliques | {count:,}, all of them |" in shown["run-card"]
+    numbers = {row["name"]: row["value"] for row in json.loads(shown["numbers"])}
+    assert (numbers["bicliques"], numbers["n_edges"]) == (count, len(EDGES))
     assert sum(row["bicliques"] for row in json.loads(shown["workers"])) == count
-    assert shown["largest"].count("\n") == shown["balanced"].count("\n") == 12
+    for top in ("largest", "balanced"):
+        rows = [line.strip("| ").split(" | ") for line in shown[top].splitlines()]
+        assert [row[0] for row in rows[2:]] == [str(rank) for rank in range(1, 11)]
+        for _, left, right, edges, *members in rows[2:]:
+            assert [int(left), int(right)] == [side.count(",") + 1 for side in members]
+            assert int(edges) == int(left) * int(right)
     participants = json.loads(shown["participants"])
     assert {row["side"] for row in participants} == {"left", "right"}
     assert max(row["bicliques"] for row in participants) <= count
     for picture in ("sizes", "degrees", "stages", "time-line"):
         assert shown[picture].startswith("data:image/png;base64,")
-    assert f"({(tmp_path / 'out' / 'report.html').as_uri()})" in shown["report"]
     assert (tmp_path / "out" / "report.html").exists()
+    assert "report" not in shown, "no browser follows a link from an http page to a file"
+    assert shown[""].startswith("mine-g-")
+    assert read(state).name == f"g.parquet to {tmp_path / 'out'}"
     assert logged(state, "engine cpu: ")
     assert "distributed.worker" not in capfd.readouterr().err, "Dask's workers do not print their every step"
 
@@ -158,31 +165,6 @@ def test_wrong_input_is_not_tried_again_and_leaves_nothing(tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
-def test_a_failure_is_told_to_the_notification_block(tmp_path: Path) -> None:
-    received: list[dict[str, str]] = []
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *words: Any) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_port}/"
-        form = {"title": "{{subject}}", "text": "{{body}}"}
-        CustomWebhookNotificationBlock(name="on-call", url=url, json_data=form).save("on-call", overwrite=True)
-        state = run(tmp_path / "missing.csv", tmp_path / "out", notify="custom-webhook/on-call")
-        server.shutdown()
-    assert state.is_failed()
-    assert [message["title"] for message in received] == ["bicliques: mine failed"]
-    assert "missing.csv" in received[0]["text"]
-    assert f"Output: {tmp_path / 'out'}" in received[0]["text"]
-
-
 def test_a_run_waits_for_its_turn(tmp_path: Path, source: Path) -> None:
     with get_client(sync_client=True) as client:
         client.upsert_global_concurrency_limit_by_name("mining", 1)
@@ -207,24 +189,73 @@ def test_a_limit_that_the_server_does_not_know_is_an_error(tmp_path: Path, sourc
     assert "prefect gcl create nowhere --limit 1" in message
 
 
-def test_the_folder_is_of_the_day_of_the_first_start(tmp_path: Path, source: Path) -> None:
+def test_the_folder_is_of_the_day_of_the_schedule(tmp_path: Path, source: Path) -> None:
     state = run(source, f"{tmp_path}/runs/{{date}}")
     (folder,) = (tmp_path / "runs").iterdir()
     assert datetime.now(UTC) - datetime.fromisoformat(f"{folder.name}T00:00Z") < timedelta(hours=25)
+    assert read(state).expected_start_time.strftime("%Y-%m-%d") == folder.name
     assert state.result()["folder"] == str(folder)
-    assert fill_in("runs/{date}T{time}", datetime(2026, 1, 31, 23, 59, 7, tzinfo=UTC)) == Path("runs/2026-01-31T235907")
-    for wrong in ("runs/{day}", "runs/{", "runs/{0}"):
-        with pytest.raises(InputError, match="placeholder"):
-            fill_in(wrong, datetime.now(UTC))
+    assert RunFolder(folder).origin().date == folder.name
+
+
+def test_corrected_input_of_the_same_day_makes_a_new_run_and_the_same_input_none(tmp_path: Path, source: Path) -> None:
+    night = partial(run, output=f"{tmp_path}/runs/{{date}}", date="2026-11-23")
+    first, second = tmp_path / "runs" / "2026-11-23", tmp_path / "runs" / "2026-11-23.2"
+    pipeline.mine(source, first, **QUICK)
+    again = night(source)
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["2026-11-23"]
+    assert logged(again, f"{first} is complete since ")
+    assert again.message.endswith(" UTC and left alone")
+    write_edges(source, EDGES[1:])
+    corrected = night(source)
+    assert corrected.result()["folder"] == str(second)
+    assert (manifest_pair(first), manifest_pair(second)) == (answer(EDGES), answer(EDGES[1:]))
+    assert logged(corrected, f"{source} has changed since {first} read it, so a new run begins in {second}")
+    assert read(corrected).name == f"g.parquet to {second}"
+
+
+def test_a_backfill_is_one_parameter_and_removes_nothing(tmp_path: Path) -> None:
+    for day in ("2026-11-21", "2026-11-22", "2026-10-01"):
+        write_edges(tmp_path / f"{day}.parquet", EDGES)
+    night = partial(run, f"{tmp_path}/{{date}}.parquet", f"{tmp_path}/runs/{{date}}", keep=1, latest=True)
+    runs = tmp_path / "runs"
+    pipeline.mine(tmp_path / "2026-11-21.parquet", runs / "2026-11-21", **QUICK)
+    night(date="2026-11-22")
+    assert (runs / "2026-11-22" / "_SUCCESS").exists()
+    late = night(date="2026-10-01")
+    assert late.is_completed()
+    assert {path.name for path in runs.iterdir()} == {"2026-11-22", "2026-10-01", "latest"}
+    assert (runs / "latest").readlink() == Path("2026-11-22")
+    assert logged(late, "no old run goes: 2026-11-22 is newer than 2026-10-01")
+    origin = RunFolder(runs / "2026-10-01").origin()
+    assert (origin.series, origin.date) == (f"{tmp_path}/{{date}}.parquet", "2026-10-01")
 
 
 def test_old_runs_go_when_a_new_one_is_complete(tmp_path: Path, source: Path) -> None:
     runs = tmp_path / "runs"
     for day in ("1", "2"):
-        run(source, runs / day)
+        pipeline.mine(source, runs / day, **QUICK)
     run(source, runs / "unfinished", max_results=10, keep=1)
     assert {path.name for path in runs.iterdir()} == {"1", "2", "unfinished"}
+    assert not (runs / "unfinished" / "_SUCCESS").exists()
     state = run(source, runs / "3", keep=2)
     assert state.is_completed()
     assert {path.name for path in runs.iterdir()} == {"2", "3", "unfinished"}
-    assert logged(state, f"removed {runs / '1'}: complete, number 3 from the newest")
+    assert logged(state, f"{runs / '1'} goes: complete, number 3 from the newest")
+
+
+def test_what_goes_wrong_beside_a_complete_run_is_said_and_does_not_make_it_fail(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "latest").write_text("mine")
+
+    def fail(path: Path) -> None:
+        raise ResourceError("no room for the page")
+
+    monkeypatch.setattr(stages, "page", fail)
+    state = run(source, tmp_path / "out", report=True, latest=True)
+    assert (state.type.value, state.name) == ("COMPLETED", "Needs attention")
+    assert "no room for the page" in state.message
+    assert f"{tmp_path / 'latest'} is no link" in state.message
+    assert (tmp_path / "out" / "_SUCCESS").exists()
+    assert (tmp_path / "latest").read_text() == "mine"

@@ -43,7 +43,7 @@ def test_the_users_environment_goes_first(tmp_path: Path) -> None:
 
 def test_the_flows_take_the_options_of_the_api_with_the_same_defaults() -> None:
     for flow, function, only_flow in (
-        (mine, pipeline.mine, {"keep", "concurrency_limit", "notify"}),
+        (mine, pipeline.mine, {"date", "keep", "latest", "concurrency_limit", "notify"}),
         (verify, pipeline.verify, {"notify"}),
     ):
         of_flow, of_api = (inspect.signature(each).parameters for each in (flow.fn, function))

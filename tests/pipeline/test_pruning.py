@@ -1,4 +1,4 @@
-"""Old runs go; running ones, unfinished ones and what is no run stay."""
+"""Old runs of a series go, by the day they stand for; other runs, running ones and what is no run stay."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import json
 import os
 import shutil
 import threading
+import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import pipeline
-from pipeline import cli
+from pipeline import cli, removing
+from pipeline.files import read_json, write_json
+from pipeline.folder import RunFolder
 from pipeline.lock import locked
+from pipeline.pruning import Pruning, prune_after
 from schemas.errors import InputError
 from tests.runs import random_edges, write_edges
 
@@ -24,25 +29,46 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A complete run, and one that is not."""
     folder = tmp_path_factory.mktemp("model")
     source = write_edges(folder / "g.parquet", EDGES)
-    pipeline.mine(source, folder / "complete", workers=0, progress=False)
-    pipeline.mine(source, folder / "stopped", workers=0, progress=False, max_results=3)
+    pipeline.mine(source, folder / "complete", workers=0, progress=False, report=False)
+    pipeline.mine(source, folder / "stopped", workers=0, progress=False, report=False, max_results=3)
     return folder / "complete", folder / "stopped"
+
+
+def change(folder: Path, **origin: Any) -> None:
+    """Give a run another origin than it has."""
+    header = read_json(folder / "options.json")
+    header["origin"] |= origin
+    write_json(folder / "options.json", header)
+
+
+def copy(model: Path, run: Path, created: str, **origin: Any) -> Path:
+    shutil.copytree(model, run)
+    change(run, run=uuid.uuid4().hex, created=f"{created}T03:00:00.000+00:00", **origin)
+    return run
 
 
 @pytest.fixture
 def runs(model: tuple[Path, Path], tmp_path: Path) -> Path:
-    """Runs a (oldest) to f (newest); b and e are not complete."""
-    place = tmp_path / "runs"
-    for k, name in enumerate("abcdef"):
-        shutil.copytree(model[name in "be"], place / name)
-        for file in ("options.json", "manifest.json", "ledger", "steps"):
-            if (place / name / file).exists():
-                os.utime(place / name / file, (1e9 + k, 1e9 + k))
-    return place
+    """Runs a (oldest) to f (newest) of one series; b and e are not complete."""
+    for k, name in enumerate("abcdef", start=1):
+        copy(model[name in "be"], tmp_path / "runs" / name, f"2026-01-0{k}")
+    return tmp_path / "runs"
 
 
 def left(place: Path) -> str:
     return "".join(sorted(path.name for path in place.iterdir()))
+
+
+def reasons(found: Pruning) -> dict[str, str]:
+    return {run.path.name: run.reason for run in found.runs}
+
+
+def half_removed(run: Path) -> Path:
+    """What a prune that was killed leaves of a run."""
+    identity = RunFolder(run).run_id()
+    away = run.rename(run.with_name(f".{run.name}.{identity}.removed"))
+    shutil.rmtree(away / "bicliques")
+    return away
 
 
 def test_a_dry_run_first(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,9 +83,52 @@ def test_a_dry_run_first(runs: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_the_newest_complete_ones_stay(runs: Path) -> None:
     pruning = pipeline.prune(runs, keep=2, remove=True)
     assert left(runs) == "bdef"
-    assert [run.path.name for run in pruning.runs if run.verdict == "remove"] == ["c", "a"]
+    assert [run.path.name for run in pruning.chosen] == ["c", "a"]
     assert pruning.bytes > 0
     assert len(pipeline.open_run(runs / "f")) == len(pipeline.open_run(runs / "d")) > 0
+
+
+def test_a_backfilled_day_is_as_old_as_the_day_it_stands_for(model: tuple[Path, Path], tmp_path: Path) -> None:
+    source, nights = write_edges(tmp_path / "s.parquet", EDGES), tmp_path / "bf"
+    for day in ("2026-11-21", "2026-11-22", "2026-11-23", "2026-10-01"):  # the last one is mined last
+        pipeline.mine(source, nights / day, workers=0, progress=False, report=False)
+    found = pipeline.prune(nights, keep=2, remove=True)
+    assert {path.name for path in nights.iterdir()} == {"2026-11-22", "2026-11-23"}
+    assert [run.path.name for run in found.chosen] == ["2026-11-21", "2026-10-01"]
+
+
+def test_times_of_files_do_not_matter(runs: Path, tmp_path: Path) -> None:
+    """A copy of the folder has other times, and a clock may have been ahead."""
+    for k, name in enumerate("fedcba"):
+        for file in ("manifest.json", "options.json", "ledger", "steps", "."):
+            if (runs / name / file).exists():
+                os.utime(runs / name / file, (2e9 + k, 2e9 + k))
+    assert [run.path.name for run in pipeline.prune(runs, keep=1).chosen] == ["d", "c", "a"]
+
+
+def test_runs_of_another_source_neither_count_nor_go(runs: Path, model: tuple[Path, Path]) -> None:
+    for k in (1, 2, 3):
+        copy(model[0], runs / f"other{k}", f"2026-02-0{k}", series="/in/other.csv")
+    copy(model[0], runs / "once", "2025-01-01", series="/in/once.csv")
+    found = pipeline.prune(runs, keep=2, remove=True)
+    assert {run.path.name for run in found.chosen} == {"a", "c", "other1"}
+    assert (runs / "once").exists()
+
+
+def test_sources_that_differ_in_the_day_are_one_series(runs: Path, model: tuple[Path, Path]) -> None:
+    for k, series in enumerate(("/in/2026-03-01.csv", "/in/2026-03-02.csv", "/in/{date}.csv"), start=1):
+        copy(model[0], runs / f"day{k}", f"2026-03-0{k}", series=series)
+    found = pipeline.prune(runs, keep=1)
+    assert [run.path.name for run in found.runs if run.series == "/in/{date}.csv"] == ["day3", "day2", "day1"]
+    assert {"day1", "day2", "a", "c", "d"} == {run.path.name for run in found.chosen}
+
+
+def test_runs_of_an_object_in_memory_stay(runs: Path) -> None:
+    for name in "acdf":
+        change(runs / name, series=None)
+    found = pipeline.prune(runs, keep=1, remove=True)
+    assert left(runs) == "abcdef"
+    assert "nobody knows which runs it follows: its input was an object in memory" in reasons(found)["a"]
 
 
 def test_unfinished_ones_go_when_asked_and_old(runs: Path) -> None:
@@ -78,33 +147,33 @@ def test_a_running_one_stays(runs: Path) -> None:
     with locked(runs / "a" / "run.lock"), locked(runs / "b" / "run.lock"):
         pruning = pipeline.prune(runs, keep=1, unfinished=True, remove=True)
         assert left(runs) == "abf"
-    assert "running: process" in {run.path.name: run.reason for run in pruning.runs}["a"]
+    assert "running: process" in reasons(pruning)["a"]
 
 
-def test_one_that_somebody_begins_to_work_on_meanwhile_stays(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_somebody_begins_to_work_on_meanwhile_stays(
+    runs: Path, model: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from pipeline import pruning
 
-    judge, ready, done = pruning._judge, threading.Event(), threading.Event()
+    carry_out, ready, done = pruning.carry_out, threading.Event(), threading.Event()
 
     def work() -> None:
         with locked(runs / "a" / "run.lock"):
             ready.set()
             done.wait(30)
 
-    def judge_then_work(*arguments: object) -> object:
-        verdicts = judge(*arguments)  # type: ignore[arg-type]
-        (runs / "c" / "manifest.json").touch()
+    def work_then_carry_out(found: Pruning) -> Pruning:
+        shutil.copy(model[0] / "manifest.json", runs / "b")
         threading.Thread(target=work).start()
         ready.wait(30)
-        return verdicts
+        return carry_out(found)
 
-    monkeypatch.setattr(pruning, "_judge", judge_then_work)
-    found = pipeline.prune(runs, keep=1, remove=True)
+    monkeypatch.setattr(pruning, "carry_out", work_then_carry_out)
+    found = pipeline.prune(runs, keep=1, unfinished=True, remove=True)
     done.set()
-    assert left(runs) == "abcef"
-    reasons = {run.path.name: run.reason for run in found.runs}
-    assert "is being worked on" in reasons["a"]
-    assert reasons["c"] == "somebody has just worked on it"
+    assert left(runs) == "abf"
+    assert "is being worked on" in reasons(found)["a"]
+    assert reasons(found)["b"] == "somebody has just worked on it"
 
 
 def test_what_is_no_run_stays(runs: Path, tmp_path: Path) -> None:
@@ -114,19 +183,155 @@ def test_what_is_no_run_stays(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     shutil.copytree(runs / "a", tmp_path / "far" / "run")
     (runs / "link").symlink_to(tmp_path / "far" / "run")
-    header = json.loads((runs / "a" / "options.json").read_text()) | {"schema_version": 99}
-    (runs / "a" / "options.json").write_text(json.dumps(header))
+    write_json(runs / "a" / "options.json", read_json(runs / "a" / "options.json") | {"schema_version": 99})
     pipeline.prune(runs, keep=1, remove=True)
     assert sorted(path.name for path in runs.iterdir()) == ["a", "b", "e", "f", "letters", "link", "note.txt"]
     assert (tmp_path / "far" / "run" / "manifest.json").exists()
 
 
-def test_what_a_killed_prune_left_goes(runs: Path) -> None:
-    (runs / "a").rename(runs / ".a.removed")
-    pipeline.prune(runs, keep=7)
-    assert (runs / ".a.removed").exists()
-    pipeline.prune(runs, keep=7, remove=True)
+def test_a_folder_of_the_user_stays_whatever_it_is_called(runs: Path) -> None:
+    names = [".mydata.removed", f".a.{uuid.uuid4().hex}.removed", f".b.{uuid.uuid4().hex}.removed"]
+    for name in names:
+        (runs / name).mkdir()
+        (runs / name / "thesis.txt").write_text("mine")
+    shutil.copy(runs / "a" / "options.json", runs / names[2])  # the identity of another run
+    pipeline.prune(runs, keep=1, remove=True)
+    assert [(runs / name / "thesis.txt").exists() for name in names] == [True, True, True]
+
+
+def test_stray_files_and_links_block_nothing(runs: Path, tmp_path: Path) -> None:
+    (runs / ".x.removed").touch()
+    (runs / f".x.{uuid.uuid4().hex}.removed").touch()
+    (runs / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "thesis.txt").touch()
+    (runs / f".y.{uuid.uuid4().hex}.removed").symlink_to(tmp_path / "far")
+    (runs / "a" / "letters").symlink_to(tmp_path / "far")
+    (runs / "odd").mkdir()
+    (runs / "odd" / "options.json").symlink_to(runs / "a" / "options.json")
+    assert pipeline.prune(runs, keep=2, remove=True).problems == ()
+    assert {path.name for path in runs.iterdir() if path.name[0] != "."} == {"b", "d", "e", "f", "dangling", "odd"}
+    assert (tmp_path / "far" / "thesis.txt").exists()
+
+
+def test_what_a_killed_prune_left_is_listed_and_goes(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    away = half_removed(runs / "a")
+    empty = runs / f".z.{uuid.uuid4().hex}.removed"
+    empty.mkdir()
+    assert cli.main(["prune", str(runs)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [path.name in line for path, line in zip((away, empty), lines[-3:-1], strict=True) if "would go" in line]
+    assert "would remove 2 of 7 runs" in lines[-1]
+    assert away.exists()
+    pipeline.prune(runs, remove=True)
     assert left(runs) == "bcdef"
+
+
+def test_a_kill_at_any_step_of_a_removal_leaves_what_the_next_prune_removes(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    steps, monkey = 0, monkeypatch
+
+    def deadly(call: Any, after: int) -> Any:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps > after:
+                raise Killed
+            return call(*arguments, **options)
+
+        return wrapped
+
+    for after in range(100):
+        place = runs.parent / f"runs{after}"
+        for name in "af":
+            shutil.copytree(runs / name, place / name)
+        steps = 0
+        with monkey.context() as patch:
+            for owner, name in ((os, "unlink"), (os, "rmdir"), (removing.shutil, "rmtree")):
+                patch.setattr(owner, name, deadly(getattr(owner, name), after))
+            try:
+                pipeline.prune(place, keep=1, remove=True)
+            except Killed:
+                half = [path for path in place.iterdir() if path.name[0] == "."]
+                assert len(half) <= 1
+            else:
+                assert after > 8
+                return
+        pipeline.prune(place, keep=1, remove=True)
+        assert left(place) == "f", after
+    raise AssertionError("a removal has fewer steps")
+
+
+def test_one_that_cannot_be_removed_does_not_stop_the_others(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rename = Path.rename
+
+    def refuse(path: Path, target: Path) -> Path:
+        if path.name == "c":
+            raise PermissionError(13, "Permission denied", str(path))
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", refuse)
+        assert cli.main(["prune", str(runs), "--keep", "1", "--remove"]) == 1
+    out, err = capsys.readouterr()
+    assert left(runs) == "bcef"
+    assert f"{runs / 'c'} cannot be removed (Permission denied)" in err
+    assert "removed 2 of 6 runs" in out
+
+
+@pytest.mark.parametrize("json_too", [False, True])
+def test_what_goes_is_said_before_it_does(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], json_too: bool
+) -> None:
+    """Ctrl-C leaves a record of what went, and does not say that nothing was done."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipeline.pruning.remove_run", stop)
+    assert cli.main(["prune", str(runs), "--keep", "1", "--remove", *["--json"] * json_too]) == 130
+    out, err = capsys.readouterr()
+    record = err if json_too else out
+    assert [line.split()[-2] for line in record.splitlines() if line.startswith("goes")]
+    assert {name for name in "abcdef" if f"{runs / name}  (" in record} == set("abcdef")
+    assert "stopped; the same command removes the rest" in err
+
+
+def test_for_machines(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["prune", str(runs), "--keep", "1", "--remove", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["removed"], found["problems"], len(found["runs"])) == (True, [], 6)
+    assert [Path(run["path"]).name for run in found["runs"] if run["verdict"] == "remove"] == ["d", "c", "a"]
+
+
+def test_after_a_run_the_older_ones_of_its_series_go(runs: Path, model: tuple[Path, Path]) -> None:
+    copy(model[0], runs / "other1", "2020-01-01", series="/in/other.csv")
+    copy(model[0], runs / "other2", "2020-01-02", series="/in/other.csv")
+    half_removed(copy(model[0], runs / "g", "2020-01-01", series="/in/other.csv"))
+    found = prune_after(runs / "f", keep=1)
+    assert {path.name for path in runs.iterdir()} == {"b", "e", "f", "other1", "other2"}
+    assert "other1" not in reasons(found)
+
+
+def test_a_run_that_is_not_the_newest_removes_nothing(runs: Path) -> None:
+    found = prune_after(runs / "d", keep=1)
+    assert left(runs) == "abcdef"
+    assert reasons(found)["a"] == "f is newer than d, and only the newest run removes others"
+    change(runs / "f", date="2020-01-01")  # a backfill, made last
+    prune_after(runs / "f", keep=1)
+    assert left(runs) == "abcdef"
+
+
+def test_a_run_never_removes_itself(runs: Path) -> None:
+    shutil.copytree(runs / "f", runs / "g")  # as old as f to the millisecond
+    prune_after(runs / "f", keep=1)
+    assert "f" in left(runs)
 
 
 def test_odd_wishes_are_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

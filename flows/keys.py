@@ -1,0 +1,37 @@
+"""Keys of artifacts: the history of a key is that of one deployment and one series of runs, and of nobody else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from prefect.runtime import deployment, flow_run
+
+__all__ = ["Keys"]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a run's artifacts, as ``refresh-purchases-3f2a91-largest``.
+
+    Parameters
+    ----------
+    begin : str
+        Lower-case letters, digits and dashes, as Prefect has it.
+    """
+
+    begin: str
+
+    @classmethod
+    def of(cls, series: str | None) -> Keys:
+        """Of the flow run that asks, by its deployment, or its flow where there is none, and the series of its runs."""
+        owner = deployment.name or flow_run.flow_name or "flow"
+        name = Path(series or "memory").name.partition(".")[0]
+        words = re.sub("[^a-z0-9]+", "-", f"{owner} {name}".lower()).strip("-")
+        return cls(f"{words[:60]}-{hashlib.blake2b((series or '').encode(), digest_size=3).hexdigest()}")
+
+    def key(self, what: str) -> str:
+        """Of one artifact."""
+        return f"{self.begin}-{what}"

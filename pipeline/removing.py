@@ -1,0 +1,110 @@
+"""The removal of one run, in steps that a kill may come between.
+
+The folder is first renamed to ``.NAME.RUN.removed``, where RUN is the identity that its ``options.json`` holds, and
+that file goes last. So what a killed removal left is known again, and no folder of a user is taken for it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pipeline.files import flush, read_json
+from pipeline.folder import LOCK_FILE, RunFolder
+from pipeline.lock import locked
+from pipeline.series import OPTIONS_FILE, is_folder, is_run
+from schemas.errors import IncompleteError, ResourceError
+
+__all__ = ["finish_removal", "is_half_removed", "remove_run"]
+
+_HALF_REMOVED = re.compile(r"\..+\.(?P<run>[0-9a-f]{32})\.removed", re.DOTALL)
+
+
+def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
+    """Remove a run and everything in its folder; links in it go, what they lead to stays.
+
+    Parameters
+    ----------
+    path : Path
+    is_as_before : callable
+        Asked when nobody can begin to work on the run any more; False leaves it alone.
+
+    Returns
+    -------
+    bool
+        Whether it is gone.
+
+    Raises
+    ------
+    InputError
+        If somebody works on it.
+    IncompleteError
+        If it cannot be seen whether it is as before.
+    ResourceError
+        If a file cannot be removed.
+    """
+    folder = RunFolder(path)
+    try:
+        with _removing(path), locked(path / LOCK_FILE):
+            if not is_as_before(folder):
+                return False
+            away = path.with_name(f".{path.name}.{folder.run_id()}.removed")
+            path.rename(away)
+    except ResourceError:
+        if is_folder(path):
+            raise
+        return True  # another prune was quicker
+    finish_removal(away)
+    return True
+
+
+def is_half_removed(path: Path) -> bool:
+    """Whether it is a run that `remove_run` began to remove. In an empty folder the last step is missing."""
+    name = _HALF_REMOVED.fullmatch(path.name)
+    if name is None or not is_folder(path):
+        return False
+    try:
+        if not is_run(path):
+            return not any(path.iterdir())
+        return bool(read_json(path / OPTIONS_FILE)["origin"]["run"] == name["run"])
+    except (IncompleteError, LookupError, TypeError, OSError):
+        return False
+
+
+def finish_removal(away: Path) -> None:
+    """Remove what is left of a half-removed run.
+
+    Raises
+    ------
+    ResourceError
+        If a file cannot be removed.
+    """
+    with _removing(away), suppress(FileNotFoundError):  # another prune may be quicker
+        for child in sorted(away.iterdir()):
+            if is_folder(child):
+                shutil.rmtree(child, onerror=_unless_gone)
+            elif child.name != OPTIONS_FILE:
+                child.unlink(missing_ok=True)
+        flush(away)  # or a loss of power might take the last file before the others
+        (away / OPTIONS_FILE).unlink(missing_ok=True)
+        away.rmdir()
+
+
+def _unless_gone(call: Callable[..., Any], path: str, error: Any) -> None:
+    """Raise what `shutil.rmtree` met, unless another prune was quicker."""
+    if not isinstance(error[1], FileNotFoundError):
+        raise error[1]
+
+
+@contextmanager
+def _removing(path: Path) -> Iterator[None]:
+    """Turn an error of the file system into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or path
+        raise ResourceError(f"{where} cannot be removed ({error.strerror}); see that it may be") from error

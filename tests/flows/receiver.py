@@ -1,0 +1,32 @@
+"""Who receives the messages of a webhook."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+__all__ = ["receiver"]
+
+
+@contextmanager
+def receiver() -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """The address, and the messages that have come in so far."""
+    received: list[dict[str, str]] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *words: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/", received
+        server.shutdown()

@@ -1,0 +1,143 @@
+"""Which folder a flow run works in, and for which day: asked without a server."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import pipeline
+from flows import identity
+from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
+from pipeline import engines
+from pipeline.files import read_json, write_json
+from pipeline.folder import RunFolder
+from schemas.errors import InputError
+from schemas.options import RunOptions
+from schemas.work import Search
+from tests.runs import random_edges, write_edges
+
+EDGES = random_edges(12, 9, 0.4, 1)
+
+
+@pytest.fixture(autouse=True)
+def _log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity, "get_run_logger", lambda: logging.getLogger("test"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    source = write_edges(folder / "g.parquet", EDGES)
+    return pipeline.mine(source, folder / "2026-11-23", workers=0, progress=False, report=False).path
+
+
+@pytest.fixture
+def day(model: Path, tmp_path: Path) -> Path:
+    """The folder of a day, which holds a complete run; its input is beside it."""
+    day = shutil.copytree(model, tmp_path / "2026-11-23")
+    header = read_json(day / "options.json")
+    header["options"]["source"] = str(shutil.copy(model.parent / "g.parquet", tmp_path))
+    write_json(day / "options.json", header)
+    return day
+
+
+def asked(day: Path, **others: Any) -> RunOptions:
+    return RunOptions(str(day.parent / "g.parquet"), **{"engine": engines.AUTO} | others)
+
+
+def test_the_same_run_is_gone_on_with_or_left_alone(day: Path) -> None:
+    assert folder_for(day, asked(day), True) == day
+    assert folder_for(day, asked(day, engine="cpu"), True) == day
+    (day / "manifest.json").unlink()
+    assert folder_for(day, asked(day), True) == day
+    (day.parent / "g.parquet").unlink()
+    assert folder_for(day, asked(day), True) == day, "it has all that it needs of its input"
+
+
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        ({"search": Search(min_left=2)}, "holds a run with min_left 1, not 2, so a new run begins in"),
+        ({"engine": "reference"}, "holds a run with engine cpu, not reference"),
+        ({}, "g.parquet has changed since"),
+    ],
+)
+def test_another_run_of_the_day_gets_a_number(
+    day: Path, others: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    if not others:
+        write_edges(day.parent / "g.parquet", EDGES[1:])
+    assert folder_for(day, asked(day, **others), True) == day.with_name("2026-11-23.2")
+    assert reason in caplog.messages[0]
+    with pytest.raises(InputError, match="name another output folder, or finish that run as it is with: bicliques"):
+        folder_for(day, asked(day, **others), False)
+
+
+def test_only_the_last_run_of_the_day_is_gone_on_with(day: Path) -> None:
+    """An input that is as it was in the morning, after it was corrected at noon, is a new run, and the newest."""
+    source = write_edges(day.parent / "g.parquet", EDGES[1:])
+    second = day.with_name("2026-11-23.2")
+    pipeline.mine(source, second, workers=0, progress=False, report=False, max_results=3)
+    assert folder_for(day, asked(day), True) == second, "not complete, same input"
+    write_edges(source, EDGES)
+    assert folder_for(day, asked(day), True) == day.with_name("2026-11-23.3")
+
+
+def test_numbers_are_not_given_twice(day: Path) -> None:
+    day.with_name("2026-11-23.3").write_text("a note")
+    day.with_name("2026-11-23.old").mkdir()
+    wish = asked(day, search=Search(min_left=2))
+    assert folder_for(day, wish, True) == day.with_name("2026-11-23.4")
+    shutil.copytree(day, day.with_name("2026-11-23.10"))
+    shutil.rmtree(day)
+    assert folder_for(day, wish, True) == day.with_name("2026-11-23.11")
+    assert folder_for(day, asked(day), True) == day.with_name("2026-11-23.10")
+
+
+def test_a_run_that_cannot_be_read_makes_way(day: Path) -> None:
+    write_json(day / "options.json", read_json(day / "options.json") | {"schema_version": 99})
+    assert folder_for(day, asked(day), True) == day.with_name("2026-11-23.2")
+    with pytest.raises(InputError, match=r"cannot be gone on with .*schema version 99"):
+        folder_for(day, asked(day), False)
+
+
+def test_a_new_folder_is_the_named_one(tmp_path: Path) -> None:
+    assert folder_for(tmp_path / "not" / "there", asked(tmp_path), True) == tmp_path / "not" / "there"
+    (tmp_path / "empty").mkdir()
+    assert folder_for(tmp_path / "empty", asked(tmp_path), True) == tmp_path / "empty"
+
+
+def test_complete_is_what_is_proven_and_still_there(day: Path) -> None:
+    manifest = RunFolder(day).manifest()
+    assert manifest is not None
+    assert complete_since(day) == f"{manifest.created[:10]} {manifest.created[11:16]} UTC"
+    (day / "bicliques" / manifest.parts[0].name).write_bytes(b"")
+    assert complete_since(day) is None
+
+
+def test_a_night_is_the_one_that_the_schedule_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However late it starts; a schedule of another timezone is taken in UTC."""
+    meant = datetime(2026, 1, 31, 1, 30, 7, tzinfo=timezone(timedelta(hours=2)))
+    monkeypatch.setattr(identity, "flow_run", SimpleNamespace(scheduled_start_time=meant))
+    assert moment_of(None) == datetime(2026, 1, 30, 23, 30, 7, tzinfo=UTC)
+    assert fill_in("in/{date}.csv", moment_of(None)) == "in/2026-01-30.csv"
+    assert fill_in("runs/{date}T{time}", moment_of(date(2026, 2, 28))) == "runs/2026-02-28T233007"
+
+
+@pytest.mark.parametrize("wrong", ["runs/{day}", "runs/{", "runs/{0}", "runs/{date.x}", "runs/{date[k]}"])
+def test_another_placeholder_is_refused(wrong: str) -> None:
+    with pytest.raises(InputError, match=r"placeholder other than \{date\} and \{time\}; write other braces twice"):
+        fill_in(wrong, datetime.now(UTC))
+
+
+def test_only_a_template_may_be_numbered() -> None:
+    assert [depends_on_moment(name) for name in ("OUT/", "./a{{date}}", "runs/{date}", "asked/T{time}")] == [
+        *(False, False, True, True)
+    ]

@@ -1,0 +1,122 @@
+"""Somebody is told how a run ended, unless all went well: which run, where, how many bicliques, and where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, State
+from prefect.states import Cancelled, Cancelling, Completed, Running, Scheduled
+
+import pipeline
+from flows.mine import mine
+from flows.notify import tell
+from pipeline.results import Results
+from tests.flows.receiver import receiver
+from tests.flows.states import read
+from tests.runs import answer, random_edges, write_edges
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
+EDGES = random_edges(14, 11, 0.4, 2)
+BLOCK = "custom-webhook/on-call"
+
+
+@pytest.fixture
+def told(prefect_server: None) -> Iterator[list[dict[str, str]]]:
+    """What a receiver of messages has received."""
+    with receiver() as (url, received):
+        form = {"title": "{{subject}}", "text": "{{body}}"}
+        CustomWebhookNotificationBlock(name="on-call", url=url, json_data=form).save("on-call", overwrite=True)
+        yield received
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_edges(tmp_path / "g.parquet", EDGES)
+
+
+def run(source: Path, output: Path | str, **options: Any) -> State[Any]:
+    return mine(str(source), str(output), workers=0, report=False, notify=BLOCK, **options, return_state=True)
+
+
+def test_a_failure(tmp_path: Path, told: list[dict[str, str]]) -> None:
+    state = run(tmp_path / "{date}.csv", f"{tmp_path}/runs/{{date}}", date="2026-01-31")
+    assert state.is_failed()
+    [message] = told
+    assert message["title"] == "bicliques: mine failed"
+    lines = message["text"].splitlines()
+    assert lines[0].startswith(f"Flow run {{date}}.csv to {tmp_path}/runs/2026-01-31 of mine ended as Failed: ")
+    assert "2026-01-31.csv" in lines[0]
+    assert lines[1] == f"Due: {datetime.now(UTC):%Y-%m-%d}{lines[1][15:]}"
+    assert lines[2] == f"Folder: {tmp_path}/runs/2026-01-31"
+    assert lines[3].startswith("Bicliques: none (")
+
+
+def test_a_limit_is_told_and_a_run_without_one_is_not(tmp_path: Path, source: Path, told: list[dict[str, str]]) -> None:
+    state = run(source, tmp_path / "out", max_results=5)
+    [message] = told
+    assert message["title"] == "bicliques: mine limit reached"
+    lines = message["text"].splitlines()
+    assert f"Folder: {tmp_path / 'out'}" in lines
+    assert "Bicliques: 5 so far, not all" in lines
+    assert [line for line in lines if line.endswith(f"/runs/flow-run/{read(state).id}")]
+    assert run(source, tmp_path / "out").name == "Completed"
+    assert len(told) == 1
+
+
+def test_one_that_was_stopped_in_a_terminal(
+    tmp_path: Path, source: Path, told: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Results, "outcome", "interrupted")
+    assert run(source, tmp_path / "out", max_results=5).is_cancelled()
+    [message] = told
+    assert message["title"] == "bicliques: mine cancelled"
+    assert "go on with: bicliques resume" in message["text"]
+
+
+def test_one_that_a_worker_cancelled(tmp_path: Path, source: Path, told: list[dict[str, str]]) -> None:
+    """The hook is called in another process, which knows only what the server does."""
+    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    with get_client(sync_client=True) as client:
+        flow_run = client.create_flow_run(mine, parameters={"source": "g", "notify": BLOCK}, state=Running())
+        client.update_flow_run_labels(flow_run.id, {"folder": str(tmp_path / "out")})
+        client.set_flow_run_name(flow_run.id, "tonight")
+    tell(mine, flow_run, Cancelling(message="by Ann"))
+    assert told[0]["title"] == "bicliques: mine cancelled"
+    assert told[0]["text"].startswith("Flow run tonight of mine ended as Cancelled: by Ann\nDue: ")
+    assert f"Bicliques: {answer(EDGES)[0]}, all of them" in told[0]["text"]
+
+
+def test_those_that_were_skipped_because_a_run_took_so_long(told: list[dict[str, str]]) -> None:
+    """No worker begins them, so no hook of theirs is called; the run that had the slot tells of them."""
+    begun = datetime(2026, 1, 31, 3, 0, tzinfo=UTC)
+
+    def scheduled(client: Any, deployment: Any, day: int) -> FlowRun:
+        due = begun + timedelta(days=day)
+        parameters = {"source": "g", "notify": BLOCK}
+        made = client.create_flow_run_from_deployment(
+            deployment, parameters=parameters, state=Scheduled(scheduled_time=due)
+        )
+        assert made.expected_start_time == due
+        return made
+
+    with get_client(sync_client=True) as client:
+        deployment = client.create_deployment(client.create_flow(mine), "nightly")
+        before, long, skipped, run_well, waiting = (scheduled(client, deployment, day) for day in range(-1, 4))
+        client.set_flow_run_state(before.id, Cancelled(), force=True)
+        client.set_flow_run_state(long.id, Running(), force=True)
+        client.set_flow_run_state(skipped.id, Cancelled(message="Deployment concurrency limit reached."), force=True)
+        client.set_flow_run_state(run_well.id, Running(), force=True)
+        client.set_flow_run_state(run_well.id, Cancelled(), force=True)
+        tell(mine, client.read_flow_run(long.id), Completed(message="12 bicliques"))
+        assert waiting.deployment_id == deployment
+    [message] = told
+    assert message["title"] == "bicliques: mine completed"
+    last = message["text"].splitlines()[-1]
+    assert last == "Cancelled before they began, while this run was under way: those due 2026-02-01 03:00 UTC"
