@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline import engines
-from pipeline.cards import input_words, reduced_words, run_facts
+from pipeline.accounts import seconds_of
+from pipeline.cards import input_words, reduced_words, run_facts, search_words, why_none
 from pipeline.energy import NOT_READABLE, energy_facts
 from pipeline.folder import RunFolder
+from pipeline.ingest import names_in
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
 from pipeline.picking import By, places_of, rows_at
@@ -29,6 +31,7 @@ from pipeline.summary import PartSummary, Summary, Tally
 from schemas.bicliques import vertex_hashes
 from schemas.manifest import LedgerEntry
 from schemas.sizes import SizeCounts
+from schemas.work import Search
 
 __all__ = ["Content", "Participant", "content_of"]
 
@@ -56,8 +59,16 @@ class Content:
     status : Status
     listing : bool
         Whether the run lists its bicliques, or only counts.
+    names : dict of str to str
+        What the input calls each side.
+    search : Search
+        Which bicliques were asked for.
+    none : str
+        Why a complete run found none; empty otherwise.
     facts : tuple of (str, str)
         The run card.
+    not_measured : tuple of (str, str)
+        What the card lacks, and why.
     sizes : SizeCounts or None
         None when they were not counted.
     top : dict of str to Table
@@ -75,7 +86,11 @@ class Content:
 
     status: Status
     listing: bool
+    names: dict[str, str]
+    search: Search
+    none: str
     facts: tuple[tuple[str, str], ...]
+    not_measured: tuple[tuple[str, str], ...]
     sizes: SizeCounts | None
     top: dict[str, pa.Table]
     participants: dict[str, tuple[Participant, ...]]
@@ -109,15 +124,20 @@ def content_of(path: Path) -> Content:
     summary = _summary(folder, results) if listing and folder.facts("build") else None
     sizes = summary.sizes if summary else results.sizes() if search.sizes else None
     mined = sessions(folder)
+    measured, not_measured = _energy(folder, entries, mined)
     return Content(
         status=now,
         listing=listing,
-        facts=(*((k, str(v)) for k, v in _facts(folder, results, now)), *_energy(folder, entries, mined)),
+        names=dict(zip(("left", "right"), names_in(folder.facts("ingest")), strict=True)),
+        search=search,
+        none=_why_none(folder, search) if results.complete and len(results) == 0 else "",
+        facts=(*((k, str(v)) for k, v in _facts(folder, results, now)), *measured),
+        not_measured=not_measured,
         sizes=sizes,
         top={by: _top(results, summary, by) for by in _RANKINGS} if summary and len(results) else {},
         participants=_participants(folder, summary, degrees) if summary and len(results) else {},
         degrees={side: np.bincount(own) for side, own in degrees.items()},
-        stages=tuple(_stages(folder, results, mined)),
+        stages=tuple((results.manifest.seconds if results.complete else seconds_of(folder)).items()),
         timeline=timeline(entries, mined),
         busy_ratio=_busy(mined),
     )
@@ -183,43 +203,37 @@ def _participants(
     return found
 
 
+def _why_none(folder: RunFolder, search: Search) -> str:
+    return why_none(folder.need("ingest"), folder.need("build"), search)
+
+
 def _facts(folder: RunFolder, results: Results, now: Status) -> Iterable[tuple[str, object]]:
+    """The run card; of an incomplete run as much of it as there is."""
+    read, built, origin = folder.facts("ingest"), folder.facts("build"), folder.origin()
     if results.complete:
         yield from (fact for fact in run_facts(results) if fact[0] not in ("seconds", "manifest", "report", "files"))
         if results.files:
             yield "files", f"{len(results.files)} Parquet, {size(results.manifest.bytes)}"
     else:
         yield "bicliques", f"{len(results):,} so far"
-        if (read := folder.facts("ingest")) is not None:
+        if read is not None:
             yield "input", input_words(read)
-        if (built := folder.facts("build")) is not None:
+        if built is not None:
             yield "after reduction", reduced_words(built)
+            yield "root side", built["root_side"]
+        if wanted := search_words(folder.options().search):
+            yield "only with", wanted
         yield "engine", folder.options().engine
         if now.share is not None:
             yield "mined", f"{100 * now.share:.1f} % of the estimated work in {now.slices:,} slices"
-    options = folder.options()
-    limits = [f"{name.replace('_', ' ')} {value}" for name, value in vars(options.search).items() if _is_limit(value)]
-    if limits:
-        yield "only with", ", ".join(limits)
+    if read is not None:
+        yield "BLAKE3 of the input", read["digest"]
+    if origin.date is not None:
+        yield "stands for", origin.date
     if results.complete:
-        yield "BLAKE3 of the input", results.manifest.input["digest"]
         yield "made", f"{results.manifest.created} by bicliques {results.manifest.version}"
-
-
-def _is_limit(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 1
-
-
-def _stages(folder: RunFolder, results: Results, mined: list[dict[str, Any]]) -> Iterable[tuple[str, float]]:
-    if results.complete:
-        yield from results.manifest.seconds.items()
-        return
-    for step in ("ingest", "build", "plan"):
-        facts = folder.facts(step)
-        if facts:
-            yield step, facts["seconds"]
-    if mined:
-        yield "mine", sum(session["seconds"] for session in mined)
+    else:
+        yield "begun", origin.created
 
 
 def _busy(mined: list[dict[str, Any]]) -> float | None:
@@ -227,13 +241,19 @@ def _busy(mined: list[dict[str, Any]]) -> float | None:
     return busy / (busy + idle) if busy + idle > 0 else None
 
 
-def _energy(folder: RunFolder, entries: list[LedgerEntry], mined: list[dict[str, Any]]) -> Iterable[tuple[str, str]]:
+def _energy(
+    folder: RunFolder, entries: list[LedgerEntry], mined: list[dict[str, Any]]
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Name and value of each energy that was measured; name, and why not, of each other one."""
     on_gpus = engines.kind(folder.options().engine).place == "gpu"
     count = sum(entry.count for entry in entries)
+    measured, missing = [], []
     for device, facts in energy_facts(entries, mined, on_gpus).items() if mined else ():
+        name = f"energy of the {device}"
         if "joules" not in facts:
-            yield f"energy of the {device}", f"not measured: {facts[NOT_READABLE]}"
+            missing.append((name, str(facts[NOT_READABLE])))
             continue
         words = [f"{facts['joules']:,.0f} J", f"{facts['mean_watts']:,.0f} W on average"]
-        words += [f"{1e6 * facts['joules'] / count:,.1f} J a million bicliques"] if count else []
-        yield f"energy of the {device}", ", ".join(words)
+        words += [f"{1e6 * facts['joules'] / count:,.1f} J per million bicliques"] if count else []
+        measured.append((name, ", ".join(words)))
+    return tuple(measured), tuple(missing)

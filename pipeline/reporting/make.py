@@ -35,7 +35,7 @@ def report(folder: PathLike) -> Path:
     temporary = run.report.with_name(f".{run.report.name}.tmp")
     with disk_errors(run.report):
         try:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # as a name that is no text
             replace_file(temporary, run.report)
         except BaseException:
             temporary.unlink(missing_ok=True)

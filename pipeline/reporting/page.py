@@ -12,8 +12,10 @@ from bokeh.embed import components
 from bokeh.resources import Resources
 from markupsafe import Markup
 
+from pipeline.cards import search_words
 from pipeline.reporting.content import Content
 from pipeline.reporting.figures import degree_figure, size_figure, stage_figure, timeline_figure
+from pipeline.reporting.searching import search_data
 from pipeline.version import __version__
 
 __all__ = ["html_of"]
@@ -42,8 +44,10 @@ def html_of(content: Content) -> str:
     return environment.from_string(_text("page.html")).render(
         title=content.status.folder.absolute().name,
         lead=_lead(content),
+        sides=_sides(content.names),
         content=content,
         top={by: [_row(row) for row in _rows(table)] for by, table in content.top.items()},
+        search_data=search_data(content.top),
         figures={name: Markup(division) for name, division in divisions.items()},
         plots=Markup(script),
         library=Markup(Resources(mode="inline", components=["bokeh"]).render() if plots else ""),
@@ -67,10 +71,21 @@ def _figures(content: Content) -> dict[str, Any]:
 
 
 def _lead(content: Content) -> str:
-    number = f"{content.status.count:,} maximal biclique{'' if content.status.count == 1 else 's'}"
-    if content.status.state != "complete":
-        return f"{number} so far"
-    return f"{number}, all of them" + ("" if content.listing else ", counted and not listed")
+    wanted = search_words(content.search)
+    if content.none:
+        return f"No maximal biclique{f' with {wanted}' if wanted else ''}: {content.none}"
+    words = [f"{content.status.count:,} maximal biclique{'' if content.status.count == 1 else 's'}"]
+    words += [f"with {wanted}"] if wanted else []
+    words += ["all of them" if content.status.state == "complete" else "so far"]
+    words += [] if content.listing else ["counted and not listed"]
+    return ", ".join(words)
+
+
+def _sides(names: dict[str, str]) -> str:
+    """Which side is which, where the input has names for them."""
+    if names == {"left": "left", "right": "right"}:
+        return ""
+    return f"left: {names['left']}, right: {names['right']}"
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:

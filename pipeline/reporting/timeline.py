@@ -122,7 +122,7 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[dict[str, Any]],
 
 
 def _block(entry: LedgerEntry, shift: float) -> Block:
-    start, writing = entry.began + shift, min(entry.stats.get("writing_seconds", 0.0), entry.seconds)
+    start, writing = entry.began + shift, entry.stats.get("writing_seconds", 0.0)
     stop = start + entry.seconds
     return Block(start, stop, entry.seconds, writing, 1, entry.count, entry.slice, entry.slice)
 

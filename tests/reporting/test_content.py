@@ -18,6 +18,7 @@ import pytest
 
 import pipeline
 from pipeline import cli, steps
+from pipeline.cards import why_none
 from pipeline.demo import demo_source
 from pipeline.folder import RunFolder
 from pipeline.reporting.content import content_of
@@ -26,6 +27,7 @@ from pipeline.reporting.timeline import timeline
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import LedgerEntry
 from schemas.sizes import SizeCounts
+from schemas.work import Search
 from tests.runs import environment, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
@@ -72,7 +74,7 @@ def test_the_numbers_are_those_of_the_files(out: Path) -> None:
     assert best.degree == (labels.user == best.label).sum()
     edges = frame.n_left * frame.n_right
     assert content.top["edges"]["n_left"].to_pylist()[0] * content.top["edges"]["n_right"].to_pylist()[0] == edges.max()
-    assert dict(content.stages).keys() == {"ingest", "build", "plan", "mine", "prove"}
+    assert dict(content.stages).keys() == {"startup", "ingest", "build", "plan", "mine", "prove"}
     assert content.busy_ratio == pipeline.open_run(out).manifest.mining["busy_ratio"]
 
 
@@ -113,6 +115,33 @@ def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
     assert "--max-results none" in text
 
 
+def test_the_card_of_a_run_that_is_not_complete_says_what_it_is_of(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    options = {"min_left": 2, "max_right": 9, "root_side": "left"}
+    results = pipeline.mine(source, tmp_path / "2026-01-31", workers=0, progress=False, max_results=7, **options)
+    facts, origin = dict(content_of(results.path).facts), RunFolder(results.path).origin()
+    assert facts["only with"] == "at least 2 left members, at most 9 right members"
+    assert facts["BLAKE3 of the input"] == RunFolder(results.path).need("ingest")["digest"]
+    assert (facts["root side"], facts["stands for"], facts["begun"]) == ("left", "2026-01-31", origin.created)
+    text = words_of(pipeline.report(results.path))
+    assert "7 maximal bicliques, with at least 2 left members, at most 9 right members, so far" in text
+
+
+@pytest.mark.parametrize(
+    ("search", "names", "words"),
+    [
+        (Search(min_left=500), {}, "no right vertex has 500 neighbours; the most is 159"),
+        (Search(min_left=500), {"right_name": "item"}, "no item has 500 neighbours; the most is 159"),
+        (Search(min_right=3), {"left_name": "user"}, "no user has 3 neighbours; the most is 2"),
+        (Search(min_left=9, min_right=2), {}, "the two thresholds together leave nothing of the graph"),
+        (Search(max_left=1), {}, "no maximal biclique has the sizes that were asked for"),
+    ],
+)
+def test_an_empty_result_says_why(search: Search, names: dict[str, str], words: str) -> None:
+    graph = {"profile": {"left": {"max": 2}, "right": {"max": 159}}, "merged_edges": 0 if search.min_left == 9 else 5}
+    assert why_none(names, graph, search) == words
+
+
 def test_a_run_that_has_only_been_read(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     pipeline.mine(source, tmp_path / "a", workers=0, progress=False, max_results=1)
@@ -140,8 +169,10 @@ def test_none_one_and_a_few(tmp_path: Path, least: int, count: int) -> None:
     results = pipeline.mine(table, tmp_path / "out", min_left=least, workers=0, progress=False)
     assert len(results) == count
     text = words_of(results.path / "report.html")
-    assert f"{count} maximal biclique{'' if count == 1 else 's'}, all of them" in text
-    assert ("No biclique was found" in text) == (count == 0)
+    assert (f"{count} maximal biclique{'' if count == 1 else 's'}, " in text) == (count > 0)
+    why = "No maximal biclique with at least 5 left members: no r has 5 neighbours; the most is 3"
+    assert (why in text) == (count == 0)
+    assert ("The largest" in text) == (count > 0), "sections with nothing in them"
 
 
 def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
@@ -284,9 +315,11 @@ def test_energy_is_shown_where_it_is_counted(out: Path) -> None:
     count = len(pipeline.open_run(out))
     file.write_text(json.dumps({"sessions": [session | {"seconds": 2.0, "processors": {"joules": 90.0}}]}))
     text = words_of(pipeline.report(out))
-    assert f"90 J, 45 W on average, {90e6 / count:,.1f} J a million bicliques" in text
+    assert f"90 J, 45 W on average, {90e6 / count:,.1f} J per million bicliques" in text
     file.write_text(json.dumps({"sessions": [session | {"processors": {"not_readable": "it is night"}}]}))
-    assert "energy of the processors not measured: it is night" in words_of(pipeline.report(out))
+    text = words_of(pipeline.report(out))
+    assert "Not measured: energy of the processors (it is night)" in text
+    assert text.index("Not measured") > text.index("What every worker did"), "it is not what a reader came for"
     file.write_text(json.dumps(before))
 
 

@@ -1,0 +1,75 @@
+"""What the search of the page looks through: every label of the bicliques listed there, also of members not shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from markupsafe import Markup
+
+__all__ = ["search_data"]
+
+#: Members of all lists together, and bytes of their labels, that the page holds at most; a member takes three bytes.
+_MOST_MEMBERS, _MOST_BYTES = 1_000_000, 4 << 20
+
+
+def search_data(top: dict[str, pa.Table]) -> Markup:
+    """JSON for a script element, whatever the labels are.
+
+    Parameters
+    ----------
+    top : dict of str to Table
+        The bicliques that are listed, by ranking.
+
+    Returns
+    -------
+    Markup
+        An object of ``labels``; ``lists``, which has for each row of each ranking the positions of its members' labels,
+        ascending, each as the difference to the one before; and ``most``, how many members of a side were taken, null
+        for all. Where there are too many members for a page, each list has the same chance: its first `most`.
+    """
+    sides = [table[side].combine_chunks() for table in top.values() for side in ("left", "right")]
+    lengths = np.concatenate([side.value_lengths().to_numpy() for side in sides]) if sides else np.zeros(0, np.int64)
+    most, longest = _fair(lengths), int(lengths.max(initial=0))
+    labels, positions = _numbered(sides, most)
+    while sum(map(len, labels)) > _MOST_BYTES and most > 1:
+        most //= 2
+        labels, positions = _numbered(sides, most)
+    lists = {
+        by: [np.diff(np.unique(np.concatenate(pair)), prepend=0).tolist() for pair in zip(left, right, strict=True)]
+        for by, left, right in zip(top, positions[::2], positions[1::2], strict=True)
+    }
+    data: dict[str, Any] = {"labels": labels, "lists": lists, "most": most if most < longest else None}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+def _fair(lengths: np.ndarray) -> int:
+    """The longest that lists may be for all of them to have room."""
+    low, high = 1, max(int(lengths.max(initial=1)), 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if int(np.minimum(lengths, middle).sum()) <= _MOST_MEMBERS:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _numbered(sides: list[pa.ListArray], most: int) -> tuple[list[str], list[list[np.ndarray]]]:
+    """The labels of the first `most` members of every list, each once; and by side and row, which they are."""
+    texts = [[side[k].values[:most].cast(pa.string()) for k in range(len(side))] for side in sides]
+    flat = pa.chunked_array([text for rows in texts for text in rows], pa.string()).combine_chunks()
+    encoded = pc.dictionary_encode(flat)
+    indices = encoded.indices.to_numpy()
+    positions, start = [], 0
+    for rows in texts:
+        own = []
+        for text in rows:
+            own.append(indices[start : start + len(text)])
+            start += len(text)
+        positions.append(own)
+    return encoded.dictionary.to_pylist(), positions
