@@ -43,9 +43,9 @@ gpu-test:  ## on a machine with a CUDA device: engines, known graphs, compute-sa
 	tests/gpu/run.sh
 
 gpu-bench:  ## there, too: times of both engines, written to benchmarks/
-	PYTHONPATH=. $(PYTHON) -m benchmarks.gpu
-	PYTHONPATH=. $(PYTHON) -m benchmarks.tables
-	PYTHONPATH=. $(PYTHON) -m benchmarks.gpu_tables
+	PYTHONPATH=. $(PYTHON) -m benchmarks.gpu --record
+	PYTHONPATH=. $(PYTHON) -m benchmarks.tables --write
+	PYTHONPATH=. $(PYTHON) -m benchmarks.gpu_tables --write
 
 clean:
 	rm -rf $(VENV) demo-output

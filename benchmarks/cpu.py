@@ -1,95 +1,60 @@
 r"""The CPU engine on one core, beside another program on the same core in the same run.
 
-    python -m benchmarks.cpu --rival 'PROGRAM -i {file}' --rival-name NAME \
-        --pattern '(?P<seconds>...)...(?P<count>...)' --core 1 --repeats 5
+    python -m benchmarks.cpu
+    python -m benchmarks.cpu --rival AdaMBE=~/AdaMBE/bin/MBE_ALL --core 1
+    python -m benchmarks.cpu mine.csv other.mtx --rival ooMBEA=~/AdaMBE/bin/mbbp
+    python -m benchmarks.cpu mine.csv --count 16261
+    python -m benchmarks.cpu --rival NEW=PROGRAM --arguments '{edges}' --pattern '(?P<count>\d+) in (?P<seconds>.*) s'
+    python -m benchmarks.cpu --table cpu-20261123-120000.json
 
-Both only count, and take turns, so that what disturbs the machine disturbs both. Every count must be the known one.
+The first measures our engine alone, on the graphs that ship; --count is how many there are, where that is known; the
+last prints the table of numbers that were written before.
+
+Both only count, and take turns, so that what disturbs the machine disturbs both. A count must be the known one where
+there is one (--count, or that of a graph of tests/golden/golden.json), else the other program's must be ours.
 Ours is timed in two parts: preparing (from the sorted edge list to the reduced, merged and ranked graph) and searching,
-memory for it included, compiling not. A rival is timed by its own clock; what that covers is for its name to say.
-``benchmarks/cpu.json`` gets all times; ``--table`` prints it as Markdown.
+memory for it included, compiling not. The other program is timed by its own clock; what that covers is for it to say.
 
-Graphs are NAME.parquet in ``--data`` (default: $BICLIQUES_DATA, else ../shared/data) or in examples/.
+A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import platform
 import re
-import shlex
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
-from benchmarks.facts import DATA, GOLDEN, ROOT, commit
+from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
+from benchmarks.facts import FOLDER, Graph, commit
+from benchmarks.rivals import KNOWN, Rival, named
+from benchmarks.runs import Edges, read
 from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
-from pipeline import steps
-from schemas.options import BuildOptions, RunLimits, RunOptions
+from pipeline.commands.options import READING, add_reading
+from pipeline.engines import compile_engine
+from schemas.errors import InputError, ResourceError
+from schemas.options import BuildOptions, IngestOptions
 from schemas.work import Limits, Search, Subtrees
 
-RESULT = ROOT / "benchmarks" / "cpu.json"
-#: Real graphs from published comparisons whose count is known.
-GRAPHS = (
+RESULT = FOLDER / "cpu.json"
+#: Real graphs from published comparisons whose count is known: the table of the README.
+PUBLISHED = (
     *("ucforum", "escorts", "marvel", "youtube", "movielens_ui", "movielens_ut", "movielens_ti", "bookcrossing_core"),
     *("dbpedia_writers", "dbpedia_locations", "debian12_package_depends", "fimi_mushroom", "fimi_t10i4d100k"),
     "cp4im_heart_cleveland",
 )
-
-
-@dataclass(frozen=True)
-class Rival:
-    """Another program. `command` has ``{file}``; `pattern` has the groups ``seconds`` and ``count``."""
-
-    name: str
-    command: str
-    pattern: re.Pattern[str]
-
-    def run(self, file: Path) -> tuple[int, float]:
-        """Run it on an adjacency list in the folder of `file`; its count and its own seconds."""
-        words = [word.format(file=file.name) for word in shlex.split(self.command)]
-        result = subprocess.run(words, cwd=file.parent, capture_output=True, text=True, check=False)
-        found = self.pattern.search(result.stdout)
-        if result.returncode or found is None:
-            raise SystemExit(f"{self.name} on {file.name} gave {result.returncode}: {result.stdout}{result.stderr}")
-        return int(found["count"]), float(found["seconds"])
-
-
-class Edges(NamedTuple):
-    """The normalised edge list: dense ids, int32, sorted by (left, right), and their number a side."""
-
-    left: np.ndarray
-    right: np.ndarray
-    n_left: int
-    n_right: int
-
-
-def read(source: Path, path: Path) -> Edges:
-    """Ingest a graph as a run would."""
-    folder = steps.start(source, path, RunOptions(str(source)), RunLimits(), False)
-    table = pq.read_table(folder.path / "edges" / "edges.parquet")
-    left, right = (table[name].to_numpy() for name in table.column_names[:2])
-    return Edges(left, right, int(left.max()) + 1, int(right.max()) + 1)
-
-
-def write_adjacency(edges: Edges, file: Path) -> None:
-    """One line a left vertex, the right ids on it."""
-    starts = np.flatnonzero(np.diff(edges.left, prepend=-1))
-    with file.open("w") as out:
-        out.writelines(" ".join(map(str, ids)) + "\n" for ids in np.split(edges.right, starts[1:]))
 
 
 def count(edges: Edges) -> tuple[int, float, float]:
@@ -102,43 +67,41 @@ def count(edges: Edges) -> tuple[int, float, float]:
     return found.count, ready - began, time.perf_counter() - ready
 
 
-def compare(source: Path, repeats: int, rival: Rival | None) -> dict[str, Any]:
+def compare(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> dict[str, Any]:
     """Times of one graph.
 
     Raises
     ------
-    SystemExit
-        If anybody's count is not the known one.
+    ResourceError
+        If the two do not count the same, or not what is known, or the other program fails.
     """
     times: dict[str, list[float]] = {what: [] for what in ("prepare", "search", *(["rival"] if rival else []))}
     with tempfile.TemporaryDirectory() as temporary:
-        edges = read(source, Path(temporary) / "run")
-        adjacency = Path(temporary) / f"{source.stem}.adj"
-        write_adjacency(edges, adjacency)
+        folder = Path(temporary)
+        command = rival.prepare(edges, folder) if rival else []
         for _ in range(repeats):
-            found, *seconds = count(edges)
-            _check(source.stem, "this program", found)
+            ours, *seconds = count(edges)
+            if graph.known not in (None, ours):
+                raise ResourceError(
+                    f"this program counts {ours:,} maximal bicliques in {graph.name}, not {graph.known:,}"
+                )
             if rival:
-                found, rival_s = rival.run(adjacency)
-                _check(source.stem, rival.name, found)
+                theirs, rival_s = rival.run(command, folder)
+                _check(graph, rival, ours, theirs)
                 seconds.append(rival_s)
             for some, one in zip(times.values(), seconds, strict=True):
                 some.append(one)
-    sizes = {"left": edges.n_left, "right": edges.n_right, "edges": len(edges.left), "bicliques": found}
+    sizes = {"left": edges.n_left, "right": edges.n_right, "edges": len(edges.left), "bicliques": ours}
     return sizes | {f"{what}_s": statistics.median(some) for what, some in times.items()} | {"all_s": times}
 
 
-def _check(name: str, who: str, found: int) -> None:
-    if found != GOLDEN[name]:
-        raise SystemExit(f"{who} counts {found} maximal bicliques in {name}; there are {GOLDEN[name]}")
-
-
-def find(name: str, data: Path) -> Path:
-    """The file of a graph whose count is known."""
-    for folder in (data, ROOT / "examples"):
-        if name in GOLDEN and (folder / f"{name}.parquet").exists():
-            return folder / f"{name}.parquet"
-    raise SystemExit(f"{name}: no count in tests/golden/golden.json, or no {name}.parquet in {data}")
+def _check(graph: Graph, rival: Rival, ours: int, theirs: int) -> None:
+    if theirs != ours:
+        ground = "which is the known count" if graph.known is not None else "and nobody has said which is right"
+        raise ResourceError(
+            f"{rival.name} counts {theirs:,} maximal bicliques in {graph.name}, this program {ours:,}, {ground}; "
+            f"the count of {rival.name} was read by the pattern '{rival.pattern.pattern}'"
+        )
 
 
 def machine(core: int | None) -> dict[str, Any]:
@@ -161,50 +124,96 @@ def machine(core: int | None) -> dict[str, Any]:
 def table(result: dict[str, Any]) -> str:
     """The result as Markdown, graphs by their number of bicliques, ratios with their geometric means."""
     rival = result["options"]["rival_name"]
-    lines = [
-        f"| graph | edges | maximal bicliques | prepare, s | search, s | {rival}, s | / search | / both |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
+    heads = ["graph", "edges", "maximal bicliques", "prepare, s", "search, s"]
+    heads += [f"{rival}, s", "/ search", "/ both"] if rival else []
+    lines = [f"| {' | '.join(heads)} |", "|---|" + "--:|" * (len(heads) - 1)]
     ratios = []
     for name, entry in sorted(result["graphs"].items(), key=lambda item: item[1]["bicliques"]):
-        prepare_s, search_s, rival_s = (entry[f"{what}_s"] for what in ("prepare", "search", "rival"))
-        ratios.append((rival_s / search_s, rival_s / (prepare_s + search_s)))
-        times = " | ".join(f"{seconds:.3g}" for seconds in (prepare_s, search_s, rival_s))
-        lines.append(f"| {name} | {entry['edges']:,} | {entry['bicliques']:,} | {times} | {_both(ratios[-1])} |")
-    means = [math.exp(statistics.fmean(map(math.log, column))) for column in zip(*ratios, strict=True)]
-    return "\n".join([*lines, f"| geometric mean | | | | | | {_both(means)} |"])
+        seconds = [entry["prepare_s"], entry["search_s"], *([entry["rival_s"]] if rival else [])]
+        cells = [name, f"{entry['edges']:,}", f"{entry['bicliques']:,}", *(f"{one:.3g}" for one in seconds)]
+        if rival:
+            rival_s = max(seconds[2], 1e-6)  # a clock may say 0
+            ratios.append((rival_s / seconds[1], rival_s / (seconds[0] + seconds[1])))
+            cells.append(_both(ratios[-1]))
+        lines.append(f"| {' | '.join(cells)} |")
+    if rival:
+        means = [math.exp(statistics.fmean(map(math.log, column))) for column in zip(*ratios, strict=True)]
+        lines.append(f"| geometric mean | | | | | | {_both(means)} |")
+    return "\n".join(lines)
 
 
 def _both(ratios: Sequence[float]) -> str:
     return " | ".join(f"{ratio:.1f}" for ratio in ratios)
 
 
-def arguments() -> argparse.Namespace:
+def parser() -> argparse.ArgumentParser:
     """The command line."""
-    data = DATA
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", help=f"names (default: {' '.join(GRAPHS)})")
-    parser.add_argument("--data", type=Path, default=data, help=f"folder of NAME.parquet (default: {data})")
-    parser.add_argument("--rival", metavar="COMMAND", help="reads the adjacency list {file} (default: none)")
-    parser.add_argument("--rival-name", default="rival", metavar="NAME")
-    parser.add_argument("--pattern", default=r"(?P<count>\d+)\s+(?P<seconds>[\d.]+)", help="of the rival's output")
-    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each; the median counts")
+    known = "\n".join(f"  {name:10s} {one.arguments:38s} {one.where}" for name, one in KNOWN.items())
+    parser = new_parser(
+        "cpu", __doc__, f"programs that --rival knows, how they are called, and where they are:\n{known}"
+    )
+    parser.add_argument(
+        "graphs", nargs="*", metavar="GRAPH", help="(default: those that ship; with --record those of the README)"
+    )
+    parser.add_argument("--count", type=int, metavar="N", help="maximal bicliques of the one graph that is named")
+    add_data(parser)
+    parser.add_argument("--rival", metavar="NAME=PROGRAM", help="another program, on the same graphs in turns")
+    parser.add_argument(
+        "--arguments", metavar="TEXT", help="of the rival, with {adjacency}, {edges} or {csr} for the graph's file"
+    )
+    parser.add_argument("--pattern", metavar="REGEX", help="of the rival's output, with the groups count and seconds")
+    parser.add_argument("--limit", type=float, default=3600, metavar="S", help="for one run of it (default: 3600)")
+    parser.add_argument(
+        "--repeats", type=int, default=5, metavar="N", help="runs of each; the median counts (default: 5)"
+    )
     parser.add_argument("--core", type=int, metavar="N", help="run both on this core (default: any)")
-    parser.add_argument("--output", type=Path, default=RESULT, metavar="FILE", help=f"(default: {RESULT})")
-    parser.add_argument("--table", action="store_true", help="print FILE as Markdown and measure nothing")
-    return parser.parse_args()
+    add_output(parser, RESULT.name)
+    add_reading(parser)
+    shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/cpu.json)"
+    parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
+    return parser
 
 
-def main() -> None:
+def _graphs(words: argparse.Namespace) -> list[Graph]:
+    """What is to be measured.
+
+    Raises
+    ------
+    InputError
+        If a graph is not there, or two have one name.
+    """
+    graphs = chosen(words, PUBLISHED)
+    names = [graph.name for graph in graphs]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InputError(f"two graphs are called {min(twice)}; rename a file, or measure them one after the other")
+    if words.count is None:
+        return graphs
+    if len(graphs) != 1:
+        raise InputError(f"--count is that of one graph, and {len(graphs)} are to be measured; name one")
+    return [graphs[0]._replace(known=words.count)]
+
+
+def _pin(core: int | None) -> None:
+    if core is not None:
+        try:
+            os.sched_setaffinity(0, {core})  # a rival inherits it
+        except OSError:
+            there = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+            raise InputError(f"there is no core {core} for --core to take; there are {there}") from None
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or print what was measured."""
-    words = arguments()
+    words = parser().parse_args(arguments)
     if words.table:
-        print(table(json.loads(words.output.read_text())))
+        print(table(numbers(words.table)))
         return
-    sources = [find(name, words.data) for name in words.graphs or GRAPHS]
-    if words.core is not None:
-        os.sched_setaffinity(0, {words.core})  # a rival inherits it
-    rival = Rival(words.rival_name, words.rival, re.compile(words.pattern)) if words.rival else None
+    if words.repeats < 1:
+        raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
+    graphs, output = _graphs(words), output_file(words, "cpu")
+    reading = IngestOptions(**{name: getattr(words, name) for name in READING})
+    rival = named(words.rival, words.arguments, words.pattern, words.limit) if words.rival else None
+    _pin(words.core)
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
@@ -212,15 +221,22 @@ def main() -> None:
         "options": {"mode": "count", "repeats": words.repeats, "rival_name": rival.name if rival else None},
         "graphs": {},
     }
-    with tempfile.TemporaryDirectory() as temporary:
-        count(read(sources[0], Path(temporary) / "run"))  # compiles
-    for source in sources:
-        entry = result["graphs"][source.stem] = compare(source, words.repeats, rival)
-        print(source.stem, {what: entry[what] for what in entry if what.endswith("_s") and what != "all_s"}, flush=True)
-    words.output.write_text(json.dumps(result, indent=1) + "\n")
     if rival:
-        print(table(result))
+        result["options"] |= {"rival_arguments": rival.arguments, "rival_pattern": rival.pattern.pattern}
+    compile_engine("cpu")
+    count(Edges(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, 1))  # compiles the preparing, too
+    for graph in graphs:
+        entry = result["graphs"][graph.name] = compare(
+            graph, read(graph.path, reading, words.ingest_on), words.repeats, rival
+        )
+        times = ", ".join(f"{what.removesuffix('_s')} {entry[what]:.3g} s" for what in entry if what in _TIMES)
+        print(f"{graph.name}: {entry['bicliques']:,} maximal bicliques, {times}", flush=True)
+        write(output, result)
+    print(table(result))
+    print(f"numbers: {output}")
 
+
+_TIMES = ("prepare_s", "search_s", "rival_s")
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,6 +1,7 @@
 """The ablation of the cuMBE paper on one device, and where the time goes.
 
-    python -m benchmarks.cumbe [GRAPH ...] [--data FOLDER] [--json FILE]
+    python -m benchmarks.cumbe
+    python -m benchmarks.cumbe marvel mine.csv --output FILE
 
 CuMBE as this project wrote it, in mode count from the side ``auto`` takes: with everything, without reverse scanning
 (noRS), without early stops (noES), and with k-level work stealing for k = 1 (noWS) and 2 instead of 3. One run each,
@@ -10,18 +11,19 @@ after one that warms up. The breakdown is the paper's; "others" is launching and
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.facts import DATA, GOLDEN
+from benchmarks.command import add_data, new_parser, output_file, run, write
+from benchmarks.facts import Graph, find, shipped
 from benchmarks.timing import PHASES, load, timed
 from kernels.cumbe import CumbeEngine
 from kernels.gpu.cumbe_memory import CumbeSizes
 
 __all__ = ["ABLATION", "ablation", "breakdown", "published"]
 
-#: Graphs of the ablation.
+#: Graphs of the recorded ablation.
 ABLATION = ("marvel", "youtube", "movielens_ut", "dbpedia_locations")
 _USUAL = CumbeSizes()
 VARIANTS = {
@@ -33,15 +35,15 @@ VARIANTS = {
 }
 
 
-def published(name: str, data: Path) -> dict[str, Any]:
+def published(graph: Graph) -> dict[str, Any]:
     """CuMBE from the side ``auto`` takes."""
-    return timed(CumbeEngine(), load(data / f"{name}.parquet", "auto"), "count", 1, GOLDEN[name])
+    return timed(CumbeEngine(), load(graph.path, "auto"), "count", 1, graph.known)
 
 
-def ablation(name: str, data: Path) -> dict[str, Any]:
+def ablation(graph: Graph) -> dict[str, Any]:
     """The same with each of its optimisations switched off."""
-    graph = load(data / f"{name}.parquet", "auto")
-    return {what: timed(CumbeEngine(sizes=sizes), graph, "count", 1, GOLDEN[name]) for what, sizes in VARIANTS.items()}
+    loaded = load(graph.path, "auto")
+    return {what: timed(CumbeEngine(sizes=sizes), loaded, "count", 1, graph.known) for what, sizes in VARIANTS.items()}
 
 
 def breakdown(recorded: dict[str, Any]) -> list[str]:
@@ -61,19 +63,25 @@ def breakdown(recorded: dict[str, Any]) -> list[str]:
     return lines
 
 
-def main() -> None:
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("cumbe", __doc__)
+    parser.add_argument("graphs", nargs="*", metavar="GRAPH", help="files or names (default: those that ship)")
+    add_data(parser)
+    parser.add_argument("--output", type=Path, metavar="FILE", help="also write the numbers here (default: nowhere)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print the table, and keep the numbers if asked to."""
-    data = DATA
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", default=ABLATION, help=f"names (default: {' '.join(ABLATION)})")
-    parser.add_argument("--data", type=Path, default=data, help=f"(default: {data})")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
-    words = parser.parse_args()
-    recorded = {name: {"variants": ablation(name, words.data)} for name in words.graphs}
+    words = parser().parse_args(arguments)
+    graphs = [find(word, words.data) for word in words.graphs or shipped()]
+    output = output_file(words, "cumbe") if words.output else None
+    recorded = {graph.name: {"variants": ablation(graph)} for graph in graphs}
     print("\n".join(breakdown(recorded)))
-    if words.json:
-        words.json.write_text(json.dumps(recorded, indent=1) + "\n")
+    if output:
+        write(output, recorded)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,15 +1,18 @@
 r"""The GPU engines on one device: both root sides beside published programs, the cost of listing, and rates.
 
-    python -m benchmarks.gpu            (or: make gpu-bench)
+    python -m benchmarks.gpu
+    python -m benchmarks.gpu mine.csv --sections graphs cpu
+    python -m benchmarks.gpu --record       (as make gpu-bench does)
 
-Every graph of ``rivals.json`` is mined in mode count from both root sides, and from the better one in modes prove
+Every graph is mined in mode count from both root sides, and from the better one in modes prove
 and list. A time is the median of ``--repeats`` runs after one that warms up, of the kernels alone; ``wall_s`` is the
 call as a whole, with copies, and in mode list with the bicliques handed to the host. Every count must be the known
 one. Then: the CPU engine on all cores of the same machine, and how far a limited time gets on graphs that no
 published program finishes in 30 s.
 
-Graphs are NAME.parquet with columns u and v in ``--data``. ``benchmarks/h200.json`` (``--output``) gets everything,
-each entry with the run it comes from: ``--sections graphs hard`` records these anew and keeps the others.
+A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data. Each
+entry says which run it comes from: in a file that is there already, ``--sections graphs hard`` replaces these entries
+and keeps the others.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import time
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -29,29 +32,32 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
 from benchmarks.cumbe import ABLATION, ablation, published
-from benchmarks.facts import DATA, GOLDEN, ROOT, commit, machine
+from benchmarks.facts import FOLDER, GOLDEN, Graph, commit, machine, nvidia_smi
 from benchmarks.timing import load, timed
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
 from kernels.gpu.cumbe_memory import CumbeSizes
 from kernels.gpu.memory import GpuSizes
 from schemas.bicliques import Bicliques
+from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees
 
-RIVALS = json.loads((ROOT / "benchmarks" / "rivals.json").read_text())["graphs"]
+RIVALS = json.loads((FOLDER / "rivals.json").read_text())["graphs"]
 #: To list more than a hundred million bicliques, 2 GiB of the device at a time: every launch less saves a millisecond.
 LONG_LISTS = GpuSizes(values=1 << 29, records=1 << 25)
 #: Graphs whose end is far away.
 HARD = ("cp4im_heart_cleveland", "movielens_100k", "steam_purchase", "anime_ratings", "fimi_chess")
 
 
-def compare(name: str, data: Path, repeats: int) -> dict[str, Any]:
-    """One graph of the published comparisons: both sides, the one that ``auto`` takes `repeats` times; all modes."""
-    path, known, engine = data / f"{name}.parquet", GOLDEN[name], BitMatrixEngine()
-    graph = load(path, "auto")
-    other = load(path, "right" if graph.root_side == "left" else "left")
+def compare(of: Graph, repeats: int) -> dict[str, Any]:
+    """One graph: both sides, the one that ``auto`` takes `repeats` times; all modes."""
+    engine, graph = BitMatrixEngine(), load(of.path, "auto")
+    other = load(of.path, "right" if graph.root_side == "left" else "left")
+    everything = Subtrees.of_roots(np.arange(graph.n_roots))
+    known = of.known or engine.mine(graph, everything, Search("count"), Limits(), lambda _: None).count
     times = {graph.root_side: timed(engine, graph, "count", repeats, known)}
     times[other.root_side] = timed(engine, other, "count", 1, known)
     entry: dict[str, Any] = {"bicliques": known, "auto_side": graph.root_side, "count": times}
@@ -60,9 +66,9 @@ def compare(name: str, data: Path, repeats: int) -> dict[str, Any]:
     return entry
 
 
-def rate(name: str, data: Path, seconds: float) -> dict[str, Any]:
+def rate(of: Graph, seconds: float) -> dict[str, Any]:
     """How far one slice of limited time gets, in mode count; if to the end, also the kernels of mode list."""
-    graph = load(data / f"{name}.parquet", "auto")
+    graph = load(of.path, "auto")
     engine, roots = BitMatrixEngine(), Subtrees.of_roots(np.arange(graph.n_roots))
     engine.mine(graph, roots, Search("count"), Limits(seconds=0.2), lambda _: None)
     found = engine.mine(graph, roots, Search("count"), Limits(seconds=seconds), lambda _: None)
@@ -102,12 +108,11 @@ def _mine(work: bytes, seconds: float) -> tuple[int, bytes]:
     return found.count, found.left_over.to_bytes()
 
 
-def on_all_cores(name: str, data: Path, cores: int) -> dict[str, Any]:
+def on_all_cores(of: Graph, cores: int) -> dict[str, Any]:
     """The CPU engine in as many processes as there are cores; left-overs are dealt anew."""
-    path = data / f"{name}.parquet"
-    n_roots = load(path, "auto").n_roots
+    n_roots = load(of.path, "auto").n_roots
     deal = [np.arange(start, n_roots, 16 * cores) for start in range(min(16 * cores, n_roots))]
-    with ProcessPoolExecutor(cores, get_context("spawn"), _take, (path,)) as pool:
+    with ProcessPoolExecutor(cores, get_context("spawn"), _take, (of.path,)) as pool:
         for _ in pool.map(_mine, [Subtrees.of_roots(np.zeros(1, np.int64)).to_bytes()] * 4 * cores, [0.2] * 4 * cores):
             pass  # every process has the graph and the compiled search
         total, began = 0, time.perf_counter()
@@ -126,15 +131,9 @@ def on_all_cores(name: str, data: Path, cores: int) -> dict[str, Any]:
                     for a, b in pairwise(cuts):
                         running.add(pool.submit(_mine, pieces.take(int(a), int(b)).to_bytes(), 0.1))
         seconds = time.perf_counter() - began
-    if total != GOLDEN[name]:
-        raise SystemExit(f"cpu counts {total} bicliques in {name}; there are {GOLDEN[name]}")
+    if of.known not in (None, total):
+        raise ResourceError(f"cpu counts {total:,} bicliques in {of.name}, not {of.known:,}")
     return {"seconds": seconds, "cores": cores}
-
-
-def device() -> str:
-    """Name, driver and highest clock of the first GPU."""
-    query = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm", "--format=csv,noheader"]
-    return subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
 #: Graphs whose count is known and that published programs finish.
@@ -143,38 +142,54 @@ COMPARED = tuple(name for name in RIVALS if name in GOLDEN and name not in HARD)
 SECTIONS = {"graphs": COMPARED, "hard": HARD, "cumbe": COMPARED, "ablation": ABLATION, "cpu": COMPARED}
 
 
-def measure(section: str, name: str, words: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def measure(section: str, graph: Graph, words: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """An entry of a section, and a word about it."""
     if section == "graphs":
-        entry = compare(name, words.data, words.repeats)
+        entry = compare(graph, words.repeats)
         return entry, ", ".join(f"{side} {1e3 * one['kernel_s']:.3f} ms" for side, one in entry["count"].items())
     if section == "hard":
-        entry = rate(name, words.data, words.seconds)
+        entry = rate(graph, words.seconds)
         return entry, f"{entry['bicliques_per_s']:.3g} bicliques/s"
     if section == "cumbe":
-        entry = published(name, words.data)
+        entry = published(graph)
         return entry, f"{entry['kernel_s']:.4f} s by cuMBE"
     if section == "ablation":
-        return {"variants": ablation(name, words.data)}, "cuMBE with and without"
-    entry = on_all_cores(name, words.data, os.cpu_count() or 1)
+        return {"variants": ablation(graph)}, "cuMBE with and without"
+    entry = on_all_cores(graph, os.cpu_count() or 1)
     return entry, f"{entry['seconds']:.3f} s on all cores"
 
 
-def main() -> None:
-    """Measure, and write down graph by graph; what is not measured now stays as it was recorded."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", help="names (default: all of each section)")
-    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
-    parser.add_argument("--data", type=Path, default=DATA, help=f"(default: {DATA})")
-    parser.add_argument("--repeats", type=int, default=5, metavar="N")
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("gpu", __doc__)
+    parser.add_argument(
+        "graphs", nargs="*", metavar="GRAPH", help="(default: those that ship; with --record those of docs)"
+    )
+    parser.add_argument(
+        "--sections",
+        nargs="+",
+        choices=SECTIONS,
+        default=list(SECTIONS),
+        metavar="SECTION",
+        help=f"{', '.join(SECTIONS)}",
+    )
+    add_data(parser)
+    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="the median counts (default: 5)")
     parser.add_argument("--seconds", type=float, default=8.0, help="for each hard graph (default: 8)")
-    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "h200.json", metavar="FILE")
-    words = parser.parse_args()
-    result: dict[str, Any] = json.loads(words.output.read_text()) if words.output.exists() else {}
-    run = {
+    add_output(parser, "h200.json")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write down graph by graph; what is not measured now stays as it was recorded."""
+    words = parser().parse_args(arguments)
+    of_section = {section: chosen(words, SECTIONS[section]) for section in words.sections}
+    output = output_file(words, "gpu")
+    result = numbers(output) if output.exists() else {}
+    now = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "machine": {"device": device(), **machine()},
+        "machine": {"device": nvidia_smi("name,driver_version,clocks.max.sm")[0], **machine()},
         "options": {
             "repeats": words.repeats,
             "sizes": GpuSizes()._asdict(),
@@ -182,15 +197,16 @@ def main() -> None:
             "seconds": words.seconds,
         },
     }
-    number = f"{run['commit']} {run['date']}"
-    for section in words.sections:
-        for name in words.graphs or SECTIONS[section]:
-            entry, said = measure(section, name, words)
-            result.setdefault("runs", {})[number] = run
-            result.setdefault(section, {})[name] = {"run": number, **entry}
-            print(name, said, flush=True)
-            words.output.write_text(json.dumps(result, indent=1) + "\n")
+    number = f"{now['commit']} {now['date']}"
+    for section, graphs in of_section.items():
+        for graph in graphs:
+            entry, said = measure(section, graph, words)
+            result.setdefault("runs", {})[number] = now
+            result.setdefault(section, {})[graph.name] = {"run": number, **entry}
+            print(graph.name, said, flush=True)
+            write(output, result)
+    print(f"numbers: {output}")
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -6,7 +6,7 @@ The list is generated: blanks between two integers, labels skewed (some left ver
 edges twice. Each way runs in a process of its own after the file is in the page cache. Of what the GPU does, the best
 of three counts, after one on the same file that warms up; the CPU reads once. ``tables`` is from the file to the
 written tables, ``ingest`` to the digest of the file, too, ``build`` what follows.
-Both ways must give the same tables. ``benchmarks/h200_ingest.json`` (``--output``) gets everything.
+Both ways must give the same tables.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,13 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from benchmarks.facts import ROOT, commit, machine
+from benchmarks.command import add_output, new_parser, output_file, run, write
+from benchmarks.facts import ROOT, commit, machine, nvidia_smi
 from pipeline import steps
 from pipeline.folder import RunFolder
 from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.options import RunLimits, RunOptions
 
-RESULT = ROOT / "benchmarks" / "h200_ingest.json"
 #: On the GPU, of one file in one process: one warms up.
 _READS = 4
 
@@ -133,60 +134,69 @@ def apart(what: str, path: Path, place: Path) -> dict[str, Any]:
     return found
 
 
-def main() -> None:
-    """Generate, measure, compare, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--edges", type=int, default=100_000_000)
+def measure(path: Path, place: Path, ways: Sequence[str]) -> dict[str, Any]:
+    """All ways of one file, beside each other."""
+    entry: dict[str, Any] = {"bytes": path.stat().st_size}
+    for way in ways:
+        entry[way] = apart(way, path, place)
+        print(path.name, way, json.dumps(entry[way]), flush=True)
+    if {"gpu", "cpu"} <= set(ways):
+        entry["same"] = same_tables(place / "gpu", place / "cpu")
+        print(path.name, "same", entry["same"], flush=True)
+    if {"gpu", "cudf"} <= set(ways):
+        entry["tables_over_plain_read"] = entry["gpu"]["tables_s"] / entry["cudf"]["seconds"]
+        entry["ingest_over_plain_read"] = entry["gpu"]["ingest_s"] / entry["cudf"]["seconds"]
+        print(
+            path.name,
+            f"tables take {entry['tables_over_plain_read']:.2f} times as long as cuDF's reader,",
+            f"with the digest {entry['ingest_over_plain_read']:.2f} times",
+            flush=True,
+        )
+    return entry
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("gpu_ingest", __doc__)
+    parser.add_argument("--edges", type=int, default=100_000_000, metavar="N", help="of each file (default: 10^8)")
     parser.add_argument("--kinds", nargs="+", default=["integers.el", "integers.parquet"], help="also text.parquet")
     parser.add_argument("--place", type=Path, help="where files are put (default: the temporary folder)")
-    parser.add_argument("--ways", nargs="+", default=["cudf", "gpu", "cpu"])
+    parser.add_argument("--ways", nargs="+", choices=("cudf", "gpu", "cpu"), default=["cudf", "gpu", "cpu"])
     parser.add_argument("--only", help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--output", type=Path, default=RESULT)
-    arguments = parser.parse_args()
-    if arguments.only:
-        found = (
-            plain_cudf(arguments.file)
-            if arguments.only == "cudf"
-            else ours(arguments.file, arguments.place, arguments.only)
-        )
-        print(json.dumps(found))
+    add_output(parser, "h200_ingest.json")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Generate, measure, compare, print and write."""
+    words = parser().parse_args(arguments)
+    if words.only:
+        print(json.dumps(plain_cudf(words.file) if words.only == "cudf" else ours(words.file, words.place, words.only)))
         return
+    if set(words.ways) != {"cpu"}:
+        nvidia_smi("name")
+    output = output_file(words, "gpu_ingest")
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "machine": machine(),
         "files": {},
     }
-    with tempfile.TemporaryDirectory(dir=arguments.place) as temporary:
-        for kind in arguments.kinds:
+    with tempfile.TemporaryDirectory(dir=words.place) as temporary:
+        for kind in words.kinds:
             path = Path(temporary) / kind
-            generate(path, arguments.edges, path.suffix != ".parquet")
+            generate(path, words.edges, path.suffix != ".parquet")
             path.read_bytes()  # into the page cache
             place = Path(temporary) / kind.replace(".", "-")
             place.mkdir()
-            entry: dict[str, Any] = {"edges": arguments.edges, "bytes": path.stat().st_size}
-            for way in arguments.ways:
-                entry[way] = apart(way, path, place)
-                print(kind, way, json.dumps(entry[way]), flush=True)
-            if {"gpu", "cpu"} <= set(arguments.ways):
-                entry["same"] = same_tables(place / "gpu", place / "cpu")
-                print(kind, "same", entry["same"], flush=True)
-            if {"gpu", "cudf"} <= set(arguments.ways):
-                entry["tables_over_plain_read"] = entry["gpu"]["tables_s"] / entry["cudf"]["seconds"]
-                entry["ingest_over_plain_read"] = entry["gpu"]["ingest_s"] / entry["cudf"]["seconds"]
-                print(
-                    kind,
-                    f"tables take {entry['tables_over_plain_read']:.2f} times as long as cuDF's reader,",
-                    f"with the digest {entry['ingest_over_plain_read']:.2f} times",
-                    flush=True,
-                )
-            result["files"][kind] = entry
-            arguments.output.write_text(json.dumps(result, indent=1) + "\n")
+            result["files"][kind] = {"edges": words.edges} | measure(path, place, words.ways)
+            write(output, result)
+    print(f"numbers: {output}")
     wrong = [kind for kind, entry in result["files"].items() if not all(entry.get("same", {"": True}).values())]
     if wrong:
         raise SystemExit(f"the tables differ: {', '.join(wrong)}")
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,37 +1,39 @@
 r"""Energy on one GPU: idle, and while bicliques of known graphs are counted over and over.
 
-    python -m benchmarks.gpu_power --graphs bookcrossing_core movielens_100k --seconds 20
+    python -m benchmarks.gpu_power
+    python -m benchmarks.gpu_power mine.csv --seconds 20
 
 The protocol is in docs/power.md: first the device idles, without and then with a CUDA context; then each graph is
 counted again and again for ``--seconds``, in one process, kernels warm. Joules are differences of NVML's counter.
-``benchmarks/h200_power.json`` (``--output``) gets everything; a table goes to stdout.
+A table goes to stdout.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
-import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.facts import DATA, ROOT, commit
-from benchmarks.gpu_scaling import source_of
+from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
+from benchmarks.facts import commit, nvidia_smi
 from benchmarks.runs import prepared_run
 from pipeline import engines
 from pipeline.power import PowerMeter, Usage, gpu_counter, processor_counter
+from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.options import RunOptions
 from schemas.work import Limits, Search, Subtrees
 
-RESULT = ROOT / "benchmarks" / "h200_power.json"
+#: Graphs that keep a large device busy.
+RECORDED = ("bookcrossing_core", "movielens_100k")
 
 
 def facts(usage: Usage) -> dict[str, float]:
@@ -48,9 +50,7 @@ def idle_without_context(seconds: float) -> list[float]:
     """Watts of every device while no process of ours uses one, once a second, by nvidia-smi."""
     watts = []
     for _ in range(max(1, round(seconds))):
-        command = ["nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        watts.append([float(line) for line in said.split()])
+        watts.append([float(line) for line in nvidia_smi("power.draw", units=False)])
         time.sleep(1.0)
     mean: list[float] = np.mean(watts, axis=0).tolist()
     return mean
@@ -73,21 +73,27 @@ def count_for(source: Path, place: Path, meter: PowerMeter, seconds: float) -> d
     return facts(usage) | {"bicliques": found, "runs": runs, "bicliques_per_joule": found / usage.joules}
 
 
-def main() -> None:
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("gpu_power", __doc__)
+    parser.add_argument("graphs", nargs="*", metavar="GRAPH", help=f"(default: random_dense; with --record {RECORDED})")
+    parser.add_argument("--seconds", type=float, default=20.0, metavar="S", help="for each graph (default: 20)")
+    add_data(parser)
+    add_output(parser, "h200_power.json")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graphs", nargs="+", default=["bookcrossing_core", "movielens_100k"])
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--output", type=Path, default=RESULT)
-    arguments = parser.parse_args()
-    idle = idle_without_context(min(10.0, arguments.seconds))
+    words = parser().parse_args(arguments)
+    graphs, output = chosen(words, RECORDED, ["random_dense"]), output_file(words, "gpu_power")
+    idle = idle_without_context(min(10.0, words.seconds))
     counter = gpu_counter()
     if isinstance(counter, str):
-        raise SystemExit(f"there is nothing to measure: {counter}")
+        raise ResourceError(f"there is nothing to measure: {counter}")
     meter = PowerMeter(counter)
     with meter.stretch() as measured:
-        time.sleep(min(10.0, arguments.seconds))
+        time.sleep(min(10.0, words.seconds))
     usage = measured.result()
     processors = processor_counter()
     result: dict[str, Any] = {
@@ -103,18 +109,17 @@ def main() -> None:
     print(f"processors: {result['processors']}")
     print("| graph | bicliques | joules | mean W | peak W | bicliques / J |\n|---|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as temporary:
-        for name in arguments.graphs:
-            line = count_for(
-                source_of(name, arguments.data, Path(temporary)), Path(temporary), meter, arguments.seconds
-            )
-            result["graphs"][name] = line
+        for graph in graphs:
+            line = count_for(graph.path, Path(temporary), meter, words.seconds)
+            result["graphs"][graph.name] = line
             print(
-                f"| {name} | {line['bicliques']:,} | {line['joules']:.0f} | {line['mean_watts']:.0f} "
+                f"| {graph.name} | {line['bicliques']:,} | {line['joules']:.0f} | {line['mean_watts']:.0f} "
                 f"| {line['peak_watts']:.0f} | {line['bicliques_per_joule']:,.0f} |",
                 flush=True,
             )
-            arguments.output.write_text(json.dumps(result, indent=1) + "\n")
+            write(output, result)
+    print(f"numbers: {output}")
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,27 +1,27 @@
 r"""One GPU beside two and four of the same machine, on graphs that take one of them twenty seconds and longer.
 
-    python -m benchmarks.gpu_scaling --find --graphs movielens_100k random
-    python -m benchmarks.gpu_scaling --devices 1 2 4 --graphs movielens_100k=0.7 random=0.8
+    python -m benchmarks.gpu_scaling
+    python -m benchmarks.gpu_scaling movielens_100k random --find
+    python -m benchmarks.gpu_scaling movielens_100k=0.7 random=0.8 --devices 1 2 4
 
 Bicliques are counted and hashed through the whole pipeline (ledger, scheduler, LocalCUDACluster), not written. Of a
-graph that would take hours, NAME=SHARE takes a share of the edges, drawn at random, and mines all of that; ``--find``
+graph that would take hours, GRAPH=SHARE takes a share of the edges, drawn at random, and mines all of that; ``--find``
 looks for shares that take ``--seconds`` on one GPU, and prints them. Workers are started, and have the graph, before
 the clock starts. Count and fingerprint must be those of one GPU; with ``--cpu SHARE``, so many of the roots are also
-compared with the CPU engine. ``benchmarks/h200_scaling.json`` (``--output``) gets everything; a table goes to stdout.
+compared with the CPU engine. A table goes to stdout.
 
-``random`` is generated (2,000 x 400 with 240,000 edges); other names are NAME.parquet in ``--data`` (default:
-$BICLIQUES_DATA, else ../shared/data) or in examples/.
+``random`` is generated (2,000 x 400 with 240,000 edges); others are files, or names of graphs that ship or lie in
+--data. Shares are drawn from Parquet files only.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +31,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.facts import DATA, ROOT, commit, machine
+from benchmarks.command import add_data, add_output, new_parser, output_file, run, write
+from benchmarks.facts import commit, find, machine, nvidia_smi
 from benchmarks.runs import keep_share, prepared_run
 from benchmarks.timing import load
 from kernels.bitmatrix import BitMatrixEngine
@@ -42,10 +43,9 @@ from pipeline.plan import Plan
 from pipeline.pool import Pool
 from pipeline.progress import Progress
 from pipeline.workers import WorkerOptions, open_pool
+from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Limits, Search, Subtrees
-
-RESULT = ROOT / "benchmarks" / "h200_scaling.json"
 
 
 def random_graph() -> pa.Table:
@@ -55,23 +55,45 @@ def random_graph() -> pa.Table:
     return pa.table({"u": left, "v": right})
 
 
-def source_of(name: str, data: Path, folder: Path) -> Path:
-    """The file of a graph."""
-    if name == "random":
-        path = folder / "random.parquet"
-        if not path.exists():
-            pq.write_table(random_graph(), path)
+def split(graphs: Sequence[str]) -> dict[str, float]:
+    """Graph and share of its edges, as they are given; 1 where none is.
+
+    Raises
+    ------
+    InputError
+        If a share is no number from 0 to 1.
+    """
+    shares = {}
+    for word in graphs:
+        name, _, share = word.rpartition("=") if "=" in word else (word, "", "1")
+        try:
+            shares[name] = float(share)
+        except ValueError:
+            shares[name] = -1.0
+        if not 0 < shares[name] <= 1:
+            raise InputError(f"{word}: the share of the edges must be a number from 0 to 1")
+    return shares
+
+
+def thinned(word: str, share: float, data: Path, folder: Path) -> Path:
+    """A share of the edges of a graph, in `folder`.
+
+    Raises
+    ------
+    InputError
+        If there is no such graph, or it is no Parquet file and only a share is wanted.
+    """
+    if word == "random":
+        path, table = folder / "random.parquet", random_graph()
+        pq.write_table(table, path)
+    else:
+        path = find(word, data).path
+    if share == 1.0:
         return path
-    for place in (data, ROOT / "examples"):
-        if (place / f"{name}.parquet").exists():
-            return place / f"{name}.parquet"
-    raise SystemExit(f"{name}.parquet is neither in {data} nor in examples/; name the folder with --data")
-
-
-def thinned(name: str, share: float, data: Path, folder: Path) -> Path:
-    """A share of the edges of a graph, in `folder`."""
-    table = pq.read_table(source_of(name, data, folder))
-    path = folder / f"{name}-{share}.parquet"
+    if path.suffix != ".parquet":
+        raise InputError(f"a share of the edges is drawn from Parquet files only, and {path} is none")
+    table = pq.read_table(path)
+    path = folder / f"{path.stem}-{share}.parquet"
     pq.write_table(table.filter(np.random.default_rng(0).random(len(table)) < share), path)
     return path
 
@@ -168,67 +190,81 @@ def compare_with_cpu(prepared: Path, share: float, pool: Pool) -> dict[str, Any]
     }
 
 
-def main() -> None:
-    """Measure, compare, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--graphs", nargs="+", default=["movielens_100k", "random"], metavar="NAME=SHARE")
-    parser.add_argument("--find", action="store_true", help="shares of the edges that take --seconds; nothing else")
-    parser.add_argument("--seconds", type=float, default=25.0, help="on one GPU")
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--cpu", type=float, metavar="SHARE", help="of the roots, also by the CPU engine")
-    parser.add_argument("--engine", default="bitmatrix")
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")
-    parser.add_argument("--output", type=Path, default=RESULT)
-    arguments = parser.parse_args()
-    shares = {name: float(share) for name, _, share in (graph.partition("=") for graph in arguments.graphs) if share}
-    names = [graph.partition("=")[0] for graph in arguments.graphs]
-    if arguments.find:
-        print(" ".join(f"{name}={find_share(name, arguments.data, arguments.seconds)}" for name in names))
-        return
-    options = RunOptions("benchmark", Search("prove"), engine=arguments.engine)
+def scale(
+    prepared: dict[str, Path], shares: dict[str, float], words: argparse.Namespace, output: Path
+) -> dict[str, dict[str, Any]]:
+    """Every graph on every number of devices, written down run by run."""
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "machine": machine(),
         "graphs": {},
     }
-    with tempfile.TemporaryDirectory(dir=arguments.place) as temporary:
-        place = Path(temporary)
-        prepared: dict[str, Path] = {}
-        for name in names:
-            source = thinned(name, shares.get(name, 1.0), arguments.data, place)
-            with prepared_run(source, options, place) as folder:
-                prepared[name] = place / name
+    for n in sorted(words.devices):
+        began = time.perf_counter()
+        with gpus(n, next(iter(prepared.values()))) as pool:
+            print(f"{n} GPUs are there after {time.perf_counter() - began:.1f} s", flush=True)
+            for name, folder in prepared.items():
+                entry = result["graphs"].setdefault(name, {"share": shares[name], "runs": []})
+                if words.cpu and "cpu" not in entry:
+                    entry["cpu"] = compare_with_cpu(folder, words.cpu, pool)
+                    print(f"  {name}: {entry['cpu']}", flush=True)
+                for _ in range(words.repeats):
+                    found = {"devices": n} | mine(folder, pool)
+                    entry["runs"].append(found)
+                    first = entry["runs"][0]
+                    same = all(found[key] == first[key] for key in ("bicliques", "fingerprint"))
+                    found |= {"same": same, "speed_up": first["seconds"] / found["seconds"] * first["devices"]}
+                    print(
+                        f"| {name} | {n} | {found['seconds']:.2f} s | {found['speed_up']:.2f} "
+                        f"| {found['busy_ratio']:.3f} | {found['slices']} | {found['bicliques']:,} "
+                        f"| {'same' if same else 'DIFFERENT'} |",
+                        flush=True,
+                    )
+                    write(output, result)
+    graphs: dict[str, dict[str, Any]] = result["graphs"]
+    return graphs
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("gpu_scaling", __doc__)
+    parser.add_argument("graphs", nargs="*", default=["random"], metavar="GRAPH=SHARE", help="(default: random)")
+    parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4], metavar="N", help="(default: 1 2 4)")
+    parser.add_argument("--find", action="store_true", help="shares of the edges that take --seconds; nothing else")
+    parser.add_argument("--seconds", type=float, default=25.0, help="on one GPU (default: 25)")
+    parser.add_argument("--repeats", type=int, default=1, metavar="N")
+    parser.add_argument("--cpu", type=float, metavar="SHARE", help="of the roots, also by the CPU engine")
+    parser.add_argument("--engine", default="bitmatrix")
+    parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")
+    add_data(parser)
+    add_output(parser, "h200_scaling.json")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, compare, print and write."""
+    words = parser().parse_args(arguments)
+    shares, options = split(words.graphs), RunOptions("benchmark", Search("prove"), engine=words.engine)
+    nvidia_smi("name")
+    if words.find:
+        print(" ".join(f"{word}={find_share(word, words.data, words.seconds)}" for word in shares))
+        return
+    output = output_file(words, "gpu_scaling")
+    with tempfile.TemporaryDirectory(dir=words.place) as temporary:
+        place, prepared, of = Path(temporary), {}, {}
+        for number, (word, share) in enumerate(shares.items()):
+            name = Path(word).stem
+            with prepared_run(thinned(word, share, words.data, place), options, place) as folder:
+                prepared[name], of[name] = place / f"graph-{number}", share
                 shutil.copytree(folder.path, prepared[name])
-        for n in sorted(arguments.devices):
-            began = time.perf_counter()
-            with gpus(n, prepared[names[0]]) as pool:
-                print(f"{n} GPUs are there after {time.perf_counter() - began:.1f} s", flush=True)
-                for name in names:
-                    entry = result["graphs"].setdefault(name, {"share": shares.get(name, 1.0), "runs": []})
-                    if arguments.cpu and "cpu" not in entry:
-                        entry["cpu"] = compare_with_cpu(prepared[name], arguments.cpu, pool)
-                        print(f"  {name}: {entry['cpu']}", flush=True)
-                    for _ in range(arguments.repeats):
-                        run = {"devices": n} | mine(prepared[name], pool)
-                        entry["runs"].append(run)
-                        first = entry["runs"][0]
-                        same = all(run[key] == first[key] for key in ("bicliques", "fingerprint"))
-                        run |= {"same": same, "speed_up": first["seconds"] / run["seconds"] * first["devices"]}
-                        print(
-                            f"| {name} | {n} | {run['seconds']:.2f} s | {run['speed_up']:.2f} "
-                            f"| {run['busy_ratio']:.3f} | {run['slices']} | {run['bicliques']:,} "
-                            f"| {'same' if same else 'DIFFERENT'} |",
-                            flush=True,
-                        )
-                        arguments.output.write_text(json.dumps(result, indent=1) + "\n")
-    bad = [name for name, entry in result["graphs"].items() if not all(run["same"] for run in entry["runs"])]
-    bad += [name for name, entry in result["graphs"].items() if not entry.get("cpu", {"same": True})["same"]]
+        graphs = scale(prepared, of, words, output)
+    print(f"numbers: {output}")
+    bad = [name for name, entry in graphs.items() if not all(found["same"] for found in entry["runs"])]
+    bad += [name for name, entry in graphs.items() if not entry.get("cpu", {"same": True})["same"]]
     if bad:
         raise SystemExit(f"different results: {', '.join(bad)}")
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,22 +1,23 @@
 """The measured tables of docs/multi-gpu.md, docs/output.md and docs/power.md, from the JSON files in ``benchmarks/``.
 
-    python -m benchmarks.gpu_tables            # put them between the marks in the pages
-    python -m benchmarks.gpu_tables --check    # exit with 1 where a page has other numbers
+    python -m benchmarks.gpu_tables --write
+    python -m benchmarks.gpu_tables --check
 
-A table whose run has not been recorded says so.
+The first puts them between the marks in the pages, the second exits with 1 where a page has other numbers. A table
+whose run has not been recorded says so.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.facts import ROOT
+from benchmarks.command import new_parser, run
+from benchmarks.facts import FOLDER, ROOT
 
-FOLDER = ROOT / "benchmarks"
 PAGES = tuple(ROOT / "docs" / name for name in ("multi-gpu.md", "output.md", "power.md"))
 
 #: Rows of the table of layouts.
@@ -61,10 +62,10 @@ def scaling(recorded: dict[str, Any]) -> list[str]:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name, entry in recorded["graphs"].items():
-        for run in entry["runs"]:
+        for one in entry["runs"]:
             lines.append(
-                f"| {name} | {entry['share']:.4g} | {run['bicliques']:,} | {run['devices']} | {run['seconds']:.1f} "
-                f"| {run['speed_up']:.2f} | {run['busy_ratio']:.2f} |"
+                f"| {name} | {entry['share']:.4g} | {one['bicliques']:,} | {one['devices']} | {one['seconds']:.1f} "
+                f"| {one['speed_up']:.2f} | {one['busy_ratio']:.2f} |"
             )
     return lines
 
@@ -138,17 +139,26 @@ def filled(text: str) -> str:
     return re.sub(r"(?s)<!-- table: (\w+) -->\n.*?<!-- end of table -->", table, text)
 
 
-def main() -> None:
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("gpu_tables", __doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--write", action="store_true", help="put the recorded numbers into the pages")
+    what.add_argument("--check", action="store_true", help="exit with 1 if a page has other numbers")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write the pages, or compare them."""
+    words = parser().parse_args(arguments)
     for page in PAGES:
         text = page.read_text()
-        if "--check" not in sys.argv[1:]:
+        if words.write:
             page.write_text(filled(text))
         elif text != filled(text):
-            raise SystemExit(
-                f"{page.relative_to(ROOT)} has other numbers than benchmarks/: python -m benchmarks.gpu_tables"
-            )
+            name = page.relative_to(ROOT)
+            raise SystemExit(f"{name} has other numbers than benchmarks/: run python -m benchmarks.gpu_tables --write")
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,28 +1,29 @@
 r"""Counting beside listing on one GPU: who writes how fast, and how fast the disk would take it.
 
-    python -m benchmarks.gpu_write --graphs bookcrossing_core cp4im_heart_cleveland --place /fast/disk
+    python -m benchmarks.gpu_write --place /fast/disk
+    python -m benchmarks.gpu_write mine.csv --repeats 3
 
 Every graph is mined in this process, mode count first, then mode list with the host's threads writing and with cuDF
 writing: the median of some runs after one that warms up. A time is from the first slice to the last part on disk
 (flushed), the proof apart, which is timed, too. The disk's speed is that of writing as many bytes as the parts have, in
-one go, flushed, the median of as many times. ``benchmarks/h200_write.json``
-(``--output``) gets everything; a table goes to stdout.
+one go, flushed, the median of as many times. A table goes to stdout.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.facts import DATA, GOLDEN, ROOT, commit, machine
-from benchmarks.gpu_scaling import quiet, source_of
+from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
+from benchmarks.facts import Graph, commit, machine, nvidia_smi
+from benchmarks.gpu_scaling import quiet
 from benchmarks.runs import prepared_run
 from pipeline import mining, sealing
 from pipeline.ledger import Ledger
@@ -30,31 +31,31 @@ from pipeline.plan import Plan
 from pipeline.threads import InThreads
 from pipeline.workers import WorkerOptions, open_pool
 from pipeline.writing import WriteOn
+from schemas.errors import ResourceError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Mode, Search
 
-RESULT = ROOT / "benchmarks" / "h200_write.json"
+#: Graphs with many bicliques.
+RECORDED = ("bookcrossing_core", "cp4im_heart_cleveland")
 
 
-def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, arguments: argparse.Namespace) -> dict[str, Any]:
+def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, words: argparse.Namespace) -> dict[str, Any]:
     """One run; its line in the result."""
-    options = RunOptions(str(source), Search(mode), engine=arguments.engine, ids=arguments.ids)
-    limits = RunLimits(max_results=arguments.max_results)
+    options = RunOptions(str(source), Search(mode), engine=words.engine, ids=words.ids)
+    limits = RunLimits(max_results=words.max_results)
     with prepared_run(source, options, place) as folder, open_pool(WorkerOptions(workers=0), "gpu") as pool:
         session = mining.mine_run(folder, pool, limits, quiet, write_on=write_on)
         ledger = Ledger.load(folder, len(Plan.open(folder).roots))
         entries = list(ledger.entries.values())
         began = min(entry.began for entry in entries)
-        ended = max(
-            e.began + e.seconds + (e.stats.get("writing_seconds", 0.0) if mode == "list" else 0) for e in entries
-        )
+        ended = max(e.began + e.seconds + e.stats.get("closing_seconds", 0.0) for e in entries)
         size = sum(part.bytes for entry in entries for part in entry.parts)
         line = {
             "seconds": ended - began,
             "session_s": session.seconds,
             "search_s": sum(entry.seconds for entry in entries),
             "kernel_s": sum(entry.stats.get("kernel_s", 0.0) for entry in entries),
-            "writing_s": sum(entry.stats.get("writing_seconds", 0.0) for entry in entries),
+            "writing_s": sum(e.stats.get(f"{what}_seconds", 0.0) for e in entries for what in ("writing", "closing")),
             "bicliques": ledger.count,
             "bytes": size,
             "bytes_a_biclique": size / max(ledger.count, 1),
@@ -87,60 +88,73 @@ def disk_speed(place: Path, size: int) -> float:
         return max(1, size >> 24) * len(block) / (time.perf_counter() - began)
 
 
-def main() -> None:
-    """Measure, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graphs", nargs="+", default=["bookcrossing_core", "cp4im_heart_cleveland"])
+def measure(graph: Graph, place: Path, words: argparse.Namespace) -> dict[str, Any]:
+    """One graph: counted, and listed by each of the writers.
+
+    Raises
+    ------
+    ResourceError
+        If a number of bicliques is not the known one.
+    """
+    kinds: list[tuple[str, Mode, WriteOn]] = [("count", "count", "cpu")]
+    kinds += [(who, "list", who) for who in words.write_on]
+    runs = {
+        kind: [mine(graph.path, place, mode, who, words) for _ in range(words.repeats + 1)][1:]
+        for kind, mode, who in kinds
+    }
+    median = {who: middle(lines) for who, lines in runs.items()}
+    for who in words.write_on:
+        line, count = median[who], median["count"]["seconds"]
+        known = line["bicliques"] if graph.known is None else graph.known
+        expected = known if words.max_results is None else min(known, words.max_results)
+        if line["bicliques"] != expected:
+            raise ResourceError(f"{who} writes {line['bicliques']:,} bicliques of {graph.name}, not {expected:,}")
+        line["disk_bytes_a_s"] = statistics.median(disk_speed(place, line["bytes"]) for _ in range(words.repeats))
+        print(
+            f"| {graph.name} | {line['bicliques']:,} | {line['bytes_a_biclique']:.1f} | {count:.3f} s "
+            f"| {line['seconds']:.3f} s, {who} | {line['seconds'] / count:.1f} "
+            f"| {line['bytes'] / line['disk_bytes_a_s']:.3f} s | {line.get('prove_s', 0.0):.2f} s |",
+            flush=True,
+        )
+    return {"median": median, "all_s": {kind: [line["seconds"] for line in some] for kind, some in runs.items()}}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("gpu_write", __doc__)
+    parser.add_argument("graphs", nargs="*", metavar="GRAPH", help=f"(default: random_dense; with --record {RECORDED})")
     parser.add_argument("--write-on", nargs="+", choices=("cpu", "gpu"), default=["cpu", "gpu"])
     parser.add_argument("--ids", choices=("labels", "dense"), default="labels")
-    parser.add_argument("--repeats", type=int, default=5, help="the median counts (default: 5)")
+    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="the median counts (default: 5)")
     parser.add_argument("--max-results", type=int, metavar="N", help="stop after so many bicliques")
     parser.add_argument("--engine", default="bitmatrix")
-    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")
-    parser.add_argument("--output", type=Path, default=RESULT)
-    arguments = parser.parse_args()
+    add_data(parser)
+    add_output(parser, "h200_write.json")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print and write."""
+    words = parser().parse_args(arguments)
+    graphs, output = chosen(words, RECORDED, ["random_dense"]), output_file(words, "gpu_write")
+    nvidia_smi("name")
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "machine": machine(),
-        "ids": arguments.ids,
-        "max_results": arguments.max_results,
+        "ids": words.ids,
+        "max_results": words.max_results,
         "graphs": {},
     }
     print("| graph | bicliques | bytes each | count | list, by | list / count | disk alone | proof |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
-    with tempfile.TemporaryDirectory(dir=arguments.place) as temporary:
-        place = Path(temporary)
-        for name in arguments.graphs:
-            source = source_of(name, arguments.data, place)
-            kinds: list[tuple[str, Mode, WriteOn]] = [("count", "count", "cpu")]
-            kinds += [(who, "list", who) for who in arguments.write_on]
-            runs = {
-                kind: [mine(source, place, mode, who, arguments) for _ in range(arguments.repeats + 1)][1:]
-                for kind, mode, who in kinds
-            }
-            median = {who: middle(lines) for who, lines in runs.items()}
-            entry: dict[str, Any] = {
-                "median": median,
-                "all_s": {k: [line["seconds"] for line in v] for k, v in runs.items()},
-            }
-            result["graphs"][name] = entry
-            for who in arguments.write_on:
-                line, count = median[who], median["count"]["seconds"]
-                expected = arguments.max_results or GOLDEN.get(name, line["bicliques"])
-                if line["bicliques"] != min(expected, GOLDEN.get(name, expected)):
-                    raise SystemExit(f"{name}: {line['bicliques']} bicliques instead of {expected}")
-                speeds = [disk_speed(place, line["bytes"]) for _ in range(arguments.repeats)]
-                line["disk_bytes_a_s"] = statistics.median(speeds)
-                print(
-                    f"| {name} | {line['bicliques']:,} | {line['bytes_a_biclique']:.1f} | {count:.3f} s "
-                    f"| {line['seconds']:.3f} s, {who} | {line['seconds'] / count:.1f} "
-                    f"| {line['bytes'] / line['disk_bytes_a_s']:.3f} s | {line.get('prove_s', 0.0):.2f} s |",
-                    flush=True,
-                )
-            arguments.output.write_text(json.dumps(result, indent=1) + "\n")
+    with tempfile.TemporaryDirectory(dir=words.place) as temporary:
+        for graph in graphs:
+            result["graphs"][graph.name] = measure(graph, Path(temporary), words)
+            write(output, result)
+    print(f"numbers: {output}")
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,6 +1,7 @@
 """Which Parquet layout for lists of labels: bytes a biclique, seconds to encode and to read back.
 
-    python -m benchmarks.layout GRAPH.parquet [GRAPH.parquet ...] [--rows 2000000] [--json layout.json]
+    python -m benchmarks.layout
+    python -m benchmarks.layout mine.csv --rows 2000000
 
 Every layout gets the same rows: the first ones the CPU engine finds, in its order. Encoding goes to memory by
 one thread, and what counts is its processor time, so that the disk and other programs do not; the best of three
@@ -10,10 +11,9 @@ runs is kept.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
 from benchmarks.runs import prepared_run
 from kernels.cpu.engine import CpuEngine
 from pipeline.labels import open_labels
@@ -34,6 +35,11 @@ from schemas.work import Limits, Search, Subtrees
 #: Members of a row group, left and right together, unless a layout says otherwise.
 _GROUP = 1 << 21
 _REPEATS = 3
+#: The graph of the example, and those of the table in docs/output.md (the first million rows).
+EXAMPLE = "debian12_package_tag"
+RECORDED = tuple(
+    "debian12_package_tag movielens_ui youtube fimi_t10i4d100k bookcrossing_core cp4im_heart_cleveland".split()
+)
 
 
 class Layout(NamedTuple):
@@ -162,22 +168,29 @@ def measure(table: pa.Table, layout: Layout) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Print one table a graph and kind of ids."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="+", type=Path)
-    parser.add_argument("--rows", type=int, default=2_000_000)
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("layout", __doc__)
+    parser.add_argument("graphs", nargs="*", metavar="GRAPH", help=f"(default: {EXAMPLE}; with --record {RECORDED})")
+    parser.add_argument("--rows", type=int, default=2_000_000, metavar="N", help="at most (default: 2,000,000)")
     parser.add_argument("--ids", choices=("labels", "dense", "both"), default="both")
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    add_data(parser)
+    add_output(parser, "layout.json")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print one table a graph and kind of ids."""
+    words = parser().parse_args(arguments)
+    graphs, output = chosen(words, RECORDED, [EXAMPLE]), output_file(words, "layout")
     results = []
-    for graph in arguments.graphs:
-        for ids in ("labels", "dense") if arguments.ids == "both" else (arguments.ids,):
-            table = rows_of(graph, arguments.rows, ids)
+    for graph in graphs:
+        for ids in ("labels", "dense") if words.ids == "both" else (words.ids,):
+            table = rows_of(graph.path, words.rows, ids)
             types = {str(table.schema.field(name).type.value_type) for name in ("left", "right")}
-            print(f"\n{graph.stem}, {ids} ({', '.join(sorted(types))}), {len(table)} rows", flush=True)
+            print(f"\n{graph.name}, {ids} ({', '.join(sorted(types))}), {len(table)} rows", flush=True)
             for layout in LAYOUTS + (DELTAS if "string" not in types else ()):
-                line = {"graph": graph.stem, "ids": ids, "rows": len(table)} | measure(table, layout)
+                line = {"graph": graph.name, "ids": ids, "rows": len(table)} | measure(table, layout)
                 results.append(line)
                 print(
                     f"{layout.name:40s} {line['bytes_a_biclique']:8.2f} B/biclique"
@@ -186,9 +199,9 @@ def main() -> None:
                     f"  arrange {line['arrange_s']:5.2f} s",
                     flush=True,
                 )
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"python": sys.version.split()[0], "results": results}, indent=1) + "\n")
+    write(output, {"python": sys.version.split()[0], "results": results})
+    print(f"numbers: {output}")
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,4 +1,4 @@
-"""Runs for benchmarks: a graph made ready in a folder that goes away, and shares of one."""
+"""Runs for benchmarks: a graph read, or made ready in a folder that goes away, and shares of one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,47 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from pipeline import steps
 from pipeline.folder import RunFolder
+from pipeline.gpu.ingest import IngestOn
+from pipeline.ingest import EDGES_FILE
 from pipeline.plan import Plan
-from schemas.options import RunLimits, RunOptions
+from schemas.options import IngestOptions, RunLimits, RunOptions
 
-__all__ = ["keep_share", "prepared_run"]
+__all__ = ["Edges", "keep_share", "prepared_run", "read"]
+
+
+class Edges(NamedTuple):
+    """The normalised edge list: dense ids in the order of the labels, int32, sorted by (left, right), and their number.
+
+    An edge list has no vertex without an edge, so every id below `n_left` and `n_right` is there.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    n_left: int
+    n_right: int
+
+
+def read(source: Path, options: IngestOptions | None = None, ingest_on: IngestOn = "auto") -> Edges:
+    """Ingest a graph as a run would.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="bench-") as temporary:
+        choice = RunOptions(str(source), ingest=options or IngestOptions())
+        folder = steps.start(source, Path(temporary) / "run", choice, RunLimits(), False, ingest_on)
+        table = pq.read_table(folder.path / EDGES_FILE)
+        left, right = (table[name].to_numpy() for name in table.column_names[:2])
+    return Edges(left, right, int(left.max()) + 1, int(right.max()) + 1)
 
 
 @contextmanager

@@ -1,22 +1,22 @@
 r"""One worker process beside two or more, on graphs that take one of them ten seconds and longer.
 
-    python -m benchmarks.scaling --workers 1 2 --graphs random bookcrossing_core
+    python -m benchmarks.scaling
+    python -m benchmarks.scaling random mine.csv --workers 1 2 4
 
-``random`` is generated; other names are NAME.parquet in ``--data`` (default: $BICLIQUES_DATA, else ../shared/data).
+``random`` is generated; others are files, or names of graphs that ship or lie in --data.
 Bicliques are counted and hashed, not written. Workers are started and warm before the clock starts. Two speed-ups:
 by the clock, which other work on the machine spoils; and by processor time: that of one worker alone over that of
 the busiest of several, which is what the clock would show on an idle machine with as fast a core for each.
-``benchmarks/scaling.json`` gets the numbers; a table goes to stdout.
+A table goes to stdout.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,15 +26,16 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from benchmarks.facts import DATA, ROOT, commit
+from benchmarks.command import add_data, add_output, new_parser, output_file, run, write
+from benchmarks.facts import commit, find
 from pipeline import engines, mining, steps
 from pipeline.folder import RunFolder
 from pipeline.pool import Pool
 from pipeline.workers import WorkerOptions, open_pool
+from schemas.errors import ResourceError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Search
 
-RESULT = ROOT / "benchmarks" / "scaling.json"
 _SLICE_S = 10.0
 
 
@@ -71,11 +72,11 @@ def processor_seconds() -> dict[int, float]:
 def measure(source: Any, workers: int, folder: Path) -> dict[str, Any]:
     """One run."""
     with warm(workers, folder) as pool:
-        run = prepared(source, folder / f"run-{workers}")
+        ready = prepared(source, folder / f"run-{workers}")
         before = processor_seconds()
-        session = mining.mine_run(run, pool, RunLimits(), lambda _: None, _SLICE_S)
+        session = mining.mine_run(ready, pool, RunLimits(), lambda _: None, _SLICE_S)
         used = sorted((now - before.get(pid, 0.0) for pid, now in processor_seconds().items()), reverse=True)
-    manifest = steps.seal(run.path, report=False)
+    manifest = steps.seal(ready.path, report=False)
     return {
         "workers": workers,
         "seconds": session.seconds,
@@ -98,31 +99,38 @@ def table(runs: dict[str, list[dict[str, Any]]]) -> str:
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, some in runs.items():
         alone = some[0]
-        for run in some:
-            clock = alone["seconds"] / run["seconds"]
+        for one in some:
+            clock = alone["seconds"] / one["seconds"]
             lines.append(
-                f"| {name} | {run['count']:,} | {run['workers']} | {run['seconds']:.1f} | {clock:.2f} | "
-                f"{speed_up(alone, run):.2f} | {100 * run['busy_ratio']:.0f} % | {run['slices']} |"
+                f"| {name} | {one['count']:,} | {one['workers']} | {one['seconds']:.1f} | {clock:.2f} | "
+                f"{speed_up(alone, one):.2f} | {100 * one['busy_ratio']:.0f} % | {one['slices']} |"
             )
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Parse, measure, check that all counts agree, write, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graphs", nargs="+", default=["random"], metavar="NAME")
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("scaling", __doc__)
+    parser.add_argument("graphs", nargs="*", default=["random"], metavar="GRAPH", help="(default: random)")
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2], metavar="N", help="the first is the measure")
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--output", type=Path, default=RESULT)
-    arguments = parser.parse_args()
+    add_data(parser)
+    add_output(parser, "scaling.json")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse, measure, check that all counts agree, write, print."""
+    words = parser().parse_args(arguments)
+    sources = {Path(word).stem: None if word == "random" else find(word, words.data).path for word in words.graphs}
+    output = output_file(words, "scaling")
     engines.compile_engine("cpu")
     runs: dict[str, list[dict[str, Any]]] = {}
-    for name in arguments.graphs:
-        source = random_graph() if name == "random" else arguments.data / f"{name}.parquet"
+    for name, path in sources.items():
+        source = path or random_graph()
         with tempfile.TemporaryDirectory() as folder:
-            runs[name] = [measure(source, workers, Path(folder)) for workers in arguments.workers]
-        if len({(run["count"], run["fingerprint"]) for run in runs[name]}) != 1:
-            raise SystemExit(f"the runs on {name} do not agree: {runs[name]}")
+            runs[name] = [measure(source, workers, Path(folder)) for workers in words.workers]
+        if len({(one["count"], one["fingerprint"]) for one in runs[name]}) != 1:
+            raise ResourceError(f"the runs on {name} do not agree: {runs[name]}")
     facts = {
         "commit": commit(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -130,9 +138,10 @@ def main() -> None:
         "load_average": os.getloadavg()[2],
         "graphs": runs,
     }
-    arguments.output.write_text(json.dumps(facts, indent=1) + "\n")
+    write(output, facts)
     print(table(runs))
+    print(f"numbers: {output}")
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

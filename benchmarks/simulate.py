@@ -1,7 +1,10 @@
 """The scheduler with simulated workers, up to 1,000: what it makes of recorded times.
 
-    python -m benchmarks.simulate record GRAPH.parquet ...      # -> benchmarks/recorded_roots.json
-    python -m benchmarks.simulate run [--json simulated.json]   # the table of docs/multi-gpu.md
+    python -m benchmarks.simulate run
+    python -m benchmarks.simulate roots mine.csv --output roots.json
+    python -m benchmarks.simulate run --roots roots.json
+
+The first simulates with the roots that are recorded in benchmarks/, the second records the roots of other graphs.
 
 The scheduler is the real one (`pipeline.schedule`); time is not. A node of the plan is a recorded root, drawn
 with replacement: its weight is what `pipeline.weights` thought of it, its work what it took. A slice works
@@ -17,12 +20,15 @@ import heapq
 import json
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
+from benchmarks.facts import FOLDER
 from benchmarks.runs import prepared_run
 from kernels.cpu.engine import CpuEngine
 from pipeline.instructions import Finish, Policy, Start
@@ -32,7 +38,7 @@ from schemas.graph import MiningGraph
 from schemas.manifest import PLAN
 from schemas.work import Limits, Search, Subtrees
 
-RECORDED = Path(__file__).parent / "recorded_roots.json"
+RECORDED = FOLDER / "recorded_roots.json"
 #: Most roots recorded a graph.
 _MOST_ROOTS = 3000
 
@@ -230,42 +236,54 @@ def record(path: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Record, or simulate and print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("simulate", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    recording = commands.add_parser("record")
-    recording.add_argument("graphs", nargs="+", type=Path)
-    running = commands.add_parser("run")
+    recording = commands.add_parser("roots", help="record weight and time of the roots of graphs")
+    recording.add_argument("graphs", nargs="+", metavar="GRAPH")
+    add_data(recording)
+    add_output(recording, RECORDED.name)
+    running = commands.add_parser("run", help="simulate, and print a Markdown table")
+    running.add_argument("--roots", type=Path, default=RECORDED, metavar="FILE", help="(default: the recorded ones)")
     running.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 64, 256, 1000])
     running.add_argument("--minutes", type=float, nargs="+", default=[0.5, 10.0], help="of work a worker")
     running.add_argument("--slice-seconds", type=float, default=10.0)
-    running.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    if arguments.command == "record":
-        recorded = {path.stem: record(path) for path in arguments.graphs}
-        RECORDED.write_text(json.dumps(recorded) + "\n")
-        return
+    add_output(running, "simulated.json")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Record, or simulate and print a Markdown table."""
+    words = parser().parse_args(arguments)
+    output = output_file(words, f"simulate-{words.command}")
+    if words.command == "roots":
+        output.write_text(json.dumps({graph.name: record(graph.path) for graph in chosen(words, ())}) + "\n")
+    else:
+        write(output, _table(words))
+    print(f"numbers: {output}")
+
+
+def _table(words: argparse.Namespace) -> list[dict[str, Any]]:
     lines = []
     print(
         "| graph | workers | work a worker | time | efficiency | slices | driver busy |\n|---|--:|--:|--:|--:|--:|--:|"
     )
-    for name, recorded in json.loads(RECORDED.read_text()).items():
-        for minutes in arguments.minutes:
-            for workers in arguments.workers:
+    for name, recorded in numbers(words.roots).items():
+        for minutes in words.minutes:
+            for workers in words.workers:
                 seconds = 60 * minutes * workers
                 nodes = draw(recorded, max(recorded["roots"], 20 * workers), seconds, 1)
                 world = World(workers)
-                found = simulate(nodes, world, Policy(arguments.slice_seconds, event_seconds=world.commit_s))
+                found = simulate(nodes, world, Policy(words.slice_seconds, event_seconds=world.commit_s))
                 lines.append({"graph": name, "workers": workers, "minutes": minutes} | vars(found))
                 print(
                     f"| {name} | {workers:,} | {60 * minutes:.0f} s | {found.seconds:.1f} s | {found.efficiency:.3f} "
                     f"| {found.slices:,} | {found.driver_busy:.2f} |",
                     flush=True,
                 )
-    if arguments.json:
-        arguments.json.write_text(json.dumps(lines, indent=1) + "\n")
+    return lines
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,22 +1,26 @@
-"""docs/benchmarks.md from what was recorded: ``python -m benchmarks.tables`` writes it, ``--check`` compares.
+"""docs/benchmarks.md from what was recorded.
 
-Nothing in that page is typed by hand: numbers come from the JSON files beside this one.
+    python -m benchmarks.tables --write
+    python -m benchmarks.tables --check
+
+The first writes the page, the second only says whether it is what the files say. Nothing in that page is typed by
+hand: numbers come from the JSON files beside this one.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import statistics
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from benchmarks.command import new_parser, run
 from benchmarks.cumbe import breakdown
-from benchmarks.facts import ROOT
+from benchmarks.facts import FOLDER, ROOT
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-FOLDER = ROOT / "benchmarks"
 
 
 def geometric_mean(values: Iterable[float]) -> float:
@@ -94,7 +98,7 @@ def origin(recorded: dict[str, Any], section: str) -> str:
 PROSE = """\
 # Benchmarks
 
-This page is written by `python -m benchmarks.tables` from the JSON files in `benchmarks/`; no number is typed.
+This page is written by `python -m benchmarks.tables --write` from the JSON files in `benchmarks/`; no number is typed.
 
 ## One GPU
 
@@ -132,6 +136,14 @@ take beside it, where it was measured: {hard_runs}. GMBE finishes neither moviel
 nor steam_purchase in 30 s.
 
 {rates}
+
+## Measure it yourself
+
+`python -m benchmarks.cpu` counts the graphs that ship, or the files that you name, with the CPU engine, and in turns
+with another program: `python -m benchmarks.cpu mine.csv --rival AdaMBE=bin/MBE_ALL`. How to call AdaMBE, ParAdaMBE,
+ooMBEA, MBET, GMBE and cuMBE, and what their output looks like, is known (the first four were tried with their
+authors' code, the last two have it from their sources); `--help` says how to name any other.
+`python -m benchmarks.gpu` does the same as this page on your device. Numbers go to a new file in the current folder.
 """
 
 
@@ -151,15 +163,23 @@ def page() -> str:
     return PROSE.format(what=known["what"], repeats=repeats, **words)
 
 
-def main() -> None:
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("tables", __doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--write", action="store_true", help="put the recorded numbers into the page")
+    what.add_argument("--check", action="store_true", help="exit with 1 if the page has other numbers")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write the page, or say whether it is the one of the files."""
-    text = page()
-    if "--check" in sys.argv[1:]:
-        if PAGE.read_text() != text:
-            raise SystemExit("docs/benchmarks.md is not what the JSON files say; run python -m benchmarks.tables")
-        return
-    PAGE.write_text(text)
+    words, text = parser().parse_args(arguments), page()
+    if words.write:
+        PAGE.write_text(text)
+    elif PAGE.read_text() != text:
+        raise SystemExit("docs/benchmarks.md is not what the files say; run python -m benchmarks.tables --write")
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from benchmarks.runs import read
 from kernels.gpu import cumbe_layout
 from kernels.graph.prepare import prepare
+from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.work import Engine, Limits, Mode, Search, Subtrees
@@ -23,32 +23,25 @@ PHASES = (*(phase for phase in cumbe_layout.PHASES if phase != "idling"), "other
 
 
 def load(path: Path, side: str) -> MiningGraph:
-    """A graph as the engines get it."""
-    table = pq.read_table(path, columns=["u", "v"])
-    ids, sizes = [], []
-    for name in ("u", "v"):
-        labels = table[name].combine_chunks()
-        order = labels.unique().sort()
-        ids.append(pc.index_in(labels, order).to_numpy().astype(np.int32))
-        sizes.append(len(order))
-    by = np.lexsort(ids[::-1])
-    return prepare(ids[0][by], ids[1][by], *sizes, BuildOptions(side))[0]
+    """A graph as the engines get it, of any file that the product reads."""
+    return prepare(*read(path), BuildOptions(side))[0]  # type: ignore[arg-type]
 
 
-def timed(engine: Engine, graph: MiningGraph, mode: Mode, repeats: int, known: int) -> dict[str, Any]:
+def timed(engine: Engine, graph: MiningGraph, mode: Mode, repeats: int, known: int | None) -> dict[str, Any]:
     """Times of one engine, graph and mode.
 
     Raises
     ------
-    SystemExit
-        If the count is not the known one.
+    ResourceError
+        If the count is not the known one, or, where none is known, not the same in every run.
     """
     roots = Subtrees.of_roots(np.arange(graph.n_roots))
     runs = []
     for _ in range(repeats + 1):
         found = engine.mine(graph, roots, Search(mode), Limits(), lambda _: None)
+        known = found.count if known is None else known
         if found.count != known:
-            raise SystemExit(f"{engine.name} counts {found.count} bicliques in mode {mode}; there are {known}")
+            raise ResourceError(f"{engine.name} counts {found.count:,} bicliques in mode {mode}, not {known:,}")
         runs.append(found.stats)
     runs = runs[1:]
     kernel = [run["kernel_s"] for run in runs]

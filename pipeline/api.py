@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from pipeline import engines, steps
 from pipeline.choices import AS_BEFORE, PathLike, run_options
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
+from pipeline.gpu.devices import Devices
 from pipeline.gpu.ingest import IngestOn
-from pipeline.progress import Report
+from pipeline.interrupts import Interrupted
+from pipeline.progress import Progress, Report, pass_on
 from pipeline.results import Results, open_results
 from pipeline.verification import Verification, verify_run
 from pipeline.workers import WorkerOptions, check_workers
@@ -40,7 +41,7 @@ def mine(
     workers: int | None = None,
     scheduler: str | None = None,
     slice_seconds: float = 10.0,
-    devices: Sequence[int] | None = None,
+    devices: Devices | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
     write_on: WriteOn = "auto",
@@ -98,7 +99,7 @@ def mine(
         Called with `pipeline.progress.Progress` a few times a second; True writes a bar to stderr, False
         nothing, None the bar if stderr is a terminal.
     stop : threading.Event
-        Set it to stop: what is running is committed, and the run can be resumed.
+        Set it to stop: what is running is committed, and the run, which is returned, can be resumed.
 
     Returns
     -------
@@ -113,16 +114,19 @@ def mine(
         If the disk is full, or workers fail; the run can be resumed.
     IncompleteError
         If the proof fails.
+    KeyboardInterrupt
+        After Ctrl-C, once what was running is committed (`pipeline.interrupts.Interrupted`); the run can be resumed.
 
     Notes
     -----
-    In a script, call it under ``if __name__ == "__main__"``: worker processes import the script. Memory is the
-    graph, which workers share, and a bounded workspace a worker; never the results.
+    Memory is the graph, which workers share, and a bounded workspace per worker; never the results. Worker processes
+    do not import the script that calls this.
     """
     if sizes and not count_only:
         raise InputError("sizes are counted with count_only; a run that lists its bicliques has them in its files")
     worker_options = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill, write_on)
     limits = RunLimits(max_results, time_limit)
+    notes: list[Progress] = []
     options = run_options(
         source,
         search=Search("prove" if count_only else "list", min_left, min_right, max_left, max_right, sizes),
@@ -130,11 +134,12 @@ def mine(
         ingest=IngestOptions(format, left, right, delimiter, header, label_type, skip_bad_lines),
         engine=engine,
         ids=ids,
-        report=progress,
+        report=notes.append,
         scheduler=scheduler,
     )
     check_workers(worker_options, engines.kind(options.engine).place)
     steps.start(source, Path(output), options, limits, progress, ingest_on)
+    pass_on(notes, progress)
     return _run(Path(output), worker_options, limits, progress, stop, report)
 
 
@@ -151,7 +156,7 @@ def resume(
     workers: int | None = None,
     scheduler: str | None = None,
     slice_seconds: float = 10.0,
-    devices: Sequence[int] | None = None,
+    devices: Devices | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
     write_on: WriteOn = "auto",
@@ -198,6 +203,8 @@ def _run(
 ) -> Results:
     session = steps.run(path, workers, limits, progress, stop)
     results = open_results(path)
+    if session is not None and session.ctrl_c:
+        raise Interrupted(f"stopped with {len(results):,} bicliques; go on with: {how_to_resume(path)}", results)
     if report and session is not None and results.complete:
         steps.page(path, progress)
     return results

@@ -6,35 +6,35 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
-
 from pipeline import engines
 from pipeline.binning import grid
 from pipeline.dry_running import DryRun
 from pipeline.estimate import Guess
 from pipeline.folder import how_to_resume
+from pipeline.ingest import names_in
 from pipeline.progress import size
 from pipeline.readers import formats
 from pipeline.results import Count, Results
 from pipeline.verification import Verification
 from schemas.sizes import SizeCounts
+from schemas.work import Search
 
 __all__ = [
     "count_card",
     "dry_run_card",
     "formats_table",
     "input_words",
+    "memory_words",
     "reduced_words",
     "run_card",
     "run_facts",
     "run_json",
+    "search_words",
     "size_table",
-    "top_json",
-    "top_table",
     "verify_card",
+    "why_none",
 ]
 
-_LABEL_WIDTH = 60
 
 _WHY = {
     "max_results": "the limit on the number of results was reached",
@@ -66,14 +66,19 @@ def run_json(results: Results) -> dict[str, Any]:
 
 def count_card(count: Count) -> str:
     """A count in a few lines."""
-    rows: list[tuple[str, object]] = [
-        ("bicliques", f"{count.count:,}" if count.complete else f"at least {count.count:,}")
-    ]
+    rows: list[tuple[str, object]] = [("bicliques", f"{count.count:,}")]
     if not count.complete:
-        rows.append(("not complete", _WHY[count.outcome]))
+        rows = [("bicliques", f"at least {count.count:,}"), ("not complete", _WHY[count.outcome])]
+    elif count.count == 0:
+        rows = [("bicliques", f"none: {why_none(count.input, count.graph, Search(**count.options['search']))}")]
     if count.fingerprint is not None:
         rows.append(("fingerprint", count.fingerprint))
-    text = _lines([*rows, ("seconds", f"{count.seconds:.2f}")])
+    rows += [("input", input_words(count.input)), ("after reduction", reduced_words(count.graph))]
+    if wanted := search_words(Search(**count.options["search"])):
+        rows.append(("only with", wanted))
+    rows += [("root side", count.graph["root_side"]), ("engine", count.options["engine"])]
+    rows += [("seconds", f"{_seconds(count.seconds)}; {count.total_seconds:.2f} in all")]
+    text = _lines([*rows, ("memory", memory_words(count.peak_rss))])
     return text if count.sizes is None else f"{text}\n\n{size_table(count.sizes)}"
 
 
@@ -118,31 +123,35 @@ def dry_run_card(dry: DryRun) -> str:
             f"{_share(plan['top_share'])} in the heaviest hundredth",
         ),
         ("engine", f"{dry.engine.name} ({dry.engine.reason})"),
-        ("memory", f"at most {size(dry.memory.shared)} shared, and {size(dry.memory.worker)} a worker"),
+        ("memory", _dry_memory(dry)),
     ]
     if guess is None:
         return _lines([*rows, ("bicliques", "none: the thresholds leave nothing of the graph")])
+    busy = ", if none of them ever waits" if (dry.workers or 1) > 1 else ""
     rows += [
         ("bicliques", f"about {_range(guess.bicliques, lambda x: f'{x:,.0f}')}"),
         ("output", "none" if dry.count_only else f"about {_range(guess.bytes, size)}"),
-        ("time", f"about {_range(guess.seconds, lambda x: f'{x:,.1f} s')} for one worker"),
+        (
+            "time",
+            f"about {_range(dry.seconds or guess.seconds, lambda x: f'{x:,.1f} s')} for {_sharers(dry.workers)}{busy}",
+        ),
         ("estimated from", f"{guess.sampled} roots{_rough(guess.cut)}"),
     ]
     return _lines(rows)
 
 
-def top_table(rows: pa.Table) -> str:
-    """The largest bicliques, one a line, long lists cut."""
-    text = [f"{'#':>4} {'left':>8} {'right':>8} {'edges':>12}  members"]
-    for k, row in enumerate(rows.to_pylist(), start=1):
-        sizes = f"{row['n_left']:>8} {row['n_right']:>8} {row['n_left'] * row['n_right']:>12}"
-        text.append(f"{k:>4} {sizes}  {_members(row['left'])} x {_members(row['right'])}")
-    return "\n".join(text)
+def _dry_memory(dry: DryRun) -> str:
+    each = f"at most {size(dry.memory.shared)} shared, and {size(dry.memory.worker)} per worker"
+    if dry.total_memory is None:
+        return each
+    who = f"{_sharers(dry.workers)} and this process, on one machine" if dry.workers else _sharers(dry.workers)
+    return f"{each}; {size(dry.total_memory)} for {who}"
 
 
-def top_json(rows: pa.Table) -> list[dict[str, Any]]:
-    """The same for machines, lists in full."""
-    return [dict(row) for row in rows.to_pylist()]
+def _sharers(workers: int | None) -> str:
+    if workers == 0:
+        return "this process"
+    return "one worker" if workers in (None, 1) else f"{workers:,} workers"
 
 
 def formats_table() -> str:
@@ -160,10 +169,13 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     """What there is to say of a complete run, name and value."""
     manifest = results.manifest
     mining, seconds = manifest.mining, manifest.seconds
-    yield "bicliques", f"{manifest.count:,}, all of them"
+    none = why_none(manifest.input, manifest.graph, Search(**manifest.options["search"]))
+    yield "bicliques", f"{manifest.count:,}, all of them" if manifest.count else f"none: {none}"
     yield "fingerprint", f"{manifest.fingerprint}{' (the same from Parquet)' if manifest.proven_rows else ''}"
     yield "input", input_words(manifest.input)
     yield "after reduction", reduced_words(manifest.graph)
+    if wanted := search_words(Search(**manifest.options["search"])):
+        yield "only with", wanted
     yield "root side", f"{manifest.graph['root_side']}, {manifest.plan['n_roots']:,} roots"
     yield "engine", manifest.options["engine"]
     yield (
@@ -171,7 +183,9 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
         f"{_number(len(mining['workers']), 'process', 'processes')} in {_number(mining['slices'], 'slice', 'slices')}, "
         f"busy {_share(mining['busy_ratio'])}",
     )
-    yield "seconds", ", ".join(f"{step} {value:.2f}" for step, value in seconds.items())
+    yield "seconds", _seconds(seconds)
+    if manifest.peak_rss:
+        yield "memory", memory_words(manifest.peak_rss)
     if manifest.parts:
         yield "files", f"{results.path / 'bicliques'}: {len(manifest.parts)} Parquet files, {size(manifest.bytes)}"
     yield "manifest", results.path / "manifest.json"
@@ -191,7 +205,12 @@ def input_words(facts: dict[str, Any]) -> str:
         for key, word in (("duplicates", "duplicates removed"), ("skipped_lines", "bad lines left out"))
         if facts[key]
     )
-    return f"{facts['source']}: {facts['n_left']:,} left, {facts['n_right']:,} right, {facts['n_edges']:,} edges{extra}"
+    left, right = (
+        f"{facts[f'n_{side}']:,} {name}" + ("" if name == side else f" ({side})")
+        for side, name in zip(("left", "right"), names_in(facts), strict=True)
+    )
+    notes = "".join(f"; note: {note}" for note in facts.get("notes", ()))
+    return f"{facts['source']}: {left}, {right}, {facts['n_edges']:,} edges{extra}{notes}"
 
 
 def _degrees(profile: dict[str, Any]) -> str:
@@ -202,6 +221,40 @@ def _degrees(profile: dict[str, Any]) -> str:
 def reduced_words(graph: dict[str, Any]) -> str:
     """What is left of it to search."""
     return f"{graph['merged_left']:,} left, {graph['merged_right']:,} right, {graph['merged_edges']:,} edges"
+
+
+def search_words(search: Search) -> str:
+    """The sizes that were asked for, as "at least 3 left members, at most 9 right members"; empty for any."""
+    words = []
+    for word, bound in (("at least", "min"), ("at most", "max")):
+        for side in ("left", "right"):
+            size = getattr(search, f"{bound}_{side}")
+            if size is not None and (bound == "max" or size > 1):
+                words.append(f"{word} {size:,} {side} member{'' if size == 1 else 's'}")
+    return ", ".join(words)
+
+
+def why_none(facts: dict[str, Any], graph: dict[str, Any], search: Search) -> str:
+    """Why no biclique was found, in one clause, from the facts of reading and building."""
+    for side, least in (("right", search.min_left), ("left", search.min_right)):
+        most, name = graph["profile"][side]["max"], facts.get(f"{side}_name", side)
+        if most < least:
+            vertex = f"{side} vertex" if name == side else name
+            return f"no {vertex} has {least:,} neighbours; the most is {most:,}"
+    if graph["merged_edges"] == 0:
+        return "the two thresholds together leave nothing of the graph"
+    return "no maximal biclique has the sizes that were asked for"
+
+
+def memory_words(peak: dict[str, Any]) -> str:
+    """Most main memory of the processes."""
+    workers = max(peak["workers"].values(), default=0)
+    text = f"at most {size(peak['driver'])}"
+    return text if workers <= peak["driver"] else f"{text} in the driver, {size(workers)} in a worker"
+
+
+def _seconds(seconds: dict[str, float]) -> str:
+    return ", ".join(f"{step} {value:.2f}" for step, value in seconds.items())
 
 
 def _number(n: int, one: str, many: str) -> str:
@@ -218,17 +271,6 @@ def _range(guess: Guess, write: Any) -> str:
 
 def _rough(cut: int) -> str:
     return f"; a rough guess, for {cut} of them did not finish in their time" if cut else ""
-
-
-def _shown(label: object) -> str:
-    """A label on a line of its own: text from a file may hold line breaks, or move the cursor."""
-    text = str(label)
-    return text if text.isprintable() else repr(text)
-
-
-def _members(labels: list[Any]) -> str:
-    text = "{" + ", ".join(_shown(label) for label in labels[:20])
-    return text + "}" if len(labels) <= 20 and len(text) < _LABEL_WIDTH else text[: _LABEL_WIDTH - 4] + " ...}"
 
 
 def _lines(rows: Iterable[tuple[str, object]]) -> str:

@@ -15,7 +15,7 @@ from schemas.errors import InputError
 from schemas.options import BuildOptions, IngestOptions, RunOptions
 from schemas.work import Search
 
-__all__ = ["AS_BEFORE", "PathLike", "how_to_read", "run_options"]
+__all__ = ["AS_BEFORE", "PathLike", "choose_engine", "how_to_read", "run_options"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,13 +52,18 @@ def run_options(
     if source is None:
         raise InputError("there is no source; give a path, a table or a graph")
     name = str(Path(source).absolute()) if isinstance(source, (str, os.PathLike)) else f"<{type(source).__name__}>"
+    choice = choose_engine(engine, search, scheduler)
+    logger.info("engine %s: %s", choice.name, choice.reason)
+    if choice.is_fallback:
+        reporter(report)(Progress("read", note=f"engine {choice.name}: {choice.reason}"))
+    return RunOptions(name, search, build, ingest, choice.name, ids)
+
+
+def choose_engine(engine: str, search: Search, scheduler: str | None = None) -> engines.Choice:
+    """The engine for a search, and why: one that can run here, or where the workers of a `scheduler` are."""
     why_not: Callable[[engines.EngineKind], str | None] = engines.here
     if scheduler is not None:
         from pipeline.workers import ask_workers  # not before it is needed: workers import compilers
 
         why_not = ask_workers(scheduler)
-    choice = engines.choose(engine, lambda kind: why_not(kind) or kind.lacks(search))
-    logger.info("engine %s: %s", choice.name, choice.reason)
-    if choice.is_fallback:
-        reporter(report)(Progress("read", note=f"engine {choice.name}: {choice.reason}"))
-    return RunOptions(name, search, build, ingest, choice.name, ids)
+    return engines.choose(engine, lambda kind: why_not(kind) or kind.lacks(search))

@@ -24,9 +24,9 @@ import distributed
 
 from kernels.gpu.device import why_no_gpu
 from pipeline import worker
+from pipeline.children import on_their_own
 from pipeline.engines import Place
 from pipeline.gpu.cluster import guarded, start_cluster
-from pipeline.interrupts import unseen_by_children
 from pipeline.logs import tell
 from pipeline.pool import Result, WorkerLostError
 from pipeline.threads import IN_FLIGHT
@@ -108,21 +108,21 @@ class DaskPool:
         ResourceError
             If it does not start.
         """
-        guard = "in a script call the pipeline under: if __name__ == '__main__'"
         if getattr(multiprocessing.current_process(), "_inheriting", False):  # Dask's cluster would never be ready
-            raise ResourceError(f"a worker process runs the script that started it; {guard}")
+            raise ResourceError(
+                "a process that multiprocessing is still starting cannot start workers; in a script that starts "
+                "processes of its own call the pipeline under: if __name__ == '__main__'"
+            )
         try:
             with ExitStack() as started:
-                with dask.config.set(_CONFIG), unseen_by_children():
+                with dask.config.set(_CONFIG), on_their_own():
                     cluster = start()
                     started.callback(cluster.close)
                     client = distributed.Client(cluster, timeout=_START_S, set_as_default=False)
                     started.callback(client.close)
                 started.pop_all()
         except (OSError, TimeoutError, RuntimeError, ValueError, ImportError) as error:
-            raise ResourceError(
-                f"a cluster of {name} could not be started ({error}); try --workers 0, and {guard}"
-            ) from error
+            raise ResourceError(f"a cluster of {name} could not be started ({error}); try --workers 0") from error
         return cls(client, cluster, name, place)
 
     @classmethod
@@ -135,9 +135,10 @@ class DaskPool:
             If it does not answer, has no workers, or they have another version of this package or no GPU although
             the engine needs one.
         """
+        _check_certificate(address)
         try:
             client = distributed.Client(address, timeout=_START_S, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:  # the last: it may not be called without TLS
             raise ResourceError(
                 f"the Dask scheduler at {address} does not answer ({error}); check --scheduler"
             ) from error
@@ -298,3 +299,20 @@ class DaskPool:
             return Result(tag, error=WorkerLostError(f"Dask gave it up ({error.reason})"))
         except Exception as error:
             return Result(tag, error=error)
+
+
+def _check_certificate(address: str) -> None:
+    """Dask needs one for an address that begins with tls://, and without it raises a TypeError and never ends."""
+    if not address.startswith("tls://"):
+        return
+    try:
+        context = distributed.Security().get_connection_args("client")["ssl_context"]
+    except (OSError, KeyError, ValueError) as error:
+        raise ResourceError(
+            f"the certificate for {address} cannot be read ({error}); check distributed.comm.tls, in Dask's settings"
+        ) from error
+    if context is None:
+        raise ResourceError(
+            f"{address} wants a certificate, and Dask's configuration names none; name one under distributed.comm.tls, "
+            "in a file that the variable DASK_CONFIG names"
+        )

@@ -25,6 +25,7 @@ __all__ = [
     "Place",
     "choose",
     "compile_engine",
+    "compile_proof",
     "here",
     "kind",
     "kinds",
@@ -251,9 +252,15 @@ def choose(name: str, why_not: Callable[[EngineKind], str | None] = here) -> Cho
 
 def compile_engine(name: str) -> None:
     """Compile an engine and its proof once, so that workers that start together find the machine code on disk."""
-    from kernels.lists import sum_lists
-
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
     kind(name).make(MOST_HALVINGS).mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)
+    compile_proof()
+
+
+def compile_proof() -> None:
+    """Compile what reads rows back once, or load it."""
+    from kernels.lists import sum_lists
+
+    one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     sum_lists(one, offsets, np.zeros(1, np.uint64), np.zeros(1, np.int64), np.zeros(1, np.uint64))

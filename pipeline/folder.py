@@ -16,11 +16,13 @@ OUT/options.json                what identifies the run
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +31,32 @@ from pipeline.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
-from schemas.options import RunLimits, RunOptions
+from schemas.options import RunLimits, RunOptions, RunOrigin
 
-__all__ = ["LOCK_FILE", "RunFolder", "how_to_resume"]
+__all__ = ["LOCK_FILE", "RunFolder", "day_in", "how_to_resume", "without_days"]
 
 LOCK_FILE = "run.lock"
+
+_DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
 def how_to_resume(path: Path | str | os.PathLike[str]) -> str:
     """The command that goes on with the run in `path`, to be pasted into a shell whatever the folder is called."""
     return f"bicliques resume {shlex.quote(str(path))}"
+
+
+def day_in(name: str) -> str | None:
+    """The only day that a name holds, as in ``2026-01-31`` or ``day=2026-01-31``; None for none and for several."""
+    days = _DAY.findall(name)
+    try:
+        return date.fromisoformat(days[0]).isoformat() if len(days) == 1 else None
+    except ValueError:  # 2026-99-99
+        return None
+
+
+def without_days(name: str) -> str:
+    """The same with ``{date}`` for every day in it: what the names of one night's and the next night's input share."""
+    return _DAY.sub("{date}", name)
 
 
 @dataclass(frozen=True)
@@ -106,16 +124,35 @@ class RunFolder:
         """The limits the run was last started with."""
         return RunLimits(**self._header()["limits"])
 
+    def origin(self) -> RunOrigin:
+        """Where the run stands among others."""
+        return RunOrigin(**self._header()["origin"])
+
     def run_id(self) -> str:
         """A name no other run has, wherever its folder is."""
-        return str(self._header()["run"])
+        return self.origin().run
 
-    def write_options(self, options: RunOptions, limits: RunLimits) -> None:
-        """Store what the run is; `limits` may be replaced later, `options` may not."""
+    def write_options(
+        self, options: RunOptions, limits: RunLimits, series: str | None = None, date: str | None = None
+    ) -> None:
+        """Store what the run is; `limits` may be replaced later, the rest may not.
+
+        Parameters
+        ----------
+        options : RunOptions
+        limits : RunLimits
+        series, date : str or None
+            See `schemas.options.RunOrigin`; of a new run. None takes the day from the name of the folder, if it holds
+            one.
+        """
         file = self.path / "options.json"
-        run = self.run_id() if file.exists() else uuid.uuid4().hex
+        if file.exists():
+            origin = self.origin()
+        else:
+            created = datetime.now(UTC).isoformat(timespec="milliseconds")
+            origin = RunOrigin(uuid.uuid4().hex, created, series, date or day_in(self.path.absolute().name))
         header = {
-            "run": run,
+            "origin": asdict(origin),
             "version": __version__,
             "schema_version": SCHEMA_VERSION,
             "options": options.to_json(),

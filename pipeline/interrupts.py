@@ -1,4 +1,4 @@
-"""Ctrl-C: the driver stops in order, and its workers do not see it."""
+"""Ctrl-C: the driver stops in order. Its workers do not see it (`pipeline.children`)."""
 
 from __future__ import annotations
 
@@ -6,41 +6,49 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from types import FrameType
+from typing import Any
 
-__all__ = ["interruptible", "unseen_by_children"]
+__all__ = ["Interrupted", "interruptible"]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, after everything that was running was finished and committed.
+
+    Parameters
+    ----------
+    message : str
+    so_far : Results or Count
+        What there is already.
+    """
+
+    def __init__(self, message: str, so_far: Any):
+        super().__init__(message)
+        self.so_far = so_far
 
 
 @contextmanager
-def interruptible(stop: threading.Event) -> Iterator[None]:
-    """In the main thread, the first Ctrl-C sets `stop`, and the second one raises KeyboardInterrupt."""
+def interruptible(stop: threading.Event) -> Iterator[threading.Event]:
+    """In the main thread, the first Ctrl-C sets `stop`, and the second one raises KeyboardInterrupt.
+
+    Yields
+    ------
+    Event
+        Set by Ctrl-C alone; `stop` may be set by the caller, too.
+    """
+    pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield pressed
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
+        pressed.set()
         stop.set()
 
     before = signal.signal(signal.SIGINT, handle)
     try:
-        yield
+        yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def unseen_by_children() -> Iterator[None]:
-    """Processes that are started in the block, or later by a thread that is, never see Ctrl-C.
-
-    A terminal sends it to all processes of a run, and only the driver is to act on it. A signal that a thread
-    blocks is blocked in the threads and processes it starts. A Ctrl-C during the block comes at its end.
-    """
-    resource_tracker.ensure_running()  # which unblocks the signal in the thread that starts its first process
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -26,7 +26,7 @@ def tell(logger: logging.Logger, event: str, message: str, level: int = logging.
     ----------
     logger : Logger
     event : str
-        One word that a machine can look for; docs/operations.md lists them.
+        One word that a machine can look for; docs/report.md lists them.
     message : str
         One sentence.
     level : int

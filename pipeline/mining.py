@@ -7,9 +7,12 @@ import math
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
+from pipeline import startup
+from pipeline.accounts import peak_rss
 from pipeline.commits import Commits
 from pipeline.energy import ProcessorEnergy
 from pipeline.folder import RunFolder
@@ -81,10 +84,13 @@ def mine_run(
     folder.need("plan")
     for place in (folder.bicliques, folder.ledger):
         place.mkdir(exist_ok=True)
+    with startup.getting_ready():  # or the time of the first slices would mislead
+        pool.everywhere(warm_up, (str(folder.path.resolve()), folder.run_id(), write_on))
+    startup.log_it()
     driver = _Driver(folder, pool, limits, report, slice_seconds, stop or threading.Event(), write_on)
     remember(folder, driver.session("failed"))
     try:
-        with interruptible(driver.stop):
+        with interruptible(driver.stop) as ctrl_c:
             outcome = driver.run()
     except BicliqueError as error:
         with suppress(ResourceError):  # a full disk has been said already
@@ -92,7 +98,7 @@ def mine_run(
         raise
     finally:
         driver.commits.close()
-    session = driver.session(outcome)
+    session = replace(driver.session(outcome), ctrl_c=outcome == "interrupted" and ctrl_c.is_set())
     remember(folder, session)
     text = (
         f"mining ended ({outcome}): {session.count:,} bicliques, {session.slices:,} slices in {session.seconds:.2f} s"
@@ -115,6 +121,7 @@ class _Driver:
         stop: threading.Event,
         write_on: WriteOn,
     ):
+        self.startup = startup.take()
         self.began, self.started = time.time(), time.monotonic()
         self.folder, self.pool, self.limits, self.report, self.stop = folder, pool, limits, report, stop
         self.write_on = write_on
@@ -146,8 +153,6 @@ class _Driver:
             self._add(source, ranges)
 
     def run(self) -> Outcome:
-        # or the time of first slices would mislead
-        self.pool.everywhere(warm_up, (str(self.folder.path.resolve()), self.run_id, self.write_on))
         looked = now = self.with_workers = time.monotonic()
         if self.limits.time_limit_s is not None:
             self.deadline = time.monotonic() + self.limits.time_limit_s
@@ -186,6 +191,8 @@ class _Driver:
             idle_seconds=max(self.capacity_s - self.busy_s, 0.0),
             reason=reason,
             processors=self.energy.facts(),
+            startup=self.startup,
+            peak_rss=peak_rss(),
         )
 
     def _add(self, source: int, ranges: list[tuple[int, int]]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.folder import RunFolder
+from pipeline.ingest import names_in
 from pipeline.labels import open_labels
 from pipeline.writer import Tables
 from schemas.bicliques import vertex_hashes
@@ -31,6 +32,7 @@ class OpenRun:
     options: RunOptions
     graph: MiningGraph
     tables: Tables
+    names: tuple[str, str]
 
 
 def open_run(folder: str, run: str) -> OpenRun:
@@ -57,7 +59,7 @@ def _open_run(folder: str, run: str) -> OpenRun:
     tables: Tables = None
     if options.ids == "labels":
         tables = (open_labels(opened, "left"), open_labels(opened, "right"))
-    return OpenRun(opened, options, MiningGraph.open(opened.graph), tables)
+    return OpenRun(opened, options, MiningGraph.open(opened.graph), tables, names_in(opened.facts("ingest")))
 
 
 def hashes_of(run: OpenRun) -> tuple[np.ndarray, np.ndarray]:

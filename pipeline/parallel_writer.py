@@ -34,15 +34,22 @@ class ParallelWriter:
 
     Parameters
     ----------
-    folder, slice_number, tables
+    folder, slice_number, tables, names
         See `pipeline.writer.PartWriter`.
     threads : int
         Row groups encoded at a time; a slice with less than two of them makes one part.
     """
 
-    def __init__(self, folder: Path, slice_number: int, tables: Tables, threads: int):
+    def __init__(
+        self,
+        folder: Path,
+        slice_number: int,
+        tables: Tables,
+        threads: int,
+        names: tuple[str, str] = ("left", "right"),
+    ):
         self.tables = tables
-        self._writers = [PartWriter(folder, slice_number, tables) for _ in range(threads)]
+        self._writers = [PartWriter(folder, slice_number, tables, names) for _ in range(threads)]
         self._free: queue.LifoQueue[PartWriter] = queue.LifoQueue()  # the last one used, so that few parts are opened
         for one in self._writers:
             self._free.put(one)

@@ -1,8 +1,11 @@
-"""Some rows of many: the largest bicliques, or rows by number, reading only the row groups that hold them."""
+"""Some rows of many: the largest bicliques, or some at random, the same ones however a run has written its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -10,16 +13,22 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.parts import open_part
+from schemas.bicliques import splitmix64
 from schemas.errors import InputError
 from schemas.sizes import SizeCounts
 
-__all__ = ["MEASURES", "By", "Largest", "Place", "largest", "numbered", "places_of", "rows_at"]
+__all__ = ["MEASURES", "By", "HashesOf", "Largest", "Place", "largest", "places_of", "rows_at", "sampled"]
 
 By = Literal["edges", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
 
 #: File, row group and row in it, by position from 0.
 Place = tuple[int, int, int]
+#: (file, row group) -> hash of each of its rows, uint64.
+HashesOf = Callable[[Path, int], np.ndarray]
+
+#: Threads that read row groups to draw a sample: each holds one in memory.
+_MOST_THREADS = 8
 
 
 class Largest:
@@ -29,12 +38,12 @@ class Largest:
     ----------
     n : int
     by : "edges", "balance", "left" or "right"
-        Ties go to the larger number of edges, then to the larger left side, then to the later row.
+        Ties go to the larger number of edges, then to the larger left side, then to the larger hash.
 
     Attributes
     ----------
-    best : ndarray of int64, shape (at most n, 6)
-        Key, edges, left size, file, row group and row, the largest first.
+    best : ndarray of int64, shape (at most n, 7)
+        Key, edges, left size, hash (its 64 bits, as a number with a sign), file, row group and row, the largest first.
 
     Raises
     ------
@@ -46,22 +55,45 @@ class Largest:
         if by not in MEASURES:
             raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
         self._n, self._by = n, by
-        self.best = np.empty((0, 6), np.int64)
+        self.best = np.empty((0, 7), np.int64)
 
-    def add(self, left: np.ndarray, right: np.ndarray, sizes: SizeCounts, file: int, group: int) -> None:
-        """The sizes of the rows of a row group, int64, and how many there are of each."""
+    def add(
+        self,
+        left: np.ndarray,
+        right: np.ndarray,
+        sizes: SizeCounts,
+        hashes: Callable[[], np.ndarray],
+        file: int,
+        group: int,
+    ) -> None:
+        """Look at a row group.
+
+        Parameters
+        ----------
+        left, right : ndarray of int64
+            Sizes of its rows.
+        sizes : SizeCounts
+            How many there are of each.
+        hashes : callable
+            () -> hash of each row, uint64; not called if no row is large enough.
+        file, group : int
+        """
         least = _least(sizes, self._by, self._n)
         if len(self.best) == self._n:
             least = max(least, tuple(self.best[-1, :3].tolist()))
-        keys = _keys(left, right, self._by)
-        rows = np.flatnonzero(keys >= least[0])
-        key, edges, left = keys[rows], left[rows] * right[rows], left[rows]
-        same = key == least[0]
-        larger = ~same | (edges > least[1]) | ((edges == least[1]) & (left > least[2]))
-        last = np.flatnonzero(same & (edges == least[1]) & (left == least[2]))[-self._n :]
-        chosen = np.concatenate([np.flatnonzero(larger), last])  # of many with the same size, the last
+        rows = _at_least(left, right, self._by, least)
+        if len(rows) == 0:
+            return
+        left, right = left[rows], right[rows]
+        key, edges = _keys(left, right, self._by), left * right
+        hashed = hashes()[rows].view(np.int64)
+        is_tie = (key == least[0]) & (edges == least[1]) & (left == least[2])
+        ties = np.flatnonzero(is_tie)
+        if len(ties) > self._n:
+            ties = ties[np.argpartition(hashed[ties], len(ties) - self._n)[len(ties) - self._n :]]
+        chosen = np.concatenate([np.flatnonzero(~is_tie), ties])
         place = (np.full(len(chosen), file), np.full(len(chosen), group), rows[chosen])
-        self.merge(np.column_stack([key[chosen], edges[chosen], left[chosen], *place]))
+        self.merge(np.column_stack([key[chosen], edges[chosen], left[chosen], hashed[chosen], *place]))
 
     def merge(self, best: np.ndarray) -> None:
         """What others have found, of other row groups."""
@@ -75,19 +107,64 @@ class Largest:
 
 def places_of(best: np.ndarray) -> list[Place]:
     """Where rows of `Largest.best` are."""
-    return [(int(file), int(group), int(row)) for file, group, row in best[:, 3:]]
+    return [(int(file), int(group), int(row)) for file, group, row in best[:, 4:]]
 
 
-def largest(files: Sequence[Path], n: int, by: By) -> list[Place]:
-    """Where the `n` largest bicliques are, the largest first, as `Largest` has it; reads the two size columns once."""
-    found = Largest(n, by)
+def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[Place]:
+    """Where the `n` largest bicliques are, the largest first, as `Largest` has it.
+
+    Reads the two size columns twice, and whole row groups where one of the largest may be.
+    """
+    found, total = Largest(n, by), SizeCounts.empty()
+    for _, _, left, right in _sizes(files):
+        total = SizeCounts.merge([total, SizeCounts.of(left, right)])
+    least = _least(total, by, n)
+    for k, group, left, right in _sizes(files):
+        if len(_at_least(left, right, by, least)):
+            hashes = partial(hashes_of, files[k], group)
+            found.add(left, right, SizeCounts.of(left, right), hashes, k, group)
+    return found.places()
+
+
+def _sizes(files: Sequence[Path]) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
+    """File, row group, and the two sizes of its rows, int64."""
     for k, file in enumerate(files):
         with open_part(file) as part:
             for group in range(part.num_row_groups):
                 sizes = part.read_row_group(group, columns=["n_left", "n_right"])
                 left, right = (column.to_numpy().astype(np.int64) for column in sizes.columns)
-                found.add(left, right, SizeCounts.of(left, right), k, group)
-    return found.places()
+                yield k, group, left, right
+
+
+def sampled(files: Sequence[Path], n: int, seed: int, hashes_of: HashesOf) -> list[Place]:
+    """Where `n` rows are that are chosen at random, or all if there are fewer.
+
+    They are those whose hash, mixed with the seed, is smallest, in that order: which ones depends neither on where they
+    are nor on how many are wanted. Reads every row group, several at a time.
+    """
+    salt = splitmix64(np.array([seed], np.uint64))
+
+    def smallest(place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        mixed = splitmix64(hashes_of(files[place[0]], place[1]) ^ salt)
+        rows = np.argpartition(mixed, n - 1)[:n] if n < len(mixed) else np.arange(len(mixed))
+        return mixed[rows], np.column_stack([np.full(len(rows), place[0]), np.full(len(rows), place[1]), rows])
+
+    best, where = np.empty(0, np.uint64), np.empty((0, 3), np.int64)
+    with ThreadPoolExecutor(min(_MOST_THREADS, len(os.sched_getaffinity(0)))) as threads:
+        for mixed, places in threads.map(smallest, _groups(files)):
+            best, where = np.concatenate([best, mixed]), np.concatenate([where, places])
+            order = np.argsort(best, kind="stable")[:n]
+            best, where = best[order], where[order]
+    return [(int(file), int(group), int(row)) for file, group, row in where]
+
+
+def _groups(files: Sequence[Path]) -> list[tuple[int, int]]:
+    """Every row group, as (file, row group)."""
+    found = []
+    for k, file in enumerate(files):
+        with open_part(file) as part:
+            found += [(k, group) for group in range(part.num_row_groups)]
+    return found
 
 
 def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
@@ -99,6 +176,14 @@ def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
     return left if by == "left" else right
 
 
+def _at_least(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) -> np.ndarray:
+    """Rows that rank as high as a key, a number of edges and a left size, or higher."""
+    keys = _keys(left, right, by)
+    rows = np.flatnonzero(keys >= least[0])
+    edges, left = left[rows] * right[rows], left[rows]
+    return rows[(keys[rows] > least[0]) | (edges > least[1]) | ((edges == least[1]) & (left >= least[2]))]
+
+
 def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
     """Key, edges and left size of the n-th largest; zeros if there are fewer."""
     left, right = sizes.n_left.astype(np.int64), sizes.n_right.astype(np.int64)
@@ -106,31 +191,6 @@ def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
     order = np.lexsort(ranks.T[::-1])[::-1]
     at = int(np.searchsorted(np.cumsum(sizes.count[order]), n))
     return tuple(ranks[order[at]].tolist()) if at < len(order) else (0, 0, 0)
-
-
-def numbered(files: Sequence[Path], rows_of: Sequence[int], wanted: np.ndarray) -> list[Place]:
-    """Where rows are, by their number in all files together.
-
-    Parameters
-    ----------
-    files : sequence of Path
-    rows_of : sequence of int
-        Rows of each file.
-    wanted : ndarray of int64
-        Row numbers, ascending.
-    """
-    places: list[Place] = []
-    first = 0
-    for k, (file, n_rows) in enumerate(zip(files, rows_of, strict=True)):
-        mine = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + n_rows)] - first
-        first += n_rows
-        if len(mine):
-            with open_part(file) as part:
-                metadata = part.metadata
-            starts = np.cumsum([0, *(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))])
-            groups = np.searchsorted(starts, mine, side="right") - 1
-            places += [(k, int(g), int(row)) for g, row in zip(groups, mine - starts[groups], strict=True)]
-    return places
 
 
 def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa.Table:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TextIO
 
-__all__ = ["Progress", "Report", "Stage", "reporter"]
+__all__ = ["Progress", "Report", "Stage", "pass_on", "reporter"]
 
 Stage = Literal["read", "build", "plan", "mine", "prove", "report"]
 
@@ -81,6 +81,13 @@ def reporter(wish: Report | bool | None, stream: TextIO | None = None) -> Report
     if wish is False or (wish is None and not stream.isatty()):
         return lambda progress: None
     return _Line(stream)
+
+
+def pass_on(notes: Iterable[Progress], wish: Report | bool | None) -> None:
+    """Report what was kept back until the input turned out to be good."""
+    report = reporter(wish)
+    for note in notes:
+        report(note)
 
 
 class _Line:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from pipeline.folder import RunFolder, how_to_resume
+from pipeline.ingest import names_in
 from pipeline.instructions import Outcome
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
 from pipeline.parts import open_part
-from pipeline.picking import By, largest, numbered, rows_at
+from pipeline.picking import By, HashesOf, largest, rows_at, sampled
 from pipeline.plan import Plan
 from pipeline.session import sessions
 from pipeline.summary import read_largest
@@ -41,17 +41,24 @@ class Count:
         "complete", or why there may be more than `count`.
     fingerprint : int or None
         Of the bicliques counted, if asked for and complete.
-    seconds : float
-        Wall time, everything included.
+    total_seconds : float
+        Wall time, everything included; of the command line since its process was started.
     sizes : SizeCounts or None
         How many there are of each size, if asked for.
+    input, graph, options, seconds, peak_rss : dict
+        As in `schemas.manifest.Manifest`.
     """
 
     count: int
     outcome: Outcome
     fingerprint: int | None
-    seconds: float
-    sizes: SizeCounts | None = None
+    total_seconds: float
+    sizes: SizeCounts | None
+    input: dict[str, Any]
+    graph: dict[str, Any]
+    options: dict[str, Any]
+    seconds: dict[str, float]
+    peak_rss: dict[str, Any]
 
     @property
     def complete(self) -> bool:
@@ -61,8 +68,8 @@ class Count:
     def to_json(self) -> dict[str, Any]:
         """For machines."""
         number = None if self.fingerprint is None else str(self.fingerprint)
-        sizes = {} if self.sizes is None else {"sizes": self.sizes.to_json()}
-        return vars(self) | {"complete": self.complete, "fingerprint": number} | sizes
+        sizes = None if self.sizes is None else self.sizes.to_json()
+        return vars(self) | {"complete": self.complete, "fingerprint": number, "sizes": sizes}
 
 
 class Results:
@@ -146,7 +153,7 @@ class Results:
         tables: Tables = None
         if self._folder.options().ids == "labels" and self._folder.facts("build"):
             tables = (open_labels(self._folder, "left"), open_labels(self._folder, "right"))
-        return part_schema(tables)
+        return part_schema(tables, names_in(self._folder.facts("ingest")))
 
     def dataset(self) -> ds.Dataset:
         """A lazy `pyarrow.dataset.Dataset`, which DuckDB and Polars scan as it is.
@@ -180,7 +187,7 @@ class Results:
         n : int
         by : "edges", "balance", "left" or "right"
             Number of edges, size of the smaller side, size of the left or right side. Ties go to the larger
-            number of edges, then to the larger left side.
+            number of edges, then to the larger left side, then to the larger hash of the members.
 
         Raises
         ------
@@ -192,13 +199,15 @@ class Results:
         Notes
         -----
         Reads the row groups that hold a winner: bounded memory. Where they are is known of the hundred largest of a
-        complete run; else the two size columns are read once before.
+        complete run; else the two size columns are read before. Two runs that found the same set have the same order.
         """
         if n < 1:
             raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
         self._refuse_count_only()
         places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
-        return rows_at(self.files, largest(self.files, n, by) if places is None else places, self.schema)
+        if places is None:
+            places = largest(self.files, n, by, self._hashes_of())
+        return rows_at(self.files, places, self.schema)
 
     def sizes(self) -> SizeCounts:
         """How many bicliques there are of each size.
@@ -227,26 +236,33 @@ class Results:
                     total = SizeCounts.merge([total, SizeCounts.of(*(column.to_numpy() for column in rows.columns))])
         return total
 
-    def sample(self, n: int = 100, seed: int = 0) -> pa.Table:
+    def sample(self, n: int = 20, seed: int = 0) -> pa.Table:
         """`n` bicliques chosen at random, each as likely as every other, none twice; all when there are fewer.
 
         Parameters
         ----------
         n : int
         seed : int
-            Of the choice: the same run, `n` and seed give the same rows.
+            Of the choice, 0 or more. Two runs that found the same set, whatever engine, order or workers they had,
+            give the same rows, and in the same order; fewer of them are the first of more of them.
 
         Notes
         -----
-        Reads the row groups that hold a chosen row, one at a time: at most `n` of them, whatever the size of the
-        run. The rows come in the order of the files.
+        Which rows depends on their members, so every row is read, a row group at a time in each of a few threads:
+        about a second per two million rows. Then the row groups are read again that hold a chosen row.
         """
         if n < 1:
             raise InputError(f"the number of bicliques to choose must be at least 1, not {n}")
+        if not 0 <= seed < 2**64:
+            raise InputError(f"the seed must be at least 0 and less than 2**64, not {seed}")
         self._refuse_count_only()
-        chosen = np.sort(np.random.default_rng(seed).choice(self._count, min(n, self._count), replace=False))
-        places = numbered(self.files, [part.rows for part in self._parts], chosen)
+        places = sampled(self.files, n, seed, self._hashes_of()) if self._count else []
         return rows_at(self.files, places, self.schema)
+
+    def _hashes_of(self) -> HashesOf:
+        from pipeline.row_hashes import RowHashes  # only here: it imports more than most questions need
+
+        return RowHashes(self._folder).of
 
     def _refuse_count_only(self) -> None:
         if self._folder.options().search.mode != "list":

@@ -11,12 +11,14 @@ import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from pipeline import engines
+from pipeline import engines, startup
+from pipeline.accounts import peak_rss, peak_rss_of, seconds_of
 from pipeline.energy import energy_facts
 from pipeline.files import disk_errors, write_json
 from pipeline.folder import RunFolder
@@ -64,7 +66,8 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
     if listing:
         proven, summary = prove_parts(folder, ledger, pool, report)
         summary.write(folder)
-    mined = sessions(folder)
+    mined, seconds, taken = sessions(folder), seconds_of(folder), peak_rss_of(folder, ledger.entries.values())
+    seconds["startup"] += startup.take()
     manifest = Manifest(
         schema_version=SCHEMA_VERSION,
         version=__version__,
@@ -72,18 +75,21 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
         count=ledger.count,
         fingerprint=ledger.fingerprint if options.search.mode != "count" else None,
         proven_rows=proven,
+        run=asdict(folder.origin()),
         options=options.to_json(),
         input=facts["ingest"],
         graph=facts["build"],
         plan=facts["plan"] | _compare_times(ledger, plan),
         parts=tuple(part for entry in ledger.entries.values() for part in entry.parts),
         mining=_mining_facts(ledger, mined, engines.kind(options.engine).place == "gpu"),
-        seconds={step: fact["seconds"] for step, fact in facts.items()}
-        | {"mine": sum(session["seconds"] for session in mined), "prove": time.perf_counter() - started},
+        seconds=seconds | {"prove": time.perf_counter() - started},
+        peak_rss=taken | {"driver": max(taken["driver"], peak_rss())},
     )
     write_json(folder.manifest_file, manifest.to_json())
-    text = f"proven: {manifest.count:,} bicliques, fingerprint {manifest.fingerprint}"
-    tell(logger, "proven", text, count=manifest.count, fingerprint=str(manifest.fingerprint), rows_read=proven)
+    word = "proven" if listing else "counted"  # nothing was read back that would prove a count
+    number = None if manifest.fingerprint is None else str(manifest.fingerprint)
+    text = f"{word}: {manifest.count:,} bicliques" + (f", fingerprint {number}" if number else "")
+    tell(logger, word, text, count=manifest.count, fingerprint=number, rows_read=proven)
     return manifest
 
 

@@ -35,6 +35,12 @@ class MiningSession:
         One sentence when it failed, else empty.
     processors : dict
         `pipeline.energy.ProcessorEnergy` of the session.
+    ctrl_c : bool
+        Whether Ctrl-C stopped it, and not the caller.
+    startup : float
+        Seconds that this process took to get ready since the session before, or its start (`pipeline.startup`).
+    peak_rss : int
+        Most main memory that this process had taken when the session ended, in bytes.
     """
 
     outcome: Outcome
@@ -48,6 +54,9 @@ class MiningSession:
     idle_seconds: float
     reason: str = ""
     processors: dict[str, Any] = field(default_factory=dict)
+    ctrl_c: bool = False
+    startup: float = 0.0
+    peak_rss: int = 0
 
     @property
     def busy_ratio(self) -> float:
@@ -65,7 +74,7 @@ def remember(folder: RunFolder, session: MiningSession) -> None:
 def last_session(folder: RunFolder) -> MiningSession:
     """The session that ended last; the run is complete."""
     facts = sessions(folder)[-1]
-    return MiningSession(**{field.name: facts[field.name] for field in fields(MiningSession)})
+    return MiningSession(**{field.name: facts[field.name] for field in fields(MiningSession) if field.name in facts})
 
 
 def sessions(folder: RunFolder) -> list[dict[str, Any]]:

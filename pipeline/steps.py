@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipeline import engines, mining, sealing
+from pipeline import engines, first_use, mining, sealing, startup
 from pipeline.build import build as build_graph
 from pipeline.folder import RunFolder, how_to_resume
 from pipeline.gpu.ingest import IngestOn
@@ -26,6 +27,7 @@ from pipeline.ingest import INGEST_FILES
 from pipeline.ingest import ingest as ingest_source
 from pipeline.lock import locked
 from pipeline.logs import tell
+from pipeline.marks import withdraw_mark
 from pipeline.new_run import new_run
 from pipeline.plan import plan as plan_roots
 from pipeline.pool import Pool
@@ -49,6 +51,8 @@ def start(
     limits: RunLimits,
     report: Report | bool | None = None,
     ingest_on: IngestOn = "auto",
+    series: str | None = None,
+    date: str | None = None,
 ) -> RunFolder:
     """Make the folder of a run and read the input into it; after an error the folder is not there.
 
@@ -65,14 +69,19 @@ def start(
         See `pipeline.progress.reporter`.
     ingest_on : "auto", "cpu" or "gpu"
         See `pipeline.ingest.ingest`.
+    series, date : str or None
+        See `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of the folder.
 
     Raises
     ------
     InputError
         If the input or the folder cannot be used; one sentence.
     """
+    if series is None and isinstance(source, (str, os.PathLike)):
+        series = options.source
+    startup.over()
     with new_run(path) as folder:
-        folder.write_options(options, limits)
+        folder.write_options(options, limits, series, date)
         _ingest(folder, reporter(report), source, ingest_on)
     return folder
 
@@ -115,6 +124,8 @@ def mine(
 def seal(path: Path, workers: WorkerOptions | None = None, report: Report | bool | None = None) -> Manifest:
     """Prove the run and write its manifest; see `pipeline.sealing.seal`."""
     with _run(path) as folder, open_pool(workers or WorkerOptions(workers=0)) as pool:
+        with startup.getting_ready():
+            first_use.before_proving()
         return folder.manifest() or sealing.seal(folder, pool, reporter(report))
 
 
@@ -122,6 +133,7 @@ def page(path: Path, report: Report | bool | None = None) -> Path:
     """Write ``report.html``; see `pipeline.reporting.make.report`. It reads, and so needs no lock."""
     from pipeline.reporting import make  # only here: it imports a plotting library
 
+    startup.over()
     say = reporter(report)
     say(Progress("report"))
     written = make.report(path)
@@ -196,6 +208,7 @@ def _is_proven(folder: RunFolder) -> bool:
     if damage is None:
         return True
     logger.warning("%s; the manifest is withdrawn, and what is missing is mined again", damage)
+    withdraw_mark(folder.path)
     folder.manifest_file.unlink()
     return False
 
@@ -219,15 +232,22 @@ def _ingest(folder: RunFolder, report: Report, source: Any = None, ingest_on: In
         folder.finish("ingest", facts, [folder.path / file for file in INGEST_FILES])
         return facts
 
-    return _once(folder, "ingest", "read", report, read)
+    ready = partial(first_use.before_reading, options.source if source is None else source, ingest_on)
+    return _once(folder, "ingest", "read", report, ready, read)
 
 
 def _build(folder: RunFolder, report: Report) -> dict[str, Any]:
-    return _once(folder, "build", "build", report, lambda: build_graph(folder))
+    return _once(folder, "build", "build", report, _before_building(folder), lambda: build_graph(folder))
 
 
 def _plan(folder: RunFolder, report: Report) -> dict[str, Any]:
-    return _once(folder, "plan", "plan", report, lambda: plan_roots(folder))
+    return _once(folder, "plan", "plan", report, _before_building(folder), lambda: plan_roots(folder))
+
+
+def _before_building(folder: RunFolder) -> Callable[[], None]:
+    options = folder.options()
+    prunes = options.search.min_left > 1 or options.search.min_right > 1
+    return partial(first_use.before_building, options.build, prunes)
 
 
 def _mine(
@@ -238,23 +258,28 @@ def _mine(
     workers: WorkerOptions,
     stop: threading.Event | None,
 ) -> MiningSession:
-    engine = engines.kind(folder.options().engine)
-    if engine.will_compile():
-        note = f"compiling the {engine.name} engine, once in this environment: about half a minute"
-        report(Progress("mine", note=note))
-        engines.compile_engine(engine.name)
+    with startup.getting_ready():
+        first_use.before_mining(folder.options().engine, report)
     return mining.mine_run(folder, pool, limits, report, workers.slice_seconds, stop, workers.write_on)
 
 
 def _once(
-    folder: RunFolder, step: str, stage: Stage, report: Report, work: Callable[[], dict[str, Any]]
+    folder: RunFolder,
+    step: str,
+    stage: Stage,
+    report: Report,
+    ready: Callable[[], None],
+    work: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
     facts = folder.facts(step)
     file = folder.broken(step) if facts is not None else None
     if facts is not None and file is None:
         return facts
-    started = time.monotonic()
     report(Progress(stage))
+    with startup.getting_ready():
+        ready()
+    startup.log_it()
+    started = time.monotonic()
     if file is None:
         facts = work()
     else:
@@ -281,6 +306,7 @@ def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> 
 
 @contextmanager
 def _run(path: Path | str | os.PathLike[str], keep: bool = True) -> Iterator[RunFolder]:
+    startup.over()
     folder = RunFolder(Path(path))
     folder.options()  # says so if this is not the folder of a run
     with locked(folder.lock_file):

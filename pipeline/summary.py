@@ -31,8 +31,10 @@ LARGEST = 100
 
 _LARGEST_FILE = "largest.parquet"
 #: Columns of `pipeline.picking.Largest.best`.
-_LARGEST_COLUMNS = ("key", "edges", "n_left", "file", "row_group", "row")
+_LARGEST_COLUMNS = ("key", "edges", "n_left", "hash", "file", "row_group", "row")
 _LARGEST_SCHEMA = pa.schema([("by", pa.string()), *((name, pa.int64()) for name in _LARGEST_COLUMNS)])
+#: Of earlier versions, which did not break ties by the members.
+_WITHOUT_HASHES = _LARGEST_SCHEMA.remove(_LARGEST_SCHEMA.get_field_index("hash"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +94,10 @@ class Tally:
         n_left, n_right = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
         sizes = SizeCounts.of(n_left, n_right)
         self._sizes = SizeCounts.merge([self._sizes, sizes])
+        hashes = splitmix64(left ^ splitmix64(right))
         for largest in self._largest.values():
-            largest.add(n_left, n_right, sizes, file, group)
-        return splitmix64(left ^ splitmix64(right))
+            largest.add(n_left, n_right, sizes, lambda: hashes, file, group)
+        return hashes
 
     def result(self) -> PartSummary:
         """Of all batches so far."""
@@ -228,7 +231,10 @@ def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
     if not (folder.summary / _LARGEST_FILE).exists():
         return {}
     table = _read(folder.summary / _LARGEST_FILE)
-    if not table.schema.remove_metadata().equals(_LARGEST_SCHEMA):
+    schema = table.schema.remove_metadata()
+    if schema.equals(_WITHOUT_HASHES):
+        return {}
+    if not schema.equals(_LARGEST_SCHEMA):
         raise TypeError(f"{_LARGEST_FILE} has other columns")
     best = np.column_stack([table[name].to_numpy() for name in _LARGEST_COLUMNS])
     measure = np.array(table["by"].to_pylist(), dtype=object)

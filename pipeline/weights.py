@@ -49,8 +49,11 @@ class RootWeights:
         if len(pieces) == 0:
             return np.empty(0)
         root = np.minimum.reduceat(pieces.path, pieces.path_indptr[:-1])
-        todo = pieces.todo.astype(np.float64)
-        candidates = np.diff(pieces.candidate_indptr)
+        todo, candidates = pieces.todo.astype(np.float64), np.diff(pieces.candidate_indptr).astype(np.float64)
+        ranged, n_roots = pieces.ranged, len(self.by_rank)
+        density = self._candidates[root[ranged]] / np.maximum(n_roots - 1 - root[ranged], 1)
+        candidates[ranged] = density * (n_roots - pieces.candidates[pieces.candidate_indptr[:-1][ranged]])
+        todo[ranged] *= density
         pairs = todo * candidates - todo * (todo - 1) / 2
         all_pairs = self._candidates[root] * (self._candidates[root] + 1) / 2
         share = np.where(pieces.todo == EVERYTHING, 1.0, np.minimum(pairs / np.maximum(all_pairs, 1.0), 1.0))

@@ -20,6 +20,7 @@ from traceback import clear_frames
 import numpy as np
 
 from pipeline import engines, serving, writing
+from pipeline.accounts import peak_rss
 from pipeline.engines import EngineKind
 from pipeline.opened import OpenRun, close_run, open_run
 from pipeline.power import PowerMeter, Usage, gpu_counter
@@ -29,7 +30,7 @@ from pipeline.version import __version__
 from pipeline.writer import to_batch
 from pipeline.writing import WriteOn, Writer, open_writer
 from schemas.bicliques import Bicliques
-from schemas.errors import DeviceMemoryError, IncompleteError, SliceTooLargeError
+from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
 from schemas.sizes import SizeCounts
 from schemas.work import Limits, Subtrees
@@ -129,7 +130,10 @@ def mine_slice(task: SliceTask) -> SliceReport:
         for part in parts:
             (run.folder.bicliques / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.count} bicliques, but {rows} were written")
-    stats = session.stats | {"writing_seconds": session.writing + closed - searched}
+    # a GPU searches the next slice while this one is written
+    own = (closed if kind.place == "core" else searched) - started
+    stats = session.stats | {"writing_seconds": session.writing + own - (searched - started)}
+    stats |= {"closing_seconds": closed - started - own, "peak_rss": float(peak_rss())}
     if usage is not None:
         stats |= {"joules": usage.joules, "peak_watts": usage.peak_watts}
     return SliceReport(
@@ -141,8 +145,7 @@ def mine_slice(task: SliceTask) -> SliceReport:
         left_over=left_over.to_bytes() if len(left_over) else b"",
         n_left_over=len(left_over),
         began=began,
-        # a GPU works for the next slice while this one is written
-        seconds=(closed if kind.place == "core" else searched) - started,
+        seconds=own,
         worker=identity(),
         stats=stats,
         timed=tuple(session.timed),
@@ -151,22 +154,17 @@ def mine_slice(task: SliceTask) -> SliceReport:
 
 
 def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """The search of a slice; where a GPU has too little memory again, with smaller buffers or half of the nodes."""
-    later: list[Subtrees] = []
+    """The search of a slice; again with smaller buffers where a GPU has too little memory for them."""
     while True:
         try:
             session, writer = _attempt(server, run, task, work)
         except DeviceMemoryError as error:
             _go_on_smaller(server, error)
-        except SliceTooLargeError as error:
-            if len(work) < 2:
-                raise
-            logger.warning("slice %d goes on with half of its %d nodes: %s", task.slice, len(work), error)
-            later.append(work.take(len(work) // 2, len(work)))
-            work = work.take(0, len(work) // 2)
         else:
-            session.left_over += later
             session.stats |= {"halvings": server.halvings} if server.halvings else {}
+            if nodes := int(session.stats.get("cpu_nodes", 0)):
+                text = "slice %d: the cpu engine mined %d nodes of hubs that do not fit into the memory of the GPU"
+                logger.warning(text, task.slice, nodes)
             return session, writer
 
 
@@ -186,7 +184,7 @@ def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> t
 def _open_writer(run: OpenRun, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
     """The writer of a slice; who only counts needs none of a GPU's."""
     place = kind.place if run.options.search.mode == "list" else "core"
-    return open_writer(run.folder.bicliques, number, run.tables, place, write_on)
+    return open_writer(run.folder.bicliques, number, run.tables, place, write_on, run.names)
 
 
 def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:

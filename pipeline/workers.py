@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from pipeline import startup
 from pipeline.engines import EngineKind, Place
-from pipeline.gpu.devices import choose_devices
+from pipeline.gpu.devices import Devices, choose_devices, device_numbers
 from pipeline.growing import Growing
 from pipeline.pool import InProcess, Pool
 from pipeline.threads import InThreads
 from pipeline.writing import WriteOn
 from schemas.errors import InputError
 
-__all__ = ["WorkerOptions", "ask_workers", "check_workers", "open_pool"]
+__all__ = ["WorkerOptions", "ask_workers", "check_workers", "count_workers", "open_pool"]
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,13 @@ class WorkerOptions:
         Processes on this machine; 0 works in this one. None starts one a core, or one a GPU where there are
         several, as soon as a run takes longer than a second.
     scheduler : str or None
-        Address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``, whose workers see the run's
+        Address of a running Dask scheduler, such as ``tls://10.0.0.1:8786``, whose workers see the run's
         folder under the same path; instead of `workers`.
     slice_seconds : float
         Longest time a worker works without reporting, in seconds.
-    devices : sequence of int or None
-        With a GPU engine: start a worker on each of these GPUs, counted from 0; None for all.
+    devices : int, str, sequence of int or None
+        With a GPU engine: start a worker on each of these GPUs, counted from 0, as ``[0, 1]`` or ``"0,1"``; None for
+        all.
     rmm_pool : str or None
         With a GPU engine: a pool of so much device memory in each worker, as ``40GB`` or ``0.8`` of the device.
     spill : bool
@@ -46,12 +48,14 @@ class WorkerOptions:
     workers: int | None = None
     scheduler: str | None = None
     slice_seconds: float = 10.0
-    devices: Sequence[int] | None = None
+    devices: Devices | None = None
     rmm_pool: str | None = None
     spill: bool = False
     write_on: WriteOn = "auto"
 
     def __post_init__(self) -> None:
+        if self.devices is not None:
+            device_numbers(self.devices)  # which refuses other things
         if self.workers is not None and self.workers < 0:
             raise InputError(f"the number of workers must be 0 or more, not {self.workers}")
         if self.workers is not None and self.scheduler is not None:
@@ -87,6 +91,25 @@ def check_workers(options: WorkerOptions, place: Place) -> None:
         raise InputError("the engine works on processor cores: leave --devices, --rmm-pool and --spill out")
 
 
+def count_workers(options: WorkerOptions, place: Place) -> int | None:
+    """How many workers would share the work of a run, 0 for this process alone; None if nothing was said of them.
+
+    Raises
+    ------
+    ResourceError
+        If the scheduler does not answer or has no workers.
+    """
+    if options.scheduler is not None:
+        pool = _cluster().connect(options.scheduler, place)
+        try:
+            return int(pool.workers())
+        finally:
+            pool.close()
+    if options.devices is not None:
+        return len(choose_devices(options.devices, options.workers))
+    return options.workers
+
+
 @contextmanager
 def open_pool(options: WorkerOptions, place: Place = "core") -> Iterator[Pool]:
     """The workers a user asked for, ready to work; they are gone after the block.
@@ -102,7 +125,8 @@ def open_pool(options: WorkerOptions, place: Place = "core") -> Iterator[Pool]:
     ResourceError
         If the scheduler does not answer or has no workers, or workers do not start.
     """
-    pool = _open(options, place)
+    with startup.getting_ready():
+        pool = _open(options, place)
     try:
         yield pool
     finally:

@@ -45,10 +45,10 @@ def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=part_schema(tables))
 
 
-def part_schema(tables: Tables) -> pa.Schema:
-    """Arrow schema of the parts."""
+def part_schema(tables: Tables, names: tuple[str, str] = ("left", "right")) -> pa.Schema:
+    """Arrow schema of the parts; `names` of the sides, for its metadata."""
     left, right = (pa.int32(), pa.int32()) if tables is None else (tables[0].type, tables[1].type)
-    return biclique_schema(left, right)
+    return biclique_schema(left, right, names)
 
 
 def writer_bytes(tables: Tables) -> int:
@@ -70,12 +70,15 @@ class PartWriter:
     slice_number : int
         Part of their names, with a random suffix: two attempts at a slice never touch the same file.
     tables : Tables
+    names : (str, str)
+        What the input calls the sides, for the metadata of the parts.
     """
 
-    def __init__(self, folder: Path, slice_number: int, tables: Tables):
+    def __init__(self, folder: Path, slice_number: int, tables: Tables, names: tuple[str, str] = ("left", "right")):
         self.folder = folder
         self.stem = f"part-{slice_number:06d}-{uuid.uuid4().hex[:12]}"
         self.tables = tables
+        self.names = names
         self.parts: list[Part] = []
         self._collected: list[pa.RecordBatch] = []
         self._members = self._rows = self._rows_of_part = 0
@@ -109,7 +112,7 @@ class PartWriter:
         with disk_errors(self._temporary()):
             if self._writer is None:
                 self._file = pa.OSFile(str(self._temporary()), "wb")
-                self._writer = pq.ParquetWriter(self._file, part_schema(self.tables), **_PARQUET)
+                self._writer = pq.ParquetWriter(self._file, part_schema(self.tables, self.names), **_PARQUET)
             self._writer.write_table(pa.Table.from_batches(batches), row_group_size=2 * GROUP_ROWS)
         self._rows_of_part += sum(map(len, batches))
         if self._file.tell() >= PART_BYTES:

@@ -38,7 +38,14 @@ class Writer(Protocol):
         ...
 
 
-def open_writer(folder: Path, slice_number: int, tables: Tables, place: Place, where: WriteOn = "auto") -> Writer:
+def open_writer(
+    folder: Path,
+    slice_number: int,
+    tables: Tables,
+    place: Place,
+    where: WriteOn = "auto",
+    names: tuple[str, str] = ("left", "right"),
+) -> Writer:
     """The writer of a slice.
 
     Parameters
@@ -48,6 +55,8 @@ def open_writer(folder: Path, slice_number: int, tables: Tables, place: Place, w
     place : Place
         What the engine occupies.
     where : WriteOn
+    names : (str, str)
+        See `pipeline.writer.PartWriter`.
 
     Raises
     ------
@@ -55,13 +64,13 @@ def open_writer(folder: Path, slice_number: int, tables: Tables, place: Place, w
         If the GPU is to write and cannot.
     """
     if place == "core":
-        return PartWriter(folder, slice_number, tables)
+        return PartWriter(folder, slice_number, tables, names)
     reason = why_no_cudf() if where != "cpu" else "asked for"
     if where == "gpu" and reason is not None:
         raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write-on cpu")
     if reason is None:
-        return DeviceWriter(folder, slice_number, _backend(_Tables(tables)))
-    return ParallelWriter(folder, slice_number, tables, writing_threads())
+        return DeviceWriter(folder, slice_number, _backend(_Tables(tables), names))
+    return ParallelWriter(folder, slice_number, tables, writing_threads(), names)
 
 
 def forget() -> None:
@@ -83,5 +92,5 @@ class _Tables:
 
 
 @lru_cache(maxsize=1)
-def _backend(tables: _Tables) -> CudfParquet:
-    return CudfParquet(tables.tables)
+def _backend(tables: _Tables, names: tuple[str, str]) -> CudfParquet:
+    return CudfParquet(tables.tables, names=names)

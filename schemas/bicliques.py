@@ -21,6 +21,7 @@ __all__ = [
     "Bicliques",
     "biclique_schema",
     "fingerprint",
+    "row_hashes",
     "splitmix64",
     "vertex_hashes",
 ]
@@ -84,8 +85,13 @@ def _offsets(lists: list[list[int]]) -> np.ndarray:
     return np.concatenate([np.zeros(1, OFFSET), np.cumsum([len(x) for x in lists], dtype=OFFSET)]).astype(OFFSET)
 
 
-def biclique_schema(left_label: pa.DataType, right_label: pa.DataType) -> pa.Schema:
-    """Arrow schema of the output, one row a maximal biclique, for the given label types."""
+def biclique_schema(
+    left_label: pa.DataType, right_label: pa.DataType, names: tuple[str, str] = ("left", "right")
+) -> pa.Schema:
+    """Arrow schema of the output, one row per maximal biclique, for the given label types.
+
+    Its metadata, which does not count when schemas are compared, tells what the input calls its sides: `names`.
+    """
     return pa.schema(
         [
             pa.field("left", pa.list_(pa.field("element", left_label, nullable=False)), nullable=False),
@@ -94,7 +100,11 @@ def biclique_schema(left_label: pa.DataType, right_label: pa.DataType) -> pa.Sch
             pa.field("n_right", pa.int32(), nullable=False),
             pa.field("root", pa.int32(), nullable=False),
         ],
-        metadata={"bicliques.schema": str(SCHEMA_VERSION)},
+        metadata={
+            "bicliques.schema": str(SCHEMA_VERSION),
+            "bicliques.left": names[0],
+            "bicliques.right": names[1],
+        },
     )
 
 
@@ -128,6 +138,23 @@ def fingerprint(batch: Bicliques) -> int:
     left = _list_sums(batch.left, batch.left_indptr, LEFT_SALT)
     right = _list_sums(batch.right, batch.right_indptr, RIGHT_SALT)
     return int(np.add.reduce(splitmix64(left ^ splitmix64(right))))
+
+
+def row_hashes(batch: Bicliques, known: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """One hash per biclique, uint64, whose sum modulo 2**64 is the `fingerprint`.
+
+    Parameters
+    ----------
+    batch : Bicliques
+        Each has a member on both sides.
+    known : (ndarray, ndarray)
+        `vertex_hashes`.
+    """
+    if len(batch) == 0:
+        return np.empty(0, np.uint64)
+    left = np.add.reduceat(known[0][batch.left], batch.left_indptr[:-1])
+    right = np.add.reduceat(known[1][batch.right], batch.right_indptr[:-1])
+    return splitmix64(left ^ splitmix64(right))
 
 
 def _list_sums(ids: np.ndarray, indptr: np.ndarray, salt: np.uint64) -> np.ndarray:

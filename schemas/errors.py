@@ -4,7 +4,6 @@
     +-- InputError              the data or the options are wrong (CLI exit code 2)
     +-- ResourceError           memory, disk or device is too small, or missing (exit code 1)
     |   +-- DeviceMemoryError   a GPU has less memory than was asked of it; the engine can ask for less
-    |   +-- SliceTooLargeError  a slice is more than an engine's buffers hold; half of it may fit
     +-- IncompleteError         a run's files do not agree with one another (exit code 1)
 
 A message is one sentence that names the thing, the number and the remedy.
@@ -18,7 +17,6 @@ __all__ = [
     "IncompleteError",
     "InputError",
     "ResourceError",
-    "SliceTooLargeError",
 ]
 
 
@@ -36,10 +34,6 @@ class ResourceError(BicliqueError):
 
 class DeviceMemoryError(ResourceError):
     """A device has less memory than was asked of it; an engine with smaller buffers may fit."""
-
-
-class SliceTooLargeError(ResourceError):
-    """The nodes of a slice are more than an engine's buffers hold; a part of them may fit."""
 
 
 class IncompleteError(BicliqueError):

@@ -64,13 +64,15 @@ class LedgerEntry:
     began : float
         When it began, by the worker's clock, in seconds since 1970 (UTC).
     seconds : float
-        Wall time in the worker, reading and writing included.
+        Wall time in the worker. On a GPU, of the search alone: the GPU searches the next slice while this one's last
+        rows are written.
     worker : str
         Host and process.
     attempt : int
         0 unless the slice failed before.
     stats : dict
-        Numbers for the report, as the engine gave them, and ``writing_seconds``, which the search waited for output.
+        Numbers for the report, as the engine gave them. Of `seconds`, ``writing_seconds`` went into output;
+        ``closing_seconds`` went into it after them, on a GPU.
     timed : tuple of (int, float)
         Roots (ranks) that were mined alone, and their seconds.
     weight : float
@@ -162,13 +164,15 @@ class Manifest:
     version : str
         Of the package.
     created : str
-        UTC time, ISO 8601.
+        When it was sealed, in UTC, ISO 8601.
     count : int
     fingerprint : int or None
         Of the engine; equal to the one recomputed from Parquet when `proven_rows` is `count`. None in
         mode ``count``.
     proven_rows : int
         Rows read back from Parquet; 0 when nothing was listed.
+    run : dict
+        `schemas.options.RunOrigin`.
     options : dict
         `RunOptions`.
     input : dict
@@ -181,7 +185,10 @@ class Manifest:
     mining : dict
         Slices, retries, workers with their busy seconds, busy ratio, bytes.
     seconds : dict
-        Wall time of each step.
+        Wall time: ``startup`` (imports, loading machine code, starting workers), then of each step without that.
+    peak_rss : dict
+        Most main memory in bytes, mapped files that were read included: ``driver``, and ``workers`` by name. Empty
+        in runs of earlier versions.
     """
 
     schema_version: int
@@ -190,6 +197,7 @@ class Manifest:
     count: int
     fingerprint: int | None
     proven_rows: int
+    run: dict[str, Any]
     options: dict[str, Any]
     input: dict[str, Any]
     graph: dict[str, Any]
@@ -197,6 +205,7 @@ class Manifest:
     parts: tuple[Part, ...]
     mining: dict[str, Any]
     seconds: dict[str, float]
+    peak_rss: dict[str, Any] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:

@@ -2,7 +2,8 @@
 
 `IngestOptions` says how to read, `schemas.work.Search` what counts as a result, `BuildOptions` how the
 graph is prepared; `RunOptions` is all of them. `RunLimits` and the number of workers
-(`pipeline.workers.WorkerOptions`) are not part of a run's identity.
+(`pipeline.workers.WorkerOptions`) are not part of a run's identity. `RunOrigin` tells runs apart that follow
+one another.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from schemas.errors import InputError
 from schemas.graph import Side
 from schemas.work import Search
 
-__all__ = ["BuildOptions", "IngestOptions", "LabelType", "RunLimits", "RunOptions"]
+__all__ = ["BuildOptions", "IngestOptions", "LabelType", "RunLimits", "RunOptions", "RunOrigin"]
 
 LabelType = Literal["auto", "int", "string"]
 
@@ -31,7 +32,8 @@ class IngestOptions:
     format : str or None
         A name that ``bicliques formats`` lists; None decides by the file's name and first lines.
     left, right : str, int or None
-        Column of each side, by name or by position from 0; None takes the first two columns.
+        Column of each side, by name or by position from 0; None takes the first two columns, unless others are known
+        as the two sides (docs/formats.md).
     delimiter : str or None
         One character between columns of a CSV; None decides by the first lines.
     header : bool or None
@@ -126,6 +128,35 @@ class RunOptions:
             engine=data["engine"],
             ids=data["ids"],
         )
+
+
+@dataclass(frozen=True)
+class RunOrigin:
+    """Where a run stands among those that follow one another; written down when its folder is made.
+
+    Parameters
+    ----------
+    run : str
+        A name that no other run has, wherever its folder is.
+    created : str
+        When its folder was made, in UTC, ISO 8601. A copy of the run keeps it.
+    series : str or None
+        What one night has in common with the next: the source as it was asked for, before a date was filled in.
+        None for an object in memory, which nobody can tell from another one.
+    date : str or None
+        The day that the run stands for, as 2026-01-31: the day that a schedule meant, or the day in the name of the
+        folder. None stands for the day on which it was created.
+    """
+
+    run: str
+    created: str
+    series: str | None = None
+    date: str | None = None
+
+    @property
+    def moment(self) -> str:
+        """By which runs of a series are ordered: the day that it stands for, then when it was made."""
+        return f"{self.date or self.created[:10]} {self.created}"
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,17 @@ class Subtrees:
     L) has a member that is neither in the path nor a candidate. A whole first-level subtree is a path of
     one root, ``todo == EVERYTHING``, no stored candidates (all ranks above the root), fresh.
 
+    A node whose candidates are *all ranks from one on* (``ranged``) stores the first of them alone, because a hub
+    of a large graph has millions. It is alive, and all of its closure is in the path. `in_lists` writes such
+    candidates out, for engines that take lists only.
+
     Parameters
     ----------
     path_indptr, candidate_indptr : ndarray, shape (n + 1,), int64
     path, candidates : ndarray, int32
     todo : ndarray, shape (n,), int32
     fresh : ndarray, shape (n,), bool
+    ranged : ndarray, shape (n,), bool
     """
 
     path_indptr: np.ndarray
@@ -69,6 +74,7 @@ class Subtrees:
     candidates: np.ndarray
     todo: np.ndarray
     fresh: np.ndarray
+    ranged: np.ndarray
 
     def __len__(self) -> int:
         return len(self.todo)
@@ -77,7 +83,7 @@ class Subtrees:
     def of_roots(cls, roots: np.ndarray) -> Subtrees:
         """Whole first-level subtrees, one for each rank in `roots`, in that order."""
         n = len(roots)
-        return cls(
+        return cls.of_lists(
             np.arange(n + 1, dtype=OFFSET),
             np.asarray(roots, dtype=VERTEX),
             np.zeros(n + 1, dtype=OFFSET),
@@ -97,13 +103,43 @@ class Subtrees:
         if not pieces:
             return cls.empty()
         paths, candidates, todo, fresh = zip(*pieces, strict=True)
-        return cls(
+        return cls.of_lists(
             np.cumsum([0, *map(len, paths)], dtype=OFFSET),
             np.concatenate(paths).astype(VERTEX),
             np.cumsum([0, *map(len, candidates)], dtype=OFFSET),
             np.concatenate(candidates).astype(VERTEX),
             np.array(todo, dtype=VERTEX),
             np.array(fresh, dtype=np.bool_),
+        )
+
+    @classmethod
+    def of_lists(
+        cls,
+        path_indptr: np.ndarray,
+        path: np.ndarray,
+        candidate_indptr: np.ndarray,
+        candidates: np.ndarray,
+        todo: np.ndarray,
+        fresh: np.ndarray,
+    ) -> Subtrees:
+        """Nodes whose candidates are listed, or which are whole first-level subtrees."""
+        return cls(path_indptr, path, candidate_indptr, candidates, todo, fresh, np.zeros(len(todo), np.bool_))
+
+    @classmethod
+    def of_ranges(
+        cls, path_indptr: np.ndarray, path: np.ndarray, begin: np.ndarray, todo: np.ndarray, fresh: np.ndarray
+    ) -> Subtrees:
+        """Nodes whose candidates are all ranks from ``begin`` on."""
+        n = len(begin)
+        first = np.asarray(begin, dtype=VERTEX)
+        return cls(
+            np.asarray(path_indptr, dtype=OFFSET),
+            np.asarray(path, dtype=VERTEX),
+            np.arange(n + 1, dtype=OFFSET),
+            first,
+            np.asarray(todo, dtype=VERTEX),
+            np.asarray(fresh, dtype=np.bool_),
+            np.ones(n, dtype=np.bool_),
         )
 
     @classmethod
@@ -120,6 +156,7 @@ class Subtrees:
             np.concatenate([p.candidates for p in parts]),
             np.concatenate([p.todo for p in parts]),
             np.concatenate([p.fresh for p in parts]),
+            np.concatenate([p.ranged for p in parts]),
         )
 
     def take(self, start: int, stop: int) -> Subtrees:
@@ -132,6 +169,7 @@ class Subtrees:
             self.candidates[c[0] : c[-1]],
             self.todo[start:stop],
             self.fresh[start:stop],
+            self.ranged[start:stop],
         )
 
     def path_of(self, i: int) -> np.ndarray:
@@ -139,7 +177,7 @@ class Subtrees:
         return self.path[self.path_indptr[i] : self.path_indptr[i + 1]]
 
     def candidates_of(self, i: int) -> np.ndarray:
-        """Stored candidates of node `i`, int32 ranks (none for a whole first-level subtree)."""
+        """Stored candidates of node `i`, int32 ranks: none for a whole first-level subtree, one for a range."""
         return self.candidates[self.candidate_indptr[i] : self.candidate_indptr[i + 1]]
 
     def spread(self, pieces: int) -> Subtrees:
@@ -162,7 +200,12 @@ class Subtrees:
 
     def _cut(self, i: int, share: int) -> Subtrees:
         candidates, todo, path = self.candidates_of(i), int(self.todo[i]), self.path_of(i)
-        return Subtrees.of_pieces([(path, candidates[k:], min(share, todo - k), False) for k in range(0, todo, share)])
+        at = range(0, todo, share)
+        if self.ranged[i]:
+            lengths = [min(share, todo - k) for k in at]
+            paths = np.arange(len(at) + 1) * len(path), np.tile(path, len(at))
+            return Subtrees.of_ranges(*paths, candidates[0] + np.array(at), np.array(lengths), np.zeros(len(at)))
+        return Subtrees.of_pieces([(path, candidates[k:], min(share, todo - k), False) for k in at])
 
     def to_bytes(self) -> bytes:
         """Arrow IPC stream, zstd."""
@@ -172,6 +215,7 @@ class Subtrees:
                 "candidates": pa.LargeListArray.from_arrays(self.candidate_indptr, self.candidates),
                 "todo": self.todo,
                 "fresh": pa.array(self.fresh),
+                "ranged": pa.array(self.ranged),
             }
         )
         sink = pa.BufferOutputStream()
@@ -192,6 +236,7 @@ class Subtrees:
         try:
             table = pa.ipc.open_stream(data).read_all().combine_chunks()
             path, candidates = (table[name].combine_chunks() for name in ("path", "candidates"))
+            fresh, ranged = (np.asarray(table[name], dtype=np.bool_) for name in ("fresh", "ranged"))
         except (pa.ArrowInvalid, pa.ArrowKeyError, KeyError, OSError) as error:
             raise IncompleteError(f"a stored list of subtrees cannot be read: {error}") from error
         return cls(
@@ -200,7 +245,8 @@ class Subtrees:
             candidates.offsets.to_numpy().astype(OFFSET),
             candidates.values.to_numpy().astype(VERTEX),
             table["todo"].to_numpy().astype(VERTEX),
-            table["fresh"].to_numpy(zero_copy_only=False) if len(table) else np.empty(0, np.bool_),
+            fresh,
+            ranged,
         )
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from pipeline.readers.validity import not_utf8
 from schemas.edges import EDGES
 
 
@@ -88,6 +89,9 @@ class HostArrays:
 
     def lengths(self, column: pa.Array) -> np.ndarray:
         return pc.binary_length(column).to_numpy().astype(np.int64)
+
+    def is_utf8(self, column: pa.Array) -> bool:
+        return not_utf8(column) is None
 
     def integers(self, column: pa.Array) -> np.ndarray | None:
         if not pc.all(pc.match_substring_regex(column, "^[0-9]{1,18}$")).as_py():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pipeline.commands.command import COMPLETE, Command, chosen, progress, say
-from pipeline.commands.mining import say_results
+from pipeline.commands.mining import say_results, so_far
 from pipeline.commands.options import WORKERS, add_workers
 from pipeline.engines import kinds
 
@@ -47,7 +48,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     from pipeline.demo import demo_source, how_to_read
 
     options = chosen(arguments, *WORKERS)
-    results = api.mine(demo_source(), arguments.output, progress=progress(arguments), **options)
+    results = so_far(partial(api.mine, demo_source(), arguments.output, progress=progress(arguments), **options))
     code = say_results(arguments, results)
     if code == COMPLETE and not arguments.json:
         print(f"\n{how_to_read(results)}")
@@ -55,6 +56,19 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 COMMANDS = (
-    Command("formats", "list the formats that can be read and the engines that can run", _add_formats, _formats),
-    Command("demo", "mine the graph that comes with the project and show how to read the result", _add_demo, _demo),
+    Command(
+        name="formats",
+        help="list the formats that can be read and the engines that can run",
+        add_arguments=_add_formats,
+        run=_formats,
+        imports=("cards", "readers"),
+    ),
+    Command(
+        name="demo",
+        help="mine the graph that comes with the project and show how to read the result",
+        add_arguments=_add_demo,
+        run=_demo,
+        imports=("api", "cards", "demo"),
+        gets_ready=True,
+    ),
 )

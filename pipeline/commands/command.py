@@ -49,12 +49,18 @@ class Command:
     run : callable
         (parsed arguments) -> exit code. Results go to stdout (`say`), progress to stderr, and what is wrong is
         raised as a `schemas.errors.BicliqueError`.
+    imports : tuple of str
+        Modules of this package that `run` uses, imported before it is called.
+    gets_ready : bool
+        Whether there is more to get ready than imports: `run` says when that is over (`pipeline.startup`).
     """
 
     name: str
     help: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    imports: tuple[str, ...] = ("api", "cards")
+    gets_ready: bool = False
 
 
 def code_of(outcome: Outcome) -> int:
@@ -80,10 +86,10 @@ def progress(arguments: argparse.Namespace) -> bool:
     return not arguments.quiet and arguments.log is None
 
 
-def complain(arguments: argparse.Namespace, sentence: str) -> None:
-    """Say on stderr what is wrong; in the form of the log, if there is to be one."""
+def complain(arguments: argparse.Namespace, sentence: str, event: str = "error", level: int = logging.ERROR) -> None:
+    """Say on stderr why there is no result, or not all of it; in the form of the log, if there is to be one."""
     if getattr(arguments, "log", None) == "json":
-        tell(logging.getLogger("pipeline"), "error", sentence, logging.ERROR)
+        tell(logging.getLogger("pipeline"), event, sentence, level)
     else:
         print(f"bicliques: {sentence}", file=sys.stderr)
 
@@ -93,6 +99,6 @@ def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
     values = {name: getattr(arguments, name) for name in names}
     for side in ("left", "right"):
         column = values.get(side)
-        if isinstance(column, str) and column.isdecimal():
+        if isinstance(column, str) and column.isdecimal() and len(column) < 10:  # int() refuses thousands of digits
             values[side] = int(column)
     return values

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import logging
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.choices import AS_BEFORE
 from pipeline.commands.command import COMPLETE, Command, chosen, code_of, complain, progress, say
@@ -29,7 +32,18 @@ from schemas.errors import InputError
 if TYPE_CHECKING:
     from pipeline.results import Results
 
-__all__ = ["COMMANDS", "say_results"]
+__all__ = ["COMMANDS", "say_results", "so_far"]
+
+#: Options of ``mine`` that ``--dry-run`` refuses, and what they are when nobody asks for them.
+_NOT_IN_A_DRY_RUN = {
+    "max_results": None,
+    "time_limit": None,
+    "slice_seconds": 10.0,
+    "rmm_pool": None,
+    "spill": False,
+    "write_on": "auto",
+    "no_report": True,
+}
 
 
 def _add_mine(command: argparse.ArgumentParser) -> None:
@@ -51,7 +65,6 @@ def _add_mine(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sample-time",
         type=float,
-        default=10.0,
         metavar="SECONDS",
         help="for the estimates of --dry-run (default: 10)",
     )
@@ -92,18 +105,35 @@ def _add_resume(command: argparse.ArgumentParser) -> None:
 
 
 def _mine(arguments: argparse.Namespace) -> int:
-    from pipeline import api, cards
-    from pipeline.dry_running import dry_run
+    from pipeline import api
 
-    options = chosen(arguments, *READING, *SEARCH, *BUILD, "count_only", "ids")
     if arguments.dry_run:
-        found = dry_run(arguments.source, sample_time=arguments.sample_time, progress=progress(arguments), **options)
-        say(arguments, found.to_json, lambda: cards.dry_run_card(found))
-        return COMPLETE
+        return _dry_run(arguments)
+    if arguments.sample_time is not None:
+        raise InputError("--sample-time is an option of --dry-run; leave it out")
     if arguments.output is None:
         raise InputError("mine needs a folder to write into; give it with --output")
-    options |= chosen(arguments, *LIMITS, *WORKERS, "write_on", "ingest_on", "sizes", "report")
-    return say_results(arguments, api.mine(arguments.source, arguments.output, progress=progress(arguments), **options))
+    options = chosen(arguments, *READING, *SEARCH, *BUILD, *LIMITS, *WORKERS)
+    options |= chosen(arguments, "count_only", "ids", "ingest_on", "report", "sizes", "write_on")
+    mine = partial(api.mine, arguments.source, arguments.output, progress=progress(arguments), **options)
+    return say_results(arguments, so_far(mine))
+
+
+def _dry_run(arguments: argparse.Namespace) -> int:
+    from pipeline import cards
+    from pipeline.dry_running import dry_run
+
+    for name, default in _NOT_IN_A_DRY_RUN.items():
+        if getattr(arguments, name.removeprefix("no_")) != default:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"a dry run has no use for {option}: it writes nothing and estimates all; leave it out")
+    options = chosen(arguments, *READING, *SEARCH, *BUILD)
+    options |= chosen(arguments, "count_only", "devices", "ids", "ingest_on", "scheduler", "sizes", "workers")
+    if arguments.sample_time is not None:
+        options["sample_time"] = arguments.sample_time
+    found = dry_run(arguments.source, progress=progress(arguments), **options)
+    say(arguments, found.to_json, lambda: cards.dry_run_card(found))
+    return COMPLETE
 
 
 def _count(arguments: argparse.Namespace) -> int:
@@ -112,7 +142,7 @@ def _count(arguments: argparse.Namespace) -> int:
     options = chosen(
         arguments, *READING, *SEARCH, *BUILD, *LIMITS, *WORKERS, "fingerprint", "sizes", "folder", "ingest_on"
     )
-    count = counting.count(arguments.source, progress=progress(arguments), **options)
+    count = so_far(partial(counting.count, arguments.source, progress=progress(arguments), **options))
     say(arguments, count.to_json, lambda: cards.count_card(count))
     return code_of(count.outcome)
 
@@ -121,7 +151,17 @@ def _resume(arguments: argparse.Namespace) -> int:
     from pipeline import api
 
     options = chosen(arguments, *LIMITS, *WORKERS, "write_on", "report")
-    return say_results(arguments, api.resume(arguments.run, progress=progress(arguments), **options))
+    return say_results(arguments, so_far(partial(api.resume, arguments.run, progress=progress(arguments), **options)))
+
+
+def so_far(work: Callable[[], Any]) -> Any:
+    """What `work` returns, or what it had when Ctrl-C stopped it."""
+    from pipeline.interrupts import Interrupted
+
+    try:
+        return work()
+    except Interrupted as stopped:
+        return stopped.so_far
 
 
 def say_results(arguments: argparse.Namespace, results: Results) -> int:
@@ -130,12 +170,21 @@ def say_results(arguments: argparse.Namespace, results: Results) -> int:
 
     say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))
     if not results.complete:
-        complain(arguments, f"not complete; go on with: {how_to_resume(results.path)}")
+        asked_for = results.outcome in ("max_results", "time_limit")
+        level = logging.INFO if asked_for else logging.WARNING
+        complain(arguments, f"not complete; go on with: {how_to_resume(results.path)}", "stopped", level)
     return code_of(results.outcome)
 
 
 COMMANDS = (
-    Command("mine", "write every maximal biclique of SOURCE into the folder OUT", _add_mine, _mine),
-    Command("count", "count them; nothing is kept", _add_count, _count),
-    Command("resume", "go on with the run in OUT, however it stopped", _add_resume, _resume),
+    Command(
+        name="mine",
+        help="write every maximal biclique of SOURCE into the folder OUT",
+        add_arguments=_add_mine,
+        run=_mine,
+        imports=("api", "cards", "dry_running"),
+        gets_ready=True,
+    ),
+    Command("count", "count them; nothing is kept", _add_count, _count, ("cards", "counting"), gets_ready=True),
+    Command("resume", "go on with the run in OUT, however it stopped", _add_resume, _resume, gets_ready=True),
 )

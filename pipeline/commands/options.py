@@ -118,7 +118,7 @@ def add_workers(command: argparse.ArgumentParser, writes: bool = True) -> None:
         "(default: this one, then one a core or a GPU if it takes longer)",
     )
     group.add_argument(
-        "--scheduler", metavar="ADDRESS", help="of a running Dask scheduler, as tcp://10.0.0.1:8786 (default: none)"
+        "--scheduler", metavar="ADDRESS", help="of a running Dask scheduler, as tls://10.0.0.1:8786 (default: none)"
     )
     group.add_argument(
         "--slice-seconds",
@@ -180,8 +180,12 @@ def add_reading(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--format", metavar="NAME", help="a name that bicliques formats lists (default: by name and content)"
     )
-    group.add_argument("--left", metavar="COLUMN", help="by name, or by position from 0 (default: the first column)")
-    group.add_argument("--right", metavar="COLUMN", help="by name, or by position from 0 (default: the second column)")
+    for side, place in (("left", "first"), ("right", "second")):
+        group.add_argument(
+            f"--{side}",
+            metavar="COLUMN",
+            help=f"for the {side} side, by name or by position from 0 (default: the {place}; the run says its name)",
+        )
     group.add_argument("--delimiter", metavar="CHAR", help="between columns of a CSV (default: by its first lines)")
     group.add_argument(
         "--header",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 
 from pipeline.commands.command import COMPLETE, Command, progress, say
 from pipeline.commands.options import add_quiet, add_run, natural
@@ -21,7 +22,7 @@ def _add_verify(command: argparse.ArgumentParser) -> None:
 
 def _add_show(command: argparse.ArgumentParser) -> None:
     add_run(command)
-    command.add_argument("--top", type=int, default=20, metavar="N", help="how many (default: 20)")
+    _add_rows(command, "-n", "--top")
     command.add_argument(
         "--by",
         choices=("edges", "balance", "left", "right"),
@@ -32,8 +33,15 @@ def _add_show(command: argparse.ArgumentParser) -> None:
 
 def _add_sample(command: argparse.ArgumentParser) -> None:
     add_run(command)
-    command.add_argument("-n", type=int, default=100, metavar="N", help="how many (default: 100)")
+    _add_rows(command, "-n")
     command.add_argument("--seed", type=natural, default=0, metavar="N", help="of the choice (default: 0)")
+
+
+def _add_rows(command: argparse.ArgumentParser, *names: str) -> None:
+    command.add_argument(*names, dest="n", type=int, default=20, metavar="N", help="how many (default: 20)")
+    command.add_argument(
+        "--full", action="store_true", help="all members, however long a line gets (default: what fits the terminal)"
+    )
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -45,19 +53,24 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from pipeline import api, cards
+    from pipeline import api, listing
 
-    rows = api.open_run(arguments.run).top(arguments.top, arguments.by)
-    say(arguments, lambda: cards.top_json(rows), lambda: cards.top_table(rows))
+    rows = api.open_run(arguments.run).top(arguments.n, arguments.by)
+    say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, _width(arguments)))
     return COMPLETE
 
 
 def _sample(arguments: argparse.Namespace) -> int:
-    from pipeline import api, cards
+    from pipeline import api, listing
 
     rows = api.open_run(arguments.run).sample(arguments.n, arguments.seed)
-    say(arguments, lambda: cards.top_json(rows), lambda: cards.top_table(rows))
+    say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, _width(arguments)))
     return COMPLETE
+
+
+def _width(arguments: argparse.Namespace) -> int | None:
+    """Columns to fill; where stdout is no terminal and ``$COLUMNS`` is not set, 120."""
+    return None if arguments.full else shutil.get_terminal_size((120, 24)).columns
 
 
 def _sizes(arguments: argparse.Namespace) -> int:
@@ -83,8 +96,20 @@ def _add_report(command: argparse.ArgumentParser) -> None:
 
 COMMANDS = (
     Command("verify", "check the results of a complete run again, from its files", _add_verify, _verify),
-    Command("show", "print the largest bicliques of a run", _add_show, _show),
-    Command("sample", "print bicliques of a run chosen at random, each as likely as the others", _add_sample, _sample),
+    Command("show", "print the largest bicliques of a run", _add_show, _show, ("api", "listing")),
+    Command(
+        name="sample",
+        help="print bicliques of a run chosen at random, each as likely as the others",
+        add_arguments=_add_sample,
+        run=_sample,
+        imports=("api", "listing", "row_hashes"),
+    ),
     Command("sizes", "print how many bicliques of a run there are of each size", lambda c: add_run(c), _sizes),
-    Command("report", "write OUT/report.html again: the run as one page with pictures", _add_report, _report),
+    Command(
+        name="report",
+        help="write OUT/report.html again: the run as one page with pictures",
+        add_arguments=_add_report,
+        run=_report,
+        imports=("steps", "reporting.make"),
+    ),
 )

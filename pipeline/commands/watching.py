@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.commands.command import COMPLETE, FAILURE, LIMIT, RUNNING, Command, say
+from pipeline.commands.command import COMPLETE, FAILURE, INTERRUPTED, LIMIT, RUNNING, Command, complain, say
 from pipeline.commands.options import add_run
 from pipeline.progress import size
 
@@ -21,7 +22,7 @@ _CODES = {"complete": COMPLETE, "running": RUNNING, "stopped": LIMIT, "failed": 
 
 
 def _add_prune(command: argparse.ArgumentParser) -> None:
-    command.add_argument("folder", metavar="FOLDER", type=Path, help="holds one folder a run")
+    command.add_argument("folder", metavar="FOLDER", type=Path, help="holds one folder per run")
     command.add_argument(
         "--keep", type=int, default=7, metavar="N", help="complete runs that stay, the newest (default: 7)"
     )
@@ -42,11 +43,26 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _prune(arguments: argparse.Namespace) -> int:
-    from pipeline.pruning import prune
+    from pipeline.pruning import carry_out, survey
 
-    found = prune(arguments.folder, arguments.keep, unfinished=arguments.unfinished, remove=arguments.remove)
-    say(arguments, found.to_json, lambda: prune_table(found))
-    return COMPLETE
+    found = survey(arguments.folder, arguments.keep, arguments.unfinished)
+    if not arguments.remove:
+        say(arguments, found.to_json, lambda: prune_table(found))
+        return COMPLETE
+    # what goes is said before anything does, so that there is a record of it whatever comes between
+    if arguments.json:
+        print(prune_table(found, "goes"), file=sys.stderr, flush=True)
+    else:
+        say(arguments, found.to_json, lambda: prune_table(found, "goes"))
+    try:
+        done = carry_out(found)
+    except KeyboardInterrupt:
+        complain(arguments, "stopped; the same command removes the rest")
+        return INTERRUPTED
+    say(arguments, done.to_json, lambda: prune_result(found, done))
+    for problem in done.problems:
+        complain(arguments, problem)
+    return FAILURE if done.problems else COMPLETE
 
 
 def status_card(found: Status) -> str:
@@ -70,15 +86,30 @@ def status_card(found: Status) -> str:
     return "\n".join(f"{key}: {value}" for key, value in rows)
 
 
-def prune_table(found: Pruning) -> str:
-    """One line a run, and what becomes of it."""
-    words = {"keep": "stays", "remove": "removed" if found.removed else "would go"}
-    lines = [f"{words[run.verdict]:<9} {size(run.bytes):>9}  {run.path}  ({run.reason})" for run in found.runs]
-    chosen = sum(run.verdict == "remove" for run in found.runs)
-    total = f"{chosen} of {len(found.runs)} runs, {size(found.bytes)}"
-    if found.removed:
-        return "\n".join([*lines, f"removed {total}"])
-    return "\n".join([*lines, f"would remove {total}" + ("; do it with --remove" if chosen else "")])
+def prune_table(found: Pruning, goes: str = "would go") -> str:
+    """One line per run, and what is to become of it; several series under a heading each."""
+    names = list(dict.fromkeys(run.series for run in found.runs))
+    lines = []
+    for name in names:
+        if len(names) > 1:
+            lines.append(f"{name}:" if name else "of no series:")
+        for run in (run for run in found.runs if run.series == name):
+            word = "stays" if run.verdict == "keep" else goes
+            lines.append(f"{word:<9} {size(run.bytes):>9}  {run.path}  ({run.reason})")
+    if goes != "would go":
+        return "\n".join(lines)
+    return "\n".join([*lines, f"would remove {_total(found)}" + ("; do it with --remove" if found.chosen else "")])
+
+
+def prune_result(found: Pruning, done: Pruning) -> str:
+    """How much of what was to go has gone, and what stays all the same."""
+    wanted, gone = {run.path for run in found.chosen}, {run.path for run in done.chosen}
+    lines = [f"stays {run.path} ({run.reason})" for run in done.runs if run.path in wanted - gone]
+    return "\n".join([*lines, f"removed {_total(done)}"])
+
+
+def _total(found: Pruning) -> str:
+    return f"{len(found.chosen)} of {len(found.runs)} runs, {size(found.bytes)}"
 
 
 def ago(seconds: float) -> str:
@@ -92,6 +123,12 @@ def ago(seconds: float) -> str:
 _STATUS_HELP = "say what is done of the run in OUT, what is left and how to go on; 4 if it is running"
 
 COMMANDS = (
-    Command("status", _STATUS_HELP, lambda command: add_run(command), _status),
-    Command("prune", "remove old runs from FOLDER; says what would go until told --remove", _add_prune, _prune),
+    Command("status", _STATUS_HELP, lambda command: add_run(command), _status, ("run_status",)),
+    Command(
+        name="prune",
+        help="remove old runs from FOLDER; says what would go until told --remove",
+        add_arguments=_add_prune,
+        run=_prune,
+        imports=("pruning",),
+    ),
 )

@@ -76,6 +76,10 @@ class Arrays(Protocol):
         """Bytes of every string, int64."""
         ...
 
+    def is_utf8(self, column: Any) -> bool:
+        """Whether every string is; who wrote a file may have claimed it."""
+        ...
+
     def integers(self, column: Any) -> Any | None:
         """Strings as int64; None unless every one consists of digits, eighteen at most."""
         ...

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import dask
+
 from pipeline.threads import IN_FLIGHT
 from schemas.errors import BicliqueError, ResourceError
 
@@ -40,7 +42,7 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
         from dask_cuda import LocalCUDACluster
     except ImportError as error:
         raise ResourceError(
-            f"workers on GPUs need dask-cuda, but {error.name} is not installed (pip install '.[gpu]'); "
+            f"workers on GPUs need dask-cuda, but {error.name} is not installed (pip install 'dask-cuda==26.10.*'); "
             "--workers 0 uses one GPU without it"
         ) from error
     return LocalCUDACluster(
@@ -51,7 +53,7 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
         rmm_pool_size=_size(rmm_pool),
         rmm_allocator_external_lib_list=["cupy"] if rmm_pool else None,
         enable_cudf_spill=spill,
-        protocol="tcp",
+        protocol="tls" if dask.config.get("distributed.comm.require-encryption", False) else "tcp",
         dashboard_address="127.0.0.1:0",  # its pages are for this machine
         silence_logs=logging.CRITICAL,
     )

@@ -14,6 +14,7 @@ import pyarrow as pa
 from kernels.gpu.device import free_memory
 from pipeline.gpu.memory import take_from_pool
 from pipeline.gpu.parquet import chunked_writer, writing_errors
+from pipeline.readers.validity import not_utf8
 from schemas.dtypes import VERTEX
 from schemas.edges import EDGES
 
@@ -167,6 +168,12 @@ class CudfArrays:
     def lengths(self, column: Any) -> Any:
         """See `Arrays`."""
         return self._array(self._plc.strings.attributes.count_bytes(column)).astype(np.int64)
+
+    def is_utf8(self, column: Any) -> bool:
+        """See `Arrays`. On the host, unless all of it is ASCII."""
+        if column.data() is None or bool((self.xp.asarray(column.data()).view(np.uint8) < 128).all()):
+            return True
+        return not_utf8(self.to_arrow(column)) is None
 
     def integers(self, column: Any) -> Any | None:
         """See `Arrays`."""

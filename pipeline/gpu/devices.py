@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["choose_devices", "visible_devices"]
+__all__ = ["Devices", "choose_devices", "device_numbers", "visible_devices"]
+
+#: How GPUs are named: a number, numbers, or as on the command line, ``"0,1"``.
+Devices = int | str | Sequence[int]
+
+
+def device_numbers(devices: Devices) -> tuple[int, ...]:
+    """GPUs by their numbers among the visible ones, from 0.
+
+    Raises
+    ------
+    InputError
+        If they are named in another way.
+    """
+    named = devices.split(",") if isinstance(devices, str) else [devices] if isinstance(devices, int) else devices
+    try:
+        numbers = tuple(int(number) if isinstance(number, str) else operator.index(number) for number in named)
+    except (TypeError, ValueError):
+        numbers = ()
+    if not numbers or min(numbers) < 0:
+        raise InputError(f"GPUs are numbers from 0, as 0,1 or [0, 1], not {devices!r}; correct --devices")
+    return numbers
 
 
 def visible_devices() -> list[str]:
@@ -28,13 +50,13 @@ def visible_devices() -> list[str]:
         return []
 
 
-def choose_devices(devices: Sequence[int] | None, workers: int | None) -> list[str]:
+def choose_devices(devices: Devices | None, workers: int | None) -> list[str]:
     """GPUs to start a worker on, as ``CUDA_VISIBLE_DEVICES`` names them.
 
     Parameters
     ----------
-    devices : sequence of int or None
-        Positions among the visible ones, from 0; None for all.
+    devices : int, str, sequence of int or None
+        As of `device_numbers`; None for all.
     workers : int or None
         Use the first so many of them.
 
@@ -48,7 +70,7 @@ def choose_devices(devices: Sequence[int] | None, workers: int | None) -> list[s
     visible = visible_devices()
     if not visible:
         raise ResourceError("a GPU engine was asked for, but no GPU is visible; choose --engine cpu")
-    chosen = list(range(len(visible))) if devices is None else list(devices)
+    chosen = list(range(len(visible))) if devices is None else list(device_numbers(devices))
     for device in chosen:
         if device not in range(len(visible)):
             there = "GPU 0 only" if len(visible) == 1 else f"GPUs 0 to {len(visible) - 1}"

@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from pipeline.gpu.arrays import Arrays
 from pipeline.normalise import SLICE, Labels, digest_of
-from schemas.dtypes import MAX_VERTICES
-from schemas.errors import ResourceError
+from pipeline.numbering import refuse_too_many
 
 __all__ = ["PIECE", "DeviceEdgeTable"]
 
@@ -53,11 +52,8 @@ class _Side:
             number[places[n:][new]] = xp.arange(n, n + len(new))
             self.known = arrays.concat([before, arrays.take(keys, new)])
             codes = number[places[n:]][codes]
-        if (n_known := arrays.rows(self.known)) > MAX_VERTICES:
-            raise ResourceError(
-                f"{n_known} {self.name} labels are more than the {MAX_VERTICES} that 32-bit ids can number; "
-                "split the graph"
-            )
+        is_text = not isinstance(self.known, xp.ndarray)
+        refuse_too_many(self.name, arrays.rows(self.known), int(arrays.lengths(self.known).sum()) if is_text else 0)
         return codes.astype(np.int64)
 
     def finish(self) -> tuple[Labels, Any]:

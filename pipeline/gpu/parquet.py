@@ -42,7 +42,7 @@ def why_no_cudf() -> str | None:
     try:
         import pylibcudf  # noqa: F401
     except ImportError as error:
-        return f"{error.name or 'cuDF'} cannot be imported (pip install '.[gpu]')"
+        return f"{error.name or 'cuDF'} cannot be imported (pip install 'cudf-cu13==26.10.*')"
     return None
 
 
@@ -55,14 +55,16 @@ class CudfParquet:
         Uploaded here, once; None leaves dense ids in the lists.
     compression : str
         "zstd" or "snappy", by nvCOMP.
+    names : (str, str)
+        What the input calls the sides, for the metadata of the parts.
     """
 
-    def __init__(self, tables: Tables, compression: str = "zstd"):
+    def __init__(self, tables: Tables, compression: str = "zstd", names: tuple[str, str] = ("left", "right")):
         import cupy
         import pylibcudf
 
         self.cupy, self.plc = cupy, pylibcudf
-        self.schema = part_schema(tables)
+        self.schema = part_schema(tables, names)
         self.compression = compression
         self.threads = min(max(device_bytes() // _BYTES_A_THREAD, 1), _MOST_THREADS)
         # of all files together, from the device to the disk; libcudf has four, and reads this when it opens its first

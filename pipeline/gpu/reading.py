@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.gpu.arrays import Arrays
 from pipeline.gpu.text import text_batches
 from pipeline.readers.base import EdgeStream
-from pipeline.readers.columnar import ParquetTable
+from pipeline.readers.blocks import LINE_BYTES
 from pipeline.readers.delimited import Delimited
 from pipeline.readers.edge_list import EdgeList
+from pipeline.readers.parquet import ParquetTable
 
 __all__ = ["device_batches"]
 
 #: Rows of Parquet row groups read together.
 ROWS = 1 << 26
+#: Bytes of text that leave their dictionaries together, where labels are long and repeat.
+TEXT_BYTES = 1 << 28
 
 
 def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, Any]]:
@@ -32,9 +39,33 @@ def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, An
     elif isinstance(stream, ParquetTable) and stream.options.label_type != "string" and stream.is_exact:
         yield from _parquet_batches(stream, arrays)
     else:
-        for batch in stream.chunks():
-            if len(batch):
-                yield arrays.from_arrow(batch["left"]), arrays.from_arrow(batch["right"])
+        yield from _uploaded(stream.chunks(), arrays)
+
+
+def _uploaded(batches: Iterable[pa.RecordBatch], arrays: Arrays) -> Iterator[tuple[Any, Any]]:
+    """Batches of the host's reader, dictionaries undone."""
+    for batch in batches:
+        for left, right in _decoded(batch):
+            yield arrays.from_arrow(left), arrays.from_arrow(right)
+
+
+def _decoded(batch: pa.RecordBatch) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """The columns of a batch without dictionaries, in pieces of about `TEXT_BYTES`."""
+    columns = batch.columns
+    behind = [column for column in columns if pa.types.is_dictionary(column.type)]
+    widths = [pc.binary_length(column.dictionary).to_numpy()[column.indices.to_numpy()] for column in behind]
+    until = np.cumsum(sum(widths, np.zeros(len(batch), np.int64)))
+    start = 0
+    while start < len(batch):
+        before = until[start - 1] if start else 0
+        stop = max(int(np.searchsorted(until, before + TEXT_BYTES, side="right")), start + 1)
+        left, right = (_plain(column.slice(start, stop - start)) for column in columns)
+        yield left, right
+        start = stop
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _parquet_batches(stream: ParquetTable, arrays: Arrays) -> Iterator[tuple[Any, Any]]:
@@ -57,9 +88,7 @@ def _some_groups(stream: ParquetTable, arrays: Arrays, groups: list[int], n_befo
         if arrays.rows(labels[0]):
             yield labels[0], labels[1]
         return
-    for batch in stream.groups(groups, n_before):
-        if len(batch):
-            yield arrays.from_arrow(batch["left"]), arrays.from_arrow(batch["right"])
+    yield from _uploaded(stream.groups(groups, n_before), arrays)
 
 
 def _labels(stream: ParquetTable, arrays: Arrays, column: Any) -> Any | None:
@@ -68,4 +97,6 @@ def _labels(stream: ParquetTable, arrays: Arrays, column: Any) -> Any | None:
         return None
     if isinstance(column, arrays.xp.ndarray):
         return column if int(column.min()) >= 0 else None
-    return column if stream.options.label_type == "auto" and int(arrays.lengths(column).min()) > 0 else None
+    lengths = arrays.lengths(column)
+    is_plain = stream.options.label_type == "auto" and int(lengths.min()) > 0 and int(lengths.max()) <= LINE_BYTES
+    return column if is_plain and arrays.is_utf8(column) else None

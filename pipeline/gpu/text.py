@@ -14,8 +14,9 @@ from typing import Any
 from pipeline.digests import Digest, digest_on_all_cores
 from pipeline.gpu.arrays import Arrays
 from pipeline.gpu.plain_text import parse_plain
-from pipeline.readers.blocks import COMPRESSIONS, LINE_BYTES, block_of, blocks, hashed, long_line, open_file
+from pipeline.readers.blocks import block_of, blocks, refuse_long_lines
 from pipeline.readers.edge_list import EdgeList
+from pipeline.readers.opening import COMPRESSIONS, hashed, open_file
 from pipeline.readers.text import TextStream
 from schemas.errors import InputError
 
@@ -56,8 +57,7 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
     hashing = ThreadPoolExecutor(1)  # a second look at every block that the device has, while it works
     try:
         for text in _pieces(whole, BLOCK_BYTES):
-            if len(text) > BLOCK_BYTES + LINE_BYTES:
-                raise long_line(stream.path, number)
+            refuse_long_lines(stream.path, number, text)
             number += yield from _batches(stream, arrays, number, text)
             updates.append(hashing.submit(digest.update, text))
         stream.set_digest(hashing.submit(_finished, digest, updates))

@@ -1,52 +1,249 @@
-"""The benchmark runs, small: a rival's time is taken from its output, and nobody's wrong count passes."""
+"""The benchmarks run for a stranger, on any graph, beside any program, and write nothing that nobody asked for."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from benchmarks import cpu, facts
+from benchmarks.command import output_file, run
+from benchmarks.rivals import KNOWN, named
+from benchmarks.runs import Edges
+from schemas.errors import InputError, ResourceError
 from tests.house.tree import ROOT, clean_environment
 
-GRAPH = "debian12_package_tag"
-COUNT = json.loads((ROOT / "tests/golden/golden.json").read_text())[GRAPH]["bicliques"]
+MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+PROGRAMS = [name for name in MODULES if "__main__" in (ROOT / f"benchmarks/{name}.py").read_text()]
 
-#: Reads the adjacency list, and says what it is told to say.
-RIVAL = "import sys; lines = open(sys.argv[1]).readlines(); assert len(lines) == 30300; print(sys.argv[2], 1.5)"
+#: What the programs print, of the same graph. The last two as their sources have it, the others as they did.
+SAID = {
+    "AdaMBE": "graph, AdaMBEFinder, 0.000829, 4.852000, 460, 757, 64",
+    "ParAdaMBE": "task:0\n0\ngraph, ParAdaMBEFinder, 0.000829, 5.100000, 460, 757, 64, 2",
+    "ooMBEA": "graph, ooMBEAFinder, 0.000829, 3.872000, 460, 1568, 4, 1.582609",
+    "MBET": "[DBG] cnt=0 time=0.0002\n[Run-1] cnt=460 , time: 8.29e-04\n[Average(1)] avg_time: 1",
+    "GMBE": "Graph load time: 0.001525 s\nTotal processing time: 0.000829 seconds\nmaximal nodes:460\n",
+    "cuMBE": "|R|: 254, |L|: 614, |E|: 1255\nmaximal bicliques: 460\ntime percentage: 1.0 2.0\nruntime (s): 0.000829\n",
+}
 
 
-def benchmark(folder, told: int) -> subprocess.CompletedProcess[str]:
-    rival = f"{sys.executable} -c '{RIVAL}' {{file}} {told}"
-    command = [sys.executable, "-m", "benchmarks.cpu", GRAPH, "--repeats", "2", "--output", str(folder / "cpu.json")]
-    return subprocess.run(
-        [*command, "--rival", rival, "--rival-name", "echo"],
-        cwd=ROOT,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
+def contents() -> dict[Path, tuple[int, int]]:
+    """When the files that benchmarks could write were last changed, and their sizes."""
+    files = [path for folder in ("benchmarks", "docs") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in files if "__pycache__" not in path.parts}
+
+
+def module(name: str) -> Any:
+    return importlib.import_module(f"benchmarks.{name}")
+
+
+def program(folder: Path, said: str) -> Path:
+    """A program that prints its arguments and then `said`."""
+    file = folder / "program"
+    file.write_text(f"#!/bin/sh\necho \"called with $*\"\ncat <<'END'\n{said}\nEND\n")
+    file.chmod(0o755)
+    return file
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_help_of_a_benchmark_only_helps(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    before = contents()
+    with pytest.raises(SystemExit) as ended:
+        module(name).main(["--help"])
+    assert ended.value.code == 0
+    assert f"usage: python -m benchmarks.{name}" in capsys.readouterr().out
+    assert (contents(), list(tmp_path.iterdir())) == (before, [])
+
+
+def test_help_as_a_command_changes_nothing_either():
+    before = contents()
+    command = [sys.executable, "-m", "benchmarks.tables", "--help"]
+    said = subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, text=True, check=True)
+    assert "--write" in said.stdout
+    assert contents() == before
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_of_the_benchmarks_has_a_parser_and_a_main_or_does_nothing(name):
+    has = {what for what in ("parser", "main") if hasattr(module(name), what)}
+    assert has == ({"parser", "main"} if name in PROGRAMS else set())
+    assert (name not in PROGRAMS) or "    run(main)\n" in (ROOT / f"benchmarks/{name}.py").read_text()
+
+
+@pytest.mark.parametrize("name", ["tables", "gpu_tables"])
+def test_pages_are_written_only_when_that_is_asked_for(name, capsys):
+    before = contents()
+    with pytest.raises(SystemExit) as ended:
+        module(name).main([])
+    assert ended.value.code == 2
+    assert "--write --check is required" in capsys.readouterr().err
+    module(name).main(["--check"])  # the numbers of the pages are what was recorded
+    assert contents() == before
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("tables", "gpu_tables", "cumbe")])
+def test_recorded_numbers_are_overwritten_only_when_that_is_asked_for(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = {"simulate": ["run"]}.get(name, [])
+    words = module(name).parser().parse_args(before)
+    assert output_file(words, name).absolute().parent == tmp_path
+    words = module(name).parser().parse_args([*before, "--record"])
+    assert output_file(words, name).parent == facts.FOLDER
+    with pytest.raises(SystemExit):
+        module(name).parser().parse_args([*before, "--record", "--output", "x.json"])
+
+
+def test_the_benchmark_runs_as_printed_without_any_data(tmp_path, monkeypatch, capsys):
+    """On the graphs that ship, which is all that a clone has."""
+    monkeypatch.chdir(tmp_path)
+    before = contents()
+    cpu.main(["--data", str(tmp_path), "--repeats", "1"])
+    assert contents() == before
+    [file] = tmp_path.iterdir()
+    recorded = json.loads(file.read_text())
+    counts = {name: entry["bicliques"] for name, entry in recorded["graphs"].items()}
+    assert counts == {name: facts.GOLDEN[name] for name in facts.shipped()}
+    said = capsys.readouterr().out
+    assert f"numbers: {file.name}" in said
+    assert "| debian12_package_tag | 112,118 | 56,688 | " in said
+    cpu.main(["--table", str(file)])
+    assert capsys.readouterr().out in said
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_programs_need_only_their_place(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file = program(tmp_path, SAID[name])
+    cpu.main(["unicode_languages", "--repeats", "2", "--rival", f"{name}={file}", "--output", "numbers.json"])
+    entry = json.loads((tmp_path / "numbers.json").read_text())["graphs"]["unicode_languages"]
+    assert (entry["edges"], entry["bicliques"], entry["rival_s"], len(entry["all_s"]["rival"])) == (
+        (1255, 460, 0.000829, 2)
     )
+    assert f"| {name}, s | / search | / both |" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_benchmark_records_both_programs(tmp_path):
-    result = benchmark(tmp_path, COUNT)
-    assert result.returncode == 0, result.stderr
-    recorded = json.loads((tmp_path / "cpu.json").read_text())
-    entry = recorded["graphs"][GRAPH]
-    assert (entry["edges"], entry["bicliques"], entry["rival_s"]) == (112118, COUNT, 1.5)
-    assert len(entry["all_s"]["search"]) == 2
-    assert 0 < entry["search_s"] < 60
-    assert recorded["machine"]["cores"] >= 1
-    assert f"| {GRAPH} | 112,118 | {COUNT:,} |" in result.stdout
-    wrong = benchmark(tmp_path, COUNT - 1)
-    assert wrong.returncode == 1
-    assert f"echo counts {COUNT - 1} maximal bicliques" in wrong.stderr
+def test_any_program_and_any_graph_can_be_compared(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text("ann,x\nann,y\nbob,x\n")
+    file = program(tmp_path, "2 found in 1.5 s")
+    rival = [
+        "--rival",
+        f"other={file}",
+        "--arguments",
+        "{edges}",
+        "--pattern",
+        r"(?P<count>\d+) found in (?P<seconds>\S+)",
+    ]
+    cpu.main(["mine.csv", "--no-header", "--repeats", "1", *rival])
+    assert "| mine | 3 | 2 | " in capsys.readouterr().out
+    cpu.main(["mine.csv", "--no-header", "--repeats", "1", "--count", "2"])
+    with pytest.raises(ResourceError, match="counts 2 maximal bicliques in mine, not 3"):
+        cpu.main(["mine.csv", "--no-header", "--repeats", "1", "--count", "3"])
+    with pytest.raises(InputError, match="--count is that of one graph, and 2 are to be measured"):
+        cpu.main(["mine.csv", "crowns", "--count", "3"])
 
 
-@pytest.mark.parametrize("tables", ["benchmarks.tables", "benchmarks.gpu_tables"])
-def test_the_numbers_of_the_pages_are_what_was_recorded(tables):
-    subprocess.run([sys.executable, "-m", tables, "--check"], cwd=ROOT, check=True)
+def test_a_file_that_is_called_like_a_known_graph_has_no_known_count(tmp_path):
+    (tmp_path / "crowns.csv").write_text("a,b\n1,2\n")
+    assert facts.find(str(tmp_path / "crowns.csv")).known is None
+    assert facts.find("crowns").known == facts.find(str(facts.find("crowns").path)).known == 21766
+    with pytest.raises(InputError, match=r"nothing is no file, and there is no nothing\.parquet in"):
+        facts.find("nothing")
+
+
+def test_output_that_does_not_match_is_shown_instead_of_a_count(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rival = f"AdaMBE={program(tmp_path, 'count 6 after 7 seconds')}"
+    with pytest.raises(ResourceError, match="AdaMBE said nothing like ") as told:
+        cpu.main(["unicode_languages", "--repeats", "1", "--rival", rival])
+    assert str(told.value).splitlines()[1:] == ["  called with -i graph.adj -s 7", "  count 6 after 7 seconds"]
+    assert "counts" not in str(told.value)
+    rival = f"AdaMBE={program(tmp_path, SAID['AdaMBE'] + chr(10) + 'END' + chr(10) + 'exit 3' + chr(10) + ': <<END')}"
+    with pytest.raises(ResourceError, match=r"AdaMBE ended with 3; the end of its output:\n.*called with"):
+        cpu.main(["unicode_languages", "--repeats", "1", "--rival", rival])
+
+
+def test_counts_that_differ_are_both_named_with_the_pattern(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rival = f"AdaMBE={program(tmp_path, SAID['AdaMBE'].replace('460', '461'))}"
+    said = r"AdaMBE counts 461 maximal bicliques in unicode_languages, this program 460, .*by the pattern '.*Finder"
+    with pytest.raises(ResourceError, match=said):
+        cpu.main(["unicode_languages", "--repeats", "1", "--rival", rival])
+
+
+@pytest.mark.parametrize(
+    ("word", "arguments", "pattern", "said"),
+    [
+        ("AdaMBE", None, None, "--rival is NAME=PROGRAM"),
+        ("AdaMBE=/not/there", None, None, "there is no program /not/there"),
+        ("new=sh", None, None, "nothing is known of a program new"),
+        ("new=sh", "{graph}", "x", "must name a file of the graph"),
+        ("new=sh", "-i 'graph", "x", "cannot be read: No closing quotation"),
+        ("AdaMBE=sh", None, "(?P<count>", "is no regular expression"),
+        ("AdaMBE=sh", None, r"(?P<count>\d+)", "must have the groups"),
+    ],
+)
+def test_a_program_that_cannot_be_called_is_refused_in_a_sentence(word, arguments, pattern, said):
+    with pytest.raises(InputError) as told:
+        named(word, arguments, pattern, 1.0)
+    assert said in str(told.value)
+
+
+def test_a_program_gets_the_graph_in_the_form_that_it_reads(tmp_path):
+    left, right = np.array([[0, 1], [0, 2], [1, 1], [2, 0], [2, 2]], np.int32).T
+    rival = named("all=sh", "{adjacency} {edges} {csr} {threads}", "(?P<count>)(?P<seconds>)", 1.0)
+    command = rival.prepare(Edges(left, right, 3, 3), tmp_path)
+    assert command[1:4] == ["graph.adj", "graph.txt", "graph.bi"]
+    assert int(command[4]) >= 2  # with one thread ParAdaMBE waits for ever
+    assert (tmp_path / "graph.adj").read_text() == "1 2\n1\n0 2\n"
+    assert (tmp_path / "graph.txt").read_text() == "0 1\n0 2\n1 1\n2 0\n2 2\n"
+    assert (tmp_path / "graph.bi").read_text().split("\n")[:5] == ["3 3 5", "0 2", "2 1", "3 2", "1 1"]
+
+
+def test_a_program_that_never_ends_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rival = ["--rival", "slow=sleep", "--arguments", "60 # {edges}", "--pattern", "(?P<count>)(?P<seconds>)"]
+    (tmp_path / "sleep").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "sleep").chmod(0o755)
+    with pytest.raises(ResourceError, match=r"slow took more than 0.1 s; give it more with --limit"):
+        cpu.main(["unicode_languages", "--repeats", "1", *rival, "--limit", "0.1"])
+
+
+@pytest.mark.parametrize("name", ["gpu", "gpu_ingest", "gpu_power", "gpu_scaling", "gpu_write"])
+def test_without_the_tool_of_the_driver_a_gpu_is_missed_in_a_sentence(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shutil.which", lambda tool: None)
+    with pytest.raises(ResourceError, match="nvidia-smi is not installed here"):
+        module(name).main([])
+
+
+def test_a_driver_without_a_gpu_is_told_in_its_words(tmp_path, monkeypatch):
+    tool = program(tmp_path, "NVIDIA-SMI has failed")
+    tool.write_text(tool.read_text() + "exit 9\n")
+    monkeypatch.setattr("shutil.which", lambda name: str(tool))
+    with pytest.raises(ResourceError, match=r"nvidia-smi says: .*NVIDIA-SMI has failed"):
+        facts.nvidia_smi("name")
+
+
+def test_numbers_have_a_place_before_anything_is_measured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for wrong, said in (("no/where.json", "is no folder; make it first"), (".", "is a folder; name another file")):
+        with pytest.raises(InputError, match=said):
+            cpu.main(["unicode_languages", "--output", wrong])
+
+
+@pytest.mark.parametrize(("error", "code"), [(InputError("bad"), 2), (ResourceError("bad"), 1)])
+def test_an_error_is_a_sentence_and_an_exit_code(error, code, capsys):
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        run(fail)
+    assert (ended.value.code, capsys.readouterr().err) == (code, "error: bad\n")

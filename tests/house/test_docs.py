@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from pipeline import engines
-from pipeline.cli import parser
+from pipeline.commands.program import parser
 from pipeline.readers import formats
 from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
@@ -106,7 +106,10 @@ def test_every_program_of_a_document_imports_what_there_is(document):
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_every_command_line_of_a_document_is_understood(document):
-    lines = re.findall(r"(?m)^(?: {4}|\$ )?(bicliques [a-z].*)$", (ROOT / document).read_text())
+    text = (ROOT / document).read_text()
+    lines = re.findall(r"(?m)^(?: {4}|\$ )(bicliques [a-z].*)$", text)
+    lines += [line for line in shell_lines(text) if line.startswith("bicliques ")]
+    lines += re.findall(r"`(bicliques [a-z]+ (?!-)[^`\n]+)`", text)  # with what it is about; else it is a name
     for line in lines:
         words = shlex.split(line.partition(" #")[0])
         parser().parse_args(words[1:])

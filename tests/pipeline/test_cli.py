@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import cli
-from pipeline.cli import parser
+from pipeline.commands.program import parser
 from pipeline.version import __version__
 from tests.runs import ROOT, answer, bicliques, environment, manifest_pair, random_edges, write_edges
 

@@ -7,8 +7,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -312,20 +310,6 @@ def test_workers_that_do_not_end_are_left_to_the_end_of_the_process(
         pool.close()
     assert "the 2 local workers did not end within 0.2 seconds" in caplog.text
     pool._cluster.close()
-
-
-def test_a_script_without_a_guard_ends_with_a_sentence(tmp_path: Path) -> None:
-    source, script = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "script.py"
-    script.write_text(f"import pipeline\npipeline.count({str(source)!r}, workers=1)\n")
-    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 1
-    for sentence in (
-        "a worker process runs the script that started it",
-        "a cluster of 1 local worker could not be started",
-    ):
-        assert re.search(
-            f"ResourceError: {sentence}.* in a script call the pipeline under: if __name__ ==", ended.stderr
-        )
 
 
 def test_a_number_of_workers_and_an_address_exclude_each_other() -> None:

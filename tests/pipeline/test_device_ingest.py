@@ -167,6 +167,7 @@ def test_compressed_text_and_formats_without_a_device_reader(tmp_path: Path, arr
         (pa.array([1, 2**63, 2], pa.uint64()), pa.array([1, 2, 3]), False),
         (pa.array(["a", "", "b"]), pa.array([1, 2, 3]), False),
         (pa.array([1.5, 2.5, 3.5]), pa.array([1, 2, 3]), False),
+        (pa.array([b"a", b"b\xff", b"c"]).view(pa.string()), pa.array([1, 2, 3]), False),
     ],
 )
 @pytest.mark.parametrize("skip", [False, True])

@@ -44,12 +44,33 @@ OPTIONS = RunOptions(
 def test_options_survive_the_folder(tmp_path: Path) -> None:
     with new_run(tmp_path / "out") as folder:
         folder.write_options(OPTIONS, RunLimits(7, 1.5))
-    first = folder.run_id()
+    first = folder.origin()
     assert folder.options() == OPTIONS
     assert folder.limits() == RunLimits(7, 1.5)
-    folder.write_options(OPTIONS, RunLimits())
-    assert folder.run_id() == first
+    folder.write_options(OPTIONS, RunLimits(), "another", "2026-01-31")
+    assert folder.origin() == first
     assert folder.limits() == RunLimits()
+
+
+@pytest.mark.parametrize(
+    ("name", "day"),
+    [
+        ("2026-10-01", "2026-10-01"),
+        ("day=2026-10-01.again", "2026-10-01"),
+        ("2026-99-99", None),
+        ("2026-10-01_2026-10-02", None),
+        ("12026-10-01", None),
+        ("out", None),
+    ],
+)
+def test_a_run_stands_for_the_day_in_the_name_of_its_folder(tmp_path: Path, name: str, day: str | None) -> None:
+    with new_run(tmp_path / name) as folder:
+        folder.write_options(OPTIONS, RunLimits(), "nightly.csv")
+    origin = folder.origin()
+    assert (origin.series, origin.date) == ("nightly.csv", day)
+    moved = (tmp_path / name).rename(tmp_path / "moved")
+    assert RunFolder(moved).origin() == origin
+    assert origin.moment.startswith(day or origin.created[:10])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dask
 import distributed
 import pytest
 
@@ -155,6 +156,18 @@ def test_workers_that_do_not_start_are_a_sentence(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "dask_cuda", types.SimpleNamespace(LocalCUDACluster=start))
     with pytest.raises(ResourceError, match=r"a cluster of 2 local GPUs could not be started \(RMM pool"):
         DaskPool.on_gpus(["0", "1"], "1GB")
+
+
+@pytest.mark.parametrize(("wanted", "protocol"), [(False, "tcp"), (True, "tls")])
+def test_workers_on_gpus_use_tls_where_dask_is_told_to(
+    monkeypatch: pytest.MonkeyPatch, wanted: bool, protocol: str
+) -> None:
+    seen: list[dict[str, Any]] = []
+    start = types.SimpleNamespace(LocalCUDACluster=lambda **options: seen.append(options))
+    monkeypatch.setitem(sys.modules, "dask_cuda", start)
+    with dask.config.set({"distributed.comm.require-encryption": wanted}):
+        cluster.start_cluster(["0"], None, False)
+    assert [options["protocol"] for options in seen] == [protocol]
 
 
 def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str) -> tuple[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import pipeline
 from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
-from pipeline import steps
+from pipeline import engines, steps
 from pipeline.build import degree_profile
 from pipeline.estimate import estimate
 from pipeline.folder import RunFolder
@@ -115,6 +116,17 @@ def test_what_is_left_of_a_root_weighs_less_than_the_root(seed: int, stops: int,
     assert weights.of(Subtrees.of_roots(roots)) == pytest.approx(weights.by_rank)
 
 
+def test_a_range_of_ranks_weighs_what_its_share_of_the_root_does() -> None:
+    graph = graph_of(random_edges(90, 60, 0.3, 1))
+    weights, n = RootWeights(graph), graph.n_roots
+    begin = np.array([1, n // 2, n - 2])
+    ranges = Subtrees.of_ranges(np.arange(4), np.zeros(3, int), begin, n - begin, np.zeros(3, bool))
+    each = [float(weights.of(ranges.take(k, k + 1))[0]) for k in range(3)]
+    assert each[0] == pytest.approx(weights.by_rank[0])
+    assert 0.15 < each[1] / each[0] < 0.35, "half of the candidates are a quarter of the pairs"
+    assert each[2] < 0.05 * each[0]
+
+
 def test_weights_rank_roots_as_time_does() -> None:
     """On a graph with heavy-tailed degrees; the count of bicliques stands for time, which is noisy in a test."""
     rng = np.random.default_rng(3)
@@ -185,3 +197,22 @@ def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path: Path, mo
     guess = estimate(folder, budget_s=0.8)
     assert guess.sampled > 1
     assert guess.bicliques.value == answer(edges)[0]
+
+
+def test_the_time_of_a_call_is_not_that_of_every_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine of known cost: a second for each call, and for root k so many thousandths; slices have many roots."""
+    folder, now = prepared(tmp_path, random_edges(20, 10, 0.3, 9)), [0.0]
+
+    class Known:
+        name = "known"
+
+        def mine(self, graph: MiningGraph, work: Subtrees, *_: Any) -> Slice:
+            now[0] += 1.0 + sum(int(work.path_of(k)[0]) for k in range(len(work))) / 1000
+            return Slice(1, None, Subtrees.empty())
+
+    monkeypatch.setitem(engines._KINDS, "cpu", replace(engines.kind("cpu"), make=lambda _: Known()))
+    monkeypatch.setattr("pipeline.estimate.time.perf_counter", lambda: now[0])
+    guess = estimate(folder, budget_s=1000.0)
+    n = guess.sampled
+    assert n == folder.need("plan")["n_roots"] > 5
+    assert guess.seconds.value == pytest.approx(sum(range(n)) / 1000)

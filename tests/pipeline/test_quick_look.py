@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 import pipeline
 from pipeline import cli, engines
 from pipeline.binning import edges_of_bins, grid, round_numbers
-from pipeline.picking import MEASURES, By, Largest, largest, numbered, rows_at
+from pipeline.picking import MEASURES, By, Largest, largest, rows_at, sampled
 from pipeline.run_status import status
-from schemas.bicliques import biclique_schema
+from schemas.bicliques import biclique_schema, splitmix64
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.sizes import SizeCounts
 from tests.runs import random_edges, rewrite_entry, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
 QUIET = ("--workers", "0", "--quiet")
+SIDES = ("left", "right")
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +132,11 @@ def test_a_sample_is_of_the_run_and_repeatable(results: pipeline.Results) -> Non
     assert rows.equals(results.sample(50, seed=1))
     assert not rows.equals(results.sample(50, seed=2))
     assert results.sample(10**6).num_rows == len(results)
+    assert results.sample(50, seed=1)["left"].to_pylist()[:9] == results.sample(9, seed=1)["left"].to_pylist()
     with pytest.raises(InputError, match="at least 1, not 0"):
         results.sample(0)
+    with pytest.raises(InputError, match="the seed must be at least 0"):
+        results.sample(1, seed=-1)
 
 
 def synthetic(folder: Path, files: list[list[int]]) -> tuple[list[Path], pa.Table]:
@@ -157,23 +161,22 @@ def synthetic(folder: Path, files: list[list[int]]) -> tuple[list[Path], pa.Tabl
 FILES = [[5, 1, 30], [2], [64, 3]]
 
 
-def test_rows_by_number(tmp_path: Path) -> None:
+def hashed_roots(file: Path, group: int) -> np.ndarray:
+    """In the place of hashes: one for each row, in no order."""
+    with pq.ParquetFile(file) as part:
+        return splitmix64(part.read_row_group(group)["root"].to_numpy().astype(np.uint64))
+
+
+def test_rows_at_their_places(tmp_path: Path) -> None:
     files, table = synthetic(tmp_path, FILES)
-    wanted = np.array([0, 4, 5, 6, 35, 36, 37, 38, 101, 104])
-    places = numbered(files, [sum(groups) for groups in FILES], wanted)
-    assert rows_at(files, places, table.schema)["root"].to_pylist() == wanted.tolist()
-    assert rows_at(files, places[::-1], table.schema)["root"].to_pylist() == wanted[::-1].tolist()
+    places = [(0, 0, 0), (0, 0, 4), (0, 1, 0), (0, 2, 0), (0, 2, 29), (1, 0, 0), (1, 0, 1), (2, 0, 0), (2, 1, 2)]
+    roots = [0, 4, 5, 6, 35, 36, 37, 38, 104]
+    assert rows_at(files, places, table.schema)["root"].to_pylist() == roots
+    assert rows_at(files, places[::-1], table.schema)["root"].to_pylist() == roots[::-1]
     assert rows_at(files, [], table.schema).num_rows == 0
 
 
-def test_every_row_is_as_likely_as_every_other(results: pipeline.Results, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.results.rows_at", lambda files, places, schema: places)
-    rows = np.array([place[2] for seed in range(200) for place in results.sample(100, seed)])
-    hits = np.bincount(rows * 20 // len(results), minlength=20)
-    assert abs(hits - 1000).max() < 150, "five standard deviations"
-
-
-def test_a_sample_reads_the_row_groups_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_taken_from_the_row_groups_they_are_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files, table = synthetic(tmp_path, FILES)
     read: list[int] = []
     whole = pq.ParquetFile.read_row_group
@@ -183,9 +186,58 @@ def test_a_sample_reads_the_row_groups_it_needs(tmp_path: Path, monkeypatch: pyt
         return whole(self, group, **options)
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", count)
-    places = numbered(files, [sum(groups) for groups in FILES], np.array([6, 7, 8, 104]))
-    rows_at(files, places, table.schema)
+    rows_at(files, [(0, 2, 0), (0, 2, 1), (2, 1, 2), (0, 2, 2)], table.schema)
     assert read == [2, 1]
+
+
+def test_a_sample_of_many_files_is_that_of_all_rows_by_hash(tmp_path: Path) -> None:
+    files, table = synthetic(tmp_path, FILES)
+    for seed in range(5):
+        mixed = splitmix64(splitmix64(table["root"].to_numpy().astype(np.uint64)) ^ splitmix64(np.uint64([seed])))
+        for n in (1, 7, 104, 105, 200):
+            places = sampled(files, n, seed, hashed_roots)
+            assert rows_at(files, places, table.schema)["root"].to_pylist() == np.argsort(mixed)[:n].tolist()
+
+
+def test_every_row_is_as_likely_as_every_other(results: pipeline.Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.results.rows_at", lambda files, places, schema: places)
+    rows = np.array([place[2] for seed in range(200) for place in results.sample(100, seed)])
+    hits = np.bincount(rows * 20 // len(results), minlength=20)
+    assert abs(hits - 1000).max() < 150, "five standard deviations"
+
+
+OTHERWISE: list[dict[str, Any]] = [
+    {"slice_seconds": 0.001},
+    {"root_side": "left", "order": "two-hop"},
+    {"root_side": "right", "order": "id", "ids": "dense"},
+]
+
+
+@pytest.mark.parametrize("options", OTHERWISE, ids=str)
+def test_runs_that_found_the_same_answer_alike(
+    source: Path, results: pipeline.Results, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However their rows came about: the same sample, and the same order of bicliques of equal size."""
+    other = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False, **options)
+    labels = {side: pq.read_table(tmp_path / "out" / "labels" / f"{side}.parquet")["label"] for side in SIDES}
+
+    def rows(run: pipeline.Results, table: pa.Table) -> list[tuple[tuple[int, ...], ...]]:
+        dense = run is other and options.get("ids") == "dense"
+        sides = [[labels[s].take(pa.array(r)).to_pylist() if dense else r for r in table[s].to_pylist()] for s in SIDES]
+        return [tuple(tuple(sorted(side)) for side in row) for row in zip(*sides, strict=True)]
+
+    for seed in (0, 7):
+        assert rows(results, results.sample(20, seed)) == rows(other, other.sample(20, seed))
+    assert rows(results, results.sample(20)) == rows(results, results.sample(50))[:20]
+    for by in MEASURES:
+        expected = rows(results, results.top(60, by))
+        assert (
+            len(set(zip(*[[len(side) for side in column] for column in zip(*expected, strict=True)], strict=True))) < 30
+        )
+        assert rows(other, other.top(60, by)) == expected
+        with monkeypatch.context() as patch:
+            patch.setattr("pipeline.results.read_largest", lambda *_: None)
+            assert rows(other, other.top(60, by)) == expected, "from the rows"
 
 
 @pytest.mark.parametrize("by", ["edges", "balance", "left", "right"])
@@ -195,9 +247,10 @@ def test_the_largest_of_many_equals(tmp_path: Path, by: Any, n: int) -> None:
     frame = table.to_pandas()
     frame["edges"] = frame.n_left * frame.n_right
     frame["balance"] = frame[["n_left", "n_right"]].min(axis=1)
+    frame["hash"] = splitmix64(frame.root.to_numpy().astype(np.uint64)).view(np.int64)
     frame = frame.drop(columns=["left", "right"]).rename(columns={"n_left": "left", "n_right": "right"})
-    wanted = frame.sort_values([by, "edges", "left", "root"], ascending=False).root.head(n).tolist()
-    assert rows_at(files, largest(files, n, by), table.schema)["root"].to_pylist() == wanted
+    wanted = frame.sort_values([by, "edges", "left", "hash"], ascending=False).root.head(n).tolist()
+    assert rows_at(files, largest(files, n, by, hashed_roots), table.schema)["root"].to_pylist() == wanted
 
 
 @settings(max_examples=200, deadline=None)
@@ -209,18 +262,19 @@ def test_the_largest_of_many_equals(tmp_path: Path, by: Any, n: int) -> None:
 def test_the_largest_of_row_groups_in_any_order(groups: list[list[tuple[int, int]]], n: int, by: By) -> None:
     """Few sizes, so that most of them are those of many rows."""
     whole, halves = Largest(n, by), [Largest(n, by), Largest(n, by)]
+    hashes = [splitmix64(np.arange(12, dtype=np.uint64) + np.uint64(100 * k)) for k in range(len(groups))]
     for k in range(len(groups))[::-1]:
         left, right = np.array(groups[k], np.int64).reshape(-1, 2).T
         for found in (whole, halves[k % 2]):
-            found.add(left, right, SizeCounts.of(left, right), k // 3, k % 3)
+            found.add(left, right, SizeCounts.of(left, right), hashes[k].copy, k // 3, k % 3)
     halves[0].merge(halves[1].best)
     key = {"edges": lambda a, b: a * b, "balance": min, "left": lambda a, b: a, "right": lambda a, b: b}[by]
     rows = [
-        (key(*sizes), sizes[0] * sizes[1], sizes[0], k // 3, k % 3, row)
+        (key(*sizes), sizes[0] * sizes[1], sizes[0], int(hashes[k][row].view(np.int64)), k // 3, k % 3, row)
         for k, group in enumerate(groups)
         for row, sizes in enumerate(group)
     ]
-    wanted = [place[3:] for place in sorted(rows, reverse=True)[:n]]
+    wanted = [place[4:] for place in sorted(rows, reverse=True)[:n]]
     assert whole.places() == halves[0].places() == wanted
 
 

@@ -18,6 +18,7 @@ from pipeline import picking, summary, writer
 from pipeline import results as results_module
 from pipeline.folder import RunFolder
 from pipeline.picking import MEASURES
+from pipeline.row_hashes import RowHashes
 from schemas.bicliques import biclique_schema
 from schemas.errors import IncompleteError, InputError
 from tests.runs import ROOT, random_edges, write_edges
@@ -108,7 +109,7 @@ def test_the_largest_are_the_largest(
 def test_the_summary_knows_the_hundred_largest_by_every_measure(results: pipeline.Results) -> None:
     folder = RunFolder(results.path)
     for by in MEASURES:
-        expected = picking.largest(results.files, 100, by)
+        expected = picking.largest(results.files, 100, by, RowHashes(folder).of)
         assert summary.read_largest(folder, results.manifest, by, 100) == expected
         assert summary.read_largest(folder, results.manifest, by, 7) == expected[:7]
         assert summary.read_largest(folder, results.manifest, by, 101) is None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
 from kernels.reference import closed_pairs
 from pipeline import engines, writer
+from pipeline.pool import InProcess
+from pipeline.worker import SliceTask
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import InputError
 from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
@@ -113,6 +117,7 @@ def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypa
         {"min_right": 4},
         {"min_left": 3, "min_right": 3},
         {"max_left": 4},
+        {"max_right": 3},
         {"min_left": 2, "max_left": 6, "min_right": 2, "max_right": 5},
     ],
     ids=str,
@@ -126,6 +131,7 @@ def test_thresholds_prune_and_filter_the_maximal_bicliques(tmp_path: Path, searc
         return search.get(f"min_{side}", 1) <= size <= search.get(f"max_{side}", size)
 
     assert rows_of(some) == {(a, b) for a, b in every if wanted("left", len(a)) and wanted("right", len(b))}
+    assert pipeline.count(source, workers=0, progress=False, **search).count == len(some) < len(every)
     pipeline.verify(tmp_path / "some", progress=False)
 
 
@@ -176,6 +182,22 @@ def test_a_time_limit_stops_and_leaves_a_resumable_run(tmp_path: Path) -> None:
     sessions = json.loads((out / "steps" / "mine.json").read_text())["sessions"]
     assert [session["outcome"] for session in sessions] == ["time_limit", "time_limit"]
     assert all(session["seconds"] < 3 for session in sessions)
+
+
+def test_no_slice_is_given_more_time_than_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    submit = InProcess.submit
+
+    def watched(pool: InProcess, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        if isinstance(argument, SliceTask):
+            given.append(argument.limits.seconds or math.inf)
+        submit(pool, tag, function, argument)
+
+    monkeypatch.setattr(InProcess, "submit", watched)
+    source = write_edges(tmp_path / "g.parquet", random_edges(300, 90, 0.35, 7))
+    results = pipeline.mine(source, tmp_path / "out", time_limit=0.1, workers=0, progress=False)
+    assert results.outcome == "time_limit"
+    assert 0 < max(given) <= 0.1
 
 
 def test_count_counts_and_leaves_nothing(tmp_path: Path) -> None:
@@ -229,7 +251,9 @@ def test_the_manifest_is_the_run_card(tmp_path: Path) -> None:
     assert manifest.input["n_edges"] == len(EDGES)
     assert len(manifest.input["digest"]) == 64
     assert manifest.proven_rows == manifest.count
-    assert set(manifest.seconds) == {"ingest", "build", "plan", "mine", "prove"}
+    assert list(manifest.seconds) == ["startup", "ingest", "build", "plan", "mine", "prove"]
+    assert list(manifest.peak_rss["workers"]) == list(manifest.mining["workers"])
+    assert manifest.peak_rss["driver"] >= manifest.peak_rss["workers"].popitem()[1] > 50 << 20
     assert manifest.bytes == sum(path.stat().st_size for path in (tmp_path / "out" / "bicliques").iterdir())
     assert 0 < manifest.mining["busy_ratio"] <= 1
     assert manifest.graph["profile"]["left"]["max"] == np.bincount(EDGES[:, 0]).max()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.instructions import Finish, Policy, Start
+from pipeline.instructions import Finish, Outcome, Policy, Start
 from pipeline.schedule import Scheduler
 from pipeline.sources import Source
 from schemas.manifest import PLAN
@@ -258,6 +258,35 @@ def test_a_decision_costs_microseconds_whatever_the_number_of_roots(slots: int) 
         events += 1
     assert (time.perf_counter() - started) / events < 1e-3
     assert events > 0
+
+
+@pytest.mark.parametrize("outcome", ["interrupted", "time_limit"])
+def test_a_slice_that_fails_for_good_after_a_stop_is_still_said(outcome: Outcome) -> None:
+    """Else the run would end as if it had only been stopped, and be resumed into the same failure."""
+    machine = Scheduler(Policy(attempts=2), 0, 2.0)
+    machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
+    first, second = (start.slice for start in machine.set_slots(2) if isinstance(start, Start))
+    [again] = machine.failed(first, "it was unlucky")
+    assert isinstance(again, Start)
+    assert machine.stop(outcome) == []
+    assert machine.failed(first, "the disk is full") == []
+    [end] = machine.returned(second, 1.0, 0, np.empty(0))
+    assert isinstance(end, Finish)
+    assert (end.outcome, end.reason) == (
+        "failed",
+        f"slice {first} failed 2 times, the last time because: the disk is full",
+    )
+
+
+def test_a_stop_after_a_failure_does_not_hide_it() -> None:
+    machine = Scheduler(Policy(attempts=1), 0, 2.0)
+    machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
+    first, second = (start.slice for start in machine.set_slots(2) if isinstance(start, Start))
+    assert machine.failed(first, "the disk is full") == []
+    assert machine.stop("interrupted") == []
+    [end] = machine.returned(second, 1.0, 0, np.empty(0))
+    assert isinstance(end, Finish)
+    assert end.outcome == "failed"
 
 
 def test_share_grows_from_nothing_to_all() -> None:

@@ -19,7 +19,7 @@ from schemas.errors import ResourceError
 @pytest.fixture
 def cudf(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "why_no_cudf", lambda: None)
-    monkeypatch.setattr(writing, "_backend", lambda tables: SimpleNamespace(threads=1))
+    monkeypatch.setattr(writing, "_backend", lambda tables, names: SimpleNamespace(threads=1))
 
 
 def test_a_core_writes_with_its_own_thread(tmp_path: Path) -> None:
@@ -38,7 +38,9 @@ def test_a_gpu_writes_unless_the_cpu_was_asked_for(tmp_path: Path, where: Any, k
 def test_without_cudf_the_host_writes_unless_the_gpu_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "why_no_cudf", lambda: "pylibcudf cannot be imported (pip install '.[gpu]')")
+    monkeypatch.setattr(
+        writing, "why_no_cudf", lambda: "pylibcudf cannot be imported (pip install 'cudf-cu13==26.10.*')"
+    )
     assert isinstance(open_writer(tmp_path, 0, None, "gpu"), ParallelWriter)
     with pytest.raises(ResourceError, match=r"cuDF cannot write the bicliques: pylibcudf .*; choose --write-on cpu"):
         open_writer(tmp_path, 0, None, "gpu", "gpu")

@@ -1,0 +1,118 @@
+"""What the command lines of all benchmarks share: help that only helps, where numbers go, errors in a sentence.
+
+A benchmark has a function ``parser``, which makes its parser and does nothing else, and a function ``main``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.facts import DATA, FOLDER, Graph, find, shipped
+from schemas.errors import BicliqueError, InputError
+
+__all__ = ["add_data", "add_output", "chosen", "new_parser", "numbers", "output_file", "run", "write"]
+
+
+def new_parser(name: str, text: str | None, end: str | None = None) -> argparse.ArgumentParser:
+    """A parser whose help is the text of the module `name`, and what is said at the end."""
+    layout = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(f"python -m benchmarks.{name}", description=text, epilog=end, formatter_class=layout)
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Where graphs that are named without a folder are looked for first."""
+    parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER", help=f"of NAME.parquet (default: {DATA})")
+
+
+def add_output(parser: argparse.ArgumentParser, recorded: str) -> None:
+    """Where the numbers go: a file that is named, the one this project keeps, or a new one.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    recorded : str
+        Name of the file in ``benchmarks/`` from which the pages of the project are made.
+    """
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--output", type=Path, metavar="FILE", help="for the numbers (default: a new file here)")
+    what = f"write the numbers to benchmarks/{recorded}, from which pages of this project are made"
+    group.add_argument("--record", action="store_const", const=FOLDER / recorded, help=what)
+
+
+def chosen(words: argparse.Namespace, recorded: Iterable[str], usual: Iterable[str] | None = None) -> list[Graph]:
+    """The graphs that are named; else with ``--record`` those that are `recorded`, else the `usual` ones.
+
+    Parameters
+    ----------
+    words : Namespace
+        Of a parser with ``graphs``, `add_data` and `add_output`.
+    recorded : iterable of str
+    usual : iterable of str or None
+        None: those that ship.
+
+    Raises
+    ------
+    InputError
+        If a graph is not there.
+    """
+    usual = shipped() if usual is None else usual
+    return [find(word, words.data) for word in words.graphs or (recorded if words.record else usual)]
+
+
+def output_file(words: argparse.Namespace, name: str) -> Path:
+    """The file for the numbers, looked at before anything is measured.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    file: Path = words.output or words.record or Path(f"{name}-{datetime.now():%Y%m%d-%H%M%S}.json")
+    folder = file.absolute().parent
+    if not folder.is_dir() or file.is_dir():
+        raise InputError(f"{file} cannot be a file, because {folder if not folder.is_dir() else file} is {_what(file)}")
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise InputError(f"{file} cannot be written; name another file with --output")
+    return file
+
+
+def _what(file: Path) -> str:
+    return "a folder; name another file with --output" if file.is_dir() else "no folder; make it first"
+
+
+def numbers(file: Path) -> dict[str, Any]:
+    """What a benchmark has written.
+
+    Raises
+    ------
+    InputError
+        If `file` is not there, or is something else.
+    """
+    try:
+        result: dict[str, Any] = json.loads(file.read_text())
+        return result
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} has no numbers of a benchmark: {error}") from None
+
+
+def write(file: Path, result: Any) -> None:
+    """Put the numbers into their file."""
+    file.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def run(main: Callable[[], None]) -> None:
+    """Run a benchmark; an error that the project raises on purpose is a sentence, and exit code 2 for bad input."""
+    try:
+        main()
+    except BicliqueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2 if isinstance(error, InputError) else 1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

@@ -1,0 +1,202 @@
+"""Other programs that count maximal bicliques: how each is called, which file it reads, what its output says.
+
+A program is called in a folder of its own with files of the graph, ids from 0: {adjacency} has a line for each left
+vertex with the right ids on it, {edges} a line for each edge, {csr} what cuMBE reads. {threads} is the number of
+cores that may be used, two at least. The seconds are by the program's own clock.
+
+AdaMBE, ParAdaMBE, ooMBEA and MBET were run like that on graphs that ship; GMBE and cuMBE stand here as their sources
+have it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import string
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.runs import Edges
+from schemas.errors import InputError, ResourceError
+
+__all__ = ["KNOWN", "Known", "Rival", "named"]
+
+#: Lines of output that an error shows.
+_LAST_LINES = 8
+
+
+class Known(NamedTuple):
+    """How a published program is called, and what its output looks like."""
+
+    arguments: str
+    pattern: str
+    where: str
+
+
+_ADAMBE = "GitHub ISCS-ZJU/AdaMBE"
+_FINDER = r"\b{}, (?P<seconds>[\d.]+), [\d.]+, (?P<count>\d+)"
+KNOWN = {
+    "AdaMBE": Known("-i {adjacency} -s 7", _FINDER.format("AdaMBEFinder"), f"{_ADAMBE}, bin/MBE_ALL; one thread"),
+    # with one thread it waits for ever as soon as 960 tasks are queued
+    "ParAdaMBE": Known(
+        "-i {adjacency} -s 8 -t {threads}", _FINDER.format("ParAdaMBEFinder"), f"{_ADAMBE}, bin/MBE_ALL"
+    ),
+    "ooMBEA": Known("{adjacency}", _FINDER.format("ooMBEAFinder"), f"{_ADAMBE}, bin/mbbp, as it is packaged there"),
+    "MBET": Known(
+        "{edges} 1",
+        r"\[Run-1\] cnt=(?P<count>\d+) , time: (?P<seconds>[\d.e+-]+)",
+        "GitHub Haizs/MBET, any of its builds, such as MBETMC",
+    ),
+    "GMBE": Known(
+        "-i {adjacency} -s 2 -t 1 -o 1 -f",
+        r"Total processing time: (?P<seconds>[\d.]+) seconds\s+maximal nodes:(?P<count>\d+)",
+        "GitHub ISCS-ZJU/GMBE, bin/MBE_GPU; a GPU",
+    ),
+    "cuMBE": Known(
+        "{csr} cuMBE",
+        r"maximal bicliques: (?P<count>\d+)[\s\S]*?runtime \(s\): (?P<seconds>[\d.e+-]+)",
+        "GitHub NTUDDSNLab/cuMBE, bin/mbe; a GPU",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another program: what to call with which arguments, and the groups ``seconds`` and ``count`` of its output."""
+
+    name: str
+    program: str
+    arguments: str
+    pattern: re.Pattern[str]
+    limit_s: float
+
+    def prepare(self, edges: Edges, folder: Path) -> list[str]:
+        """Write the files that it reads into `folder`; the command."""
+        for _, field, _, _ in string.Formatter().parse(self.arguments):
+            if field in _FILES:
+                suffix, lines = _FILES[field]
+                with (folder / f"graph{suffix}").open("w") as out:
+                    out.writelines(lines(edges))
+        files = {field: f"graph{suffix}" for field, (suffix, _) in _FILES.items()}
+        threads = str(max(2, len(os.sched_getaffinity(0))))
+        return [self.program, *(word.format(**files, threads=threads) for word in shlex.split(self.arguments))]
+
+    def run(self, command: list[str], folder: Path) -> tuple[int, float]:
+        """Its count and its own seconds.
+
+        Raises
+        ------
+        ResourceError
+            If it fails, takes too long, or its output has no count and seconds.
+        """
+        try:
+            ended = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, errors="replace", check=False, timeout=self.limit_s
+            )
+        except subprocess.TimeoutExpired:
+            raise ResourceError(f"{self.name} took more than {self.limit_s:g} s; give it more with --limit") from None
+        except OSError as error:
+            raise ResourceError(f"{self.name} does not start: {error.strerror}: {self.program}") from None
+        found = self.pattern.search(ended.stdout) or self.pattern.search(ended.stderr)
+        if ended.returncode or found is None:
+            what = (
+                f"ended with {ended.returncode}" if ended.returncode else f"said nothing like '{self.pattern.pattern}'"
+            )
+            raise ResourceError(f"{self.name} {what}; the end of its output:\n{_end(ended.stdout + ended.stderr)}")
+        try:
+            return int(found["count"]), float(found["seconds"])
+        except (TypeError, ValueError):
+            said = f"{found['count']!r} as count and {found['seconds']!r} as seconds"
+            raise ResourceError(f"{self.name} said {said}, by the pattern '{self.pattern.pattern}'") from None
+
+
+def named(word: str, arguments: str | None, pattern: str | None, limit_s: float) -> Rival:
+    """The program of ``NAME=PROGRAM``; what is not given is that of the known one of that name.
+
+    Raises
+    ------
+    InputError
+        If there is no such program, or nobody says how it is called or what its output looks like.
+    """
+    name, equals, program = word.partition("=")
+    known = KNOWN.get(name)
+    if not equals or not name or not program:
+        raise InputError(f"--rival is NAME=PROGRAM, such as AdaMBE=bin/MBE_ALL, not {word!r}")
+    if known is None and (arguments is None or pattern is None):
+        raise InputError(
+            f"nothing is known of a program {name}: give its --arguments and --pattern, or one of {', '.join(KNOWN)}"
+        )
+    path = Path(program).expanduser()
+    found = str(path.absolute()) if path.is_file() else shutil.which(program)
+    if found is None:
+        raise InputError(f"there is no program {program} to compare with; give --rival {name}=PROGRAM")
+    arguments = known.arguments if arguments is None else arguments  # type: ignore[union-attr]
+    _check_arguments(arguments)
+    return Rival(name, found, arguments, _compiled(known.pattern if pattern is None else pattern), limit_s)  # type: ignore[union-attr]
+
+
+def _check_arguments(arguments: str) -> None:
+    fields = {*_FILES, "threads"}
+    try:
+        words = shlex.split(arguments)
+        used = {field for word in words for _, field, _, _ in string.Formatter().parse(word) if field is not None}
+    except ValueError as error:
+        raise InputError(f"--arguments '{arguments}' cannot be read: {error}") from None
+    if used - fields or not used & set(_FILES):
+        known = ", ".join(f"{{{field}}}" for field in sorted(fields))
+        raise InputError(f"--arguments '{arguments}' must name a file of the graph, and nothing else, out of {known}")
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise InputError(f"--pattern '{pattern}' is no regular expression: {error}") from None
+    if not {"count", "seconds"} <= set(compiled.groupindex):
+        raise InputError(f"--pattern '{pattern}' must have the groups (?P<count>...) and (?P<seconds>...)")
+    return compiled
+
+
+def _end(text: str) -> str:
+    lines = text.strip().splitlines()[-_LAST_LINES:]
+    return "\n".join(f"  {line[:200]}" for line in lines) or "  (nothing)"
+
+
+def _starts(edges: Edges) -> np.ndarray:
+    """Where the edges of each left vertex begin, and the end of the last."""
+    return np.searchsorted(edges.left, np.arange(edges.n_left + 1))
+
+
+def _adjacency(edges: Edges) -> Iterator[str]:
+    for start, stop in pairwise(_starts(edges)):
+        yield " ".join(map(str, edges.right[start:stop])) + "\n"
+
+
+def _edge_list(edges: Edges) -> Iterator[str]:
+    for u, v in zip(edges.left, edges.right, strict=True):
+        yield f"{u} {v}\n"
+
+
+def _csr(edges: Edges) -> Iterator[str]:
+    starts = _starts(edges)
+    yield f"{edges.n_left} {edges.n_right} {len(edges.left)}\n"
+    for start, stop in pairwise(starts):
+        yield f"{start} {stop - start}\n"
+    for v in edges.right:
+        yield f"{v} 1\n"
+
+
+#: What stands for a file in the arguments -> its suffix, and its lines.
+_FILES: dict[str, tuple[str, Callable[[Edges], Iterator[str]]]] = {
+    "adjacency": (".adj", _adjacency),
+    "edges": (".txt", _edge_list),
+    "csr": (".bi", _csr),
+}

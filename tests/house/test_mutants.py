@@ -1,0 +1,131 @@
+"""The table of small errors does not rot: each still can be made, and the tool that makes them tells who noticed."""
+
+from __future__ import annotations
+
+import ast
+import runpy
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import LAYERS, ROOT
+from tests.mutants import __main__ as tool
+from tests.mutants.table import Mutant, load
+
+MUTANTS = load()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mutant_can_still_be_made(mutant: Mutant) -> None:
+    """When the code changes, change the old text with it, or drop the entry where it says nothing any more."""
+    assert Path(mutant.file).parts[0] in LAYERS
+    text = (ROOT / mutant.file).read_text()
+    changed = mutant.applied(text)
+    if mutant.file.endswith(".py"):
+        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text))
+    files = [word.partition("::")[0] for word in mutant.tests if word.startswith("tests/")]
+    assert files
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_mutants_have_names_of_their_own() -> None:
+    names = [mutant.name for mutant in MUTANTS]
+    assert [name for name in names if names.count(name) > 1] == []
+    assert len(names) > 50
+
+
+CODE = "def larger(a, b):\n    return a if a > b else b\n"
+TESTS = "from code_of_mine import larger\n\n\ndef test_larger():\n    assert larger(1, 2) == 2\n"
+TABLE = """
+[[mutant]]
+name = "smaller"
+file = "code_of_mine.py"
+old = "a > b"
+new = "a < b"
+tests = ["test_code.py"]
+says = "the smaller one is taken"
+
+[[mutant]]
+name = "never-the-first"
+file = "code_of_mine.py"
+old = "a if a > b else b"
+new = "b"
+tests = ["test_code.py"]
+says = "the second one is taken"
+
+[[mutant]]
+name = "nobody-looks"
+file = "code_of_mine.py"
+old = "a > b"
+new = "a < b"
+tests = ["broken"]
+says = "the smaller one is taken"
+
+[[mutant]]
+name = "of-two-equal-ones"
+file = "code_of_mine.py"
+old = "a > b"
+new = "a >= b"
+tests = ["test_code.py"]
+says = "the other one of two that are equal is taken"
+equivalent = "they are equal"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A function, a test of it, and beside them a table."""
+    root = tmp_path / "project"
+    root.mkdir()
+    for name, text in (("code_of_mine.py", CODE), ("test_code.py", TESTS), ("pytest.ini", "[pytest]\n")):
+        (root / name).write_text(text)
+    subprocess.run(["git", "init", "--quiet", str(root)], check=True)
+    (tmp_path / "table.toml").write_text(TABLE)
+    return root
+
+
+def in_this_process(copy: Path, tests: Sequence[str], limit_s: float) -> tool.Verdict:
+    """What `run_tests` does of the test above, without a process of its own."""
+    larger = runpy.run_path(str(copy / "code_of_mine.py"))["larger"]
+    passed = larger(1, 2) == 2 and tests != ("broken",)
+    return tool.Verdict("survived") if passed else tool.Verdict("killed", "test_code.py::test_larger")
+
+
+def test_the_tool_tells_what_was_noticed(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool, "run_tests", in_this_process)
+    assert tool.main([], project, project.parent) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in said[:-1]] == [
+        ["killed", "smaller"],
+        ["survived", "never-the-first"],
+        ["unclear", "nobody-looks"],
+    ]
+    assert said[0].endswith("by test_code.py::test_larger")
+    assert said[1].endswith(": the second one is taken")
+    assert said[-1] == "1 of 2 killed, 1 unclear"
+    assert (project / "code_of_mine.py").read_text() == CODE
+
+
+def test_the_tool_runs_those_that_are_named(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool, "run_tests", in_this_process)
+    assert tool.main(["smaller"], project, project.parent) == 0
+    assert tool.main(["of-two-equal-ones"], project, project.parent) == 1
+    assert tool.main(["--list"], project, project.parent) == 0
+    said = capsys.readouterr().out
+    assert "1 of 1 killed, 0 unclear\n" in said
+    assert "0 of 1 killed, 0 unclear\n" in said
+    assert "of-two-equal-ones: code_of_mine.py: the other one of two that are equal is taken (equivalent)\n" in said
+    with pytest.raises(SystemExit, match="no mutant has this name or file: larger"):
+        tool.main(["larger"], project, project.parent)
+
+
+def test_the_tool_runs_the_tests_of_a_copy(project: Path) -> None:
+    copy = tool.copy_of(project, project.parent / "place")
+    (copy / "code_of_mine.py").write_text(CODE.replace("a > b", "a < b"))
+    assert tool.run_tests(copy, ["test_code.py"], 60) == tool.Verdict("killed", "test_code.py::test_larger")

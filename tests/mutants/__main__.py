@@ -1,0 +1,140 @@
+"""Make small errors on purpose, one at a time, and see whether the tests notice.
+
+    python -m tests.mutants
+    python -m tests.mutants parts-take-too-much pipeline/ledger.py
+    python -m tests.mutants --list
+
+Each mutant of the TOML files in tests/mutants is made in a temporary copy of the project, in which the tests that it
+names are run. It is killed when one of them fails, and has survived when all pass: then a test is missing. Before
+that the same tests are run without the change, and have to pass. One of a compiled function takes a minute or more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.known import FOLDERS
+from tests.mutants.table import FOLDER, Mutant, load
+
+ROOT = FOLDER.parents[1]
+say = partial(print, flush=True)
+#: Where pytest says that nothing was run, or that its arguments are wrong; everything else but 0 is a failure.
+_NOTHING_RUN = (4, 5)
+
+
+class Verdict(NamedTuple):
+    """What the tests said of a mutant, and the first of them that failed."""
+
+    what: str
+    by: str = ""
+
+
+def copy_of(root: Path, place: Path) -> Path:
+    """The files of the project, new ones included, in a folder below `place`."""
+    copy = place / "project"
+    listed = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in filter(None, names):
+        if (root / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, copy / name)
+    return copy
+
+
+def run_tests(copy: Path, tests: Sequence[str], limit_s: float) -> Verdict:
+    """Run tests of the copy until one fails."""
+    environment = os.environ | {
+        "PYTHONPATH": str(copy),
+        "PYTHONDONTWRITEBYTECODE": "1",  # a change of the same second and length would not be seen
+        "NUMBA_CACHE_DIR": str(copy.parent / "machine-code"),
+        "BICLIQUES_DATA": str(FOLDERS[-1]),
+    }
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    try:
+        ended = subprocess.run(
+            command, cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=limit_s
+        )
+    except subprocess.TimeoutExpired:
+        return Verdict("killed", f"the time limit of {limit_s:g} s")
+    if ended.returncode == 0:
+        return Verdict("survived")
+    if ended.returncode in _NOTHING_RUN:
+        return Verdict("unclear", "no test was run")
+    failed = re.search(r"(?m)^(?:FAILED|ERROR) (\S+)", ended.stdout)
+    return Verdict("killed", failed[1] if failed else f"exit code {ended.returncode}")
+
+
+def judge(mutant: Mutant, copy: Path, limit_s: float) -> Verdict:
+    """Make the change, run the tests, and take it back."""
+    file = copy / mutant.file
+    text = file.read_text()
+    file.write_text(mutant.applied(text))
+    try:
+        return run_tests(copy, mutant.tests, limit_s)
+    finally:
+        file.write_text(text)
+
+
+def chosen(mutants: Sequence[Mutant], words: Sequence[str]) -> list[Mutant]:
+    """Those with these names or of these files; without words all that are not equivalent.
+
+    Raises
+    ------
+    SystemExit
+        If a word is neither.
+    """
+    unknown = set(words) - {mutant.name for mutant in mutants} - {mutant.file for mutant in mutants}
+    if unknown:
+        raise SystemExit(f"no mutant has this name or file: {', '.join(sorted(unknown))}; --list shows all")
+    by_name = [mutant for mutant in mutants if mutant.name in words]
+    return by_name + [
+        mutant
+        for mutant in mutants
+        if mutant not in by_name and not mutant.equivalent and (not words or mutant.file in words)
+    ]
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT, folder: Path = FOLDER) -> int:
+    """Judge, print a line each and the score; 1 when one has survived."""
+    parser = argparse.ArgumentParser(
+        "python -m tests.mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("words", nargs="*", metavar="NAME|FILE", help="which (default: all that are not equivalent)")
+    parser.add_argument("--list", action="store_true", help="print the table, and run nothing")
+    parser.add_argument("--limit", type=float, default=900, metavar="S", help="of the tests of one mutant (900 s)")
+    words = parser.parse_args(arguments)
+    mutants, verdicts = chosen(load(folder), words.words), Counter[str]()
+    if words.list:
+        for mutant in load(folder) if not words.words else mutants:
+            say(f"{mutant.name}: {mutant.file}: {mutant.says}{' (equivalent)' if mutant.equivalent else ''}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place:
+        copy = copy_of(root, Path(place))
+        as_they_are: dict[tuple[str, ...], Verdict] = {}
+        for mutant in mutants:
+            began = time.monotonic()
+            if mutant.tests not in as_they_are:
+                as_they_are[mutant.tests] = run_tests(copy, mutant.tests, words.limit)
+            before = as_they_are[mutant.tests]
+            verdict = judge(mutant, copy, words.limit) if before.what == "survived" else before._replace(what="unclear")
+            verdicts[verdict.what] += 1
+            by = f" by {verdict.by}" if verdict.by else f": {mutant.says}"
+            say(f"{verdict.what:9s} {mutant.name} ({mutant.file}, {time.monotonic() - began:.0f} s){by}")
+    say(f"{verdicts['killed']} of {verdicts['killed'] + verdicts['survived']} killed, {verdicts['unclear']} unclear")
+    return 1 if verdicts["survived"] or verdicts["unclear"] else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
