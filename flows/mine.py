@@ -212,7 +212,8 @@ def _state(results: Results, since: str | None, problems: list[str]) -> State[An
         "outcome": outcome,
     }
     if outcome != "complete":
-        message = f"{len(results):,} bicliques in {folder}, not all: {outcome}; go on with: {how_to_resume(folder)}"
+        go_on = how_to_resume(folder, outcome)
+        message = f"{len(results):,} bicliques in {folder}, not all: {outcome}; go on with: {go_on}"
         return Completed(name="Limit reached", message=message, data=summary)
     message = f"{len(results):,} bicliques, all of them, in {folder}"
     message += f", complete since {since} and left alone" if since else ""

@@ -51,7 +51,7 @@ def run_card(results: Results) -> str:
         [
             ("bicliques", f"{len(results):,} so far; not complete: {_why(results)}"),
             ("files", results.path / "bicliques"),
-            ("go on with", how_to_resume(results.path)),
+            ("go on with", how_to_resume(results.path, results.outcome)),
         ]
     )
 
@@ -61,7 +61,7 @@ def run_json(results: Results) -> dict[str, Any]:
     state = {"folder": str(results.path), "complete": results.complete, "outcome": results.outcome}
     if results.complete:
         return state | results.manifest.to_json()
-    return state | {"count": len(results), "resume": how_to_resume(results.path)}
+    return state | {"count": len(results), "resume": how_to_resume(results.path, results.outcome)}
 
 
 def count_card(count: Count) -> str:

@@ -40,9 +40,17 @@ LOCK_FILE = "run.lock"
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
-def how_to_resume(path: Path | str | os.PathLike[str]) -> str:
-    """The command that goes on with the run in `path`, to be pasted into a shell whatever the folder is called."""
-    return f"bicliques resume {shlex.quote(str(path))}"
+def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
+    """The command that goes on with the run in `path`, to be pasted into a shell whatever the folder is called.
+
+    Parameters
+    ----------
+    path : path
+    outcome : str
+        How the run ended: a limit on the number of results that was reached would be reached again at once, and is
+        lifted.
+    """
+    return f"bicliques resume {shlex.quote(str(path))}{' --max-results none' if outcome == 'max_results' else ''}"
 
 
 def day_in(name: str) -> str | None:

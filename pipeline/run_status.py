@@ -149,7 +149,7 @@ def status(folder: PathLike) -> Status:
         silent_seconds=max(time.time() - max(_ends(entries)), 0.0) if entries else None,
         workers=_workers(entries),
         problems=tuple(problems),
-        go_on="" if state in ("complete", "running") else f"{how_to_resume(path)}{_lifted(mined)}",
+        go_on="" if state in ("complete", "running") else how_to_resume(path, mined[-1]["outcome"] if mined else ""),
     )
 
 
@@ -175,11 +175,6 @@ def _state(folder: RunFolder, mined: list[dict[str, Any]]) -> tuple[State, str]:
     if outcome == "failed":
         return "failed", mined[-1]["reason"] or "it ended before it was done"
     return "stopped", _ENDED.get(outcome, "all is mined, and not proven yet" if mined else "mining has not begun")
-
-
-def _lifted(mined: list[dict[str, Any]]) -> str:
-    """A limit that was reached would be reached again at once."""
-    return " --max-results none" if mined and mined[-1]["outcome"] == "max_results" else ""
 
 
 def _workers(entries: list[LedgerEntry]) -> tuple[WorkerStatus, ...]:

@@ -1,6 +1,6 @@
 // Maximal biclique enumeration in bit rows: one persistent kernel, a warp an item.
 //
-// Compiled by kernels/source.py (NVRTC through CuPy), which sets ROW_CAP, LIST_CAP and BLOCK; compiles alone
+// Compiled by kernels/gpu/source.py (NVRTC through CuPy), which sets ROW_CAP, LIST_CAP and BLOCK; compiles alone
 // with the defaults of types.cuh.
 //
 // Input: `params` (types.cuh), filled by kernels/bitmatrix.py: the graph in both directions, root vertices by

@@ -10,7 +10,7 @@ typedef long long i64;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// Guarded defaults, so that the file compiles alone; the launcher sets them (kernels/bitmatrix.py).
+// Guarded defaults, so that the file compiles alone; the launcher sets them (kernels/gpu/memory.py).
 #ifndef ROW_CAP
 #define ROW_CAP 4096  // rows of a word problem; a power of two, at least 64
 #endif

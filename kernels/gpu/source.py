@@ -25,7 +25,7 @@ def source_of(kernel: str) -> str:
 
 
 def source_digest() -> str:
-    """First 16 hex digits of the SHA-256 of all CUDA sources; part of a run's manifest."""
+    """First 16 hex digits of the SHA-256 of all CUDA sources: machine code of other sources is not loaded."""
     digest = hashlib.sha256()
     for path in sorted(FOLDER.glob("*.cu*")):
         digest.update(path.read_bytes())

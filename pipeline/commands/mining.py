@@ -172,7 +172,9 @@ def say_results(arguments: argparse.Namespace, results: Results) -> int:
     if not results.complete:
         asked_for = results.outcome in ("max_results", "time_limit")
         level = logging.INFO if asked_for else logging.WARNING
-        complain(arguments, f"not complete; go on with: {how_to_resume(results.path)}", "stopped", level)
+        complain(
+            arguments, f"not complete; go on with: {how_to_resume(results.path, results.outcome)}", "stopped", level
+        )
     return code_of(results.outcome)
 
 

@@ -31,8 +31,11 @@ _PALETTE = Viridis256[40:]  # its first colours cannot be seen on black
 _MOST_POINTS = 300
 
 
-def size_figure(sizes: SizeCounts) -> figure:
-    """Heat map of the two sizes, bins that grow with them, colour by count; all three logarithmic."""
+def size_figure(sizes: SizeCounts, names: dict[str, str] | None = None) -> figure:
+    """Heat map of the two sizes, bins that grow with them, colour by count; all three logarithmic.
+
+    `names` are what the input calls the sides left and right.
+    """
     cells = grid(sizes)
     rows, columns = np.nonzero(cells.count)
     x, y = cells.ends()
@@ -55,8 +58,8 @@ def size_figure(sizes: SizeCounts) -> figure:
         y_axis_type="log",
         x_range=_around(*x),
         y_range=_around(*y),
-        x_axis_label="left members",
-        y_axis_label="right members",
+        x_axis_label=f"{_side('left', names)} members",
+        y_axis_label=f"{_side('right', names)} members",
     )
     colours = LogColorMapper(palette=_PALETTE, low=1, high=max(int(count.max(initial=1)), 2))
     cell = plot.quad(
@@ -82,7 +85,7 @@ def size_figure(sizes: SizeCounts) -> figure:
     return plot
 
 
-def degree_figure(degrees: dict[str, np.ndarray]) -> figure:
+def degree_figure(degrees: dict[str, np.ndarray], names: dict[str, str] | None = None) -> figure:
     """How many vertices have at least so many neighbours, both sides, logarithmic."""
     plot = _figure(
         height=320,
@@ -97,14 +100,20 @@ def degree_figure(degrees: dict[str, np.ndarray]) -> figure:
         there = there[_spread(there)]
         data = {"x": there, "y": at_least[there], "words": [f"{n:,}" for n in at_least[there]]}
         source = ColumnDataSource(data)
-        plot.line("x", "y", source=source, color=colour, line_width=2, line_dash=dash, legend_label=side)
-        points = plot.scatter("x", "y", source=source, color=colour, size=5, legend_label=side)
+        word = _side(side, names)
+        plot.line("x", "y", source=source, color=colour, line_width=2, line_dash=dash, legend_label=word)
+        points = plot.scatter("x", "y", source=source, color=colour, size=5, legend_label=word)
         plot.add_tools(_hover([points], [(side, "@words have at least @x")]))
     _legend_above(plot)
     least = min((int(np.flatnonzero(own)[0]) for own in degrees.values() if own.any()), default=1)
     most = max(map(len, degrees.values()))
     _number_axes(plot, (max(least, 1), most), (1, max(int(own.sum()) for own in degrees.values())))
     return plot
+
+
+def _side(side: str, names: dict[str, str] | None) -> str:
+    """A side, with the name that the input has for it."""
+    return side if names is None or names[side] == side else f"{side} ({names[side]})"
 
 
 def stage_figure(stages: tuple[tuple[str, float], ...]) -> figure:

@@ -60,9 +60,9 @@ def html_of(content: Content) -> str:
 def _figures(content: Content) -> dict[str, Any]:
     plots = {}
     if content.sizes is not None and len(content.sizes):
-        plots["sizes"] = size_figure(content.sizes)
+        plots["sizes"] = size_figure(content.sizes, content.names)
     if content.degrees:
-        plots["degrees"] = degree_figure(content.degrees)
+        plots["degrees"] = degree_figure(content.degrees, content.names)
     if content.stages:
         plots["stages"] = stage_figure(content.stages)
     if content.timeline.lanes:

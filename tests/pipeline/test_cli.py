@@ -117,7 +117,8 @@ def test_limits_end_with_3_and_say_how_to_go_on(
     code, output, error = run(capsys, "mine", source, "-o", out, "--max-results", "7", *QUIET)
     assert code == 3
     assert "7 so far; not complete: the limit on the number of results was reached" in output
-    assert error == f"bicliques: not complete; go on with: bicliques resume {out}\n"
+    assert error == f"bicliques: not complete; go on with: bicliques resume {out} --max-results none\n"
+    assert f"bicliques resume {out} --max-results none\n" in output
     assert run(capsys, "resume", out, *QUIET)[0] == 3
     assert run(capsys, "resume", out, "--max-results", "none", *QUIET)[0] == 0
     assert manifest_pair(out) == answer(EDGES)

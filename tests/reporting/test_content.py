@@ -255,6 +255,16 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     assert large < 600
 
 
+def test_pictures_say_what_the_sides_are_called() -> None:
+    names = {"left": "user", "right": "film"}
+    sizes = SizeCounts.of(np.array([2]), np.array([1]))
+    plot = size_figure(sizes, names)
+    assert (plot.xaxis[0].axis_label, plot.yaxis[0].axis_label) == ("left (user) members", "right (film) members")
+    assert size_figure(sizes, {"left": "left", "right": "right"}).xaxis[0].axis_label == "left members"
+    legend = degree_figure({"left": np.array([0, 1]), "right": np.array([0, 1])}, names).legend[0]
+    assert [item.label.value for item in legend.items] == ["left (user)", "right (film)"]
+
+
 def test_a_picture_of_large_bicliques_only_has_no_empty_corner() -> None:
     plot = size_figure(SizeCounts.of(np.array([20, 40]), np.array([1000, 3000]), np.array([2, 3])))
     for sizes, ends in ((plot.x_range, (20, 43)), (plot.y_range, (960, 3071))):  # what their bins hold
