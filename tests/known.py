@@ -31,10 +31,9 @@ def known_graph(name: str) -> Path | None:
 
 def dense_edges(path: Path) -> np.ndarray:
     """Edges with ids in sorted label order, shape (n, 2), int32, sorted."""
-    table = pq.read_table(path, columns=["u", "v"])
     sides = []
-    for name in ("u", "v"):
-        labels = table[name].combine_chunks()
+    for column in pq.read_table(path).columns[:2]:
+        labels = column.combine_chunks()
         sides.append(pc.index_in(labels, labels.unique().sort()).to_numpy().astype(np.int32))
     order = np.lexsort(sides[::-1])
     return np.column_stack(sides)[order]
