@@ -289,6 +289,45 @@ def test_a_stop_after_a_failure_does_not_hide_it() -> None:
     assert end.outcome == "failed"
 
 
+def test_the_heaviest_left_over_comes_first() -> None:
+    machine = Scheduler(Policy(), 7, 10.0)
+    machine.add_source(5, np.ones(1), [(0, 1)], is_plan=False)
+    machine.add_source(6, np.full(1, 9.0), [(0, 1)], is_plan=False)
+    first = machine.set_slots(1)[0]
+    assert isinstance(first, Start)
+    assert first.took[0] == (6, 0, 1)
+
+
+def test_a_left_over_weighs_no_more_than_its_slice() -> None:
+    """Its nodes are weighed by another rule than roots; the share that is done would go back."""
+    machine = Scheduler(Policy(max_nodes=1), 0, 10.0)
+    machine.add_source(PLAN, np.full(2, 5.0), [(0, 2)], is_plan=True)
+    machine.set_slots(1)
+    machine.returned(0, 1.0, 0, np.empty(0))
+    assert machine.share == pytest.approx(0.5)
+    machine.returned(1, 1.0, 0, np.full(3, 100.0))
+    assert machine.share == pytest.approx(0.5)
+
+
+def test_left_overs_are_asked_for_in_pieces_once_all_nodes_are_dealt() -> None:
+    machine = Scheduler(Policy(), 0, 8.0)
+    machine.add_source(PLAN, np.ones(8), [(0, 8)], is_plan=True)
+    assert machine.pieces_wanted() == 0
+    assert len(machine.set_slots(8)) == 8
+    assert machine.pieces_wanted() == 16
+
+
+def test_a_slice_that_failed_is_outstanding_while_there_are_no_workers() -> None:
+    machine = Scheduler(Policy(), 0, 1.0)
+    machine.add_source(PLAN, np.ones(1), [(0, 1)], is_plan=True)
+    machine.set_slots(1)
+    machine.set_slots(0)
+    assert machine.failed(0, "its worker is gone") == []
+    (again,) = machine.set_slots(1)
+    assert isinstance(again, Start)
+    assert (again.slice, again.attempt) == (0, 1)
+
+
 def test_share_grows_from_nothing_to_all() -> None:
     machine = Scheduler(Policy(), 0, 10.0)
     machine.add_source(PLAN, np.ones(10), [(0, 10)], is_plan=True)
