@@ -16,6 +16,7 @@ from pipeline.progress import size
 from pipeline.readers import formats
 from pipeline.results import Count, Results
 from pipeline.verification import Verification
+from schemas.options import RunOptions
 from schemas.sizes import SizeCounts
 from schemas.work import Search
 
@@ -70,11 +71,13 @@ def count_card(count: Count) -> str:
     if not count.complete:
         rows = [("bicliques", f"at least {count.count:,}"), ("not complete", _WHY[count.outcome])]
     elif count.count == 0:
-        rows = [("bicliques", f"none: {why_none(count.input, count.graph, Search(**count.options['search']))}")]
+        rows = [
+            ("bicliques", f"none: {why_none(count.input, count.graph, RunOptions.from_json(count.options).search)}")
+        ]
     if count.fingerprint is not None:
         rows.append(("fingerprint", count.fingerprint))
     rows += [("input", input_words(count.input)), ("after reduction", reduced_words(count.graph))]
-    if wanted := search_words(Search(**count.options["search"])):
+    if wanted := search_words(RunOptions.from_json(count.options).search):
         rows.append(("only with", wanted))
     rows += [("root side", count.graph["root_side"]), ("engine", count.options["engine"])]
     rows += [("seconds", f"{_seconds(count.seconds)}; {count.total_seconds:.2f} in all")]
@@ -169,12 +172,13 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     """What there is to say of a complete run, name and value."""
     manifest = results.manifest
     mining, seconds = manifest.mining, manifest.seconds
-    none = why_none(manifest.input, manifest.graph, Search(**manifest.options["search"]))
+    search = RunOptions.from_json(manifest.options).search
+    none = why_none(manifest.input, manifest.graph, search)
     yield "bicliques", f"{manifest.count:,}, all of them" if manifest.count else f"none: {none}"
     yield "fingerprint", f"{manifest.fingerprint}{' (the same from Parquet)' if manifest.proven_rows else ''}"
     yield "input", input_words(manifest.input)
     yield "after reduction", reduced_words(manifest.graph)
-    if wanted := search_words(Search(**manifest.options["search"])):
+    if wanted := search_words(search):
         yield "only with", wanted
     yield "root side", f"{manifest.graph['root_side']}, {manifest.plan['n_roots']:,} roots"
     yield "engine", manifest.options["engine"]

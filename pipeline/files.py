@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.records import checked, sealed
 
 __all__ = ["checksum", "disk_errors", "flush", "read_json", "replace_file", "settle", "temporary_folder", "write_json"]
 
@@ -88,7 +89,7 @@ def checksum(file: Path) -> int:
 
 
 def write_json(target: Path, data: dict[str, Any]) -> None:
-    """Write a JSON file that is either whole or not there.
+    """Write a record with its checksum (`schemas.records`); the file is either whole or not there.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def write_json(target: Path, data: dict[str, Any]) -> None:
     temporary = target.with_name(f".{target.name}.tmp")
     with disk_errors(target):
         try:
-            temporary.write_text(json.dumps(data, indent=1))
+            temporary.write_text(json.dumps(sealed(data), indent=1))
             replace_file(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -106,7 +107,7 @@ def write_json(target: Path, data: dict[str, Any]) -> None:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The object in a JSON file.
+    """The record in a JSON file, without its checksum.
 
     Raises
     ------
@@ -115,8 +116,11 @@ def read_json(file: Path) -> dict[str, Any]:
     """
     try:
         data = json.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, RecursionError, ValueError) as error:
         raise IncompleteError(f"{file} cannot be read ({error})") from error
     if not isinstance(data, dict):
         raise IncompleteError(f"{file} does not hold a JSON object")
-    return data
+    try:
+        return checked(data)
+    except IncompleteError as error:
+        raise IncompleteError(f"{file} cannot be used ({error})") from error

@@ -20,22 +20,33 @@ import re
 import shlex
 import shutil
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pipeline.files import checksum, disk_errors, read_json, write_json
 from pipeline.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
+from schemas.facts import STEPS, StepFiles
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions, RunOrigin
+from schemas.records import check_facts, read_as
 
-__all__ = ["LOCK_FILE", "RunFolder", "day_in", "how_to_resume", "without_days"]
+__all__ = ["LOCK_FILE", "RunFolder", "day_in", "how_to_resume", "is_part", "without_days"]
 
 LOCK_FILE = "run.lock"
+
+_OPTIONS, _ANEW = "options.json", "start the run again in another folder"
+#: Where the files of a step are.
+_PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)}
+#: Names of our own in ``bicliques/`` and ``ledger/``: nothing else there is ever deleted.
+_PART = re.compile(r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet|\.part-\d{6,}-[0-9a-f]{12}-\d+\.tmp")
+_ENTRY = re.compile(r"(?:0|[1-9]\d*)\.json")
+
+T = TypeVar("T")
 
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
@@ -51,6 +62,24 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
         lifted.
     """
     return f"bicliques resume {shlex.quote(str(path))}{' --max-results none' if outcome == 'max_results' else ''}"
+
+
+def is_part(name: str) -> bool:
+    """Whether a file of ``bicliques/`` has a name that a writer gives, finished or not."""
+    return _PART.fullmatch(name) is not None
+
+
+def _children(place: Path) -> list[Path]:
+    """What is in a folder of a run, by name; nothing if it is missing."""
+    try:
+        return sorted(place.iterdir())
+    except FileNotFoundError:
+        return []
+    except NotADirectoryError as error:
+        run = place.parent
+        raise IncompleteError(
+            f"{place} is a file, where the run has a folder; move it away, then continue with: {how_to_resume(run)}"
+        ) from error
 
 
 def day_in(name: str) -> str | None:
@@ -125,16 +154,18 @@ class RunFolder:
         ------
         InputError
             If this is not the folder of a run.
+        IncompleteError
+            If ``options.json`` is damaged.
         """
-        return RunOptions.from_json(self._header()["options"])
+        return self._of_header("options", RunOptions.from_json)
 
     def limits(self) -> RunLimits:
         """The limits the run was last started with."""
-        return RunLimits(**self._header()["limits"])
+        return self._of_header("limits", lambda data: read_as(RunLimits, data, "limits"))
 
     def origin(self) -> RunOrigin:
         """Where the run stands among others."""
-        return RunOrigin(**self._header()["origin"])
+        return self._of_header("origin", lambda data: read_as(RunOrigin, data, "origin"))
 
     def run_id(self) -> str:
         """A name no other run has, wherever its folder is."""
@@ -143,7 +174,7 @@ class RunFolder:
     def write_options(
         self, options: RunOptions, limits: RunLimits, series: str | None = None, date: str | None = None
     ) -> None:
-        """Store what the run is; `limits` may be replaced later, the rest may not.
+        """Store what the run is; `limits` may be replaced later, the rest stays as it is.
 
         Parameters
         ----------
@@ -153,12 +184,15 @@ class RunFolder:
             See `schemas.options.RunOrigin`; of a new run. None takes the day from the name of the folder, if it holds
             one.
         """
-        file = self.path / "options.json"
+        file = self.path / _OPTIONS
         if file.exists():
-            origin = self.origin()
-        else:
-            created = datetime.now(UTC).isoformat(timespec="milliseconds")
-            origin = RunOrigin(uuid.uuid4().hex, created, series, date or day_in(self.path.absolute().name))
+            header = self._header()  # with what a later version wrote there
+            limits_there = header.get("limits")
+            known = limits_there if isinstance(limits_there, dict) else {}
+            write_json(file, header | {"version": __version__, "limits": known | vars(limits)})
+            return
+        created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        origin = RunOrigin(uuid.uuid4().hex, created, series, date or day_in(self.path.absolute().name))
         header = {
             "origin": asdict(origin),
             "version": __version__,
@@ -169,14 +203,17 @@ class RunFolder:
         write_json(file, header)
 
     def facts(self, step: str) -> dict[str, Any] | None:
-        """What a finished step wrote down; None when it is not done."""
+        """What a finished step wrote down; None when it is not done.
+
+        Raises
+        ------
+        IncompleteError
+            If that is damaged; resuming the run mends it.
+        """
         file = self.step_file(step)
         if not file.exists():
             return None
-        try:
-            facts = read_json(file)
-        except IncompleteError as error:
-            raise IncompleteError(f"{error}; delete it and resume the run") from error
+        facts = self._record(file, STEPS.get(step))
         facts.pop("files", None)
         return facts
 
@@ -201,7 +238,28 @@ class RunFolder:
 
     def checksums(self, step: str) -> dict[str, int]:
         """CRC-32 of the files a finished step made, by path below the folder, as the step wrote them down."""
-        sums: dict[str, int] = read_json(self.step_file(step)).get("files", {})
+        sums: dict[str, int] = self._record(self.step_file(step), STEPS.get(step)).get("files", {})
+        return sums
+
+    def keep_checksums(self, step: str) -> dict[str, int]:
+        """Those of the files of a step that is to be done again; a record that is damaged keeps nothing else.
+
+        Where the record is damaged so that it does not tell them, they are those of the files that are there. So a
+        step that is done again can be compared with what it gave before, also after another interruption.
+        """
+        file = self.step_file(step)
+        try:
+            sums = read_json(file).get("files")
+            check_facts(StepFiles, {"files": sums}, step)
+        except IncompleteError:
+            sums = None
+        if not isinstance(sums, dict):
+            there = (path for name in _PLACES[step] for path in _children(self.path / name))
+            sums = {str(path.relative_to(self.path)): checksum(path) for path in there if path.is_file()}
+        try:
+            self.facts(step)
+        except IncompleteError:
+            write_json(file, {"files": sums})
         return sums
 
     def broken(self, step: str) -> Path | None:
@@ -242,32 +300,102 @@ class RunFolder:
         return folder
 
     def manifest(self) -> Manifest | None:
-        """The proof of a complete run; None while there is none."""
+        """The proof of a complete run; None while there is none.
+
+        Raises
+        ------
+        IncompleteError
+            If it is damaged; resuming the run mends it.
+        """
         if not self.manifest_file.exists():
             return None
         try:
             return Manifest.from_json(read_json(self.manifest_file))
         except IncompleteError as error:
-            raise IncompleteError(f"{error}; delete {self.manifest_file} and resume the run") from error
+            raise IncompleteError(self._mendable(self.manifest_file, error)) from error
+
+    def parts_there(self) -> dict[str, int]:
+        """Bytes of every file in ``bicliques/`` that has the name of a part; other files are not the run's.
+
+        Raises
+        ------
+        IncompleteError
+            If something is in the way: no folder, a folder with the name of a part, or a Parquet file or folder of
+            somebody else, whose rows readers of the whole folder would take for bicliques.
+        """
+        sizes = {}
+        for path in _children(self.bicliques):
+            if is_part(path.name):
+                if not path.is_file():
+                    raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a part"))
+                sizes[path.name] = path.stat().st_size
+            elif path.suffix == ".parquet" and not path.name.startswith((".", "_")):
+                raise IncompleteError(self._in_the_way(path, "is not of this run, and would be read as a part of it"))
+        return sizes
+
+    def entries_there(self) -> list[Path]:
+        """The files in ``ledger/`` that have the name of an entry; other files are not the run's.
+
+        Raises
+        ------
+        IncompleteError
+            If something is in the way: no folder, or a folder with the name of an entry.
+        """
+        entries = [path for path in _children(self.ledger) if _ENTRY.fullmatch(path.name)]
+        for path in entries:
+            if not path.is_file():
+                raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a ledger entry"))
+        return entries
 
     def damage(self, manifest: Manifest) -> str | None:
-        """The first file in ``bicliques/`` that is not as the manifest says, in words; None when all are."""
+        """The first part that is not as the manifest says, in words; None when all are.
+
+        Raises
+        ------
+        IncompleteError
+            As `parts_there`.
+        """
         named = {part.name: part.bytes for part in manifest.parts}
-        there = {path.name: path.stat().st_size for path in self.bicliques.iterdir()}
+        there = self.parts_there()
         for name in sorted(named.keys() | there.keys()):
             size, expected = there.get(name, "no"), named.get(name, "none")
             if name not in named or size != expected:
                 return f"{self.bicliques / name} has {size} bytes, but the manifest says {expected}"
         return None
 
+    def _in_the_way(self, path: Path, what: str) -> str:
+        return f"{path} {what}; move it away, then continue with: {how_to_resume(self.path)}"
+
+    def _mendable(self, file: Path, error: IncompleteError) -> str:
+        """Of a record that resuming makes again."""
+        text = str(error) if str(file) in str(error) else f"{file} cannot be used ({error})"
+        return f"{text}; mend it with: {how_to_resume(self.path)}"
+
+    def _record(self, file: Path, kind: type | None) -> dict[str, Any]:
+        try:
+            data = read_json(file)
+            if kind is not None:
+                check_facts(kind, data, file.stem)
+        except IncompleteError as error:
+            raise IncompleteError(self._mendable(file, error)) from error
+        return data
+
+    def _of_header(self, name: str, read: Callable[[Any], T]) -> T:
+        try:
+            return read(self._header().get(name))
+        except IncompleteError as error:
+            if str(self.path / _OPTIONS) in str(error):
+                raise
+            raise IncompleteError(f"{self.path / _OPTIONS} cannot be used ({error}); {_ANEW}") from error
+
     def _header(self) -> dict[str, Any]:
-        file = self.path / "options.json"
+        file = self.path / _OPTIONS
         if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the name is too long or may not be seen
             raise InputError(f"{self.path} is not the folder of a run: it has no options.json")
         try:
             header = read_json(file)
         except IncompleteError as error:
-            raise IncompleteError(f"{error}; start the run again in another folder") from error
+            raise IncompleteError(f"{error}; {_ANEW}") from error
         if header.get("schema_version") != SCHEMA_VERSION:
             raise InputError(
                 f"{self.path} was made with schema version {header.get('schema_version')}, and this package reads "

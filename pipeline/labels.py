@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.build import LABEL_FILES
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
 from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
 
@@ -26,7 +26,7 @@ def open_labels(folder: RunFolder, side: str) -> pa.Array:
     try:
         table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
     except (OSError, pa.ArrowInvalid) as error:
-        raise IncompleteError(f"{file} cannot be read ({error}); start the run again") from error
+        raise IncompleteError(f"{file} cannot be read ({error}); mend it with: {how_to_resume(folder.path)}") from error
     return pa.concat_arrays(table["label"].chunks) if table["label"].num_chunks != 1 else table["label"].chunk(0)
 
 

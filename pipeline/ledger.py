@@ -11,6 +11,7 @@ One writer: the driver that holds the lock of the run.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from schemas.work import Subtrees
 __all__ = ["Ledger"]
 
 logger = logging.getLogger(__name__)
+
+_HALF_WRITTEN = re.compile(r"\.\d+\.json\.tmp")
 
 
 class Ledger:
@@ -53,7 +56,7 @@ class Ledger:
             If an entry is damaged.
         """
         entries = {}
-        for file in _files(folder.ledger):
+        for file in folder.entries_there():
             entry = _read(file)
             entries[entry.slice] = entry
         return cls(folder, n_plan, dict(sorted(entries.items())))
@@ -62,7 +65,7 @@ class Ledger:
     def survey(cls, folder: RunFolder, n_plan: int) -> tuple[Ledger, dict[Path, str]]:
         """The entries that count, and for each file that does not, why; nothing is touched."""
         ledger, found, problems = cls(folder, n_plan, {}), {}, {}
-        for file in _files(folder.ledger):
+        for file in folder.entries_there():
             try:
                 entry = _read(file)
                 found[entry.slice] = entry
@@ -81,15 +84,17 @@ class Ledger:
         """Read the ledger, and make the folder agree with it, so that the run can go on.
 
         Deletes damaged entries, entries whose parts are missing or have another size, entries whose
-        source is gone, entries half written, and files in ``bicliques/`` that no remaining entry names.
+        source is gone, entries half written, and parts that no remaining entry names. Files that do not have the name
+        of an entry or a part stay.
         """
         ledger, problems = cls.survey(folder, n_plan)
         with disk_errors(folder.ledger):
             for file, problem in problems.items():
                 logger.warning("%s", problem)
                 file.unlink()
-            for temporary in folder.ledger.glob(".*.tmp"):
-                temporary.unlink()
+            for temporary in folder.ledger.iterdir():
+                if _HALF_WRITTEN.fullmatch(temporary.name):
+                    temporary.unlink()
             for orphan in ledger.orphans():
                 logger.info("%s belongs to no committed slice and is deleted", orphan)
                 orphan.unlink()
@@ -194,13 +199,15 @@ class Ledger:
         return None
 
     def orphans(self) -> Iterator[Path]:
-        """Files in ``bicliques/`` that no entry names."""
+        """Parts in ``bicliques/``, whole or not, that no entry names.
+
+        Raises
+        ------
+        IncompleteError
+            As `RunFolder.parts_there`.
+        """
         named = {part.name for entry in self.entries.values() for part in entry.parts}
-        return (path for path in sorted(self.folder.bicliques.iterdir()) if path.name not in named)
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.json"))
+        return (self.folder.bicliques / name for name in self.folder.parts_there() if name not in named)
 
 
 def _read(file: Path) -> LedgerEntry:

@@ -15,6 +15,7 @@ from pipeline import startup
 from pipeline.accounts import peak_rss
 from pipeline.commits import Commits
 from pipeline.energy import ProcessorEnergy
+from pipeline.files import disk_errors
 from pipeline.folder import RunFolder
 from pipeline.instructions import Finish, Outcome, Policy, Start
 from pipeline.interrupts import interruptible
@@ -82,8 +83,10 @@ def mine_run(
         If the disk is full, no worker is left, or a slice fails again and again. The run can be resumed.
     """
     folder.need("plan")
+    folder.parts_there(), folder.entries_there()  # before anything is in the way of the first slice
     for place in (folder.bicliques, folder.ledger):
-        place.mkdir(exist_ok=True)
+        with disk_errors(place):
+            place.mkdir(exist_ok=True)
     with startup.getting_ready():  # or the time of the first slices would mislead
         pool.everywhere(warm_up, (str(folder.path.resolve()), folder.run_id(), write_on))
     startup.log_it()

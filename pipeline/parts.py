@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.folder import how_to_resume
 from schemas.errors import IncompleteError
 
 __all__ = ["open_part"]
@@ -29,4 +30,8 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
             yield part
     except (KeyError, OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
-        raise IncompleteError(f"{path} cannot be read ({reason}); delete it and resume the run") from error
+        if path.exists():
+            remedy = "delete it and resume the run"  # which looks at the sizes of parts only
+        else:
+            reason, remedy = "it is missing", f"mend it with: {how_to_resume(path.parent.parent)}"
+        raise IncompleteError(f"{path} cannot be read ({reason}); {remedy}") from error

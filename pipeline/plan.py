@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.files import disk_errors, settle
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
 from pipeline.weights import RootWeights
 from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
@@ -63,8 +63,9 @@ class Plan:
         """
         try:
             return cls(np.load(folder.plan / "roots.npy"), np.load(folder.plan / "weights.npy"))
-        except (EOFError, OSError, ValueError) as error:
-            raise IncompleteError(f"the plan in {folder.plan} cannot be read ({error}); start the run again") from error
+        except (EOFError, MemoryError, OSError, ValueError) as error:
+            remedy = f"mend it with: {how_to_resume(folder.path)}"
+            raise IncompleteError(f"the plan in {folder.plan} cannot be read ({error}); {remedy}") from error
 
 
 def plan(folder: RunFolder) -> dict[str, Any]:

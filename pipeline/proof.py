@@ -41,6 +41,8 @@ class ProofTask:
         Position of the part among those of the run.
     groups : (int, int) or None
         The first row group and the one behind the last; None: all.
+    keep_hashes : bool
+        Whether the hashes of all rows are to come back, 8 bytes per row.
     """
 
     folder: str
@@ -48,14 +50,16 @@ class ProofTask:
     part: Part
     file: int = 0
     groups: tuple[int, int] | None = None
+    keep_hashes: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PartProof:
-    """What a task has read: its rows, and the sum modulo 2**64 of their hashes."""
+    """What a task has read: its rows, the sum modulo 2**64 of their hashes, and these if they were to be kept."""
 
     rows: int
     fingerprint: int
+    hashes: np.ndarray | None = None
 
 
 def in_pieces(task: ProofTask) -> list[ProofTask]:
@@ -86,11 +90,16 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
     run = open_run(task.folder, task.run)
     tally = Tally(hashes_of(run))
     rows = total = 0
+    hashes: list[np.ndarray] = []
     first, _ = task.groups or (0, 0)
     for group, batch in enumerate(read_part(run.folder.bicliques / task.part.name, run.tables, task.groups), first):
+        own = tally.add(batch, task.file, group)
         rows += len(batch)
-        total += int(np.add.reduce(tally.add(batch, task.file, group), dtype=np.uint64))
-    return PartProof(rows, total % 2**64), tally.result()
+        total += int(np.add.reduce(own, dtype=np.uint64))
+        if task.keep_hashes:
+            hashes.append(own)
+    kept = np.concatenate([np.empty(0, np.uint64), *hashes]) if task.keep_hashes else None
+    return PartProof(rows, total % 2**64, kept), tally.result()
 
 
 def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None) -> Iterator[Bicliques]:

@@ -14,12 +14,15 @@ from pipeline.ledger import Ledger
 from pipeline.lock import holder
 from pipeline.plan import Plan
 from pipeline.session import sessions
+from pipeline.wholeness import why_not_whole
 from schemas.manifest import LedgerEntry
 
 __all__ = ["State", "Status", "WorkerStatus", "status"]
 
 #: "stopped": a limit, Ctrl-C, or between two steps. "failed": by an error. "dead": killed, or the machine went down.
 State = Literal["complete", "running", "stopped", "failed", "dead"]
+
+_Surveyed = tuple[Ledger, dict[Path, str]]
 
 _STEPS = ("ingest", "build", "plan")
 _ENDED = {
@@ -121,11 +124,12 @@ def status(folder: PathLike) -> Status:
     run = RunFolder(path)
     run.options()
     mined = sessions(run)
-    ledger, total, problems = _committed(run)
+    has_plan = run.facts("plan") is not None
+    surveyed, total = _committed(run) if has_plan else ((Ledger(run, 0, {}), {}), 0.0)
+    ledger, problems = surveyed
     entries = list(ledger.entries.values())
     left = sum(stop - start for ranges in ledger.outstanding().values() for start, stop in ranges)
-    has_plan = run.facts("plan") is not None
-    state, why = _state(run, mined)
+    state, why = _state(run, mined, surveyed if has_plan else None)
     if state == "complete":
         done, share = [*_STEPS, "mine", "prove"], 1.0
     else:
@@ -148,26 +152,23 @@ def status(folder: PathLike) -> Status:
         mining_seconds=sum(session["seconds"] for session in mined),
         silent_seconds=max(time.time() - max(_ends(entries)), 0.0) if entries else None,
         workers=_workers(entries),
-        problems=tuple(problems),
+        problems=tuple(problems.values()),
         go_on="" if state in ("complete", "running") else how_to_resume(path, mined[-1]["outcome"] if mined else ""),
     )
 
 
-def _committed(folder: RunFolder) -> tuple[Ledger, float, list[str]]:
-    """The entries that count, the weight of the plan, and what does not count."""
-    if folder.facts("plan") is None:
-        return Ledger(folder, 0, {}), 0.0, []
+def _committed(folder: RunFolder) -> tuple[_Surveyed, float]:
+    """The entries that count and what does not count, and the weight of the plan."""
     weights = Plan.open(folder).weights
-    ledger, problems = Ledger.survey(folder, len(weights))
-    return ledger, float(weights.sum()), list(problems.values())
+    return Ledger.survey(folder, len(weights)), float(weights.sum())
 
 
-def _state(folder: RunFolder, mined: list[dict[str, Any]]) -> tuple[State, str]:
+def _state(folder: RunFolder, mined: list[dict[str, Any]], surveyed: _Surveyed | None) -> tuple[State, str]:
     manifest, at_work = folder.manifest(), holder(folder.lock_file)
     if at_work is not None and at_work.alive:
         return "running", at_work.words
     if manifest is not None:
-        damage = folder.damage(manifest)
+        damage = why_not_whole(folder, manifest, surveyed) if surveyed else "the plan is missing"
         return ("failed", damage) if damage else ("complete", f"proven {manifest.created}")
     if at_work is not None:
         return "dead", f"{at_work.words} has ended without a word"

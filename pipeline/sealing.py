@@ -2,7 +2,8 @@
 
 Sealing proves that every node of every source was taken exactly once and nothing is outstanding; that the
 parts are the files the ledger names; that each slice's rows, read back from Parquet, have the count and
-the fingerprint its engine reported. It refuses to write ``manifest.json`` otherwise.
+the fingerprint its engine reported; and, up to 2**23 rows, that no two of them are equal. It refuses to write
+``manifest.json`` otherwise.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,10 +21,12 @@ import numpy as np
 from pipeline import engines, startup
 from pipeline.accounts import peak_rss, peak_rss_of, seconds_of
 from pipeline.energy import energy_facts
+from pipeline.equal_rows import refuse_equal_rows
 from pipeline.files import disk_errors, write_json
 from pipeline.folder import RunFolder
 from pipeline.ledger import Ledger
 from pipeline.logs import tell
+from pipeline.opened import hashes_of, open_run
 from pipeline.plan import Plan
 from pipeline.pool import Pool, run_all
 from pipeline.progress import Progress, Report
@@ -34,12 +37,14 @@ from pipeline.summary import PartSummary, Summary
 from pipeline.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError
-from schemas.manifest import PLAN, LedgerEntry, Manifest
+from schemas.manifest import PLAN, LedgerEntry, Manifest, Part
 
-__all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove_parts", "seal"]
+__all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove_parts", "seal", "sum_up"]
 
 logger = logging.getLogger(__name__)
 
+#: Of more rows than this the hashes are not compared: `verify` does it, which has room for them on disk.
+_COMPARED_ROWS = 1 << 23
 #: Rows below which one process reads them back before others have started.
 ROWS_WORTH_WORKERS = 10_000_000
 
@@ -63,8 +68,9 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
     if options.search.sizes:
         ledger.sizes()  # refuses those that are not as many as the bicliques
     proven = 0
+    compared = 0
     if listing:
-        proven, summary = prove_parts(folder, ledger, pool, report)
+        proven, compared, summary = prove_parts(folder, ledger, pool, report)
         summary.write(folder)
     mined, seconds, taken = sessions(folder), seconds_of(folder), peak_rss_of(folder, ledger.entries.values())
     seconds["startup"] += startup.take()
@@ -75,6 +81,7 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
         count=ledger.count,
         fingerprint=ledger.fingerprint if options.search.mode != "count" else None,
         proven_rows=proven,
+        compared_rows=compared,
         run=asdict(folder.origin()),
         options=options.to_json(),
         input=facts["ingest"],
@@ -93,13 +100,35 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
     return manifest
 
 
-def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -> tuple[int, Summary]:
-    """Read every part back and compare it with its ledger entry; the number of rows, and their summary.
+def sum_up(folder: RunFolder, pool: Pool, report: Report) -> None:
+    """Make the summary of a complete run anew, and prove its parts once more on the way.
 
     Raises
     ------
     IncompleteError
-        Naming the first slice whose rows are not what its engine reported.
+        As `prove_parts`; the summary is left as it is.
+    """
+    ledger = Ledger.load(folder, len(Plan.open(folder).roots))
+    *_, summary = prove_parts(folder, ledger, pool, report)
+    summary.write(folder)
+
+
+def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -> tuple[int, int, Summary]:
+    """Read every part back and compare it with its ledger entry.
+
+    Returns
+    -------
+    (int, int, Summary)
+        The number of rows; how many of them were compared with each other, which is none or all; their summary.
+
+    Raises
+    ------
+    IncompleteError
+        Naming the first slice whose rows are not what its engine reported, or a row that is there twice.
+
+    Notes
+    -----
+    Memory: 8 bytes per row while rows are compared, so at most 64 MB, and as much again to sort them.
     """
     started = time.monotonic()
     parts = [(entry, part) for entry in ledger.entries.values() for part in entry.parts]
@@ -107,9 +136,13 @@ def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -
     if total > ROWS_WORTH_WORKERS:
         pool.grow()
     run, path = folder.run_id(), str(folder.path.resolve())
+    compares = total <= _COMPARED_ROWS
     tasks = [
-        (entry, task) for k, (entry, part) in enumerate(parts) for task in in_pieces(ProofTask(path, run, part, k))
+        (entry, task)
+        for k, (entry, part) in enumerate(parts)
+        for task in in_pieces(ProofTask(path, run, part, k, keep_hashes=compares))
     ]
+    hashes = np.empty(total if compares else 0, np.uint64)
     outstanding = Counter(task.part.name for _, task in tasks)
     rows_of: Counter[str] = Counter()
     found: dict[int, list[PartProof]] = defaultdict(list)
@@ -122,7 +155,9 @@ def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -
             outstanding[part.name] -= 1
             if outstanding[part.name] == 0:
                 _check_rows(folder, part.name, part.rows, rows_of[part.name])
-            found[entry.slice].append(proof)
+            found[entry.slice].append(replace(proof, hashes=None))
+            if proof.hashes is not None:
+                hashes[rows : rows + proof.rows] = proof.hashes[: total - rows]
             rows += proof.rows
             seconds = time.monotonic() - started
             rate = rows / max(seconds, 1e-3)
@@ -133,7 +168,16 @@ def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -
     summary = Summary.of(proven(), facts["n_left"], facts["n_right"])
     for entry in ledger.entries.values():
         _check_slice(entry, found[entry.slice])
-    return total, summary
+    _check_repeats(folder, [part for _, part in parts], hashes)
+    return total, len(hashes), summary
+
+
+def _check_repeats(folder: RunFolder, parts: list[Part], hashes: np.ndarray) -> None:
+    hashes.sort()
+    suspects = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+    if len(suspects):
+        run = open_run(str(folder.path.resolve()), folder.run_id())
+        refuse_equal_rows(folder, parts, run.tables, hashes_of(run), suspects)
 
 
 def _check_rows(folder: RunFolder, name: str, expected: int, rows: int) -> None:

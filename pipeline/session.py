@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+import logging
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pipeline.files import disk_errors
 from pipeline.folder import RunFolder
 from pipeline.instructions import Outcome
+from schemas.errors import IncompleteError
+from schemas.manifest import Manifest
+from schemas.records import read_as
 
-__all__ = ["MiningSession", "last_session", "remember", "sessions"]
+__all__ = ["MiningSession", "last_session", "mend_sessions", "remember", "sessions"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -73,8 +80,35 @@ def remember(folder: RunFolder, session: MiningSession) -> None:
 
 def last_session(folder: RunFolder) -> MiningSession:
     """The session that ended last; the run is complete."""
-    facts = sessions(folder)[-1]
-    return MiningSession(**{field.name: facts[field.name] for field in fields(MiningSession) if field.name in facts})
+    facts = {"processors": {}} | sessions(folder)[-1]
+    facts.pop("busy_ratio", None)
+    return read_as(MiningSession, facts, "the last session")
+
+
+def mend_sessions(folder: RunFolder, manifest: Manifest | None) -> None:
+    """Make a damaged record of the sessions anew: from the manifest of a complete run, else without any.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, or the like.
+    """
+    file = folder.step_file("mine")
+    try:
+        if sessions(folder) or manifest is None:
+            return
+        reason = f"{file} is missing"
+    except IncompleteError as error:
+        reason = str(error.__cause__ or error)
+    if manifest is not None:
+        logger.warning("%s; it is made anew from the manifest", reason)
+        folder.finish("mine", {"sessions": manifest.mining["sessions"]})
+    else:
+        logger.warning(
+            "%s; the seconds and watts of the sessions so far are forgotten, their bicliques are not", reason
+        )
+        with disk_errors(file):
+            file.unlink()
 
 
 def sessions(folder: RunFolder) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from typing import Any
 
 from pipeline import engines, first_use, mining, sealing, startup
 from pipeline.build import build as build_graph
+from pipeline.files import disk_errors
 from pipeline.folder import RunFolder, how_to_resume
 from pipeline.gpu.ingest import IngestOn
 from pipeline.ingest import INGEST_FILES
@@ -32,8 +33,10 @@ from pipeline.new_run import new_run
 from pipeline.plan import plan as plan_roots
 from pipeline.pool import Pool
 from pipeline.progress import Progress, Report, Stage, reporter
-from pipeline.session import MiningSession, last_session
+from pipeline.session import MiningSession, last_session, mend_sessions
+from pipeline.summary import why_damaged
 from pipeline.threads import InThreads
+from pipeline.wholeness import why_not_whole
 from pipeline.workers import WorkerOptions, open_pool
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import Manifest
@@ -114,9 +117,11 @@ def mine(
     """Mine what is outstanding; see `pipeline.mining.mine_run`. `limits` default to the run's own."""
     workers = workers or WorkerOptions()
     with _run(path) as folder:
-        if _is_proven(folder):
-            return last_session(folder)
         folder.check("build", "plan")
+        manifest = _proven(folder)
+        mend_sessions(folder, manifest)
+        if manifest is not None:
+            return last_session(folder)
         with open_pool(workers, _place(folder)) as pool:
             return _mine(folder, pool, limits or folder.limits(), reporter(report), workers, stop)
 
@@ -170,7 +175,10 @@ def run(
     say = reporter(report)
     with _run(path, keep) as folder:
         _prepare(folder, say)
-        if _is_proven(folder):
+        manifest = _proven(folder)
+        mend_sessions(folder, manifest)
+        if manifest is not None:
+            _mend_summary(folder, manifest, workers, say)
             return None
         if limits != folder.limits():
             folder.write_options(folder.options(), limits)
@@ -199,18 +207,37 @@ def _place(folder: RunFolder) -> engines.Place:
     return engines.kind(folder.options().engine).place
 
 
-def _is_proven(folder: RunFolder) -> bool:
-    """Whether the run is complete and its parts are there; a manifest whose parts are not is withdrawn."""
-    manifest = folder.manifest()
-    if manifest is None:
-        return False
-    damage = folder.damage(manifest)
-    if damage is None:
-        return True
-    logger.warning("%s; the manifest is withdrawn, and what is missing is mined again", damage)
+def _proven(folder: RunFolder) -> Manifest | None:
+    """The manifest of a run that is still whole; one that is damaged, or says more than there is, is withdrawn."""
+    try:
+        manifest = folder.manifest()
+    except IncompleteError as error:
+        reason: str | None = str(error.__cause__ or error)
+    else:
+        if manifest is None:
+            return None
+        reason = why_not_whole(folder, manifest)
+        if reason is None:
+            return manifest
+    logger.warning("%s; the manifest is withdrawn, and what is missing is mined again", reason)
     withdraw_mark(folder.path)
-    folder.manifest_file.unlink()
-    return False
+    with disk_errors(folder.manifest_file):
+        folder.manifest_file.unlink()
+    return None
+
+
+def _mend_summary(folder: RunFolder, manifest: Manifest, workers: WorkerOptions, report: Report) -> None:
+    """Make the summary of a complete run anew if it is damaged: the parts are read, and nothing is mined."""
+    if folder.options().search.mode != "list":
+        return
+    reason = why_damaged(folder, manifest)
+    if reason is None:
+        return
+    logger.warning("%s; it is made anew from the parts", reason)
+    with open_pool(workers, _place(folder)) as pool, _provers(pool, workers, _place(folder)) as provers:
+        with startup.getting_ready():
+            first_use.before_proving()
+        sealing.sum_up(folder, provers, report)
 
 
 def _prepare(folder: RunFolder, report: Report) -> None:
@@ -271,19 +298,25 @@ def _once(
     ready: Callable[[], None],
     work: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
-    facts = folder.facts(step)
-    file = folder.broken(step) if facts is not None else None
-    if facts is not None and file is None:
-        return facts
+    damage = None
+    try:
+        facts = folder.facts(step)
+        file = folder.broken(step) if facts is not None else None
+        if facts is not None and file is None:
+            return facts
+        if file is not None:
+            damage = f"{file} is missing or damaged"
+    except IncompleteError as error:
+        damage = str(error.__cause__ or error)
     report(Progress(stage))
     with startup.getting_ready():
         ready()
     startup.log_it()
     started = time.monotonic()
-    if file is None:
+    if damage is None:
         facts = work()
     else:
-        logger.warning("%s is missing or damaged; step %s is done again", file, step)
+        logger.warning("%s; step %s is done again", damage, step)
         facts = _again(folder, step, work)
     seconds = time.monotonic() - started
     report(Progress(stage, share=1.0, seconds=seconds))
@@ -292,8 +325,9 @@ def _once(
 
 
 def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Redo a step whose files are damaged; what is mined already belongs to the files there were."""
-    told, sums = folder.step_file(step).read_bytes(), folder.checksums(step)
+    """Redo a step whose files or record are damaged; what is mined already belongs to the files there were."""
+    sums = folder.keep_checksums(step)
+    told = folder.step_file(step).read_bytes()
     facts = work()
     if folder.checksums(step) != sums:
         folder.step_file(step).write_bytes(told)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.files import disk_errors, settle
-from pipeline.folder import RunFolder
+from pipeline.folder import RunFolder, how_to_resume
 from pipeline.labels import open_labels
 from pipeline.picking import MEASURES, By, Largest, Place, places_of
 from schemas.bicliques import Bicliques, splitmix64
@@ -24,12 +24,14 @@ from schemas.errors import IncompleteError
 from schemas.manifest import Manifest
 from schemas.sizes import SizeCounts
 
-__all__ = ["LARGEST", "PartSummary", "Summary", "Tally", "read_largest"]
+__all__ = ["LARGEST", "PartSummary", "Summary", "Tally", "read_largest", "why_damaged"]
 
 #: How many of the largest bicliques are known, by each measure.
 LARGEST = 100
 
 _LARGEST_FILE = "largest.parquet"
+#: What is ours in ``summary/``.
+_FILES = ("sizes.parquet", _LARGEST_FILE, "left.parquet", "right.parquet")
 #: Columns of `pipeline.picking.Largest.best`.
 _LARGEST_COLUMNS = ("key", "edges", "n_left", "hash", "file", "row_group", "row")
 _LARGEST_SCHEMA = pa.schema([("by", pa.string()), *((name, pa.int64()) for name in _LARGEST_COLUMNS)])
@@ -164,8 +166,11 @@ class Summary:
         ResourceError
             If the disk is full, or the like.
         """
-        target = folder.fresh(folder.summary)
+        target = folder.summary
         with disk_errors(target):
+            target.mkdir(exist_ok=True)
+            for name in _FILES:
+                (target / name).unlink(missing_ok=True)
             _write(pa.table(vars(self.sizes)), target / "sizes.parquet")
             _write(_table_of(self.largest), target / _LARGEST_FILE)
             for side, total in (("left", self.left), ("right", self.right)):
@@ -183,8 +188,10 @@ class Summary:
             If a file is missing or damaged.
         """
         with _reading(folder):
-            columns = _read(folder.summary / "sizes.parquet").columns
-            sizes = SizeCounts(*(column.to_numpy() for column in columns))
+            columns = _read(folder.summary / "sizes.parquet")
+            if columns.schema.types != [pa.int32(), pa.int32(), pa.int64()]:
+                raise TypeError("sizes.parquet has other columns")
+            sizes = SizeCounts(*(column.to_numpy() for column in columns.columns))
             left, right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
             largest = _read_largest(folder)
         return cls(sizes, left, right, largest)
@@ -212,12 +219,25 @@ def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[
 def _reading(folder: RunFolder) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException, TypeError, KeyError, ValueError) as error:
-        raise _damaged(folder, str(error)) from error
+    except (LookupError, MemoryError, OSError, pa.ArrowException, TypeError, ValueError) as error:
+        raise _damaged(folder, str(error).partition("\n")[0].rstrip(".")) from error
 
 
 def _damaged(folder: RunFolder, reason: str) -> IncompleteError:
-    return IncompleteError(f"{folder.summary} cannot be read ({reason}); delete it, and it is made anew")
+    return IncompleteError(f"{folder.summary} cannot be read ({reason}); mend it with: {how_to_resume(folder.path)}")
+
+
+def why_damaged(folder: RunFolder, manifest: Manifest) -> str | None:
+    """Why the summary of a complete run is of no use, in words; None when it is there and adds up to the manifest."""
+    try:
+        found = Summary.read(folder)
+    except IncompleteError as error:
+        return f"{folder.summary} cannot be read ({str(error.__cause__ or error).partition(chr(10))[0]})"
+    sizes = found.sizes
+    members = [int((own.astype(COUNT) * sizes.count).sum()) for own in (sizes.n_left, sizes.n_right)]
+    if [sizes.total, int(found.left.sum()), int(found.right.sum())] != [manifest.count, *members]:
+        return f"{folder.summary} is not of the {manifest.count} bicliques of the manifest"
+    return None
 
 
 def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.adjacency import Adjacency
 from pipeline.build import read_edges
+from pipeline.equal_rows import refuse_equal_rows
 from pipeline.folder import RunFolder, how_to_resume
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
@@ -161,7 +162,7 @@ class _Reading:
                 share = self.rows / max(self.manifest.count, 1)
                 self.report(Progress("prove", min(share, 1.0), self.rows, self.rows / max(seconds, 1e-3)))
             self._check_totals()
-            self._check_repeats(repeats.found())
+            refuse_equal_rows(self.folder, self.manifest.parts, self.tables, self.hashes, repeats.found())
         self._check_summary()
 
     def _check_sizes(self, path: Path, batch: Bicliques) -> None:
@@ -195,19 +196,5 @@ class _Reading:
             return
         own = Summary.of([self.tally.result()], *map(len, self.hashes))
         if Summary.read(self.folder) != own:
-            raise IncompleteError(f"{self.folder.summary} is not of these rows; delete it, and it is made anew")
-
-    def _check_repeats(self, suspects: np.ndarray) -> None:
-        """Compare in full the rows that share a hash."""
-        if len(suspects) == 0:
-            return
-        seen: dict[tuple[bytes, bytes], str] = {}
-        tally = Tally(self.hashes)
-        for part in self.manifest.parts:
-            for batch in read_part(self.folder.bicliques / part.name, self.tables):
-                for row in np.flatnonzero(np.isin(tally.add(batch), suspects)).tolist():
-                    left = np.sort(batch.left[batch.left_indptr[row] : batch.left_indptr[row + 1]]).tobytes()
-                    right = np.sort(batch.right[batch.right_indptr[row] : batch.right_indptr[row + 1]]).tobytes()
-                    if (left, right) in seen:
-                        raise IncompleteError(f"a row of {part.name} is also in {seen[left, right]}")
-                    seen[left, right] = part.name
+            remedy = f"delete it, and make it anew with: {how_to_resume(self.folder.path)}"
+            raise IncompleteError(f"{self.folder.summary} is not of these rows; {remedy}")

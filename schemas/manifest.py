@@ -7,16 +7,17 @@ Both are JSON. A fingerprint is a decimal string there, because many readers of 
 from __future__ import annotations
 
 import base64
-import json
-import zlib
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from schemas.errors import IncompleteError
+from schemas.facts import GraphFacts, InputFacts, MiningFacts, PlanFacts
+from schemas.options import RunOptions, RunOrigin
+from schemas.records import check_facts, read_as
 from schemas.sizes import SizeCounts
 from schemas.work import Subtrees
 
-__all__ = ["PLAN", "LedgerEntry", "Manifest", "Part", "Range", "entry_checksum"]
+__all__ = ["PLAN", "LedgerEntry", "Manifest", "Part", "Range"]
 
 #: The source that is the plan: its nodes are the first-level subtrees in dealing order.
 PLAN = -1
@@ -103,12 +104,11 @@ class LedgerEntry:
         sizes : SizeCounts or None
             Of its bicliques; None unless the run counts sizes.
         """
-        data = asdict(self) | {
+        return asdict(self) | {
             "fingerprint": None if self.fingerprint is None else str(self.fingerprint),
             "left_over": base64.b64encode(left_over).decode(),
             "sizes": None if sizes is None else sizes.to_json(),
         }
-        return data | {"crc32": entry_checksum(data)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> tuple[LedgerEntry, Subtrees]:
@@ -120,37 +120,21 @@ class LedgerEntry:
             If a field is missing or damaged.
         """
         try:
-            if entry_checksum(data) != data["crc32"]:
-                raise IncompleteError("it is damaged (its checksum is another)")
             packed = base64.b64decode(data["left_over"], validate=True)
-            left_over = Subtrees.from_bytes(packed) if packed else Subtrees.empty()
-            entry = cls(
-                slice=data["slice"],
-                took=tuple((source, start, stop) for source, start, stop in data["took"]),
-                parts=tuple(Part(**part) for part in data["parts"]),
-                count=data["count"],
-                fingerprint=None if data["fingerprint"] is None else int(data["fingerprint"]),
-                n_left_over=data["n_left_over"],
-                began=data["began"],
-                seconds=data["seconds"],
-                worker=data["worker"],
-                attempt=data["attempt"],
-                stats=data["stats"],
-                timed=tuple((root, seconds) for root, seconds in data["timed"]),
-                weight=data["weight"],
-            )
+            own = {key: value for key, value in data.items() if key not in ("left_over", "sizes")}
+            entry = read_as(cls, own | {"fingerprint": _number(data["fingerprint"])}, "the entry")
         except (KeyError, TypeError, ValueError) as error:
             raise IncompleteError(f"it is damaged ({type(error).__name__}: {error})") from error
+        left_over = Subtrees.from_bytes(packed) if packed else Subtrees.empty()
         if len(left_over) != entry.n_left_over:
             raise IncompleteError(f"it promises {entry.n_left_over} left-over nodes and holds {len(left_over)}")
         return entry, left_over
 
 
-def entry_checksum(data: dict[str, Any]) -> int:
-    """CRC-32 of a ledger entry as JSON; what an engine only counted could not be checked in any other way."""
-    left_over = str(data["left_over"])  # large, and plain text: it need not go through the encoder once more
-    rest = {key: value for key, value in data.items() if key not in ("left_over", "crc32")}
-    return zlib.crc32(json.dumps(rest, sort_keys=True).encode(), zlib.crc32(left_over.encode()))
+def _number(text: str | None) -> int | None:
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"the fingerprint is {text!r:.40}, not a decimal string")
+    return None if text is None else int(text)
 
 
 @dataclass(frozen=True)
@@ -189,6 +173,9 @@ class Manifest:
     peak_rss : dict
         Most main memory in bytes, mapped files that were read included: ``driver``, and ``workers`` by name. Empty
         in runs of earlier versions.
+    compared_rows : int
+        Rows that were compared with each other when the run was sealed, and of which no two are equal: all of them, or
+        0 where that was left to `verify`, as in runs of earlier versions.
     """
 
     schema_version: int
@@ -206,6 +193,7 @@ class Manifest:
     mining: dict[str, Any]
     seconds: dict[str, float]
     peak_rss: dict[str, Any] = field(default_factory=dict)
+    compared_rows: int = 0
 
     @property
     def bytes(self) -> int:
@@ -223,11 +211,17 @@ class Manifest:
         Raises
         ------
         IncompleteError
-            If a field is missing.
+            If a field is missing or damaged.
         """
         try:
-            number = None if data["fingerprint"] is None else int(data["fingerprint"])
-            parts = tuple(Part(**part) for part in data["parts"])
-            return cls(**(data | {"fingerprint": number, "parts": parts}))
+            manifest = read_as(cls, data | {"fingerprint": _number(data["fingerprint"])}, "the manifest")
         except (KeyError, TypeError, ValueError) as error:
-            raise IncompleteError(f"the manifest is damaged ({type(error).__name__}: {error})") from error
+            raise IncompleteError(f"it is damaged ({type(error).__name__}: {error})") from error
+        RunOptions.from_json(manifest.options)
+        read_as(RunOrigin, manifest.run, "run")
+        for name, facts in _FACTS.items():
+            check_facts(facts, getattr(manifest, name), name)
+        return manifest
+
+
+_FACTS: dict[str, type] = {"input": InputFacts, "graph": GraphFacts, "plan": PlanFacts, "mining": MiningFacts}

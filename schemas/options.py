@@ -8,11 +8,12 @@ one another.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from schemas.errors import InputError
+from schemas.errors import IncompleteError, InputError
 from schemas.graph import Side
+from schemas.records import read_as
 from schemas.work import Search
 
 __all__ = ["BuildOptions", "IngestOptions", "LabelType", "RunLimits", "RunOptions", "RunOrigin"]
@@ -119,15 +120,16 @@ class RunOptions:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RunOptions:
-        """Inverse of `to_json`."""
-        return cls(
-            source=data["source"],
-            search=Search(**data["search"]),
-            build=BuildOptions(**data["build"]),
-            ingest=IngestOptions(**data["ingest"]),
-            engine=data["engine"],
-            ids=data["ids"],
-        )
+        """Inverse of `to_json`; fields of a later version are left out.
+
+        Raises
+        ------
+        IncompleteError
+            If a field is missing or damaged.
+        """
+        if isinstance(data, dict) and (missing := {each.name for each in fields(cls)} - data.keys()):
+            raise IncompleteError(f"it is damaged: the options have no {min(missing)!r}")
+        return read_as(cls, data, "options")
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,10 @@ class SizeCounts:
             columns = [np.array(data[name], COUNT) for name in _COLUMNS]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise IncompleteError(f"its counts by size are damaged ({type(error).__name__}: {error})") from error
-        if len({len(column) for column in columns}) != 1:
+        if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
             raise IncompleteError("its counts by size are damaged: the columns have different lengths")
+        if any(((column < 0) | (column > np.iinfo(VERTEX).max)).any() for column in columns[:2]):
+            raise IncompleteError("its counts by size are damaged: a side has an impossible number of members")
         return cls(columns[0].astype(VERTEX), columns[1].astype(VERTEX), columns[2])
 
 

@@ -18,8 +18,8 @@ from kernels.graph.prepare import prepare
 from pipeline.folder import RunFolder
 from pipeline.ledger import Ledger
 from pipeline.plan import Plan
-from schemas.manifest import entry_checksum
 from schemas.options import BuildOptions
+from schemas.records import sealed
 from schemas.work import Limits, Search, Subtrees
 
 ROOT = Path(__file__).parent.parent
@@ -61,10 +61,9 @@ def load_ledger(path: Path) -> Ledger:
     return Ledger.load(folder, len(Plan.open(folder).roots))
 
 
-def rewrite_entry(file: Path, target: Path | None = None, **changes: Any) -> None:
-    """Change a ledger entry as a program would that means it: the checksum is right again."""
-    data = json.loads(file.read_text()) | changes
-    (target or file).write_text(json.dumps(data | {"crc32": entry_checksum(data)}))
+def rewrite_record(file: Path, target: Path | None = None, **changes: Any) -> None:
+    """Change a record of a run as a program would that means it: the checksum is right again."""
+    (target or file).write_text(json.dumps(sealed(json.loads(file.read_text()) | changes)))
 
 
 def manifest_pair(path: Path) -> tuple[int, int]:

@@ -33,7 +33,7 @@ from tests.runs import (
     load_ledger,
     manifest_pair,
     random_edges,
-    rewrite_entry,
+    rewrite_record,
     write_edges,
 )
 
@@ -178,7 +178,7 @@ def test_a_complete_run_whose_parts_are_not_there_any_more(
     elif damage == "truncated":
         part.write_bytes(part.read_bytes()[:-1])
     else:
-        (out / "bicliques" / "more.parquet").write_bytes(b"x")
+        (out / "bicliques" / "part-000099-deadbeef0000-0.parquet").write_bytes(b"x")
     with pytest.raises(IncompleteError, match=f"mend it with: bicliques resume {out}"):
         pipeline.verify(out, progress=False)
     check_resumed(out)
@@ -225,7 +225,7 @@ def test_any_entries_and_parts_may_be_gone(tmp_path_factory: pytest.TempPathFact
 def edit(out: Path, **changes: Any) -> int:
     entries = load_ledger(out)
     number = next(entry.slice for entry in entries.entries.values() if entry.count > 1)
-    rewrite_entry(entries.file(number), **changes)
+    rewrite_record(entries.file(number), **changes)
     return number
 
 
@@ -252,7 +252,7 @@ def test_sealing_is_refused_when_a_row_was_exchanged(tmp_path: Path) -> None:
     file = out / "ledger" / f"{number}.json"
     parts = json.loads(file.read_text())["parts"]
     parts[0]["bytes"] = part.stat().st_size
-    rewrite_entry(file, parts=parts)
+    rewrite_record(file, parts=parts)
     with pytest.raises(IncompleteError, match=f"the Parquet rows of slice {number}"):
         steps.seal(out, report=False)
     assert not (out / "manifest.json").exists()
@@ -268,7 +268,7 @@ def test_a_node_taken_twice_is_refused(tmp_path: Path) -> None:
     out = stopped(tmp_path, None)
     entries = load_ledger(out)
     entry = entries.entries[0]
-    rewrite_entry(entries.file(0), entries.file(1000), slice=1000, parts=[], took=[list(entry.took[0])])
+    rewrite_record(entries.file(0), entries.file(1000), slice=1000, parts=[], took=[list(entry.took[0])])
     for act in (lambda: steps.seal(out, report=False), lambda: pipeline.resume(out, workers=0, progress=False)):
         with pytest.raises(IncompleteError, match="slices 0 and 1000 both took node"):
             act()

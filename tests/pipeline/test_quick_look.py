@@ -21,7 +21,7 @@ from pipeline.run_status import status
 from schemas.bicliques import biclique_schema, splitmix64
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.sizes import SizeCounts
-from tests.runs import random_edges, rewrite_entry, write_edges
+from tests.runs import random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
 QUIET = ("--workers", "0", "--quiet")
@@ -74,7 +74,7 @@ def test_counts_by_size_that_are_not_all_are_refused(source: Path, tmp_path: Pat
     file = out / "ledger" / "0.json"
     sizes = json.loads(file.read_text())["sizes"]
     sizes["count"][0] += 1
-    rewrite_entry(file, sizes=sizes)
+    rewrite_record(file, sizes=sizes)
     with pytest.raises(IncompleteError, match=r"slice 0 found \d+ bicliques, and \d+ by size; delete"):
         pipeline.resume(out, workers=0, progress=False)
 

@@ -78,7 +78,7 @@ def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
         with suppress(IncompleteError):
             assert results.top(5).equals(largest)
     pq.write_table(pa.table({"by": ["edges"]}), file)  # of other columns
-    with pytest.raises(IncompleteError, match=r"summary cannot be read.*delete it"):
+    with pytest.raises(IncompleteError, match=r"summary cannot be read .*mend it with: bicliques resume"):
         results.top(5)
     shutil.rmtree(results.path / "summary")
     assert results.top(5).equals(largest)

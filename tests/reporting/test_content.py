@@ -28,7 +28,7 @@ from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import LedgerEntry
 from schemas.sizes import SizeCounts
 from schemas.work import Search
-from tests.runs import environment, random_edges, write_edges
+from tests.runs import environment, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
 QUIET = ("--workers", "0", "--quiet")
@@ -244,11 +244,12 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     small = peak_mib()
     manifest = json.loads((out / "manifest.json").read_text())
     (part,) = manifest["parts"]
-    for k in range(40):
-        (out / "bicliques" / f"{k}.parquet").hardlink_to(out / "bicliques" / part["name"])
-    manifest["parts"] += [part | {"name": f"{k}.parquet"} for k in range(40)]
+    names = [f"part-000001-000000000000-{k}.parquet" for k in range(40)]
+    for name in names:
+        (out / "bicliques" / name).hardlink_to(out / "bicliques" / part["name"])
+    manifest["parts"] += [part | {"name": name} for name in names]
     manifest["count"] = 41 * len(results)
-    (out / "manifest.json").write_text(json.dumps(manifest))
+    rewrite_record(out / "manifest.json", **manifest)
     large = peak_mib()
     assert len(pipeline.open_run(out)) == 2_324_208
     assert large < small + 100, (small, large)
@@ -323,10 +324,10 @@ def test_energy_is_shown_where_it_is_counted(out: Path) -> None:
     before = json.loads(file.read_text())
     (session,) = before["sessions"]
     count = len(pipeline.open_run(out))
-    file.write_text(json.dumps({"sessions": [session | {"seconds": 2.0, "processors": {"joules": 90.0}}]}))
+    rewrite_record(file, sessions=[session | {"seconds": 2.0, "processors": {"joules": 90.0}}])
     text = words_of(pipeline.report(out))
     assert f"90 J, 45 W on average, {90e6 / count:,.1f} J per million bicliques" in text
-    file.write_text(json.dumps({"sessions": [session | {"processors": {"not_readable": "it is night"}}]}))
+    rewrite_record(file, sessions=[session | {"processors": {"not_readable": "it is night"}}])
     text = words_of(pipeline.report(out))
     assert "Not measured: energy of the processors (it is night)" in text
     assert text.index("Not measured") > text.index("What every worker did"), "it is not what a reader came for"
