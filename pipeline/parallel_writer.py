@@ -50,6 +50,7 @@ class ParallelWriter:
     ):
         self.tables = tables
         self._writers = [PartWriter(folder, slice_number, tables, names) for _ in range(threads)]
+        self._room = self._writers[0].room
         self._free: queue.LifoQueue[PartWriter] = queue.LifoQueue()  # the last one used, so that few parts are opened
         for one in self._writers:
             self._free.put(one)
@@ -57,7 +58,7 @@ class ParallelWriter:
         self._threads = ThreadPoolExecutor(2 * threads, thread_name_prefix="write")
         self._groups: list[Future[None]] = []
         self._collected: list[pa.RecordBatch] = []
-        self._members = self._rows = 0
+        self._members = self._rows = self._bytes = 0
 
     def add(self, found: Bicliques) -> None:
         """Append a batch, whose arrays may change afterwards; waits while every thread has a row group in hand.
@@ -67,9 +68,13 @@ class ParallelWriter:
         ResourceError
             If the disk is full, or the like.
         """
-        pieces = pieces_of(found, writer.GROUP_MEMBERS)
+        pieces = pieces_of(found, writer.GROUP_MEMBERS, self._room)
         for piece, batch in zip(pieces, self._threads.map(self._to_batch, pieces), strict=True):
+            size = self._room.of(piece)
+            if self._collected and self._bytes + size > writer.GROUP_BYTES:
+                self._hand_over()
             self._collected.append(batch)
+            self._bytes += size
             self._members += len(piece.left) + len(piece.right)
             self._rows += len(piece)
             if self._members >= writer.GROUP_MEMBERS or self._rows >= writer.GROUP_ROWS:
@@ -97,7 +102,7 @@ class ParallelWriter:
     def _hand_over(self) -> None:
         self._raise_errors()
         collected = self._collected
-        self._collected, self._members, self._rows = [], 0, 0
+        self._collected, self._members, self._rows, self._bytes = [], 0, 0, 0
         self._groups.append(self._threads.submit(self._write, self._free.get(), collected))
 
     def _write(self, one: PartWriter, batches: list[pa.RecordBatch]) -> None:

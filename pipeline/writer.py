@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.files import disk_errors, replace_file
 from schemas.bicliques import Bicliques, biclique_schema
+from schemas.errors import ResourceError
 from schemas.manifest import Part
 
 __all__ = ["PartWriter", "Tables", "pieces_of", "to_batch", "writer_bytes"]
@@ -20,6 +23,10 @@ __all__ = ["PartWriter", "Tables", "pieces_of", "to_batch", "writer_bytes"]
 GROUP_MEMBERS = 1 << 21
 #: Rows of a row group.
 GROUP_ROWS = 1 << 19
+#: Bytes of labels in a row group, of both sides; offsets of 32 bits end at four times as much, also for who reads it.
+GROUP_BYTES = 1 << 29
+#: Most bytes of labels that one side of a biclique can have.
+_MOST_BYTES = (1 << 31) - 1
 #: A part that has reached so many bytes is closed, and the slice goes on with another one.
 PART_BYTES = 1 << 29
 
@@ -81,9 +88,14 @@ class PartWriter:
         self.names = names
         self.parts: list[Part] = []
         self._collected: list[pa.RecordBatch] = []
-        self._members = self._rows = self._rows_of_part = 0
+        self._members = self._rows = self._bytes = self._rows_of_part = 0
         self._file: Any = None  # a pyarrow.OSFile while a part is open
         self._writer: Any = None  # and its pyarrow.parquet.ParquetWriter
+
+    @cached_property
+    def room(self) -> LabelRoom:
+        """Of its labels; who only writes groups does not need it."""
+        return LabelRoom(self.tables)
 
     def add(self, found: Bicliques) -> None:
         """Append a batch, whose arrays may change afterwards.
@@ -91,10 +103,14 @@ class PartWriter:
         Raises
         ------
         ResourceError
-            If the disk is full, or the like.
+            If the disk is full, or the like; or if the labels of a biclique do not fit into a row.
         """
-        for piece in pieces_of(found, GROUP_MEMBERS):
+        for piece in pieces_of(found, GROUP_MEMBERS, self.room):
+            size = self.room.of(piece)
+            if self._collected and self._bytes + size > GROUP_BYTES:
+                self._write_collected()
             self._collected.append(to_batch(piece, self.tables))
+            self._bytes += size
             self._members += len(piece.left) + len(piece.right)
             self._rows += len(piece)
             if self._members >= GROUP_MEMBERS or self._rows >= GROUP_ROWS:
@@ -130,7 +146,7 @@ class PartWriter:
 
     def _write_collected(self) -> None:
         collected = self._collected
-        self._collected, self._members, self._rows = [], 0, 0
+        self._collected, self._members, self._rows, self._bytes = [], 0, 0, 0
         self.write_group(collected)
 
     def _close_part(self) -> None:
@@ -149,12 +165,72 @@ class PartWriter:
         return self.folder / f".{self.stem}-{len(self.parts)}.tmp"
 
 
-def pieces_of(found: Bicliques, members: int) -> list[Bicliques]:
-    """The batch in pieces of at most so many members, or of one biclique."""
+class LabelRoom:
+    """How many bytes the labels of bicliques take as text, to keep row groups within 32-bit offsets.
+
+    Parameters
+    ----------
+    tables : Tables
+
+    Notes
+    -----
+    Labels of at most 256 bytes are not looked at: a row group of them is small enough whatever it holds.
+    """
+
+    def __init__(self, tables: Tables):
+        sizes = [None if tables is None else _byte_lengths(table) for table in tables or (None, None)]
+        longest = max((int(own.max()) for own in sizes if own is not None and len(own)), default=0)
+        self._sizes = sizes if longest * GROUP_MEMBERS > GROUP_BYTES else None
+
+    def until(self, found: Bicliques) -> np.ndarray | None:
+        """Bytes of the rows before each row, both sides together; None if they do not matter.
+
+        Raises
+        ------
+        ResourceError
+            If one biclique has too many for a row.
+        """
+        if self._sizes is None:
+            return None
+        total = np.zeros(len(found) + 1, np.int64)
+        for side, own in zip(("left", "right"), self._sizes, strict=True):
+            if own is None:
+                continue
+            ids, indptr = getattr(found, side), getattr(found, f"{side}_indptr")
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(own[ids], dtype=np.int64)])[indptr]
+            rows = np.diff(before)
+            if len(rows) and rows.max() > _MOST_BYTES:
+                members = int(np.diff(indptr)[rows.argmax()])
+                raise ResourceError(
+                    f"a biclique has {members:,} {side} members whose labels take {int(rows.max()):,} bytes, and a row "
+                    f"holds {_MOST_BYTES:,}; mine with --ids dense"
+                )
+            total[1:] += np.cumsum(rows)
+        return total
+
+    def of(self, found: Bicliques) -> int:
+        """Bytes of all rows; 0 if they do not matter."""
+        until = self.until(found)
+        return 0 if until is None else int(until[-1])
+
+
+def _byte_lengths(labels: pa.Array) -> np.ndarray | None:
+    """Bytes of each label, int32; None for numbers."""
+    if not pa.types.is_string(labels.type):
+        return None
+    lengths: np.ndarray = pc.binary_length(labels).to_numpy(zero_copy_only=False)
+    return lengths
+
+
+def pieces_of(found: Bicliques, members: int, room: LabelRoom | None = None) -> list[Bicliques]:
+    """The batch in pieces of at most so many members, and of at most `GROUP_BYTES` of labels, or of one biclique."""
     until = found.left_indptr + found.right_indptr
+    taken = None if room is None else room.until(found)
     pieces, start = [], 0
     while start < len(found):
         stop = int(np.searchsorted(until, until[start] + members, side="right")) - 1
+        if taken is not None:
+            stop = min(stop, int(np.searchsorted(taken, taken[start] + GROUP_BYTES, side="right")) - 1)
         stop = min(max(stop, start + 1), len(found))
         pieces.append(_rows(found, start, stop))
         start = stop

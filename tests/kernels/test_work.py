@@ -27,6 +27,34 @@ def test_parts_of_a_node_explore_each_of_its_candidates_once(todo, pieces):
         assert (parts.path_of(i).tolist(), bool(parts.fresh[i])) == ([0], False)
 
 
+@pytest.mark.parametrize("pieces", [2, 3, 4, 9, 100])
+@pytest.mark.parametrize("todo", [1, 5, 7, 10])
+def test_parts_of_a_range_explore_each_rank_once(todo, pieces):
+    """A node that keeps only the first of its candidates is cut into ranges that do not overlap."""
+    node = Subtrees.of_ranges(np.array([0, 2]), np.array([0, 3]), np.array([4]), np.array([todo]), np.array([False]))
+    parts = node.spread(pieces)
+    share = max(1, -(-todo // pieces))
+    assert len(parts) == -(-todo // share)
+    assert parts.ranged.all()
+    assert not parts.fresh.any()
+    assert int(parts.todo.sum()) == todo
+    begins = [int(parts.candidates_of(i)[0]) for i in range(len(parts))]
+    explored = [rank for begin, n in zip(begins, parts.todo, strict=True) for rank in range(begin, begin + n)]
+    assert explored == list(range(4, 4 + todo))
+    assert [parts.path_of(i).tolist() for i in range(len(parts))] == [[0, 3]] * len(parts)
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 100])
+def test_parts_of_a_range_count_what_it_does(pieces):
+    graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions("right", "id"))
+    node = Subtrees.of_ranges(np.array([0, 1]), np.array([0]), np.array([1]), np.array([7]), np.array([False]))
+    parts = node.spread(pieces)
+    assert len(parts) > 1
+    whole, cut = (CpuEngine().mine(graph, work, Search("prove"), Limits(), len) for work in (node, parts))
+    assert whole.count > 10
+    assert (cut.count, cut.fingerprint) == (whole.count, whole.fingerprint)
+
+
 @pytest.mark.parametrize("engine", [CpuEngine, ReferenceEngine])
 def test_parts_of_a_node_that_is_not_all_ours_count_what_it_does(engine):
     graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions("right", "id"))

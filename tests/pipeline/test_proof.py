@@ -5,16 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import proof, sealing, writer
-from pipeline.api import mine
+from pipeline import proof, sealing, steps, writer
+from pipeline.api import mine, resume, verify
 from pipeline.folder import RunFolder
-from pipeline.proof import ProofTask, in_pieces, prove_part
+from pipeline.labels import open_labels
+from pipeline.picking import places_of, rows_at
+from pipeline.proof import ProofTask, in_pieces, prove_part, read_part
+from pipeline.summary import Summary
 from pipeline.threads import InThreads
+from schemas.bicliques import row_hashes, vertex_hashes
 from schemas.errors import IncompleteError
-from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+from tests.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
 
 
 @pytest.fixture
@@ -55,3 +60,117 @@ def test_a_piece_that_lacks_rows_is_found(run: tuple[RunFolder, np.ndarray]) -> 
     with pytest.raises(IncompleteError, match=f"{name} holds {len(table) - 1} rows instead of {len(table)}"):
         sealing.prove_parts(folder, ledger, provers, lambda progress: None)
     provers.close()
+
+
+def test_the_pieces_of_a_part_sum_up_to_the_part(
+    run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, edges = run
+    part = max((p for e in load_ledger(folder.path).entries.values() for p in e.parts), key=lambda part: part.rows)
+    task = ProofTask(str(folder.path), folder.run_id(), part, 3, keep_hashes=True)
+    monkeypatch.setattr(proof, "_PIECE_BYTES", 1)
+    pieces = in_pieces(task)
+    assert len(pieces) > 3
+    sides = [int(edges[:, k].max()) + 1 for k in (0, 1)]
+    whole, *of_pieces = (prove_part(each) for each in (task, *pieces))
+    summed, alone = Summary.of([found[1] for found in of_pieces], *sides), Summary.of([whole[1]], *sides)
+    assert summed == alone
+    rows = pq.read_table(folder.bicliques / part.name)
+    for by, best in summed.largest.items():
+        assert np.array_equal(best, alone.largest[by])
+        places = places_of(best)
+        assert {file for file, _, _ in places} == {3}
+        sizes = rows_at([folder.bicliques / part.name] * 4, places, rows.schema)
+        assert sizes["n_left"].to_pylist() == best[:, 2].tolist(), by
+    hashes = np.concatenate([found[0].hashes for found in of_pieces])
+    assert np.array_equal(hashes, whole[0].hashes)
+    assert int(np.add.reduce(hashes, dtype=np.uint64)) == whole[0].fingerprint
+
+
+def test_a_stray_part_is_gone_after_sealing(run: tuple[RunFolder, np.ndarray]) -> None:
+    """One that was written after mining ended, as by a worker that was thought dead."""
+    folder, edges = run
+    folder.manifest_file.unlink()
+    part = next(path for path in folder.bicliques.iterdir())
+    stray = folder.bicliques / "part-000099-deadbeef0000-0.parquet"
+    stray.write_bytes(part.read_bytes())
+    (folder.bicliques / ".part-000099-deadbeef0000-1.tmp").write_bytes(b"half")
+    steps.seal(folder.path, report=False)
+    assert manifest_pair(folder.path) == answer(edges)
+    assert list(folder.bicliques.iterdir()) == [part]
+
+
+def twice(folder: RunFolder, groups: int) -> int:
+    """Let the engine have found the first row once more: everything but the rows themselves agrees."""
+    folder.manifest_file.unlink()
+    ledger = load_ledger(folder.path)
+    (entry,) = (entry for entry in ledger.entries.values() if entry.parts)
+    part = folder.bicliques / entry.parts[0].name
+    table = pq.read_table(part)
+    first = table.slice(0, 1)
+    pq.write_table(pa.concat_tables([table, first]), part, row_group_size=groups)
+    batch = next(read_part(part, (open_labels(folder, "left"), open_labels(folder, "right"))))
+    own = int(row_hashes(batch, vertex_hashes(*map(len, (open_labels(folder, s) for s in ("left", "right")))))[0])
+    assert entry.fingerprint is not None
+    rewrite_record(
+        ledger.file(entry.slice),
+        parts=[{"name": part.name, "rows": len(table) + 1, "bytes": part.stat().st_size}],
+        count=entry.count + 1,
+        fingerprint=str((entry.fingerprint + own) % 2**64),
+    )
+    return len(table) + 1
+
+
+@pytest.mark.parametrize("groups", [40, 10_000])
+def test_two_equal_rows_are_not_sealed(run: tuple[RunFolder, np.ndarray], groups: int) -> None:
+    folder, _ = run
+    twice(folder, groups)
+    with pytest.raises(IncompleteError, match=r"a row of part-.* is also in part-.*parquet"):
+        steps.seal(folder.path, report=False)
+    assert not folder.manifest_file.exists()
+
+
+def test_more_rows_than_are_compared_are_left_to_verify(
+    run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = run
+    manifest = folder.manifest()
+    assert manifest is not None
+    assert manifest.compared_rows == manifest.count
+    rows = twice(folder, 40)
+    monkeypatch.setattr(sealing, "_COMPARED_ROWS", rows - 1)
+    manifest = steps.seal(folder.path, report=False)
+    assert (manifest.compared_rows, manifest.count) == (0, rows)
+    with pytest.raises(IncompleteError, match="is also in"):
+        verify(folder.path, progress=False)
+
+
+def test_rows_that_share_a_hash_and_differ_are_sealed(
+    run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An equal hash is not an equal row."""
+    folder, edges = run
+    folder.manifest_file.unlink()
+    compared: list[int] = []
+    whole = sealing.refuse_equal_rows
+    monkeypatch.setattr(sealing, "refuse_equal_rows", lambda *a: compared.append(len(a[-1])) or whole(*a))
+    clash = sealing._check_repeats
+    monkeypatch.setattr(
+        sealing, "_check_repeats", lambda f, p, hashes: clash(f, p, np.concatenate([hashes[:7], hashes]))
+    )
+    steps.seal(folder.path, report=False)
+    assert compared == [7]
+    assert manifest_pair(folder.path) == answer(edges)
+
+
+def test_a_forged_range_is_not_sealed(run: tuple[RunFolder, np.ndarray]) -> None:
+    """One node less than the slice took is mined once more, and its rows are there twice."""
+    folder, _ = run
+    folder.manifest_file.unlink()
+    ledger = load_ledger(folder.path)
+    entry = ledger.entries[0]
+    source, start, stop = entry.took[0]
+    rewrite_record(ledger.file(0), took=[[source, start, stop - 1], *entry.took[1:]])
+    with pytest.raises(IncompleteError, match=r"a row of part-.* is also in part-"):
+        resume(folder.path, workers=0, progress=False)
+    assert not folder.manifest_file.exists()

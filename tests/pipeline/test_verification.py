@@ -217,6 +217,38 @@ def test_repeats_are_found(numbers: list[int], again: list[int], buckets: int) -
     assert found == {number for number in numbers if numbers.count(number) > 1}
 
 
+def test_every_number_that_is_there_twice_is_found() -> None:
+    """Numbers spread over all 64 bits; both of a pair come in different batches, and fall into the same bucket."""
+    numbers = np.random.default_rng(1).integers(0, 2**64, 5000, dtype=np.uint64, endpoint=False)
+    with Repeats(1) as repeats:
+        pass
+    repeats.n_buckets = 7
+    with repeats:
+        for batch in np.array_split(numbers, 9) + np.array_split(numbers[::-1], 11):
+            repeats.add(batch)
+        found = repeats.found(most=10**6)
+    assert np.array_equal(np.sort(found), np.unique(numbers))
+
+
+def test_no_row_can_be_tampered_with_unnoticed(tmp_path: Path) -> None:
+    """Each row in turn loses a member, in a run whose manifest stands by it; every row is looked at."""
+    source = write_edges(tmp_path / "g.parquet", random_edges(9, 8, 0.45, 3))
+    pipeline.mine(source, tmp_path / "mined", workers=0, progress=False)
+    count = len(pipeline.open_run(tmp_path / "mined"))
+    assert 15 < count < 60
+    for k in range(count):
+        (tmp_path / str(k)).mkdir()
+
+        def tamper(rows: Rows, k: int = k) -> Rows:
+            side = "left" if rows[k]["n_left"] > 1 else "right"
+            rows[k][side] = rows[k][side][1:] or [rows[k - 1][side][0]]
+            return rows
+
+        out = changed(tmp_path / "mined", tmp_path / str(k), tamper, honest=True)
+        with pytest.raises(IncompleteError, match=r"is not maximal|is not a biclique|is also in"):
+            pipeline.verify(out, sample=count, progress=False)
+
+
 @pytest.mark.parametrize(
     ("labels", "values"),
     [

@@ -11,11 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline import writer
+import pipeline
+from pipeline import writer, writing
+from pipeline.parallel_writer import ParallelWriter
 from pipeline.proof import read_part
 from pipeline.writer import PartWriter, to_batch, writer_bytes
 from schemas.bicliques import Bicliques
-from schemas.errors import ResourceError
+from schemas.errors import IncompleteError, ResourceError
+from tests.runs import random_edges, write_edges
 
 LABELS = (pa.array([10, 20, 30, 40]), pa.array(["a", "b", "c"]))
 
@@ -125,3 +128,85 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_bound_follows_the_labels() -> None:
     assert writer_bytes(None) < writer_bytes(LABELS) < writer_bytes((pa.array(["x" * 1000]), LABELS[1]))
+
+
+def test_a_slice_makes_as_many_parts_as_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each can be read by itself, none is much larger than it should be, and their rows are those that went in."""
+    monkeypatch.setattr(writer, "GROUP_MEMBERS", 40)
+    monkeypatch.setattr(writer, "PART_BYTES", 3000)
+    out = PartWriter(tmp_path, 0, LABELS)
+    batches = [some(n, seed) for seed, n in enumerate((95, 1, 44, 200))]
+    for batch in batches:
+        out.add(batch)
+    parts = out.close()
+    assert len(parts) > 3
+    assert [part.rows for part in parts] == [pq.read_metadata(tmp_path / part.name).num_rows for part in parts]
+    assert [part.bytes for part in parts] == [(tmp_path / part.name).stat().st_size for part in parts]
+    largest_group = max(
+        pq.read_metadata(tmp_path / part.name).row_group(k).total_byte_size
+        for part in parts
+        for k in range(pq.read_metadata(tmp_path / part.name).num_row_groups)
+    )
+    footer = 4000
+    assert max(part.bytes for part in parts) < 3000 + largest_group + footer
+    back = [pair for part in parts for batch in read_part(tmp_path / part.name, LABELS) for pair in batch.to_pairs()]
+    assert back == [pair for batch in batches for pair in batch.to_pairs()]
+
+
+LONG = (pa.array([10, 20, 30, 40]), pa.array(["a" * 300, "b" * 700, "c"]))
+
+
+@pytest.mark.parametrize("kind", ["one", "parallel"])
+def test_a_row_group_holds_so_many_bytes_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """2 Mi members of long labels have more text than the 32-bit offsets of a column can tell apart."""
+    monkeypatch.setattr(writer, "GROUP_BYTES", 5000)
+    batches = [some(n, seed) for seed, n in enumerate((60, 3, 40))]
+    out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
+    for batch in batches:
+        out.add(batch)
+    parts = out.close()
+    groups = [rows for part in parts for rows in read_part(tmp_path / part.name, LONG)]
+    assert len(groups) > 10
+    lengths = np.array([len(label) for label in LONG[1].to_pylist()])
+    sizes = [int(lengths[rows.right].sum()) for rows in groups]
+    assert max(sizes) <= 5000
+    assert sum(sizes) > 10 * 2500, "groups are no smaller than they have to be"
+    rows = sorted(pair for group in groups for pair in group.to_pairs())
+    assert rows == sorted(pair for batch in batches for pair in batch.to_pairs())
+
+
+def test_short_labels_are_not_weighed(tmp_path: Path) -> None:
+    for tables in (None, LABELS):
+        assert PartWriter(tmp_path, 0, tables).room.until(some(5)) is None
+
+
+@pytest.mark.parametrize("kind", ["one", "parallel"])
+def test_a_biclique_whose_labels_fit_into_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(writer, "GROUP_BYTES", 500)
+    monkeypatch.setattr(writer, "_MOST_BYTES", 1000)
+    out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
+    out.add(Bicliques.from_pairs([([0], [0, 1]), ([0, 1], [1])], [0, 1]))
+    with pytest.raises(
+        ResourceError, match=r"has 3 right members whose labels take 1,001 bytes.*mine with --ids dense"
+    ):
+        out.add(Bicliques.from_pairs([([0], [1]), ([0], [0, 1, 2])], [2, 3]))
+    out.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+class DroppingWriter(PartWriter):
+    """One that loses the last row of every batch."""
+
+    def add(self, found: Bicliques) -> None:
+        kept, *_ = writer.pieces_of(found, int(found.left_indptr[-2] + found.right_indptr[-2]))
+        super().add(kept)
+
+
+def test_a_slice_whose_writer_loses_a_row_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is left, not even the rows that were written."""
+    monkeypatch.setattr(writing, "PartWriter", DroppingWriter)
+    source = write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 2))
+    with pytest.raises(IncompleteError, match=r"slice 0 found \d+ bicliques, but \d+ were written"):
+        pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    assert list((tmp_path / "out" / "bicliques").iterdir()) == []
+    assert list((tmp_path / "out" / "ledger").iterdir()) == []
