@@ -128,7 +128,7 @@ def prove_parts(folder: RunFolder, ledger: Ledger, pool: Pool, report: Report) -
 
     Notes
     -----
-    Memory: 8 bytes per row while rows are compared, so at most 64 MB, and as much again to sort them.
+    Memory: 8 bytes per row while rows are compared, so at most 64 MB.
     """
     started = time.monotonic()
     parts = [(entry, part) for entry in ledger.entries.values() for part in entry.parts]
