@@ -14,7 +14,8 @@ from pipeline import engines
 from pipeline.digests import file_digest
 from pipeline.folder import RunFolder, how_to_resume
 from pipeline.series import entries_of, is_run
-from schemas.errors import BicliqueError, InputError
+from pipeline.wholeness import why_not_whole
+from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.options import RunOptions
 
 __all__ = ["complete_since", "depends_on_moment", "fill_in", "folder_for", "moment_of"]
@@ -88,8 +89,11 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
 def complete_since(path: Path) -> str | None:
     """When the run in a folder was proven, in words; None if it is not complete, or its files are not as they were."""
     folder = RunFolder(path)
-    manifest = folder.manifest()
-    if manifest is None or folder.damage(manifest) is not None:
+    try:
+        manifest = folder.manifest()
+        if manifest is None or why_not_whole(folder, manifest) is not None:
+            return None
+    except IncompleteError:  # which resuming mends, or says
         return None
     return f"{datetime.fromisoformat(manifest.created).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 

@@ -118,8 +118,12 @@ def test_complete_is_what_is_proven_and_still_there(day: Path) -> None:
     manifest = RunFolder(day).manifest()
     assert manifest is not None
     assert complete_since(day) == f"{manifest.created[:10]} {manifest.created[11:16]} UTC"
-    (day / "bicliques" / manifest.parts[0].name).write_bytes(b"")
-    assert complete_since(day) is None
+    for file in (day / "bicliques" / manifest.parts[0].name, day / "ledger" / "0.json", day / "manifest.json"):
+        whole = file.read_bytes()
+        file.write_bytes(b"")
+        assert complete_since(day) is None, "resuming it would mend it"
+        file.write_bytes(whole)
+    assert complete_since(day) is not None
 
 
 def test_a_night_is_the_one_that_the_schedule_meant(monkeypatch: pytest.MonkeyPatch) -> None:
