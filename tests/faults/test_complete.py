@@ -97,6 +97,21 @@ def test_an_entry_that_counts_something_else_than_the_manifest(out: Path, caplog
     assert f"but the manifest says {EXPECTED[0] - 1}" in caplog.text
 
 
+def test_a_lost_entry_that_found_nothing_is_missed(out: Path) -> None:
+    """Count and fingerprint are right without it, and the proof of all subtrees is not there any more."""
+    ledger = load_ledger(out)
+    entry = ledger.entries[max(ledger.entries)]
+    number, (source, start, stop) = entry.slice + 1, entry.took[-1]
+    ended = entry.took[:-1] + (((source, start, stop - 1),) if stop - start > 1 else ())
+    nothing = {"took": [[source, stop - 1, stop]], "parts": [], "count": 0, "fingerprint": "0"}
+    rewrite_record(ledger.file(entry.slice), ledger.file(number), slice=number, n_left_over=0, left_over="", **nothing)
+    rewrite_record(ledger.file(entry.slice), took=ended)
+    assert status(out).state == "complete"
+    ledger.file(number).unlink()
+    assert (status(out).state, status(out).count) == ("failed", EXPECTED[0])
+    assert "accounts for 1 nodes of" in status(out).why
+
+
 def test_a_complete_run_that_only_counted(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
     pipeline.mine(source, out, count_only=True, workers=0, progress=False)
