@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.files import checksum, disk_errors, read_json, write_json
+from pipeline.own_files import is_entry, is_part
 from pipeline.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -35,16 +36,13 @@ from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
 
-__all__ = ["LOCK_FILE", "RunFolder", "day_in", "how_to_resume", "is_part", "without_days"]
+__all__ = ["LOCK_FILE", "RunFolder", "day_in", "how_to_resume", "without_days"]
 
 LOCK_FILE = "run.lock"
 
 _OPTIONS, _ANEW = "options.json", "start the run again in another folder"
 #: Where the files of a step are.
 _PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)}
-#: Names of our own in ``bicliques/`` and ``ledger/``: nothing else there is ever deleted.
-_PART = re.compile(r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet|\.part-\d{6,}-[0-9a-f]{12}-\d+\.tmp")
-_ENTRY = re.compile(r"(?:0|[1-9]\d*)\.json")
 
 T = TypeVar("T")
 
@@ -62,11 +60,6 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
         lifted.
     """
     return f"bicliques resume {shlex.quote(str(path))}{' --max-results none' if outcome == 'max_results' else ''}"
-
-
-def is_part(name: str) -> bool:
-    """Whether a file of ``bicliques/`` has a name that a writer gives, finished or not."""
-    return _PART.fullmatch(name) is not None
 
 
 def _children(place: Path) -> list[Path]:
@@ -341,7 +334,7 @@ class RunFolder:
         IncompleteError
             If something is in the way: no folder, or a folder with the name of an entry.
         """
-        entries = [path for path in _children(self.ledger) if _ENTRY.fullmatch(path.name)]
+        entries = [path for path in _children(self.ledger) if is_entry(path.name)]
         for path in entries:
             if not path.is_file():
                 raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a ledger entry"))
