@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +60,15 @@ def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest:
         shutil.rmtree(out / "summary")  # would be of these rows
     rewrite_record(out / "manifest.json", **manifest)
     return out
+
+
+def name_anew(out: Path, part: Path) -> None:
+    """Let ledger and manifest name a part as large as it has become."""
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["parts"][0]["bytes"] = part.stat().st_size
+    rewrite_record(out / "manifest.json", **manifest)
+    (ledger,) = (out / "ledger").iterdir()
+    rewrite_record(ledger, parts=manifest["parts"])
 
 
 def drop(rows: Rows) -> Rows:
@@ -151,12 +159,28 @@ def test_sizes_that_are_not_those_of_the_lists(mined: Path, tmp_path: Path) -> N
     sizes = table["n_left"].to_numpy().copy()
     sizes[3] += 1
     pq.write_table(table.set_column(2, table.schema.field("n_left"), pa.array(sizes)), part)
-    manifest = json.loads((out / "manifest.json").read_text())
-    manifest["parts"][0]["bytes"] = part.stat().st_size
-    rewrite_record(out / "manifest.json", **manifest)
-    (ledger,) = (out / "ledger").iterdir()
-    rewrite_record(ledger, parts=manifest["parts"])
+    name_anew(out, part)
     with pytest.raises(IncompleteError, match="column n_left is not the length of column left"):
+        pipeline.verify(out, progress=False)
+
+
+def test_other_columns(mined: Path, tmp_path: Path) -> None:
+    out = changed(mined, tmp_path, lambda rows: rows)
+    part = next((out / "bicliques").iterdir())
+    table = pq.read_table(part).rename_columns(["right", "left", "n_left", "n_right", "root"])
+    pq.write_table(table.replace_schema_metadata({"bicliques.schema": "1"}), part)
+    name_anew(out, part)
+    with pytest.raises(IncompleteError, match=r"has the columns right list.* instead of left list"):
+        pipeline.verify(out, progress=False)
+
+
+@pytest.mark.parametrize("limits", [{"min_left": 3}, {"max_right": 2}], ids=str)
+def test_rows_outside_the_limits_of_the_run(mined: Path, tmp_path: Path, limits: dict[str, int]) -> None:
+    out = changed(mined, tmp_path, lambda rows: rows)
+    options = json.loads((out / "options.json").read_text())["options"]
+    rewrite_record(out / "options.json", options=options | {"search": options["search"] | limits})
+    (side,) = (name.partition("_")[2] for name in limits)
+    with pytest.raises(IncompleteError, match=f"has a row whose {side} side is outside the limits of the run"):
         pipeline.verify(out, progress=False)
 
 
@@ -165,12 +189,7 @@ def test_another_schema_version(mined: Path, tmp_path: Path) -> None:
     part = next((out / "bicliques").iterdir())
     table = pq.read_table(part)
     pq.write_table(table.replace_schema_metadata({"bicliques.schema": "77"}), part)
-    text = re.sub(r'"bytes": \d+', f'"bytes": {part.stat().st_size}', (out / "manifest.json").read_text(), count=0)
-    manifest = json.loads(text)
-    manifest["parts"][0]["bytes"] = part.stat().st_size
-    rewrite_record(out / "manifest.json", **manifest)
-    (ledger,) = (out / "ledger").iterdir()
-    rewrite_record(ledger, parts=manifest["parts"])
+    name_anew(out, part)
     with pytest.raises(IncompleteError, match="schema version 77; this package reads version 1"):
         pipeline.verify(out, progress=False)
 
