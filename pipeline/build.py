@@ -82,7 +82,7 @@ def build(folder: RunFolder) -> dict[str, Any]:
         "seconds": time.perf_counter() - started,
     }
     MiningGraph.open(target).validate()
-    folder.finish("build", facts, target.iterdir())
+    folder.finish("build", facts, folder.own_files(target))
     return facts
 
 

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
+import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from pipeline.names import temporary_name
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.records import checked, sealed
 
-__all__ = ["checksum", "disk_errors", "flush", "read_json", "replace_file", "settle", "temporary_folder", "write_json"]
+__all__ = [
+    "checksum",
+    "create",
+    "disk_errors",
+    "flush",
+    "read_json",
+    "replace_file",
+    "settle",
+    "temporary_folder",
+    "whole_file",
+    "write_json",
+]
 
+logger = logging.getLogger(__name__)
 
 #: A file system that takes no more: not a user's permission, not a broken disk.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -32,12 +47,16 @@ def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Pa
         If it cannot be made.
     """
     try:
-        folder = tempfile.TemporaryDirectory(prefix="bicliques-", dir=place)
+        folder = Path(tempfile.mkdtemp(prefix="bicliques-", dir=place))
     except OSError as error:
         where = "the temporary folder ($TMPDIR)" if place is None else place
         raise InputError(f"nothing can be put into {where} ({error.strerror}); name another one") from error
-    with folder as path:
-        yield Path(path)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # or an error of it would hide the one that ended the block
+        if os.path.lexists(folder):
+            logger.warning("%s could not be removed; delete it", folder)
 
 
 @contextmanager
@@ -55,6 +74,37 @@ def disk_errors(place: Path) -> Iterator[None]:
         reason = os.strerror(error.errno) if error.errno else str(error)
         remedy = "make room" if error.errno in _FULL else "see that it can be written"
         raise ResourceError(f"cannot write {place} ({reason}); {remedy}") from error
+
+
+def create(path: Path) -> IO[bytes]:
+    """Open a new file to write into.
+
+    What has its name is removed before. If it is a link, so is the link, and what it leads to stays as it is.
+    """
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "wb")
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[IO[bytes]]:
+    """A new file to write into, which gets the name `target` after the block; after an error it is gone.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, or the like.
+    """
+    temporary = target.with_name(temporary_name(target.name))
+    with disk_errors(target):
+        try:
+            with create(temporary) as file:
+                yield file
+            replace_file(temporary, target)
+        except BaseException:
+            with suppress(OSError):  # which would hide what went wrong
+                temporary.unlink(missing_ok=True)
+            raise
 
 
 def replace_file(temporary: Path, target: Path) -> None:
@@ -96,14 +146,8 @@ def write_json(target: Path, data: dict[str, Any]) -> None:
     ResourceError
         If the disk is full, or the like.
     """
-    temporary = target.with_name(f".{target.name}.tmp")
-    with disk_errors(target):
-        try:
-            temporary.write_text(json.dumps(sealed(data), indent=1))
-            replace_file(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    with whole_file(target) as file:
+        file.write(json.dumps(sealed(data), indent=1).encode())
 
 
 def read_json(file: Path) -> dict[str, Any]:

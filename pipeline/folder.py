@@ -1,24 +1,11 @@
-"""The folder of a run: what is where, and files that are either whole or not there.
-
-OUT/options.json                what identifies the run
-    steps/{ingest,build,plan}.json   a step's facts, written last: the step is done
-    edges/  labels/             the normalised input (`pipeline.ingest`)
-    graph/                      the reduced graph and the labels, memory-mapped by workers
-    plan/                       roots in dealing order, and their weights
-    bicliques/part-*.parquet    the results
-    summary/                    how many of each size, the largest, and in how many each vertex takes part
-    ledger/<slice>.json         one entry a committed slice
-    manifest.json               the proof, once complete
-    report.html                 the run as a page with pictures
-    run.lock                    while a driver works on the run
-"""
+"""The folder of a run: its files and what they say. What they are called is in `pipeline.names`."""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
-import shutil
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -27,7 +14,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.files import checksum, disk_errors, read_json, write_json
-from pipeline.own_files import is_entry, is_part
+from pipeline.names import (
+    LOCK_FILE,
+    MANIFEST_FILE,
+    OPTIONS_FILE,
+    REPORT_FILE,
+    is_entry,
+    is_ours,
+    is_part,
+    is_staging,
+    refuse_links,
+    remove_ours,
+)
 from pipeline.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -36,11 +34,11 @@ from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
 
-__all__ = ["LOCK_FILE", "RunFolder", "day_in", "how_to_resume", "without_days"]
+__all__ = ["RunFolder", "day_in", "how_to_resume", "without_days"]
 
-LOCK_FILE = "run.lock"
+logger = logging.getLogger(__name__)
 
-_OPTIONS, _ANEW = "options.json", "start the run again in another folder"
+_ANEW = "start the run again in another folder"
 #: Where the files of a step are.
 _PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)}
 
@@ -123,7 +121,7 @@ class RunFolder:
     @property
     def report(self) -> Path:
         """The run as a page with pictures."""
-        return self.path / "report.html"
+        return self.path / REPORT_FILE
 
     @property
     def ledger(self) -> Path:
@@ -133,7 +131,7 @@ class RunFolder:
     @property
     def manifest_file(self) -> Path:
         """There when the run is complete and proven."""
-        return self.path / "manifest.json"
+        return self.path / MANIFEST_FILE
 
     @property
     def lock_file(self) -> Path:
@@ -177,7 +175,7 @@ class RunFolder:
             See `schemas.options.RunOrigin`; of a new run. None takes the day from the name of the folder, if it holds
             one.
         """
-        file = self.path / _OPTIONS
+        file = self.path / OPTIONS_FILE
         if file.exists():
             header = self._header()  # with what a later version wrote there
             limits_there = header.get("limits")
@@ -225,7 +223,8 @@ class RunFolder:
 
     def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] = ()) -> None:
         """Mark a step as done: written after everything else of the step; `files` are what it made."""
-        self.step_file(step).parent.mkdir(exist_ok=True)
+        with disk_errors(self.step_file(step)):
+            self.step_file(step).parent.mkdir(exist_ok=True)
         sums = {str(file.relative_to(self.path)): checksum(file) for file in sorted(files)}
         write_json(self.step_file(step), facts | ({"files": sums} if sums else {}))
 
@@ -286,11 +285,34 @@ class RunFolder:
         return self.path / "steps" / f"{step}.json"
 
     def fresh(self, folder: Path) -> Path:
-        """Make `folder`, empty, removing what an interrupted step may have left there."""
+        """Make `folder`, and remove what an interrupted step may have left there; what a user has put there stays."""
+        refuse_links(self.path)
         with disk_errors(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
+        for file in self.own_files(folder):
+            with disk_errors(file):
+                file.unlink()
         return folder
+
+    def own_files(self, folder: Path) -> list[Path]:
+        """The files in one of the run's folders that have a name the run gives there."""
+        return sorted(filter(is_ours, folder.iterdir()))
+
+    def make_ready(self) -> None:
+        """Refuse links, and remove what was left of the input that was being read; for who writes.
+
+        Raises
+        ------
+        InputError
+            Naming the link.
+        """
+        refuse_links(self.path)
+        for left in filter(is_staging, sorted(self.path.iterdir())):
+            try:
+                remove_ours(left)
+                left.rmdir()
+            except OSError as error:
+                logger.warning("%s is left of reading the input and cannot be removed (%s)", left, error.strerror)
 
     def manifest(self) -> Manifest | None:
         """The proof of a complete run; None while there is none.
@@ -377,12 +399,12 @@ class RunFolder:
         try:
             return read(self._header().get(name))
         except IncompleteError as error:
-            if str(self.path / _OPTIONS) in str(error):
+            if str(self.path / OPTIONS_FILE) in str(error):
                 raise
-            raise IncompleteError(f"{self.path / _OPTIONS} cannot be used ({error}); {_ANEW}") from error
+            raise IncompleteError(f"{self.path / OPTIONS_FILE} cannot be used ({error}); {_ANEW}") from error
 
     def _header(self) -> dict[str, Any]:
-        file = self.path / _OPTIONS
+        file = self.path / OPTIONS_FILE
         if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the name is too long or may not be seen
             raise InputError(f"{self.path} is not the folder of a run: it has no options.json")
         try:

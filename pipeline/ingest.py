@@ -18,6 +18,7 @@ from typing import Any
 from pipeline.doubts import duplicate_doubt, float_doubt, variants_of
 from pipeline.gpu.edge_table import DeviceEdgeTable
 from pipeline.gpu.ingest import IngestOn, choose_reader, memory_errors, read_on_device
+from pipeline.names import STAGING, refuse_links
 from pipeline.normalise import EdgeTable, Labels
 from pipeline.readers import EdgeStream, open_source
 from schemas.errors import InputError, ResourceError
@@ -187,10 +188,9 @@ def _doubts(
 @contextmanager
 def _all_or_nothing(folder: Path) -> Iterator[Path]:
     """A folder to write into, whose files move to `folder` at the end, the edges last, or disappear."""
-    for abandoned in folder.glob(".ingest-*"):  # of a process that was killed
-        shutil.rmtree(abandoned, ignore_errors=True)
+    refuse_links(folder)
     try:
-        staging = Path(tempfile.mkdtemp(prefix=".ingest-", dir=folder))
+        staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
     except OSError as error:
         raise InputError(f"{folder} cannot be written into ({error.strerror}); choose another folder") from error
     made: list[Path] = []
@@ -213,4 +213,4 @@ def _all_or_nothing(folder: Path) -> Iterator[Path]:
             raise ResourceError(f"cannot write into {folder} ({reason}); make room or choose another folder") from error
         raise
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)  # what stays goes when the run goes on

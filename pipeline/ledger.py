@@ -11,12 +11,12 @@ One writer: the driver that holds the lock of the run.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.files import disk_errors, read_json, write_json
 from pipeline.folder import RunFolder
+from pipeline.names import is_entry, refuse_links
 from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, LedgerEntry
 from schemas.sizes import SizeCounts
@@ -25,8 +25,6 @@ from schemas.work import Subtrees
 __all__ = ["Ledger"]
 
 logger = logging.getLogger(__name__)
-
-_HALF_WRITTEN = re.compile(r"\.\d+\.json\.tmp")
 
 
 class Ledger:
@@ -87,14 +85,15 @@ class Ledger:
         source is gone, entries half written, and parts that no remaining entry names. Files that do not have the name
         of an entry or a part stay.
         """
+        refuse_links(folder.path)
         ledger, problems = cls.survey(folder, n_plan)
         with disk_errors(folder.ledger):
             for file, problem in problems.items():
                 logger.warning("%s", problem)
                 file.unlink()
-            for temporary in folder.ledger.iterdir():
-                if _HALF_WRITTEN.fullmatch(temporary.name):
-                    temporary.unlink()
+            for file in folder.own_files(folder.ledger):
+                if not is_entry(file.name):  # it was being written
+                    file.unlink()
             for orphan in ledger.orphans():
                 logger.info("%s belongs to no committed slice and is deleted", orphan)
                 orphan.unlink()

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from pipeline.files import disk_errors, flush
 from pipeline.folder import RunFolder
+from pipeline.names import SUCCESS_FILE
 from pipeline.series import is_run, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["LATEST", "SUCCESS", "mark_complete", "point_to_newest", "withdraw_mark"]
+__all__ = ["LATEST", "mark_complete", "point_to_newest", "withdraw_mark"]
 
-SUCCESS, LATEST = "_SUCCESS", "latest"
+LATEST = "latest"
 
 
 def mark_complete(run: Path) -> None:
@@ -27,9 +28,9 @@ def mark_complete(run: Path) -> None:
     ResourceError
         If it cannot be written.
     """
-    with disk_errors(run / SUCCESS):
+    with disk_errors(run / SUCCESS_FILE):
         try:
-            descriptor = os.open(run / SUCCESS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            descriptor = os.open(run / SUCCESS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
             return
         os.close(descriptor)
@@ -38,8 +39,8 @@ def mark_complete(run: Path) -> None:
 
 def withdraw_mark(run: Path) -> None:
     """Remove ``_SUCCESS``: the run is not complete any more."""
-    with disk_errors(run / SUCCESS):
-        (run / SUCCESS).unlink(missing_ok=True)
+    with disk_errors(run / SUCCESS_FILE):
+        (run / SUCCESS_FILE).unlink(missing_ok=True)
 
 
 def point_to_newest(run: Path) -> Path | None:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pipeline.folder import LOCK_FILE, RunFolder, how_to_resume
+from pipeline.files import disk_errors
+from pipeline.folder import RunFolder, how_to_resume
 from pipeline.lock import locked
+from pipeline.names import (
+    FOLDERS,
+    LOCK_FILE,
+    OPTIONS_FILE,
+    is_folder,
+    is_staging,
+    refuse_url,
+    remove_ours,
+    stranger_in,
+    temporary_name,
+)
 from schemas.errors import InputError
 
 __all__ = ["new_run"]
@@ -22,18 +33,25 @@ def new_run(path: Path) -> Iterator[RunFolder]:
     Raises
     ------
     InputError
-        If `path` exists and is not an empty folder, cannot be made, or another driver works in it.
+        If `path` is a URL, exists and is not an empty folder, cannot be made, or another driver works in it.
+
+    Notes
+    -----
+    A folder in which a run was killed before it had options counts as empty: neither it nor anybody else can use it.
     """
+    refuse_url(path)
     made = _make(path)
     try:
         _refuse_content(path)
         with locked(path / LOCK_FILE):
             _refuse_content(path)
+            with disk_errors(path):
+                remove_ours(path, keep=(LOCK_FILE,))
             try:
                 yield RunFolder(path)
             except BaseException:
-                for child in path.iterdir():
-                    shutil.rmtree(child) if child.is_dir() else child.unlink()
+                with suppress(OSError):  # or it would hide what went wrong
+                    remove_ours(path)
                 raise
     except BaseException:
         _unmake(made)
@@ -43,11 +61,20 @@ def new_run(path: Path) -> Iterator[RunFolder]:
 def _refuse_content(path: Path) -> None:
     if not os.access(path, os.W_OK | os.X_OK):
         raise InputError(f"the output folder {path} is not writable; name another one")
-    if set(os.listdir(path)) - {LOCK_FILE}:  # noqa: PTH208 - only the names
-        remedy = f"continue the run in it with: {how_to_resume(path)}" if (path / "options.json").exists() else ""
+    if not all(map(_is_left_over, path.iterdir())):
+        remedy = f"continue the run in it with: {how_to_resume(path)}" if (path / OPTIONS_FILE).exists() else ""
         raise InputError(
             f"the output folder {path} is not empty; name another one" + (f", or {remedy}" if remedy else "")
         )
+
+
+def _is_left_over(path: Path) -> bool:
+    """Whether a run that was killed before it had options, or while it removed itself, may have left it."""
+    if path.name in (LOCK_FILE, temporary_name(OPTIONS_FILE)):
+        return not is_folder(path)
+    if is_staging(path):
+        return stranger_in(path) is None
+    return path.name in FOLDERS and is_folder(path) and not any(path.iterdir())
 
 
 def _make(path: Path) -> list[Path]:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.digests import Digest
+from pipeline.files import create
 from pipeline.numbering import Integers, Texts
 from schemas.dtypes import VERTEX
 from schemas.edges import EDGES, label_schema
@@ -127,7 +128,7 @@ class Labels:
     def write(self, path: Path) -> None:
         """Write the label table."""
         schema = label_schema(self.type)
-        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        with create(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for labels in self.slices():
                 writer.write_batch(pa.RecordBatch.from_arrays([labels], schema=schema))
 
@@ -172,7 +173,7 @@ class EdgeTable:
 
     def write(self, path: Path) -> None:
         """Write the sorted unique edges."""
-        with pq.ParquetWriter(path, EDGES, compression="zstd", use_dictionary=False) as writer:
+        with create(path) as file, pq.ParquetWriter(file, EDGES, compression="zstd", use_dictionary=False) as writer:
             for words in self._unique():
                 pairs = words.view(VERTEX).reshape(-1, 2)
                 columns = [pa.array(pairs[:, column]) for column in (_LEFT, _RIGHT)]

@@ -9,11 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from pipeline.folder import how_to_resume
 from schemas.errors import IncompleteError
 
-__all__ = ["open_part"]
+__all__ = ["LOCAL", "open_part"]
+
+#: For whoever reads files of a run: pyarrow would take a missing ``s3:/a/b`` for a place in a cloud, and ask there.
+LOCAL = LocalFileSystem()
 
 
 @contextmanager
@@ -26,7 +30,7 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
         If it is missing or damaged, as far as the block reads it.
     """
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True, **options) as part:
+        with pq.ParquetFile(path, filesystem=LOCAL, page_checksum_verification=True, **options) as part:
             yield part
     except (KeyError, OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0].rstrip(".")

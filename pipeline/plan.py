@@ -87,5 +87,5 @@ def plan(folder: RunFolder) -> dict[str, Any]:
         top_share=float(ordered[: -(-len(order) // 100)].sum()) / total,
         seconds=time.perf_counter() - started,
     )
-    folder.finish("plan", asdict(facts), target.iterdir())
+    folder.finish("plan", asdict(facts), folder.own_files(target))
     return asdict(facts)

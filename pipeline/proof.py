@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pipeline.folder import RunFolder
 from pipeline.labels import ids_of
 from pipeline.opened import hashes_of, open_run
-from pipeline.parts import open_part
+from pipeline.parts import LOCAL, open_part
 from pipeline.summary import PartSummary, Tally
 from pipeline.writer import Tables, part_schema
 from schemas.bicliques import SCHEMA_VERSION, Bicliques
@@ -119,7 +119,7 @@ def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None)
         If the file is damaged, has another schema, or its columns contradict each other.
     """
     with open_part(path, read_dictionary=_texts(tables)) as file:
-        _check_schema(path, pq.read_schema(path), tables)
+        _check_schema(path, pq.read_schema(path, filesystem=LOCAL), tables)
         for group in range(*(groups or (0, file.num_row_groups))):
             # without Arrow's threads: whoever is in a hurry reads several parts at once
             yield _batch(path, file.read_row_group(group, use_threads=False), tables)

@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from pipeline.choices import PathLike
 from pipeline.folder import RunFolder
-from pipeline.removing import finish_removal, is_half_removed, remove_run
-from pipeline.series import OPTIONS_FILE, FoundRun, entries_of, newest_complete, runs_in, series_of
+from pipeline.names import OPTIONS_FILE
+from pipeline.removing import finish_removal, is_half_removed, refuse_strangers, remove_run
+from pipeline.series import FoundRun, entries_of, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
 
 __all__ = ["OldRun", "Pruning", "carry_out", "prune", "prune_after", "survey"]
@@ -120,7 +121,8 @@ def prune(folder: PathLike, keep: int = 7, *, unfinished: bool = False, remove: 
     Notes
     -----
     Runs are ordered by the day that they stand for, then by when they were created, both as ``options.json`` says;
-    times of files do not matter. A run goes with everything in its folder.
+    times of files do not matter. A run whose folder holds anything that the run has not made stays, and its reason
+    says what that is.
     """
     found = survey(folder, keep, unfinished)
     return carry_out(found) if remove else found
@@ -215,8 +217,21 @@ def _judge(found: list[FoundRun], keep: int, unfinished: bool) -> list[OldRun]:
             verdict = "remove"
         elif unfinished and not run.complete and run.moment < oldest:
             verdict, reason = "remove", "not complete, and older than the complete runs that stay"
+        if verdict == "remove" and (objection := _objection(run.path)):
+            verdict, reason = "keep", objection
         runs.append(OldRun(run.path, verdict, reason, run.series, run.moment, run.complete, _bytes(run.path)))
     return runs
+
+
+def _objection(path: Path) -> str:
+    """Why a run cannot be removed as it is; empty if it can."""
+    try:
+        refuse_strangers(path)
+    except InputError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.filename or path} cannot be looked at ({error.strerror})"
+    return ""
 
 
 def _remove(run: OldRun) -> OldRun:

@@ -7,25 +7,24 @@ that file goes last. So what a killed removal left is known again, and no folder
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from pipeline.files import flush, read_json
-from pipeline.folder import LOCK_FILE, RunFolder
+from pipeline.folder import RunFolder
 from pipeline.lock import locked
-from pipeline.series import OPTIONS_FILE, is_folder, is_run
-from schemas.errors import IncompleteError, ResourceError
+from pipeline.names import LOCK_FILE, OPTIONS_FILE, is_folder, remove_ours, stranger_in
+from pipeline.series import is_run
+from schemas.errors import IncompleteError, InputError, ResourceError
 
-__all__ = ["finish_removal", "is_half_removed", "remove_run"]
+__all__ = ["finish_removal", "is_half_removed", "refuse_strangers", "remove_run"]
 
 _HALF_REMOVED = re.compile(r"\..+\.(?P<run>[0-9a-f]{32})\.removed", re.DOTALL)
 
 
 def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
-    """Remove a run and everything in its folder; links in it go, what they lead to stays.
+    """Remove a run, unless its folder holds anything that the run has not made.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
     Raises
     ------
     InputError
-        If somebody works on it.
+        If somebody works on it, or has put something into it, which may be a link in the place of a folder.
     IncompleteError
         If it cannot be seen whether it is as before.
     ResourceError
@@ -52,6 +51,7 @@ def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
         with _removing(path), locked(path / LOCK_FILE):
             if not is_as_before(folder):
                 return False
+            refuse_strangers(path)
             away = path.with_name(f".{path.name}.{folder.run_id()}.removed")
             path.rename(away)
     except ResourceError:
@@ -60,6 +60,20 @@ def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
         return True  # another prune was quicker
     finish_removal(away)
     return True
+
+
+def refuse_strangers(path: Path) -> None:
+    """Refuse to remove a run whose folder holds something that the run has not made.
+
+    Raises
+    ------
+    InputError
+        Naming the first such thing.
+    """
+    stranger = stranger_in(path)
+    if stranger is not None:
+        kind = "a link" if stranger.is_symlink() else "not of the run"
+        raise InputError(f"{stranger} is {kind}, so the run stays; move it away")
 
 
 def is_half_removed(path: Path) -> bool:
@@ -80,24 +94,17 @@ def finish_removal(away: Path) -> None:
 
     Raises
     ------
+    InputError
+        If it holds something that the run has not made.
     ResourceError
         If a file cannot be removed.
     """
     with _removing(away), suppress(FileNotFoundError):  # another prune may be quicker
-        for child in sorted(away.iterdir()):
-            if is_folder(child):
-                shutil.rmtree(child, onerror=_unless_gone)
-            elif child.name != OPTIONS_FILE:
-                child.unlink(missing_ok=True)
+        remove_ours(away, keep=(OPTIONS_FILE,))
+        refuse_strangers(away)  # of which nobody would know any more that they were in a run
         flush(away)  # or a loss of power might take the last file before the others
         (away / OPTIONS_FILE).unlink(missing_ok=True)
         away.rmdir()
-
-
-def _unless_gone(call: Callable[..., Any], path: str, error: Any) -> None:
-    """Raise what `shutil.rmtree` met, unless another prune was quicker."""
-    if not isinstance(error[1], FileNotFoundError):
-        raise error[1]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pipeline.ingest import names_in
 from pipeline.instructions import Outcome
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
-from pipeline.parts import open_part
+from pipeline.parts import LOCAL, open_part
 from pipeline.picking import By, HashesOf, largest, rows_at, sampled
 from pipeline.plan import Plan
 from pipeline.session import sessions
@@ -168,7 +168,9 @@ class Results:
         self._refuse_count_only()
         files = [str(file) for file in self.files]
         return (
-            ds.dataset(files, schema=self.schema, format="parquet") if files else ds.dataset(self.schema.empty_table())
+            ds.dataset(files, schema=self.schema, format="parquet", filesystem=LOCAL)
+            if files
+            else ds.dataset(self.schema.empty_table())
         )
 
     def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:

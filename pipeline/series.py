@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.folder import RunFolder, without_days
 from pipeline.lock import holder
+from pipeline.names import OPTIONS_FILE, is_file, is_folder
 from schemas.errors import BicliqueError, ResourceError
 from schemas.options import RunOrigin
 
-__all__ = ["OPTIONS_FILE", "FoundRun", "entries_of", "is_folder", "is_run", "newest_complete", "runs_in", "series_of"]
-
-OPTIONS_FILE = "options.json"
+__all__ = ["FoundRun", "entries_of", "is_run", "newest_complete", "runs_in", "series_of"]
 
 
 @dataclass(frozen=True)
@@ -73,22 +70,9 @@ def entries_of(place: Path) -> list[Path]:
         raise ResourceError(f"{place} cannot be read ({error.strerror}); ask its owner") from error
 
 
-def is_folder(path: Path) -> bool:
-    """Whether it is a folder itself, and no link to one."""
-    return _kind(path) == stat.S_IFDIR
-
-
 def is_run(path: Path) -> bool:
     """Whether it is a folder that a run was begun in, and no link to one."""
-    return is_folder(path) and _kind(path / OPTIONS_FILE) == stat.S_IFREG
-
-
-def _kind(path: Path) -> int:
-    """The kind of file, 0 if there is none or nobody may look."""
-    try:
-        return stat.S_IFMT(os.lstat(path).st_mode)
-    except OSError:
-        return 0
+    return is_folder(path) and is_file(path / OPTIONS_FILE)
 
 
 def _look(path: Path) -> FoundRun:

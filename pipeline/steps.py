@@ -345,6 +345,8 @@ def _run(path: Path | str | os.PathLike[str], keep: bool = True) -> Iterator[Run
     folder.options()  # says so if this is not the folder of a run
     with locked(folder.lock_file):
         try:
+            with disk_errors(folder.path):
+                folder.make_ready()
             yield folder
         except ResourceError as error:
             if not keep:

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.files import disk_errors, settle
+from pipeline.files import disk_errors, whole_file
 from pipeline.folder import RunFolder, how_to_resume
 from pipeline.labels import open_labels
+from pipeline.parts import LOCAL
 from pipeline.picking import MEASURES, By, Largest, Place, places_of
 from schemas.bicliques import Bicliques, splitmix64
 from schemas.dtypes import COUNT
@@ -176,7 +177,6 @@ class Summary:
             for side, total in (("left", self.left), ("right", self.right)):
                 columns = {"label": open_labels(folder, side), "bicliques": total}
                 _write(pa.table(columns), target / f"{side}.parquet")
-            settle(target)
 
     @classmethod
     def read(cls, folder: RunFolder) -> Summary:
@@ -267,8 +267,9 @@ def _totals(file: Path) -> np.ndarray:
 
 
 def _write(table: pa.Table, file: Path) -> None:
-    pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+    with whole_file(file) as whole:
+        pq.write_table(table, whole, compression="zstd", write_page_checksum=True)
 
 
 def _read(file: Path, columns: list[str] | None = None) -> pa.Table:
-    return pq.read_table(file, columns=columns, page_checksum_verification=True)
+    return pq.read_table(file, columns=columns, filesystem=LOCAL, page_checksum_verification=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.files import disk_errors, replace_file
+from pipeline.files import create, disk_errors, replace_file
+from pipeline.names import part_name, part_stem, unnamed_part
 from schemas.bicliques import Bicliques, biclique_schema
 from schemas.errors import ResourceError
 from schemas.manifest import Part
@@ -83,7 +83,7 @@ class PartWriter:
 
     def __init__(self, folder: Path, slice_number: int, tables: Tables, names: tuple[str, str] = ("left", "right")):
         self.folder = folder
-        self.stem = f"part-{slice_number:06d}-{uuid.uuid4().hex[:12]}"
+        self.stem = part_stem(slice_number)
         self.tables = tables
         self.names = names
         self.parts: list[Part] = []
@@ -127,6 +127,7 @@ class PartWriter:
         """Write batches, which `to_batch` made, as one row group, past what `add` collects."""
         with disk_errors(self._temporary()):
             if self._writer is None:
+                create(self._temporary()).close()
                 self._file = pa.OSFile(str(self._temporary()), "wb")
                 self._writer = pq.ParquetWriter(self._file, part_schema(self.tables, self.names), **_PARQUET)
             self._writer.write_table(pa.Table.from_batches(batches), row_group_size=2 * GROUP_ROWS)
@@ -152,7 +153,7 @@ class PartWriter:
     def _close_part(self) -> None:
         if self._writer is None:
             return
-        name = f"{self.stem}-{len(self.parts)}.parquet"
+        name = part_name(self.stem, len(self.parts))
         with disk_errors(self.folder / name):
             self._writer.close()
             size = self._file.tell()
@@ -162,7 +163,7 @@ class PartWriter:
         self._writer, self._file, self._rows_of_part = None, None, 0
 
     def _temporary(self) -> Path:
-        return self.folder / f".{self.stem}-{len(self.parts)}.tmp"
+        return self.folder / unnamed_part(self.stem, len(self.parts))
 
 
 class LabelRoom:

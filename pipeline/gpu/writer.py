@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
-import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.files import disk_errors, flush, replace_file
+from pipeline.files import create, disk_errors, flush, replace_file
+from pipeline.names import part_name, part_stem, unnamed_part
 from schemas.bicliques import Bicliques
 from schemas.manifest import Part
 
@@ -86,7 +86,7 @@ class DeviceWriter:
     def __init__(self, folder: Path, slice_number: int, backend: Backend):
         self.folder = folder
         self.backend = backend
-        self.stem = f"part-{slice_number:06d}-{uuid.uuid4().hex[:12]}"
+        self.stem = part_stem(slice_number)
         self.parts: list[Part] = []
         self._free: queue.LifoQueue[_OpenPart] = queue.LifoQueue()  # the last one used, so that few parts are opened
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="opener")
@@ -157,8 +157,9 @@ class DeviceWriter:
 
     def _open_part(self) -> _OpenPart:
         """In advance: while the disk is busy, a new file takes tens of milliseconds to open."""
-        path = self.folder / f".{self.stem}-{next(self._numbers)}.tmp"
+        path = self.folder / unnamed_part(self.stem, next(self._numbers))
         with disk_errors(path):
+            create(path).close()
             return _OpenPart(path, self.backend.open(path))
 
     def _name(self, part: _OpenPart) -> None:
@@ -166,7 +167,7 @@ class DeviceWriter:
         with disk_errors(part.path):
             part.file.close()
             with self._lock:
-                name = f"{self.stem}-{len(self.parts)}.parquet"
+                name = part_name(self.stem, len(self.parts))
                 self.parts.append(Part(name, part.rows, part.path.stat().st_size))
             replace_file(part.path, self.folder / name)
 

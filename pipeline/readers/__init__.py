@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from pipeline.names import url_of
 from pipeline.readers.arrow import open_arrow
 from pipeline.readers.base import EdgeStream, Format, refuse_unused
 from pipeline.readers.blocks import beginning
@@ -54,10 +54,6 @@ _BEGINNINGS = (
 )
 
 
-#: The beginning of a URL; a `Path` has only one slash left of it.
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-
-
 def formats() -> tuple[Format, ...]:
     """The table of formats, in the order in which it is shown."""
     return _FORMATS
@@ -101,8 +97,8 @@ def open_source(source: Any, options: IngestOptions) -> EdgeStream:
     if not isinstance(source, (str, os.PathLike)):
         return open_object(source, options)
     path = Path(source)
-    if _URL.match(given := os.fspath(source)) and not path.exists():
-        raise InputError(f"{given} is a URL, and only files of this machine are read; download it, and name the file")
+    if (url := url_of(source)) is not None:
+        raise InputError(f"{url} is a URL, and only files of this machine are read; download it, and name the file")
     open_file(path).close()
     name = options.format if options.format is not None else infer(path)
     for format in _FORMATS:

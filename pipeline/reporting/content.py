@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipeline import engines
 from pipeline.accounts import seconds_of
 from pipeline.cards import input_words, reduced_words, run_facts, search_words, why_none
 from pipeline.energy import NOT_READABLE, energy_facts
 from pipeline.folder import RunFolder
-from pipeline.ingest import names_in
+from pipeline.ingest import EDGES_FILE, names_in
 from pipeline.labels import open_labels
 from pipeline.ledger import Ledger
+from pipeline.parts import open_part
 from pipeline.picking import By, places_of, rows_at
 from pipeline.plan import Plan
 from pipeline.progress import size
@@ -178,12 +178,11 @@ def _degrees(folder: RunFolder) -> dict[str, np.ndarray]:
     """Degree of every dense id, by side, from the edges."""
     facts = folder.need("ingest")
     total = {side: np.zeros(facts[f"n_{side}"], np.int64) for side in ("left", "right")}
-    for file in sorted((folder.path / "edges").glob("*.parquet")):
-        with pq.ParquetFile(file) as edges:
-            for group in range(edges.num_row_groups):
-                rows = edges.read_row_group(group, columns=list(total))
-                for side, own in total.items():
-                    own += np.bincount(rows[side].to_numpy(), minlength=len(own))
+    with open_part(folder.path / EDGES_FILE) as edges:
+        for group in range(edges.num_row_groups):
+            rows = edges.read_row_group(group, columns=list(total))
+            for side, own in total.items():
+                own += np.bincount(rows[side].to_numpy(), minlength=len(own))
     return total
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.choices import PathLike
-from pipeline.files import disk_errors, replace_file
+from pipeline.files import whole_file
 from pipeline.folder import RunFolder
+from pipeline.names import refuse_links
 from pipeline.reporting.content import content_of
 from pipeline.reporting.page import html_of
 
@@ -24,20 +25,15 @@ def report(folder: PathLike) -> Path:
     Raises
     ------
     InputError
-        If `folder` is not that of a run.
+        If `folder` is not that of a run, or a folder in it is a link.
     IncompleteError
         If a file of it is damaged.
     ResourceError
         If the disk is full, or the like.
     """
     run = RunFolder(Path(folder))
+    refuse_links(run.path)
     text = html_of(content_of(run.path))
-    temporary = run.report.with_name(f".{run.report.name}.tmp")
-    with disk_errors(run.report):
-        try:
-            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # as a name that is no text
-            replace_file(temporary, run.report)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    with whole_file(run.report) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))  # as a name that is no text
     return run.report

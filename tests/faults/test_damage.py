@@ -206,7 +206,7 @@ def test_steps_that_were_interrupted(tmp_path: Path) -> None:
         marker.unlink()
     for child in (*(out / "ledger").iterdir(), *(out / "bicliques").iterdir(), *(out / "plan").iterdir()):
         child.unlink()
-    (out / ".ingest-of-a-dead-process").mkdir()
+    (out / ".ingest-of_dead_").mkdir()
     check_resumed(out)
     assert not list(out.glob(".ingest*"))
 

@@ -103,7 +103,7 @@ def test_a_run_that_fails_to_begin_leaves_nothing(tmp_path: Path) -> None:
         with new_run(tmp_path / "a" / "out") as folder:
             folder.write_options(OPTIONS, RunLimits())
             (folder.path / "edges").mkdir()
-            (folder.path / "edges" / "half").write_text("x")
+            (folder.path / "edges" / "edges.parquet").write_text("x")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
