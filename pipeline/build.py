@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kernels.graph.prepare import PrepareFacts, prepare
 from pipeline.files import disk_errors, settle
 from pipeline.folder import RunFolder
 from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from pipeline.parts import read_table
 from schemas.graph import MiningGraph
 
 __all__ = ["LABEL_FILES", "DegreeProfile", "build", "degree_profile", "read_edges"]
@@ -67,7 +67,7 @@ def build(folder: RunFolder) -> dict[str, Any]:
     made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" else None
     graph, prepared, degrees = made or (*prepare(*arguments), [np.bincount(ids) for ids in (left, right)])
     sources = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
-    tables = {side: pq.read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
+    tables = {side: read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
     target = folder.fresh(folder.graph)
     with disk_errors(target):
         graph.save(target)
@@ -111,7 +111,7 @@ def _on_gpu(arguments: tuple[Any, ...]) -> tuple[MiningGraph, PrepareFacts, list
 
 def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
     """The edge table as two int32 columns, sorted by (left, right), 8 bytes an edge."""
-    table = pq.read_table(folder.path / EDGES_FILE)
+    table = read_table(folder.path / EDGES_FILE)
     return table["left"].to_numpy(), table["right"].to_numpy()
 
 

@@ -18,7 +18,7 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0 complete, 1 failure, 2 bad input, 3 limit reached, 4 running, 130 stopped by Ctrl-C.
+        0 complete, 1 failure, 2 bad input, 3 limit reached, 4 running, 130 stopped by Ctrl-C, 143 by SIGTERM.
     """
     try:
         from pipeline import startup

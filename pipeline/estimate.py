@@ -6,16 +6,15 @@ bounded time. What they gave for their weight is what the stratum is thought to 
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 from pipeline import engines
+from pipeline.files import temporary_folder
 from pipeline.folder import RunFolder
 from pipeline.labels import open_labels
 from pipeline.plan import Plan
@@ -87,8 +86,8 @@ def estimate(folder: RunFolder, budget_s: float = 10.0, seed: int = 0) -> Estima
     samples: list[list[_Sample]] = [[] for _ in strata]
     engines.compile_engine(options.engine)  # else the first root of the sample waits for it, and the budget is gone
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="bicliques-") as temporary:
-        writer = PartWriter(Path(temporary), 0, tables)
+    with temporary_folder() as temporary:
+        writer = PartWriter(temporary, 0, tables)
         for stratum, index in _draw(strata, np.random.default_rng(seed)):
             left = budget_s - (time.perf_counter() - started)
             if left <= 0:

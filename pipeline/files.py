@@ -26,6 +26,7 @@ __all__ = [
     "read_json",
     "replace_file",
     "settle",
+    "temporary_errors",
     "temporary_folder",
     "whole_file",
     "write_json",
@@ -74,6 +75,25 @@ def disk_errors(place: Path) -> Iterator[None]:
         reason = os.strerror(error.errno) if error.errno else str(error)
         remedy = "make room" if error.errno in _FULL else "see that it can be written"
         raise ResourceError(f"cannot write {place} ({reason}); {remedy}") from error
+
+
+@contextmanager
+def temporary_errors(folder: Path, needed: int) -> Iterator[None]:
+    """Turn an error of the file system below a `temporary_folder` into one sentence.
+
+    Raises
+    ------
+    ResourceError
+        Naming the folder, the reason, and the bytes that are needed in all.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise ResourceError(
+            f"cannot write the temporary folder {folder} ({reason}); make room for {needed:,} bytes there, or name "
+            "another place in $TMPDIR"
+        ) from error
 
 
 def create(path: Path) -> IO[bytes]:

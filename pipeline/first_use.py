@@ -5,7 +5,8 @@ What is used on one edge here is loaded when the step works on the graph, so its
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -16,9 +17,10 @@ from pipeline import engines
 from pipeline.gpu.ingest import IngestOn, choose_reader
 from pipeline.progress import Progress, Report
 from pipeline.weights import RootWeights
+from schemas.errors import ResourceError
 from schemas.options import BuildOptions
 
-__all__ = ["before_building", "before_mining", "before_proving", "before_reading"]
+__all__ = ["before_building", "before_mining", "before_proving", "before_reading", "keeping_code"]
 
 
 def before_reading(source: Any, ingest_on: IngestOn) -> None:
@@ -37,14 +39,36 @@ def before_reading(source: Any, ingest_on: IngestOn) -> None:
 @cache
 def before_building(options: BuildOptions, prunes: bool) -> None:
     """Load what prepares a graph, also for thresholds if they prune, and what weighs its roots."""
-    from kernels.graph.prepare import prepare
+    with keeping_code():
+        from kernels.graph.prepare import prepare
 
-    _convert_an_array()
-    edges = pa.table([ids.astype(np.int32) for ids in np.nonzero(np.tri(4))], names=["left", "right"])
-    left, right = edges["left"].to_numpy(), edges["right"].to_numpy()  # not to be written to, which makes other code
-    least = 2 if prunes else 1
-    graph, _ = prepare(left, right, 4, 4, options, least, least)
-    _ = RootWeights(graph).by_rank
+        _convert_an_array()
+        edges = pa.table([ids.astype(np.int32) for ids in np.nonzero(np.tri(4))], names=["left", "right"])
+        # not to be written to, which makes other code
+        left, right = edges["left"].to_numpy(), edges["right"].to_numpy()
+        least = 2 if prunes else 1
+        graph, _ = prepare(left, right, 4, 4, options, least, least)
+        _ = RootWeights(graph).by_rank
+
+
+@contextmanager
+def keeping_code() -> Iterator[None]:
+    """Turn an error of the disk that Numba keeps machine code on into one sentence.
+
+    Raises
+    ------
+    ResourceError
+        Naming the folder.
+    """
+    try:
+        yield
+    except OSError as error:
+        import numba  # which is loaded, if it keeps anything
+
+        raise ResourceError(
+            f"machine code cannot be kept in {numba.config.CACHE_DIR} ({error.strerror or error}); make room there, or "
+            "name another folder in $NUMBA_CACHE_DIR"
+        ) from error
 
 
 @cache
@@ -69,11 +93,13 @@ def before_mining(engine: str, report: Report) -> None:
 
 @cache
 def _mine_an_edge(engine: str) -> None:
-    engines.compile_engine(engine)
+    with keeping_code():
+        engines.compile_engine(engine)
 
 
 @cache
 def before_proving() -> None:
     """Load what reads rows back."""
     _convert_an_array()
-    engines.compile_proof()
+    with keeping_code():
+        engines.compile_proof()

@@ -225,7 +225,7 @@ class RunFolder:
         """Mark a step as done: written after everything else of the step; `files` are what it made."""
         with disk_errors(self.step_file(step)):
             self.step_file(step).parent.mkdir(exist_ok=True)
-        sums = {str(file.relative_to(self.path)): checksum(file) for file in sorted(files)}
+            sums = {str(file.relative_to(self.path)): checksum(file) for file in sorted(files)}
         write_json(self.step_file(step), facts | ({"files": sums} if sums else {}))
 
     def checksums(self, step: str) -> dict[str, int]:

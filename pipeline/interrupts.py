@@ -1,7 +1,8 @@
-"""Ctrl-C: the driver stops in order. Its workers do not see it (`pipeline.children`)."""
+"""Ctrl-C and SIGTERM: the driver stops in order. Its workers do not see Ctrl-C (`pipeline.children`)."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -9,7 +10,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["Interrupted", "interruptible"]
+from pipeline import startup
+
+__all__ = ["Interrupted", "Terminated", "interruptible", "terminable"]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -25,6 +28,38 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, so_far: Any):
         super().__init__(message)
         self.so_far = so_far
+
+
+class Terminated(BaseException):
+    """SIGTERM: what is running is abandoned, what is committed counts, and whatever is temporary is removed."""
+
+    def __init__(self) -> None:
+        super().__init__("it was ended by SIGTERM")
+
+
+@contextmanager
+def terminable(exit_code: int) -> Iterator[None]:
+    """In the main thread, the first SIGTERM raises `Terminated` and later ones do nothing, until the block ends.
+
+    A program that is starting (`pipeline.startup`) has nothing to remove: it ends at once, with `exit_code`. Nothing
+    changes where SIGTERM is ignored.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` and the like send it twice
+        if startup.is_starting():
+            os._exit(exit_code)
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from pipeline.plan import Plan
 from pipeline.pool import Pool, Result, WorkerLostError
 from pipeline.progress import Progress, Report
 from pipeline.schedule import Scheduler
-from pipeline.session import MiningSession, remember
+from pipeline.session import MiningSession, how_it_ended, remember
 from pipeline.watch import Watch
 from pipeline.weights import RootWeights
 from pipeline.worker import SliceReport, SliceTask, mine_slice, warm_up
@@ -95,9 +95,9 @@ def mine_run(
     try:
         with interruptible(driver.stop) as ctrl_c:
             outcome = driver.run()
-    except BicliqueError as error:
-        with suppress(ResourceError):  # a full disk has been said already
-            remember(folder, driver.session("failed", str(error)))
+    except BaseException as error:
+        with suppress(BicliqueError):  # a full disk has been said already
+            remember(folder, driver.session(*how_it_ended(error)))
         raise
     finally:
         driver.commits.close()

@@ -61,7 +61,11 @@ def new_run(path: Path) -> Iterator[RunFolder]:
 def _refuse_content(path: Path) -> None:
     if not os.access(path, os.W_OK | os.X_OK):
         raise InputError(f"the output folder {path} is not writable; name another one")
-    if not all(map(_is_left_over, path.iterdir())):
+    try:
+        is_empty = all(map(_is_left_over, path.iterdir()))
+    except OSError as error:
+        raise InputError(f"the output folder {path} cannot be read ({error.strerror}); name another one") from error
+    if not is_empty:
         remedy = f"continue the run in it with: {how_to_resume(path)}" if (path / OPTIONS_FILE).exists() else ""
         raise InputError(
             f"the output folder {path} is not empty; name another one" + (f", or {remedy}" if remedy else "")

@@ -1,4 +1,4 @@
-"""Opening a part, whatever has become of it."""
+"""Opening a part, or a table of the input, whatever has become of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyarrow.fs import LocalFileSystem
 from pipeline.folder import how_to_resume
 from schemas.errors import IncompleteError
 
-__all__ = ["LOCAL", "open_part"]
+__all__ = ["LOCAL", "open_part", "read_table"]
 
 #: For whoever reads files of a run: pyarrow would take a missing ``s3:/a/b`` for a place in a cloud, and ask there.
 LOCAL = LocalFileSystem()
@@ -39,3 +39,9 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
         else:
             reason, remedy = "it is missing", f"mend it with: {how_to_resume(path.parent.parent)}"
         raise IncompleteError(f"{path} cannot be read ({reason}); {remedy}") from error
+
+
+def read_table(path: Path) -> pa.Table:
+    """All rows of a file as `open_part` opens it, which raises the same."""
+    with open_part(path) as part:
+        return part.read()

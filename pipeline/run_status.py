@@ -19,7 +19,8 @@ from schemas.manifest import LedgerEntry
 
 __all__ = ["State", "Status", "WorkerStatus", "status"]
 
-#: "stopped": a limit, Ctrl-C, or between two steps. "failed": by an error. "dead": killed, or the machine went down.
+#: "stopped": a limit, Ctrl-C, SIGTERM, or between two steps. "failed": by an error. "dead": killed, or the machine went
+#: down.
 State = Literal["complete", "running", "stopped", "failed", "dead"]
 
 _Surveyed = tuple[Ledger, dict[Path, str]]
@@ -175,7 +176,8 @@ def _state(folder: RunFolder, mined: list[dict[str, Any]], surveyed: _Surveyed |
     outcome = mined[-1]["outcome"] if mined else ""
     if outcome == "failed":
         return "failed", mined[-1]["reason"] or "it ended before it was done"
-    return "stopped", _ENDED.get(outcome, "all is mined, and not proven yet" if mined else "mining has not begun")
+    ended = _ENDED.get(outcome, "all is mined, and not proven yet" if mined else "mining has not begun")
+    return "stopped", (mined[-1]["reason"] if mined else "") or ended
 
 
 def _workers(entries: list[LedgerEntry]) -> tuple[WorkerStatus, ...]:

@@ -9,11 +9,12 @@ from typing import Any
 from pipeline.files import disk_errors
 from pipeline.folder import RunFolder
 from pipeline.instructions import Outcome
-from schemas.errors import IncompleteError
+from pipeline.interrupts import Terminated
+from schemas.errors import BicliqueError, IncompleteError
 from schemas.manifest import Manifest
 from schemas.records import read_as
 
-__all__ = ["MiningSession", "last_session", "mend_sessions", "remember", "sessions"]
+__all__ = ["MiningSession", "how_it_ended", "last_session", "mend_sessions", "remember", "sessions"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class MiningSession:
     busy_seconds, idle_seconds : float
         Of all workers together: in slices, and not.
     reason : str
-        One sentence when it failed, else empty.
+        One sentence when it failed, or one clause when it was stopped by something other than Ctrl-C; else empty.
     processors : dict
         `pipeline.energy.ProcessorEnergy` of the session.
     ctrl_c : bool
@@ -69,6 +70,19 @@ class MiningSession:
     def busy_ratio(self) -> float:
         """Share of the workers' time that was spent in slices, 0 to 1."""
         return self.busy_seconds / max(self.busy_seconds + self.idle_seconds, 1e-9)
+
+
+def how_it_ended(error: BaseException) -> tuple[Outcome, str]:
+    """Outcome and reason of a session that `error` ends; one that is no `Exception` comes from outside."""
+    if isinstance(error, BicliqueError):
+        return "failed", str(error)
+    if isinstance(error, Exception):
+        return "failed", f"{type(error).__name__}: {error}"
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", ""
+    if isinstance(error, Terminated):
+        return "interrupted", str(error)
+    return "interrupted", f"it was cancelled ({type(error).__name__})"
 
 
 def remember(folder: RunFolder, session: MiningSession) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["began", "getting_ready", "log_it", "on_ctrl_c", "over", "process_start", "program", "take"]
+__all__ = ["began", "getting_ready", "is_starting", "log_it", "on_ctrl_c", "over", "process_start", "program", "take"]
 
 #: Exit code after Ctrl-C, as of every program that a signal has ended: 128 + SIGINT.
 _INTERRUPTED = 130
@@ -128,6 +128,11 @@ def program(began: float | None, farewell: Callable[[], None]) -> Iterator[None]
 def on_ctrl_c(farewell: Callable[[], None]) -> None:
     """Say something better if Ctrl-C comes before `over`."""
     _program.farewell = farewell
+
+
+def is_starting() -> bool:
+    """Whether a program is starting, and has written nothing yet."""
+    return _program.is_starting
 
 
 def over() -> None:

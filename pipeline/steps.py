@@ -21,7 +21,7 @@ from typing import Any
 
 from pipeline import engines, first_use, mining, sealing, startup
 from pipeline.build import build as build_graph
-from pipeline.files import disk_errors
+from pipeline.files import disk_errors, whole_file
 from pipeline.folder import RunFolder, how_to_resume
 from pipeline.gpu.ingest import IngestOn
 from pipeline.ingest import INGEST_FILES
@@ -330,7 +330,8 @@ def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> 
     told = folder.step_file(step).read_bytes()
     facts = work()
     if folder.checksums(step) != sums:
-        folder.step_file(step).write_bytes(told)
+        with whole_file(folder.step_file(step)) as file:
+            file.write(told)
         raise IncompleteError(
             f"step {step} of {folder.path} does not give again what it gave, as after a change of the input or of the "
             "package; start the run again"

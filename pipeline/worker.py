@@ -22,6 +22,7 @@ import numpy as np
 from pipeline import engines, serving, writing
 from pipeline.accounts import peak_rss
 from pipeline.engines import EngineKind
+from pipeline.first_use import keeping_code
 from pipeline.opened import OpenRun, close_run, open_run
 from pipeline.power import PowerMeter, Usage, gpu_counter
 from pipeline.searching import SliceSearch
@@ -236,7 +237,8 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     opened = open_run(folder, run)
     kind = engines.kind(opened.options.engine)
     if kind.place == "core":
-        engines.compile_engine(kind.name)
+        with keeping_code():
+            engines.compile_engine(kind.name)
     else:
         with turn(kind, run) as server:
             first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))

@@ -24,6 +24,7 @@ __all__ = [
     "INTERRUPTED",
     "LIMIT",
     "RUNNING",
+    "TERMINATED",
     "Command",
     "chosen",
     "code_of",
@@ -32,7 +33,7 @@ __all__ = [
     "say",
 ]
 
-COMPLETE, FAILURE, BAD_INPUT, LIMIT, RUNNING, INTERRUPTED = 0, 1, 2, 3, 4, 130
+COMPLETE, FAILURE, BAD_INPUT, LIMIT, RUNNING, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
 
 
 @dataclass(frozen=True)

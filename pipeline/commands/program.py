@@ -12,8 +12,9 @@ from typing import NoReturn
 
 from pipeline import startup
 from pipeline.commands import COMMANDS
-from pipeline.commands.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, complain
+from pipeline.commands.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, TERMINATED, complain
 from pipeline.folder import how_to_resume
+from pipeline.interrupts import Terminated, terminable
 from pipeline.logs import log_to_stderr
 from pipeline.version import __version__
 from schemas.errors import BicliqueError, InputError
@@ -27,6 +28,7 @@ _EXIT_CODES = """exit codes:
   3    a limit was reached (--max-results, --time-limit), or for status: stopped; the run can be resumed
   4    for status: the run is being worked on now
   130  stopped by Ctrl-C; the run can be resumed
+  143  ended by SIGTERM; the run can be resumed
 """
 
 
@@ -80,9 +82,10 @@ def run(argv: list[str] | None) -> int:
         command = next(command for command in COMMANDS if command.name == arguments.command)
         for module in command.imports:
             import_module(f"pipeline.{module}")
-        if not command.gets_ready:
-            startup.over()
-        return command.run(arguments)
+        with terminable(TERMINATED):
+            if not command.gets_ready:
+                startup.over()
+            return command.run(arguments)
     except InputError as error:
         complain(arguments, str(error))
         return BAD_INPUT
@@ -92,9 +95,32 @@ def run(argv: list[str] | None) -> int:
     except KeyboardInterrupt:
         _stopped(arguments)
         return INTERRUPTED
+    except Terminated:
+        _stopped(arguments, "ended by SIGTERM")
+        return TERMINATED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of stdout has gone, and there is nobody to tell
         return FAILURE
+    except Exception as error:
+        sentence = _last_words(error)
+        if sentence is None:
+            raise
+        complain(arguments, sentence)
+        return FAILURE
+
+
+def _last_words(error: Exception) -> str | None:
+    """Of the file system or of pyarrow, if nobody nearer to the file had better ones; None of everything else."""
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", ())
+    if isinstance(error, OSError):
+        reason = error.strerror or error
+        return (
+            f"{error.filename or 'a file'} cannot be used ({reason}); see that it is there, and may be read and written"
+        )
+    if isinstance(error, arrow):
+        reason = str(error).partition("\n")[0].rstrip(".")
+        return f"a file is damaged or too large ({reason}); copy the input again, or mend a run with: bicliques resume"
+    return None
 
 
 def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
@@ -115,8 +141,8 @@ def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
     raise InputError(f"unrecognized arguments: {' '.join(unknown)}{meant}; see: {used.prog} --help")
 
 
-def _stopped(arguments: argparse.Namespace) -> None:
-    complain(arguments, f"stopped; {_what_is_left(arguments)}", "stopped", logging.WARNING)
+def _stopped(arguments: argparse.Namespace, how: str = "stopped") -> None:
+    complain(arguments, f"{how}; {_what_is_left(arguments)}", "stopped", logging.WARNING)
 
 
 def _what_is_left(arguments: argparse.Namespace) -> str:

@@ -8,8 +8,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.commands.command import COMPLETE, FAILURE, INTERRUPTED, LIMIT, RUNNING, Command, complain, say
+from pipeline.commands.command import (
+    COMPLETE,
+    FAILURE,
+    INTERRUPTED,
+    LIMIT,
+    RUNNING,
+    TERMINATED,
+    Command,
+    complain,
+    say,
+)
 from pipeline.commands.options import add_run
+from pipeline.interrupts import Terminated
 from pipeline.progress import size
 
 if TYPE_CHECKING:
@@ -56,9 +67,9 @@ def _prune(arguments: argparse.Namespace) -> int:
         say(arguments, found.to_json, lambda: prune_table(found, "goes"))
     try:
         done = carry_out(found)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Terminated) as stop:
         complain(arguments, "stopped; the same command removes the rest")
-        return INTERRUPTED
+        return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
     say(arguments, done.to_json, lambda: prune_result(found, done))
     for problem in done.problems:
         complain(arguments, problem)

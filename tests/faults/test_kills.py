@@ -179,3 +179,48 @@ def test_a_full_disk(small_disk: Path, tmp_path: Path, expected: tuple[int, int]
 def test_the_graph_is_what_the_tests_think(expected: tuple[int, int]) -> None:
     assert expected[0] == ROWS
     assert np.unique(EDGES, axis=0).shape == EDGES.shape
+
+
+def test_sigterm_while_it_mines(tmp_path: Path, expected: tuple[int, int]) -> None:
+    out = tmp_path / "out"
+    process = start(tmp_path, out, "--workers", "2", "--slice-seconds", "0.15")
+    wait_for_entries(out, 3, process)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGTERM)  # as `timeout` does
+    _, error = process.communicate(timeout=90)
+    assert process.returncode == 143, error
+    assert error == f"bicliques: ended by SIGTERM; go on with: bicliques resume {out}\n"
+    _, alive = psutil.wait_procs(workers, timeout=15)
+    assert not alive, "workers outlive their driver"
+    assert not (out / "run.lock").exists()
+    found = pipeline.status(out)
+    assert (found.state, found.why, found.step) == ("stopped", "it was ended by SIGTERM", "mine")
+    assert found.slices >= 3
+    assert pipeline.open_run(out).outcome == "interrupted"
+    resumed = bicliques("resume", out, "--workers", "0", "--quiet")
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(load_ledger(out).entries) > found.slices
+    check(out, expected)
+
+
+def test_sigterm_while_it_counts_leaves_no_temporary_folder(tmp_path: Path) -> None:
+    source, scratch = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "scratch"
+    scratch.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipeline", "count", str(source), "--workers", "0", "--fingerprint", "--quiet"],
+        env=environment() | {"TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list(scratch.glob("bicliques-*/run/ledger")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.terminate()
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 143, error
+    assert error == "bicliques: ended by SIGTERM; nothing was written\n"
+    assert list(scratch.iterdir()) == []
