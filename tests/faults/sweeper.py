@@ -1,0 +1,83 @@
+"""Runs commands, each in a fork of a process that has loaded everything, with `shim.cpp` before libc.
+
+Reads one JSON object a line, and answers with one: see `tests.faults.test_sweep`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pipeline import first_use
+from pipeline.cli import main
+from schemas.options import BuildOptions
+
+KINDS = ("look", "open", "read", "write", "fsync", "close", "rename", "mkdir", "unlink", "ftruncate", "flock")
+HOWS = ("count", "once", "always", "kill")
+#: A command that takes longer hangs, in seconds.
+LIMIT_S = 120.0
+
+
+def load() -> None:
+    for module in ("api", "cards", "listing", "pruning", "run_status", "reporting.make", "row_hashes", "dry_running"):
+        import_module(f"pipeline.{module}")
+    first_use.before_reading("none", "cpu")
+    first_use.before_building(BuildOptions(), False)
+    first_use.before_mining("cpu", lambda _: None)
+
+
+def carry_out(shim: ctypes.CDLL, job: dict[str, Any]) -> None:
+    """In the fork: everything that is printed goes to files, and the number of calls of each kind, too."""
+    place = Path(job["place"])
+    os.environ["TMPDIR"], tempfile.tempdir = job["scratch"], None
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper((place / name).open("wb"), encoding="utf-8", line_buffering=True) for name in ("out", "err")
+    )
+    shim.shim_arm(job["below"].encode(), KINDS.index(job["kind"]), HOWS.index(job["how"]), job["at"], job["errno"])
+    try:
+        code = main(job["words"])
+    except BaseException:  # what a shell would see as a traceback
+        traceback.print_exc()
+        code = 99
+    shim.shim_disarm()
+    counts = {kind: shim.shim_calls(k) for k, kind in enumerate(KINDS)}
+    (place / "calls").write_text(json.dumps(counts))
+    for stream in (sys.stdout, sys.stderr):
+        if not stream.closed:
+            stream.flush()
+    os._exit(code)
+
+
+def serve() -> None:
+    shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    shim.shim_calls.restype = ctypes.c_long
+    shim.shim_arm.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_int)
+    load()
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            carry_out(shim, job)
+        deadline, status = time.monotonic() + LIMIT_S, None
+        while status is None:
+            ended, found = os.waitpid(child, os.WNOHANG)
+            status = found if ended else None
+            if status is None and time.monotonic() > deadline:
+                os.kill(child, signal.SIGABRT)
+            time.sleep(0 if ended else 0.002)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    serve()
