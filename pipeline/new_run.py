@@ -33,13 +33,15 @@ def new_run(path: Path) -> Iterator[RunFolder]:
     Raises
     ------
     InputError
-        If `path` is a URL, exists and is not an empty folder, cannot be made, or another driver works in it.
+        If `path` is a URL or not UTF-8, exists and is not an empty folder, cannot be made, or another driver works in
+        it.
 
     Notes
     -----
     A folder in which a run was killed before it had options counts as empty: neither it nor anybody else can use it.
     """
     refuse_url(path)
+    _refuse_name(path)
     made = _make(path)
     try:
         _refuse_content(path)
@@ -56,6 +58,15 @@ def new_run(path: Path) -> Iterator[RunFolder]:
     except BaseException:
         _unmake(made)
         raise
+
+
+def _refuse_name(path: Path) -> None:
+    try:
+        str(path.resolve()).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the name of the output folder {path} is not UTF-8, and pyarrow cannot write there; name another one"
+        ) from error
 
 
 def _refuse_content(path: Path) -> None:

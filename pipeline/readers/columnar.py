@@ -26,6 +26,10 @@ class TableFile(TableStream):
         super().__init__(str(path), format, options)
         self.path = path
         open_file(path).close()
+        try:
+            str(path).encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"the name {path} is not UTF-8, and pyarrow opens no such file; rename it") from error
         if path.suffix.lower() in COMPRESSIONS:
             raise InputError(
                 f"{path} is compressed once more around {format}; decompress it, for {format} compresses inside"

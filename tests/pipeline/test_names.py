@@ -15,7 +15,7 @@ from pipeline.build import LABEL_FILES
 from pipeline.files import create, whole_file
 from pipeline.marks import mark_complete
 from pipeline.new_run import new_run
-from pipeline.pruning import prune
+from pipeline.pruning import carry_out, prune, survey
 from schemas.errors import InputError, ResourceError
 from tests.runs import answer, manifest_pair, random_edges, write_edges
 
@@ -113,23 +113,23 @@ def test_nothing_is_written_or_deleted_through_a_link_in_the_place_of_a_folder(
 
 def test_a_run_with_something_else_in_it_is_not_pruned(model: tuple[Path, Path], tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    for name in ("a", "b", "c", "d"):
+    for name in "abcdef":
         shutil.copytree(model[1], runs / name)
     (runs / "a" / "notes").mkdir()
     (runs / "b" / "bicliques" / "notes.txt").write_text(TEXT)
     far = shutil.move(runs / "c" / "bicliques", tmp_path / "far")
     (runs / "c" / "bicliques").symlink_to(far)
-    found = prune(runs, 1, remove=True)
-    assert {old.path.name: old.reason for old in found.runs if "so the run stays" in old.reason} == {
-        name: f"{runs / name / what}, so the run stays; move it away"
-        for name, what in [
-            ("a", "notes is not of the run"),
-            ("b", "bicliques/notes.txt is not of the run"),
-            ("c", "bicliques is a link"),
-        ]
-        if (runs / name).exists()
+    found = survey(runs, 1)
+    assert {old.path.name: old.reason for old in found.runs if old.path.name in "abc"} == {
+        "a": f"{runs}/a/notes is not of the run, so the run stays; move it away",
+        "b": f"{runs}/b/bicliques/notes.txt is not of the run, so the run stays; move it away",
+        "c": f"{runs}/c/bicliques is a link, so the run stays; move it away",
     }
-    assert sorted(path.name for path in runs.iterdir()) >= ["a", "b", "c"]
+    assert [old.path.name for old in found.chosen] == ["e", "d"]
+    (runs / "d" / "ledger" / "notes.json").write_text(TEXT)  # after somebody has looked
+    done = carry_out(found)
+    assert done.problems == ()
+    assert sorted(path.name for path in runs.iterdir()) == ["a", "b", "c", "d", "f"]
 
 
 def test_files_of_the_user_in_a_run_stay(stopped: Path) -> None:
@@ -306,7 +306,22 @@ def test_every_file_is_flushed_before_it_has_its_name_and_its_folder_after(
             assert ("flush", str(out / name).rpartition("/")[0]) in calls[at + 1 : at + 3], name
 
 
-def test_where_a_url_is_given_for_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_whose_name_is_not_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    out = tmp_path / os.fsdecode(b"\xffout")
+    assert cli.main(["mine", str(source), "-o", str(out), "--quiet"]) == 2
+    assert "out is not UTF-8, and pyarrow cannot write there; name another one" in capsys.readouterr().err
+    assert not out.exists()
+    for suffix in (".parquet", ".arrow"):
+        odd = Path(shutil.copy(source, tmp_path / os.fsdecode(b"\xff" + suffix.encode())))
+        assert cli.main(["count", str(odd), "--quiet"]) == 2
+        assert "is not UTF-8, and pyarrow opens no such file; rename it" in capsys.readouterr().err
+
+
+def test_where_a_url_is_given_for_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     for url in ("s3://bucket/out", "gs://b/o", "file:///tmp/out"):
         words = f"{url} is a URL, and runs are written to this machine; name a folder, and copy it afterwards"
