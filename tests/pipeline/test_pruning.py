@@ -226,6 +226,17 @@ def test_what_a_killed_prune_left_is_listed_and_goes(runs: Path, capsys: pytest.
     assert left(runs) == "bcdef"
 
 
+def test_a_file_of_the_user_in_what_a_killed_prune_left_is_named_until_it_is_away(runs: Path) -> None:
+    away = half_removed(runs / "a")
+    (away / "ledger" / "thesis.txt").write_text("mine")
+    for _ in range(2):
+        problem = f"{away}/ledger/thesis.txt is not of the run, so the run stays; move it away"
+        assert pipeline.prune(runs, remove=True).problems == (problem,)
+    (away / "ledger" / "thesis.txt").rename(runs.parent / "thesis.txt")
+    assert pipeline.prune(runs, remove=True).problems == ()
+    assert not away.exists()
+
+
 def test_a_kill_at_any_step_of_a_removal_leaves_what_the_next_prune_removes(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
