@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number), str(run / "ledger"))
 
-    monkeypatch.setattr("pipeline.ledger._files", refuse)
+    monkeypatch.setattr("pipeline.folder._children", refuse)
     if command[0] == "verify":
         monkeypatch.setattr("pipeline.folder.RunFolder.manifest", refuse)
     assert cli.main([command[0], str(run), *command[1:]]) in (1, 2)
@@ -160,7 +160,7 @@ def test_an_error_of_the_program_is_no_sentence(run: Path, monkeypatch: pytest.M
     def wrong(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pipeline.ledger._files", wrong)
+    monkeypatch.setattr("pipeline.folder._children", wrong)
     with pytest.raises(ZeroDivisionError):
         cli.main(["show", str(run)])
 

@@ -136,7 +136,7 @@ def test_files_of_the_user_in_a_run_stay(stopped: Path) -> None:
     theirs = [stopped / folder / "notes.txt" for folder in names.FOLDERS if (stopped / folder).exists()]
     theirs += [stopped / "notes.txt", stopped / "ledger" / "notes.json", stopped / "ledger" / ".x.json.tmp"]
     theirs += [stopped / "bicliques" / "part-1.parquet.bak", stopped / ".ingest-mine" / "a.csv"]
-    theirs += [stopped / "ledger" / "5000.json" / "folder.txt", stopped / "bicliques" / ".ipynb_checkpoints" / "x"]
+    theirs += [stopped / "ledger" / "notes" / "folder.txt", stopped / "bicliques" / ".ipynb_checkpoints" / "x"]
     for file in theirs:
         file.parent.mkdir(exist_ok=True)
         file.write_text(TEXT)
@@ -165,17 +165,17 @@ def test_a_foreign_parquet_file_among_the_parts_is_named_and_stays(
     file = run / "bicliques" / "mine.parquet"
     file.write_text(TEXT)
     for _ in range(2):
-        assert cli.main(["resume", str(run), "--workers", "0", "--quiet", "--max-results", "none"]) == 2
+        assert cli.main(["resume", str(run), "--workers", "0", "--quiet", "--max-results", "none"]) == 1
         assert capsys.readouterr().err == (
-            f"bicliques: {file} is no part of the run, and programs that read {run}/bicliques/*.parquet would take it "
-            "for one; move it away\n"
+            f"bicliques: {file} is not of this run, and would be read as a part of it; move it away, then continue "
+            f"with: bicliques resume {run}\n"
         )
     assert file.read_text() == TEXT
     if state == "complete":
         assert manifest.exists()
-        assert cli.main(["verify", str(run), "--quiet"]) == 2
-        assert cli.main(["status", str(run)]) == 1
-        assert "move it away" in capsys.readouterr().out
+        for command in ("verify", "status"):
+            assert cli.main([command, str(run)]) == 1
+            assert "move it away" in capsys.readouterr().err
     file.rename(tmp_path / "mine.parquet")
     assert resume(run).complete
     assert manifest_pair(run) == EXPECTED
