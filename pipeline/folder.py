@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shlex
@@ -22,9 +21,7 @@ from pipeline.names import (
     is_entry,
     is_ours,
     is_part,
-    is_staging,
     refuse_links,
-    remove_ours,
 )
 from pipeline.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
@@ -35,8 +32,6 @@ from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
 
 __all__ = ["RunFolder", "day_in", "how_to_resume", "without_days"]
-
-logger = logging.getLogger(__name__)
 
 _ANEW = "start the run again in another folder"
 #: Where the files of a step are.
@@ -297,22 +292,6 @@ class RunFolder:
     def own_files(self, folder: Path) -> list[Path]:
         """The files in one of the run's folders that have a name the run gives there."""
         return sorted(filter(is_ours, folder.iterdir()))
-
-    def make_ready(self) -> None:
-        """Refuse links, and remove what was left of the input that was being read; for who writes.
-
-        Raises
-        ------
-        InputError
-            Naming the link.
-        """
-        refuse_links(self.path)
-        for left in filter(is_staging, sorted(self.path.iterdir())):
-            try:
-                remove_ours(left)
-                left.rmdir()
-            except OSError as error:
-                logger.warning("%s is left of reading the input and cannot be removed (%s)", left, error.strerror)
 
     def manifest(self) -> Manifest | None:
         """The proof of a complete run; None while there is none.

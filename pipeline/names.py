@@ -22,6 +22,7 @@ link.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import stat
@@ -44,6 +45,7 @@ __all__ = [
     "is_ours",
     "is_part",
     "is_staging",
+    "make_ready",
     "part_name",
     "part_stem",
     "refuse_links",
@@ -54,6 +56,8 @@ __all__ = [
     "unnamed_part",
     "url_of",
 ]
+
+logger = logging.getLogger(__name__)
 
 OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE = "options.json", "manifest.json", "report.html"
 LOCK_FILE, SUCCESS_FILE = "run.lock", "_SUCCESS"
@@ -153,6 +157,23 @@ def refuse_links(run: Path) -> None:
                 f"{run / name} is a link, and nothing is written or deleted through one; put the folder that it leads "
                 "to in its place"
             )
+
+
+def make_ready(run: Path) -> None:
+    """Refuse links, and remove what was left of the input that was being read; for who writes into a run.
+
+    Raises
+    ------
+    InputError
+        Naming the link.
+    """
+    refuse_links(run)
+    for left in filter(is_staging, sorted(run.iterdir())):
+        try:
+            remove_ours(left)
+            left.rmdir()
+        except OSError as error:
+            logger.warning("%s is left of reading the input and cannot be removed (%s)", left, error.strerror)
 
 
 def url_of(path: str | os.PathLike[str]) -> str | None:

@@ -29,6 +29,7 @@ from pipeline.ingest import ingest as ingest_source
 from pipeline.lock import locked
 from pipeline.logs import tell
 from pipeline.marks import withdraw_mark
+from pipeline.names import make_ready
 from pipeline.new_run import new_run
 from pipeline.plan import plan as plan_roots
 from pipeline.pool import Pool
@@ -347,7 +348,7 @@ def _run(path: Path | str | os.PathLike[str], keep: bool = True) -> Iterator[Run
     with locked(folder.lock_file):
         try:
             with disk_errors(folder.path):
-                folder.make_ready()
+                make_ready(folder.path)
             yield folder
         except ResourceError as error:
             if not keep:
