@@ -38,7 +38,7 @@ class Repeats:
         self._folder, self._bytes = Path(), 8 * expected
 
     def __enter__(self) -> Repeats:
-        self._folder = self._stack.enter_context(temporary_folder())
+        self._folder, self._files = self._stack.enter_context(temporary_folder()), []
         try:
             with temporary_errors(self._folder, self._bytes):
                 for k in range(self.n_buckets):
