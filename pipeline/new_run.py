@@ -62,7 +62,7 @@ def new_run(path: Path) -> Iterator[RunFolder]:
 
 def _refuse_name(path: Path) -> None:
     try:
-        str(path.resolve()).encode()
+        str(path.absolute()).encode()
     except UnicodeEncodeError as error:
         raise InputError(
             f"the name of the output folder {path} is not UTF-8, and pyarrow cannot write there; name another one"
