@@ -7,6 +7,7 @@ memory than most, and again after the output buffers were emptied. See docs/kern
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass, field
 
@@ -122,25 +123,27 @@ class BitMatrixEngine:
 
         ``plain`` picks the kernel that does nothing but count, ``measured`` one that also counts members.
         """
-        assert self._graph is not None
-        rows = min(self._sizes.row_cap * _GROWTH**level, max(self._graph.max_rows + 128, _LEAST_ROWS))
-        lists = min(self._sizes.list_cap * _GROWTH**level, 4 * self._graph.max_root_degree + 4096)
-        # few shapes: each is compiled
-        key = (1 << (rows - 1).bit_length(), 1 << (lists - 1).bit_length(), plain, measured)
+        key = *self._shape(level), plain, measured
         if key not in self._launches:
             if level:
                 self._launches.clear()  # one shape at a time: scratch is most of the memory
             self._launches[key] = Launch.plan(self._device, _KERNEL, *key, self._sizes)
         return self._launches[key]
 
-    def launch_fewer(self, launch: Launch) -> bool:
+    def launch_fewer(self, level: int, plain: bool, measured: bool) -> bool:
         """From now on half the warps, which have half as much to write down when a launch ends; False for no fewer."""
-        if launch.n_blocks == 1:
-            return False
-        for key, known in self._launches.items():
-            if known is launch:
-                self._launches[key] = launch.with_blocks(launch.n_blocks // 2)
-        return True
+        key = *self._shape(level), plain, measured
+        launch = self._launches[key]
+        if launch.n_blocks > 1:
+            self._launches[key] = launch.with_blocks(launch.n_blocks // 2)
+        return launch.n_blocks > 1
+
+    def _shape(self, level: int) -> tuple[int, int]:
+        """Rows and list of a warp; few different ones, for each is compiled."""
+        assert self._graph is not None
+        rows = min(self._sizes.row_cap * _GROWTH**level, max(self._graph.max_rows + 128, _LEAST_ROWS))
+        lists = min(self._sizes.list_cap * _GROWTH**level, 4 * self._graph.max_root_degree + 4096)
+        return 1 << (rows - 1).bit_length(), 1 << (lists - 1).bit_length()
 
     def can_grow(self, level: int) -> bool:
         """Whether a launch after `level` would allow more than that one."""
@@ -177,14 +180,14 @@ class _Run(SliceRun[GpuSizes]):
                 self._in_parts(items, lists, level)
                 return
             is_there = True
-            launch = self._launch_for(level)
-            if launch is None:
+            queue = self._launch(items, level)
+            if queue is None:
                 self.on_cpu(self._subtrees(items, lists))
                 return
-            queue = self._launch(launch, items)
             if queue["overflow"]:
                 lists, is_there = self.listed(), False
-                if not self.make_room(queue) and not self.engine.launch_fewer(launch):
+                fewer = functools.partial(self.engine.launch_fewer, level, self.is_plain, self.is_measured)
+                if not self.make_room(queue, fewer):
                     self.on_cpu(self._subtrees(items, lists))
                     return
                 continue
@@ -245,7 +248,14 @@ class _Run(SliceRun[GpuSizes]):
         """Vertices in the pool at which a launch ends: all warps have room then for what they have in hand."""
         return (self.n_listed_before + self.memory.entries("pool")) // 2
 
-    def _launch(self, launch: Launch, items: np.ndarray) -> np.void:
+    def _launch(self, items: np.ndarray, level: int) -> np.void | None:
+        """The queue when the launch has ended; None when the device has no room for problems of that size.
+
+        Nobody else keeps a `Launch`: its scratch memory makes room for that of the next level.
+        """
+        launch = self._launch_for(level)
+        if launch is None:
+            return None
         device = self.device
         self.n_listed_before = self.n_listed
         device_items = self.begin(items)
@@ -258,8 +268,9 @@ class _Run(SliceRun[GpuSizes]):
         seconds = device.launch(_KERNEL, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
         queue = self.end(seconds, launch.n_warps)
         self.busy_ticks += float(queue["busy"])
-        for name in self.counters:
-            self.counters[name] += int(queue[name])
+        if not queue["overflow"]:
+            for name in self.counters:
+                self.counters[name] += int(queue[name])
         return queue
 
     def _unserved(self, queue: np.void) -> np.ndarray:

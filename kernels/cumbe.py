@@ -110,7 +110,7 @@ class _Run(SliceRun[CumbeSizes]):
                 return
             queue = self._launch(items)
             if queue["overflow"]:
-                if not self.make_room(queue) and not self._take_fewer_blocks():
+                if not self.make_room(queue, self._take_fewer_blocks):
                     self.on_cpu(subtrees)
                     return
                 continue
@@ -154,8 +154,9 @@ class _Run(SliceRun[CumbeSizes]):
         )
         queue = self.end(seconds, arenas.n_blocks)
         self.ticks += queue["ticks"]
-        for name in self.counters:
-            self.counters[name] += int(queue[name])
+        if not queue["overflow"]:
+            for name in self.counters:
+                self.counters[name] += int(queue[name])
         return queue
 
     def result(self) -> Slice:

@@ -172,6 +172,16 @@ class Subtrees:
             self.ranged[start:stop],
         )
 
+    def pick(self, which: np.ndarray) -> Subtrees:
+        """The nodes of these numbers, in that order."""
+        return Subtrees(
+            *_pick_lists(self.path_indptr, self.path, which),
+            *_pick_lists(self.candidate_indptr, self.candidates, which),
+            self.todo[which],
+            self.fresh[which],
+            self.ranged[which],
+        )
+
     def path_of(self, i: int) -> np.ndarray:
         """Path of node `i`, int32 ranks."""
         return self.path[self.path_indptr[i] : self.path_indptr[i + 1]]
@@ -248,6 +258,12 @@ class Subtrees:
             fresh,
             ranged,
         )
+
+
+def _pick_lists(indptr: np.ndarray, values: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    lengths = indptr[which + 1] - indptr[which]
+    picked = np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
+    return picked, values[np.arange(picked[-1]) + np.repeat(indptr[which] - picked[:-1], lengths)]
 
 
 def _join_offsets(offsets: list[np.ndarray]) -> np.ndarray:

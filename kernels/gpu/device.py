@@ -246,7 +246,8 @@ class CudaDevice:
         except self._cupy.cuda.memory.OutOfMemoryError as error:
             free = self.free_bytes()
             raise DeviceMemoryError(
-                f"{self.name} has {free >> 20} MiB free, {n >> 20} MiB more are needed; lower the memory options"
+                f"{self.name} has {free >> 20} MiB free, {n >> 20} MiB more are needed; use a larger device or "
+                "engine='cpu'"
             ) from error
         if content is not None:
             self.write(handle, content)

@@ -59,11 +59,11 @@ class SliceRun(Generic[S]):
     last_resort : callable
         () -> the engine that mines what does not fit on the device.
     count, fingerprint, launches, kernel_s
-        So far; of `launches`, `voided` count for nothing.
+        So far; of `launches`, `voided` count for nothing but their time.
     n_listed : int
         Vertices of the pool on the device.
     open_ticks : float
-        Clock ticks of the longest-living warp or block of each launch, by how many there were.
+        Clock ticks of the longest-living warp or block of each launch, by how many there were; void ones, too.
     cpu_nodes : int
         Nodes that the CPU engine got.
     """
@@ -139,34 +139,36 @@ class SliceRun(Generic[S]):
         return values
 
     def end(self, seconds: float, n_workers: int) -> np.void:
-        """Add up a launch of so many warps or blocks, and hand its bicliques out; its queue. Of a void one, nothing."""
+        """Add up a launch of so many warps or blocks, hand its bicliques out; its queue. Of a void one, the time."""
         queue: np.void = self.device.read(self.memory.queue, self.memory.queue_dtype, 0, 1)[0]
         self.launches += 1
         self.kernel_s += seconds
+        self.open_ticks += float(queue["longest"]) * n_workers
         if queue["overflow"]:
             self.voided += 1
             return queue
         self.n_listed = min(int(queue["pool"]), self.memory.entries("pool"))
         self.count += int(queue["count"])
         self.fingerprint = (self.fingerprint + int(queue["fingerprint"])) % 2**64
-        self.open_ticks += float(queue["longest"]) * n_workers
         if self.search.sizes:
             self.sizes = SizeCounts.merge([self.sizes, self._sizes_of_launch()])
         if self.search.mode == "list":
             self._hand_out(queue)
         return queue
 
-    def make_room(self, queue: np.void) -> bool:
-        """After a void launch: longer buffers, where those that overflowed may be longer."""
+    def make_room(self, queue: np.void, work_on_less: Callable[[], bool]) -> bool:
+        """After a void launch: longer buffers, where those that overflowed may be longer; else fewer warps or blocks.
+
+        `work_on_less` halves their number, and says whether it could. It would not help a table of sizes.
+        """
         if queue["overflow"] == _SIZES_OVERFLOW:
             return self.memory.grow("size_slots")
-        grown = False
         noted = max(int(queue[name]) for name in ("left_over", "oversize") if name in (queue.dtype.names or ()))
         if noted > self.memory.entries("left_over"):
             grown = self.memory.grow("left_over", 2 * noted)
         else:  # the pool: how much more it would have taken is not known
             grown = self.memory.grow("pool")
-        return grown
+        return grown or work_on_less()
 
     def is_stuck(self, queue: np.void) -> bool:
         """Whether no biclique of a launch fitted into the output, which then cannot become longer either."""
@@ -188,13 +190,18 @@ class SliceRun(Generic[S]):
         if self.limits.seconds is not None:
             seconds = max(self.limits.seconds - (time.perf_counter() - self.started), _LEAST_CPU_S)
         rows = None if self.limits.rows is None else self.rows_left
-        found = self.last_resort().mine(self.graph.graph, work, self.search, Limits(seconds, rows), self.emit)
+        emit = self._emit_copy if getattr(self.emit, "on_device", False) else self.emit
+        found = self.last_resort().mine(self.graph.graph, work, self.search, Limits(seconds, rows), emit)
         self.cpu_nodes += len(work)
         self.count += found.count
         self.fingerprint = (self.fingerprint + (found.fingerprint or 0)) % 2**64
         if found.sizes is not None:
             self.sizes = SizeCounts.merge([self.sizes, found.sizes])
         self.rest.append(found.left_over)
+
+    def _emit_copy(self, batch: Bicliques) -> None:
+        """Hand a batch to an `Emit` that may keep it, as those of a device: the CPU engine uses its arrays again."""
+        self.emit(Bicliques(*(getattr(batch, field.name).copy() for field in fields(batch))))
 
     def slice(self, stats: dict[str, float]) -> Slice:
         """What the engine returns."""

@@ -18,29 +18,30 @@ Edges = tuple[np.ndarray, np.ndarray]
 def in_lists(graph: MiningGraph, subtrees: Subtrees, most: int = 1 << 24) -> tuple[Subtrees, Subtrees]:
     """The nodes with their candidates listed, and the ranged nodes that are left for another time.
 
+    Lists are many times as long as ranges, and come back as lists when a slice ends. So ranges wait while there is
+    enough to do without them; else each slice would write more of them out, until all are lists.
+
     Parameters
     ----------
     graph : MiningGraph
     subtrees : Subtrees
     most : int
-        Write out no more than about so many candidates, but those of one node in any case.
+        Go on with about so many entries of lists, base vertices of ranged nodes among them; but with one node in any
+        case.
     """
     which = np.flatnonzero(subtrees.ranged)
     if len(which) == 0:
-        return subtrees, Subtrees.empty()
+        return subtrees, subtrees.pick(which)
     begin = subtrees.candidates[subtrees.candidate_indptr[which]].astype(OFFSET)
-    total = np.cumsum(graph.n_roots - begin)
-    n = max(1, int(np.searchsorted(total, most, side="right")))
-    now = Subtrees.concat([subtrees.take(k, k + 1) for k in which[:n].tolist()])
-    later = [subtrees.take(k, k + 1) for k in which[n:].tolist()]
-    listed = [_plain(subtrees), _listed(graph, now, begin[:n])]
-    return Subtrees.concat([part for part in listed if len(part)]), Subtrees.concat(later)
-
-
-def _plain(subtrees: Subtrees) -> Subtrees:
-    """The nodes that are not ranged."""
-    ends = np.flatnonzero(np.diff(np.concatenate([[True], subtrees.ranged, [True]]).astype(np.int8))).tolist()
-    return Subtrees.concat([subtrees.take(start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True)])
+    least = np.minimum.reduceat(np.diff(graph.root_indptr)[subtrees.path], subtrees.path_indptr[:-1])[which]
+    n_listed = len(subtrees.candidates) - len(which)
+    n = int(np.searchsorted(np.cumsum(graph.n_roots - begin + least), most - n_listed, side="right"))
+    if len(which) == len(subtrees):
+        n = max(n, 1)
+    plain, later = subtrees.pick(np.flatnonzero(~subtrees.ranged)), subtrees.pick(which[n:])
+    if n == 0:
+        return plain, later
+    return Subtrees.concat([plain, _listed(graph, subtrees.pick(which[:n]), begin[:n])]), later
 
 
 def _listed(graph: MiningGraph, nodes: Subtrees, begin: np.ndarray) -> Subtrees:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
+import weakref
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
+from kernels.cpu.workspace import Sizes
 from kernels.cumbe import CumbeEngine
 from kernels.gpu import items
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.cumbe_layout import PHASES
 from kernels.gpu.cumbe_memory import CumbeSizes
+from kernels.gpu.device import CudaDevice
 from kernels.gpu.memory import GpuSizes, Launch
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
@@ -327,6 +331,80 @@ def test_what_a_device_has_no_scratch_memory_for_is_left_to_a_core(monkeypatch):
     expected = truth_of("many roots", True)
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
     assert found.stats["cpu_nodes"] > 0
+
+
+def test_scratch_memory_of_a_launch_makes_room_for_that_of_larger_problems(monkeypatch):
+    """Else three fifths of a device are kept from the launch that needs it most."""
+    plan, kept, planned = Launch.plan, [], []
+
+    def watched(device, kernel, row_cap, *rest):
+        planned.append((row_cap, sum(one() is not None for one in kept)))
+        launch = plan(device, kernel, row_cap, *rest)
+        kept.append(weakref.ref(launch))
+        return launch
+
+    monkeypatch.setattr(Launch, "plan", watched)
+    run_once(bitmatrix("oversize")(), graph_of(edges_of("many roots", True)), Search("count"))
+    assert [row_cap for row_cap, _ in planned[:2]] == [64, 512]
+    assert planned[1][1] == 0
+
+
+def test_an_emit_that_keeps_what_it_gets_may_keep_what_a_core_found(monkeypatch):
+    """The writer on a GPU encodes on other threads, when the CPU engine has filled its arrays again."""
+    monkeypatch.setattr(Buffers, "grow", lambda *_: False)
+    monkeypatch.setattr("kernels.bitmatrix.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
+    batches = []
+
+    def keep(batch):
+        batches.append(batch)
+
+    keep.on_device = True
+    graph, expected = found_on_a_core(WORD_PROBLEMS, Search("list"))
+    found = short_engine("bitmatrix", {"values": 8}).mine(graph, everything(graph), Search("list"), Limits(), keep)
+    assert found.stats["cpu_nodes"] > 0
+    assert len(batches) > 10
+    assert sorted(row for batch in batches for row in batch.to_pairs()) == sorted(expected.rows)
+
+
+@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
+@pytest.mark.parametrize("has_room", [True, False], ids=["it becomes longer", "the device is full"])
+def test_void_launches_count_for_nothing_but_their_time(name, has_room, monkeypatch):
+    if not has_room:
+        monkeypatch.setattr(Buffers, "grow", lambda *_: False)
+    search = Search("prove", sizes=True)
+    graph, expected = found_on_a_core(WORD_PROBLEMS, search)
+    stats = run_once(short_engine(name, {"size_slots": 2}), graph, search).stats
+    assert stats["voided"] > 0
+    assert 0 < stats["busy_ratio"] <= 1
+    assert stats.get("others_s", 0.0) >= -1e-9
+    assert (stats["tests"] > 0) == has_room
+    assert stats["tests"] <= 3 * expected.count
+
+
+@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
+def test_a_table_of_sizes_on_a_full_device_leaves_the_workers_as_they_are(name, monkeypatch):
+    """Fewer of them meet as many sizes, and later slices would have to do with one block."""
+    monkeypatch.setattr(Buffers, "grow", lambda *_: False)
+    search = Search("prove", sizes=True)
+    graph, _ = found_on_a_core(WORD_PROBLEMS, search)
+    engine = short_engine(name, {"size_slots": 2})
+    found = run_once(engine, graph, search)
+    assert (found.stats["launches"], found.stats["voided"]) == (1, 1)
+    launches = [engine._arenas] if name == "cumbe" else list(engine._launches.values())
+    assert [launch.n_blocks for launch in launches] == [engine._device.n_multiprocessors]
+
+
+def test_a_device_without_memory_names_what_can_be_chosen():
+    device = object.__new__(CudaDevice)
+    device.name, device.free_bytes = "the toy", lambda: 3 << 20
+
+    def full(*arguments, **options):
+        raise MemoryError
+
+    memory = SimpleNamespace(OutOfMemoryError=MemoryError)
+    device._cupy = SimpleNamespace(empty=full, cuda=SimpleNamespace(memory=memory))
+    with pytest.raises(DeviceMemoryError, match=r"has 3 MiB free, 4 MiB more are needed; .* engine='cpu'"):
+        device.empty(1 << 20, np.int32)
 
 
 def run_once(engine, graph, search: Search):

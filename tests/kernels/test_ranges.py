@@ -58,3 +58,31 @@ def test_ranges_become_lists_a_few_at_a_time_and_nothing_is_lost() -> None:
                 assert now.todo[i] == sum(v < begin[root] + ranges.todo[root] for v in candidates)
             seen.append((root, len(candidates), int(now.fresh[i])))
     assert sorted(root for root, _, _ in seen) == [0, 1, 2, 3, 4, 7, 8]
+
+
+def test_ranges_wait_while_there_are_lists_enough() -> None:
+    """Else slices that get on with few of their nodes would write out more and more of them, until all are lists."""
+    graph = graph_of(random_edges(90, 70, 0.2, 3), BuildOptions())
+    roots = np.arange(graph.n_roots - 1)
+    work = Subtrees.of_ranges(
+        np.arange(len(roots) + 1), roots, roots + 1, graph.n_roots - 1 - roots, np.zeros(len(roots), bool)
+    )
+    most, n_ranged, slices = 500, len(work), 0
+    while work.ranged.any():
+        now, later = in_lists(graph, work, most)
+        assert len(now)
+        assert len(now.candidates) <= most
+        n_ranged, slices = int(later.ranged.sum()), slices + 1
+        work = Subtrees.concat([now, later]) if slices % 2 else later  # as much as nothing is done, or all of it
+        assert slices < 2 * len(roots) + 2
+    assert slices > 4
+    assert n_ranged == 0
+
+
+def test_a_hub_whose_neighbours_are_more_than_that_comes_alone() -> None:
+    """Its common neighbours are found again for each of its ranges, however few candidates these have."""
+    graph = graph_of(random_edges(90, 70, 0.5, 3), BuildOptions())
+    last = graph.n_roots - 2
+    work = Subtrees.of_ranges(np.arange(9), np.full(8, last), np.full(8, last + 1), np.ones(8), np.zeros(8, bool))
+    now, later = in_lists(graph, work, most=3)
+    assert (len(now), len(later)) == (1, 7)

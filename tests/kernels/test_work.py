@@ -14,6 +14,19 @@ from tests.oracles import graph_of, random_edges, run
 PATH, CANDIDATES = np.array([0], np.int32), np.arange(1, 11, dtype=np.int32)
 
 
+def test_nodes_are_picked_by_their_numbers():
+    """Each with its lists, empty ones and ranges among them."""
+    plain = Subtrees.of_pieces([(PATH, CANDIDATES, 5, False), (PATH, CANDIDATES[:0], 0, True)])
+    ranges = Subtrees.of_ranges(np.array([0, 2]), np.array([3, 4]), np.array([7]), np.array([2]), np.array([False]))
+    work = Subtrees.concat([plain, ranges, Subtrees.of_roots(np.array([6]))])
+    for which in ([], [2], [3, 0, 2, 0], [0, 1, 2, 3]):
+        picked = work.pick(np.array(which, np.int64))
+        one_by_one = Subtrees.concat([work.take(k, k + 1) for k in which])
+        for one, other in zip(vars(picked).values(), vars(one_by_one).values(), strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert one.dtype == other.dtype
+
+
 @pytest.mark.parametrize("pieces", [2, 3, 4, 5, 100])
 @pytest.mark.parametrize("todo", [1, 5, 7, 10])
 def test_parts_of_a_node_explore_each_of_its_candidates_once(todo, pieces):
