@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import queue
+import signal
 import threading
 import time
 import warnings
@@ -41,8 +43,8 @@ logger = logging.getLogger(__name__)
 _START_S = 60.0
 #: And a worker, to say its name.
 _NAME_S = 10.0
-#: And our workers, to end.
-_STOP_S = 60.0
+#: And our workers, to end: Dask itself kills after 4 s one that is at work, and waits without end for some others.
+_STOP_S = 5.0
 
 _CONFIG = {
     "distributed.scheduler.allowed-failures": 0,  # a lost task is ours to try again
@@ -117,7 +119,8 @@ class DaskPool:
             with ExitStack() as started:
                 with dask.config.set(_CONFIG), on_their_own():
                     cluster = start()
-                    started.callback(cluster.close)
+                    started.callback(_stop, cluster, name)
+                    _be_patient(cluster)
                     client = distributed.Client(cluster, timeout=_START_S, set_as_default=False)
                     started.callback(client.close)
                 started.pop_all()
@@ -269,11 +272,7 @@ class DaskPool:
                     self._client.submit(worker.forget, workers=[address], pure=False)
         self._client.close()
         if self._cluster is not None:
-            try:
-                self._cluster.close(timeout=_STOP_S)
-            except TimeoutError:  # Dask waits without end for a worker that never got ready to be stopped
-                text = f"the {self._name} did not end within {_STOP_S:g} seconds; they end with this process"
-                tell(logger, "lingering", text, logging.WARNING, seconds=_STOP_S)
+            _stop(self._cluster, self._name)
 
     def _threads(self) -> dict[str, int]:
         return dict(self._ask(self._client.nthreads))
@@ -299,6 +298,43 @@ class DaskPool:
             return Result(tag, error=WorkerLostError(f"Dask gave it up ({error.reason})"))
         except Exception as error:
             return Result(tag, error=error)
+
+
+def _be_patient(cluster: distributed.LocalCluster) -> None:
+    """Let a worker that replaces another take its time.
+
+    Dask would give it up 15 s after the other one has gone, and a busy machine may need longer to import everything.
+    """
+    cluster._update_worker_status = partial(distributed.deploy.Cluster._update_worker_status, cluster)
+
+
+def _stop(cluster: distributed.LocalCluster, name: str) -> None:
+    """Close a cluster of our own; workers that have not ended within `_STOP_S` seconds are killed.
+
+    Dask waits without end for a worker that is not ready yet, as one that replaces another may never be: of one that
+    is killed while it starts, Dask loses the message of the next that it is ready.
+    """
+
+    def kill() -> None:  # in the thread of Dask's loop, where the processes that it knows of do not change meanwhile
+        pids = [nanny.pid for nanny in list(cluster._created) if nanny.pid is not None]
+        text = f"the {name} did not end within {_STOP_S:g} seconds and are killed"
+        tell(logger, "lingering", text, seconds=_STOP_S, pids=pids)
+        for nanny in list(cluster._created):
+            if nanny.status == distributed.Status.running:  # nobody has told it yet, and it would start another worker
+                nanny.close_gracefully()
+        for pid in pids:
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, signal.SIGKILL)
+
+    late = threading.Timer(_STOP_S, lambda: cluster.loop.add_callback(kill))
+    late.daemon = True
+    late.start()
+    try:
+        cluster.close(timeout=2 * _STOP_S)
+    except TimeoutError:  # the workers are dead, and Dask has not noticed
+        cluster.shutdown_on_close = False  # else it would try once more at the end of this process
+    finally:
+        late.cancel()
 
 
 def _check_certificate(address: str) -> None:
