@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check browser environment constraints budget gpu-test gpu-bench clean
+.PHONY: demo test test-all check browser environment constraints budget gpu-test gpu-bench clean
 
 environment: $(STAMP)  ## the pinned environment in .venv
 
@@ -16,8 +16,14 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## mine a real graph and show how to read the result
 	$(BIN)/bicliques demo --output demo-output
 
-test: $(STAMP)  ## the whole suite
-	$(BIN)/python -m pytest
+# a process a core, but not so many that they run out of memory; tests/spread.py says which tests stay together
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup
+
+test: $(STAMP)  ## the suite without its exhaustive tests
+	$(PYTEST) -m "not exhaustive"
+
+test-all: $(STAMP)  ## the whole suite
+	$(PYTEST)
 
 browser:  ## Chromium for the tests of the report page, where it can be installed
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.spread import home_of, leave_the_rest_to_test_all
 
 pytest.register_assert_rewrite("tests.kernels.suite", "tests.oracles")
 
@@ -11,13 +17,42 @@ settings.register_profile("quick", max_examples=60, deadline=None, suppress_heal
 settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("quick")
 
+_COMPILE = """
+from pipeline import first_use
+from schemas.options import BuildOptions
+first_use.before_building(BuildOptions(), True)
+first_use.before_mining("cpu", lambda progress: None)
+"""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-gpu", action="store_true", help="a skipped GPU test is a failure")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile before there are several processes, each of which would compile the same at the same time."""
+    if session.config.getoption("numprocesses", None) and not session.config.getoption("collectonly"):
+        subprocess.run([sys.executable, "-c", _COMPILE], cwd=session.config.rootpath, check=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadgroup`` the groups are `home_of`."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class ByHome(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return home_of(nodeid)
+
+    return ByHome(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests whose devices are missing, and say why; with --require-gpu leave out those that need several only."""
+    leave_the_rest_to_test_all(items)
     devices = _device_count()
     left_out = []
     for item in items:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import functools
 import hashlib
 import shutil
@@ -41,25 +42,21 @@ def _library(kernel: str, defines: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
     folder = Path(tempfile.gettempdir()) / "bicliques-emulation"
     folder.mkdir(exist_ok=True)
     target = folder / f"{kernel}-{digest.hexdigest()[:20]}.so"
-    if not target.exists():
-        partial = target.with_suffix(".partial")
-        command = [
-            "g++",
-            "-O1",
-            "-g",
-            "-std=c++17",
-            "-shared",
-            "-fPIC",
-            "-U_FORTIFY_SOURCE",
-            f"-I{HERE}",
-            f"-I{FOLDER}",
-        ]
-        command += [f'-DKERNEL_FILE="{kernel}.cu"', f"-DKERNEL={kernel}", *options]
-        subprocess.run([*command, str(HERE / "emulate.cpp"), "-o", str(partial)], check=True)
-        partial.rename(target)
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes, and one of them compiles for all
+        if not target.exists():
+            _compile(kernel, options, target)
     library = ctypes.CDLL(str(target))
     library.emulate.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, ctypes.c_ulonglong]
     return library
+
+
+def _compile(kernel: str, options: list[str], target: Path) -> None:
+    partial = target.with_suffix(".partial")  # a compiler that is killed leaves no library behind
+    command = ["g++", "-O1", "-std=c++17", "-shared", "-fPIC", "-U_FORTIFY_SOURCE", f"-I{HERE}", f"-I{FOLDER}"]
+    command += [f'-DKERNEL_FILE="{kernel}.cu"', f"-DKERNEL={kernel}", *options]
+    subprocess.run([*command, str(HERE / "emulate.cpp"), "-o", str(partial)], check=True)
+    partial.rename(target)
 
 
 class EmulatedDevice:

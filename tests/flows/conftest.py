@@ -12,6 +12,7 @@ import pytest
 
 HOME = tempfile.mkdtemp(prefix="prefect-home-")
 os.environ["PREFECT_HOME"] = HOME  # before the test modules import Prefect
+os.environ["PREFECT_LOGGING_TO_API_BATCH_INTERVAL"] = "0.2"  # 2 s by default, and tests wait for what is logged
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 
 

@@ -7,10 +7,17 @@ import time
 from typing import Any
 
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, LogFilter, LogFilterFlowRunId
+from prefect.client.schemas.filters import (
+    ArtifactFilter,
+    ArtifactFilterFlowRunId,
+    FlowRunFilter,
+    FlowRunFilterId,
+    LogFilter,
+    LogFilterFlowRunId,
+)
 from prefect.client.schemas.objects import FlowRun, State
 
-__all__ = ["artifacts", "logged", "read"]
+__all__ = ["artifacts", "logged", "read", "tries"]
 
 
 def artifacts(state: State[Any]) -> dict[str, Any]:
@@ -31,13 +38,21 @@ def read(state: State[Any]) -> FlowRun:
         return client.read_flow_run(state.state_details.flow_run_id)
 
 
+def tries(state: State[Any]) -> set[int]:
+    """How often the tasks of the flow run have been run."""
+    assert state.state_details.flow_run_id
+    of_it = FlowRunFilter(id=FlowRunFilterId(any_=[state.state_details.flow_run_id]))
+    with get_client(sync_client=True) as client:
+        return {run.run_count for run in client.read_task_runs(flow_run_filter=of_it)}
+
+
 def logged(state: State[Any], start: str) -> bool:
-    """Whether a line that starts so comes into the log of the flow run; Prefect sends them every two seconds."""
+    """Whether a line that starts so comes into the log of the flow run; Prefect sends them now and then."""
     assert state.state_details.flow_run_id
     wanted = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[state.state_details.flow_run_id]))
     with get_client(sync_client=True) as client:
-        for _ in range(100):
+        for _ in range(600):
             if any(record.message.startswith(start) for record in client.read_logs(wanted)):
                 return True
-            time.sleep(0.2)
+            time.sleep(0.1)
     return False

@@ -39,8 +39,8 @@ DEPLOY = "--no-prompt deploy --all"
 WORKER = "worker start --pool bicliques"
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1200)
 def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     expected = (answer(EDGES)[0], answer(EDGES))
@@ -77,7 +77,7 @@ def a_skipped_night_is_told(prefect: Server) -> None:
             for night in (last_night, tonight)
         ]
         assert states == ["PENDING", "CANCELLED"]
-        wait_for(lambda: received, 60, lambda: prefect.log("server"))
+        wait_for(lambda: received, 120, lambda: prefect.log("server"))
         assert received[0]["title"] == "bicliques: refresh Cancelled"
         assert f"/runs/flow-run/{tonight}" in received[0]["text"]
         prefect.post(f"flow_runs/{last_night}/set_state", state={"type": "CANCELLED"})  # gives its slot back
@@ -97,7 +97,7 @@ def found(folder: Path) -> tuple[int, tuple[int, int]]:
 def ended(prefect: Server, deployment: str) -> dict[str, Any]:
     """A flow run of a deployment that has ended, well; later ones of the schedule may be cancelled meanwhile."""
     run: dict[str, Any] = wait_for(
-        lambda: prefect.ended(deployment), 150, lambda: prefect.log("server") + prefect.log("worker")
+        lambda: prefect.ended(deployment), 400, lambda: prefect.log("server") + prefect.log("worker")
     )
     assert run["state"]["type"] == "COMPLETED", run["state"]["message"]
     return run

@@ -22,7 +22,7 @@ from pipeline import mining
 from pipeline.folder import RunFolder
 from pipeline.lock import locked
 from schemas.errors import InputError, ResourceError
-from tests.flows.states import artifacts, logged, read
+from tests.flows.states import artifacts, logged, read, tries
 from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -119,11 +119,10 @@ def test_a_folder_with_another_run_is_refused(tmp_path: Path, source: Path) -> N
 def test_a_second_run_on_a_folder_in_use_is_refused(tmp_path: Path, source: Path) -> None:
     run(source, tmp_path / "out", max_results=10)
     with locked(RunFolder(tmp_path / "out").lock_file):
-        started = time.monotonic()
         state = run(source, tmp_path / "out")
     assert "is being worked on by process" in refusal(state)
     assert "wait for it, or stop it" in refusal(state)
-    assert time.monotonic() - started < 9, "it is not tried again"
+    assert tries(state) == {1}, "it is not tried again"
 
 
 def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,10 +157,9 @@ def test_counting_only_by_size(tmp_path: Path, source: Path) -> None:
 
 
 def test_wrong_input_is_not_tried_again_and_leaves_nothing(tmp_path: Path) -> None:
-    started = time.monotonic()
     state = run(tmp_path / "missing.csv", tmp_path / "out")
     assert "missing.csv" in refusal(state)
-    assert time.monotonic() - started < 9
+    assert tries(state) == {1}
     assert not (tmp_path / "out").exists()
 
 
@@ -174,12 +172,12 @@ def test_a_run_waits_for_its_turn(tmp_path: Path, source: Path) -> None:
     other = threading.Thread(target=lambda: states.append(run_it()))
     with concurrency("mining", strict=True):
         other.start()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 300
         while folder.facts("plan") is None and time.monotonic() < until:
             time.sleep(0.1)
         time.sleep(1.0)
         has_planned, has_mined = folder.facts("plan") is not None, folder.ledger.exists()
-    other.join(60)
+    other.join(300)
     assert (has_planned, has_mined) == (True, False)
     assert states[0].is_completed()
 

@@ -43,18 +43,18 @@ def postgresql(programs: Path) -> Iterator[str]:
         data = Path(place) / "data"
         common: dict[str, Any] = {"cwd": place, "stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **who}
         words = ["-D", str(data), "-U", "prefect", "--auth", "trust", "--encoding", "UTF8", "--no-sync"]
-        subprocess.run([programs / "initdb", *words], check=True, timeout=60, **common)
+        subprocess.run([programs / "initdb", *words], check=True, timeout=300, **common)
         options = {"listen_addresses": "127.0.0.1", "unix_socket_directories": place, "fsync": "off"}
         words = ["-D", str(data), "-p", str(port), *(f"-c{name}={value}" for name, value in options.items())]
         process = subprocess.Popen([programs / "postgres", *words], **common)
         try:
             address = f"prefect@127.0.0.1:{port}"
-            wait_for(lambda: is_up(f"postgresql://{address}/postgres"), 30, lambda: "postgres did not come up")
+            wait_for(lambda: is_up(f"postgresql://{address}/postgres"), 120, lambda: "postgres did not come up")
             asyncio.run(ask(f"postgresql://{address}/postgres", "CREATE DATABASE prefect"))
             yield f"{address}/prefect"
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
 
 
 async def ask(address: str, query: str) -> list[Any]:
@@ -73,8 +73,8 @@ def is_up(address: str) -> bool:
     return True
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.exhaustive
+@pytest.mark.timeout(600)
 def test_a_run_is_kept_in_postgresql(tmp_path: Path) -> None:
     programs = binaries()
     if programs is None:

@@ -61,7 +61,7 @@ def run(folder: Path, *command: str) -> str:
 
 def test_commands_of_the_readme_run(folder):
     """Line after line, as a reader would; `make` targets are looked up, since this test is inside one of them."""
-    targets = set(re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text()))
+    targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
     ran = 0
     for line in shell_lines(README):
         program, *words = shlex.split(line)

@@ -97,6 +97,7 @@ def small_graphs(draw):
     return np.array(sorted(draw(st.sets(cells, min_size=1))), dtype=np.int32)
 
 
+@pytest.mark.pairs
 class EngineSuite:
     """Against three oracles, against the other engines, and against itself in pieces."""
 

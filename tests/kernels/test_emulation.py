@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,11 +13,23 @@ from kernels.bitmatrix import BitMatrixEngine
 from kernels.gpu.memory import GpuSizes
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
+from tests.emulation import device
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.gpu.test_large import band, bicliques_of_band
 from tests.oracles import graph_of
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
+
+
+def test_a_kernel_is_compiled_once_however_many_want_it(monkeypatch, tmp_path):
+    """Threads stand for processes here: each opens the lock for itself."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    compiled, really = [], device._compile
+    monkeypatch.setattr(device, "_compile", lambda *what: compiled.append(what) or really(*what))
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: device._library.__wrapped__("hub_bits", ()), range(4)))
+    assert len(compiled) == 1
+    assert sorted(path.suffix for path in (tmp_path / "bicliques-emulation").iterdir()) == [".lock", ".so"]
 
 
 @pytest.mark.parametrize("kind", ["empty", "zeros"])

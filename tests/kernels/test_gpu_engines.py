@@ -173,6 +173,7 @@ def test_large_nodes_are_left_over_by_their_paths():
         assert len(functools.reduce(np.intersect1d, [rows[v] for v in rest.path_of(i)])) <= 64
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("sizes", BITMATRIX)
 @pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0)], ids=["whole", "short"])
 @pytest.mark.parametrize("search", [Search("list"), Search("count"), Search("list", min_left=15, min_right=2)])
@@ -262,7 +263,7 @@ class TestCumbeEngine(EngineSuite):
 #: Buffers that are too short for anything: one at a time, and all together.
 SHORT = [{"left_over": 1}, {"pool": 8}, {"values": 8}, {"records": 1}, {"size_slots": 2}]
 SHORT.append({name: n for short in SHORT for name, n in short.items()})
-LARGE_NODES, WORD_PROBLEMS = (170, 7), (24, 20)
+LARGE_NODES, WORD_PROBLEMS = (170, 7), (20, 16)
 
 
 def short_engine(name: str, short: dict[str, int]):
@@ -277,6 +278,7 @@ def found_on_a_core(shape, search: Search):
     return graph, run(CpuEngine(), graph, search)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("has_room", [True, False], ids=["it becomes longer", "the device is full"])
 @pytest.mark.parametrize("limits", [Limits(), Limits(rows=60), Limits(seconds=0.0)], ids=["whole", "rows", "short"])
 @pytest.mark.parametrize("short", SHORT, ids="-".join)

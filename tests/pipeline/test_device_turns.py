@@ -117,32 +117,41 @@ def test_only_who_lists_opens_a_writer_of_the_gpu_and_does_it_before_the_first_s
 def test_the_next_slice_is_searched_while_one_is_written(
     tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The first slice is not written before the search of another one has begun."""
     folder = prepared(tmp_path)
-    spans: list[tuple[str, float, float]] = []
-    close, search = ParallelWriter.close, FakeGpu.mine
+    closing, searching = threading.Event(), threading.Event()
+    in_time: list[bool] = []
+    whole: dict[int, float] = {}
+    close, search, mine = ParallelWriter.close, FakeGpu.mine, worker.mine_slice
 
-    def slow_close(self: Any) -> Any:
-        began = time.monotonic()
-        time.sleep(0.2)
-        parts = close(self)
-        spans.append(("written", began, time.monotonic()))
-        return parts
+    def late_close(self: Any) -> Any:
+        if not closing.is_set():
+            closing.set()
+            in_time.append(searching.wait(60))
+            time.sleep(0.2)
+        return close(self)
 
-    def timed(self: Any, *arguments: Any) -> Slice:
-        began = time.monotonic()
-        found = search(self, *arguments)
-        spans.append(("searched", began, time.monotonic()))
+    def seen(self: Any, *arguments: Any) -> Slice:
+        if closing.is_set():
+            searching.set()
+        return search(self, *arguments)
+
+    def timed(task: worker.SliceTask) -> worker.SliceReport:
+        began = time.perf_counter()
+        found = mine(task)
+        whole[task.slice] = time.perf_counter() - began
         return found
 
-    monkeypatch.setattr(ParallelWriter, "close", slow_close)
-    monkeypatch.setattr(FakeGpu, "mine", timed)
+    monkeypatch.setattr(ParallelWriter, "close", late_close)
+    monkeypatch.setattr(FakeGpu, "mine", seen)
+    monkeypatch.setattr(mining, "mine_slice", timed)
     mined(folder)
-    written = [span for span in spans if span[0] == "written"]
-    searched = [span for span in spans if span[0] == "searched"]
-    assert any(w[1] < s[1] < w[2] for w in written for s in searched), "writing and searching never overlapped"
-    entries = load_ledger(folder.path).entries.values()
-    assert all(entry.stats["writing_seconds"] <= entry.seconds < 0.2 for entry in entries), "of the search alone"
-    assert all(entry.stats["closing_seconds"] > 0.2 for entry in entries), "beside the next search"
+    assert in_time == [True]
+    entries = load_ledger(folder.path).entries
+    assert all(entry.stats["writing_seconds"] <= entry.seconds for entry in entries.values())
+    closed = entries[0].stats["closing_seconds"]
+    assert closed >= 0.2, "beside the next search"
+    assert entries[0].seconds + closed <= whole[0], "the time of a slice is that of its search"
 
 
 def test_a_gpu_without_memory_gets_an_engine_that_wants_less_and_says_so(

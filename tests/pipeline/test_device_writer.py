@@ -50,7 +50,7 @@ class HostFile:
             self.host.waiting += 1
             self.host.most = max(self.host.most, self.host.waiting)
             self.host.written.append(piece)
-        self.host.go.wait(10)
+        self.host.go.wait(60)
         self.writer.write_table(pa.Table.from_batches([to_batch(piece, LABELS)]))
         with self.host.lock:
             self.host.waiting -= 1
@@ -108,7 +108,7 @@ def test_the_engine_goes_on_while_every_thread_writes_and_waits_for_one_more(tmp
     assert not added.wait(0.3)
     assert host.most == 2
     host.go.set()
-    assert added.wait(10)
+    assert added.wait(60)
     thread.join()
     assert sum(part.rows for part in out.close()) == 30
     assert host.most <= 2

@@ -20,7 +20,7 @@ def test_tasks_that_were_waiting_here_are_done_here_when_workers_come() -> None:
             return 3
 
     def start() -> Workers:
-        started.wait(10)
+        started.wait(60)
         return Workers()
 
     growing = Growing(start)
@@ -46,7 +46,7 @@ def test_nobody_waits_for_workers_that_are_not_needed_any_more(when: str) -> Non
 
         def everywhere(self, function: object, argument: object) -> None:
             prepared_for.append(argument)
-            assert ready.wait(10)
+            assert ready.wait(60)
 
         def close(self) -> None:
             assert not self.closed
@@ -56,7 +56,7 @@ def test_nobody_waits_for_workers_that_are_not_needed_any_more(when: str) -> Non
     workers = Workers()
 
     def start() -> Workers:
-        assert started.wait(10)
+        assert started.wait(60)
         return workers
 
     growing = Growing(start)

@@ -18,7 +18,7 @@ def loaded_after(program: str) -> set[str]:
     """Which heavy libraries are in a fresh interpreter after `program`."""
     code = f"{program}\nimport sys; print([name for name in {HEAVY} if name in sys.modules])"
     ended = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=300, check=True
     )
     return set(eval(ended.stdout.splitlines()[-1]))
 

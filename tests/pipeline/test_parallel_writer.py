@@ -62,7 +62,7 @@ def test_row_groups_are_encoded_side_by_side_and_never_more_than_there_are_threa
         nonlocal most
         running.append(1)
         most = max(most, len(running))
-        together.wait(10)  # only a second thread lets the first one go on
+        together.wait(60)  # only a second thread lets the first one go on
         write(self, batches)
         running.pop()
 

@@ -73,9 +73,9 @@ def test_a_gpus_joules_are_the_difference_of_its_counter_and_its_peak_the_larges
 
     monkeypatch.setattr(counter, "watts", read)
     with PowerMeter(counter, 0.001).stretch() as measured:
-        assert seen.wait(10)
+        assert seen.wait(60)
         assert not measured.done()
-    usage = measured.result(10)
+    usage = measured.result(60)
     assert usage.joules == pytest.approx(1.5)  # two looks at a counter that grows by 1.5 J a look
     assert usage.peak_watts >= 250.0
     assert usage.mean_watts == pytest.approx(usage.joules / usage.seconds)
@@ -86,19 +86,19 @@ def test_the_block_is_measured_though_it_fails(monkeypatch: pytest.MonkeyPatch) 
     meter = PowerMeter(NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0"), 0.001)
     with pytest.raises(ValueError, match="boom"), meter.stretch() as measured:
         raise ValueError("boom")
-    assert measured.result(10).joules > 0
+    assert measured.result(60).joules > 0
 
 
 def test_who_is_measured_does_not_wait_for_the_counter(monkeypatch: pytest.MonkeyPatch) -> None:
     device(monkeypatch, Nvml())
     counter, go = NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0"), threading.Event()
     joules = counter.joules
-    monkeypatch.setattr(counter, "joules", lambda: joules() if go.wait(10) else 0.0)
+    monkeypatch.setattr(counter, "joules", lambda: joules() if go.wait(60) else 0.0)
     with PowerMeter(counter).stretch() as measured:
         pass
     assert not measured.done()
     go.set()
-    assert measured.result(10).joules == pytest.approx(1.5)
+    assert measured.result(60).joules == pytest.approx(1.5)
 
 
 def test_a_counter_that_fails_says_so_when_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

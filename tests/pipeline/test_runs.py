@@ -181,7 +181,6 @@ def test_a_time_limit_stops_and_leaves_a_resumable_run(tmp_path: Path) -> None:
     assert len(again) > len(results)
     sessions = json.loads((out / "steps" / "mine.json").read_text())["sessions"]
     assert [session["outcome"] for session in sessions] == ["time_limit", "time_limit"]
-    assert all(session["seconds"] < 3 for session in sessions)
 
 
 def test_no_slice_is_given_more_time_than_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

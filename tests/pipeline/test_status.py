@@ -32,6 +32,7 @@ def mine(source: Path, out: Path, **options: object) -> pipeline.Results:
 
 
 def test_a_complete_run_needs_nothing(source: Path, tmp_path: Path) -> None:
+    began = time.time()
     results = mine(source, tmp_path / "out")
     found = pipeline.status(tmp_path / "out")
     assert (found.state, found.share, found.nodes_left, found.go_on, found.step) == ("complete", 1.0, 0, "", "")
@@ -39,7 +40,7 @@ def test_a_complete_run_needs_nothing(source: Path, tmp_path: Path) -> None:
     assert (found.count, found.bytes) == (len(results), results.manifest.bytes)
     assert [worker.bicliques for worker in found.workers] == [len(results)]
     assert found.workers[0].name.endswith(f":{os.getpid()}")
-    assert 0 <= time.time() - found.workers[0].last_seen < 60
+    assert began <= found.workers[0].last_seen <= time.time()
 
 
 def test_a_limit_is_named_and_lifted(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +126,7 @@ def test_running_then_killed(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     command = [sys.executable, "-m", "pipeline", "mine", source, "-o", out, "--quiet", "--workers", "0"]
     process = subprocess.Popen([*map(str, command), "--slice-seconds", "0.1"], env=environment(), cwd=ROOT)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not (out / "ledger").exists() or len(list((out / "ledger").iterdir())) < 3:
             assert process.poll() is None
             assert time.monotonic() < deadline

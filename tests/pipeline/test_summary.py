@@ -60,7 +60,8 @@ def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
         Tally(vertex_hashes(4, 9)).add(batch)
 
 
-def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [1009, pytest.param(13, marks=pytest.mark.exhaustive)])
+def test_a_damaged_one_is_refused(tmp_path: Path, step: int) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
     largest = results.top(5)
@@ -71,7 +72,7 @@ def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
         with pytest.raises(IncompleteError, match="summary cannot be read"):
             Summary.read(RunFolder(results.path))
         file.write_bytes(whole)
-    for k in range(0, len(whole) * 8, 13):  # of a damaged file nothing is believed
+    for k in range(0, len(whole) * 8, step):  # of a damaged file nothing is believed
         flipped = bytearray(whole)
         flipped[k // 8] ^= 1 << k % 8
         file.write_bytes(flipped)
