@@ -20,5 +20,5 @@ atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 def prefect_server() -> Iterator[None]:
     from prefect.testing.utilities import prefect_test_harness
 
-    with prefect_test_harness(server_startup_timeout=120):
+    with prefect_test_harness(server_startup_timeout=300):
         yield
