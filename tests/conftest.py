@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -31,6 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile before there are several processes, each of which would compile the same at the same time."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; children inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if session.config.getoption("numprocesses", None) and not session.config.getoption("collectonly"):
         subprocess.run([sys.executable, "-c", _COMPILE], cwd=session.config.rootpath, check=True)
 

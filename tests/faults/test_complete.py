@@ -13,7 +13,8 @@ import pytest
 import pipeline
 from pipeline import cli, mining, steps
 from pipeline.folder import RunFolder
-from pipeline.marks import SUCCESS, mark_complete
+from pipeline.marks import mark_complete
+from pipeline.names import SUCCESS_FILE
 from pipeline.reporting.make import report
 from pipeline.run_status import status
 from pipeline.workers import WorkerOptions
@@ -81,7 +82,7 @@ def test_a_damaged_entry_withdraws_the_manifest_and_is_mined_again(
     assert status(out).state == "failed"
     mended(out)
     assert "the manifest is withdrawn, and what is missing is mined again" in caplog.text
-    assert not (out / SUCCESS).exists(), "whoever waits for the mark would take the run for the one before"
+    assert not (out / SUCCESS_FILE).exists(), "whoever waits for the mark would take the run for the one before"
 
 
 def test_a_lost_ledger_is_mined_again(out: Path) -> None:

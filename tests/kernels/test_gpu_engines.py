@@ -5,23 +5,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-import weakref
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from kernels.bitmatrix import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import Sizes
 from kernels.cumbe import CumbeEngine
 from kernels.gpu import items
-from kernels.gpu.buffers import Buffers
 from kernels.gpu.cumbe_layout import PHASES
 from kernels.gpu.cumbe_memory import CumbeSizes
-from kernels.gpu.device import CudaDevice
-from kernels.gpu.memory import GpuSizes, Launch
+from kernels.gpu.memory import GpuSizes
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
 from schemas.work import EVERYTHING, Limits, Search, Subtrees
@@ -258,170 +253,6 @@ class TestCumbeEngine(EngineSuite):
         small.free_bytes = lambda: 1 << 12
         with pytest.raises(DeviceMemoryError, match=r"needs .* MiB for a root with .* edges around it"):
             CumbeEngine(small, _CUMBE).mine(graph, everything(graph), Search("count"), Limits(), lambda _: None)
-
-
-#: Buffers that are too short for anything: one at a time, and all together.
-SHORT = [{"left_over": 1}, {"pool": 8}, {"values": 8}, {"records": 1}, {"size_slots": 2}]
-SHORT.append({name: n for short in SHORT for name, n in short.items()})
-LARGE_NODES, WORD_PROBLEMS = (170, 7), (20, 16)
-
-
-def short_engine(name: str, short: dict[str, int]):
-    if name == "cumbe":
-        return CumbeEngine(BLOCKS, CUMBE["tightest"]._replace(**short))
-    return BitMatrixEngine(EmulatedDevice(5), BITMATRIX["usual"]._replace(**short, poll=1, give_min=0))
-
-
-@functools.cache
-def found_on_a_core(shape, search: Search):
-    graph = graph_of(random_edges(np.random.default_rng(4), *shape, 0.5), BuildOptions("right"))
-    return graph, run(CpuEngine(), graph, search)
-
-
-@pytest.mark.pairs
-@pytest.mark.parametrize("has_room", [True, False], ids=["it becomes longer", "the device is full"])
-@pytest.mark.parametrize("limits", [Limits(), Limits(rows=60), Limits(seconds=0.0)], ids=["whole", "rows", "short"])
-@pytest.mark.parametrize("short", SHORT, ids="-".join)
-@pytest.mark.parametrize("shape", [LARGE_NODES, WORD_PROBLEMS], ids=["large nodes", "word problems"])
-@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
-def test_a_buffer_that_is_too_short_ends_no_slice(name, shape, short, limits, has_room, monkeypatch):
-    if not has_room:
-        monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    for search in (Search("list"), Search("prove", sizes=True)):
-        graph, expected = found_on_a_core(shape, search)
-        found = run(short_engine(name, short), graph, search, limits)
-        assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
-        assert sorted(found.rows) == sorted(expected.rows)
-        assert found.sizes == expected.sizes
-
-
-@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
-@pytest.mark.parametrize("short", SHORT[:-1], ids="-".join)
-def test_a_buffer_that_is_too_short_becomes_longer(name, short):
-    (knob,) = short
-    search = Search("prove", sizes=True) if knob == "size_slots" else Search("list")
-    graph, _ = found_on_a_core(WORD_PROBLEMS, search)
-    engine = short_engine(name, short)
-    found = engine.mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
-    assert found.stats["cpu_nodes"] == 0
-    assert engine._memory.sizes._asdict()[knob] > short[knob]
-    assert (found.stats["voided"] > 0) == (knob in ("left_over", "pool", "size_slots"))
-
-
-@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
-@pytest.mark.parametrize("short", SHORT[:-1], ids="-".join)
-def test_on_a_full_device_fewer_warps_or_a_core_do_what_did_not_fit(name, short, monkeypatch):
-    monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    (knob,) = short
-    search = Search("prove", sizes=True) if knob == "size_slots" else Search("list")
-    graph, _ = found_on_a_core(WORD_PROBLEMS, search)
-    found = short_engine(name, short).mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
-    assert found.count == 60
-    assert found.stats["cpu_nodes"] > 0 or found.stats["voided"] > 0
-
-
-def test_what_a_device_has_no_scratch_memory_for_is_left_to_a_core(monkeypatch):
-    graph, plan = graph_of(edges_of("many roots", True)), Launch.plan
-
-    def scarce(device, kernel, row_cap, *rest):
-        if row_cap > 64:
-            raise DeviceMemoryError("the toy has 3 MiB free, 4 MiB more are needed")
-        return plan(device, kernel, row_cap, *rest)
-
-    monkeypatch.setattr(Launch, "plan", scarce)
-    found = run_once(bitmatrix("oversize")(), graph, Search("prove"))
-    expected = truth_of("many roots", True)
-    assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
-    assert found.stats["cpu_nodes"] > 0
-
-
-def test_scratch_memory_of_a_launch_makes_room_for_that_of_larger_problems(monkeypatch):
-    """Else three fifths of a device are kept from the launch that needs it most."""
-    plan, kept, planned = Launch.plan, [], []
-
-    def watched(device, kernel, row_cap, *rest):
-        planned.append((row_cap, sum(one() is not None for one in kept)))
-        launch = plan(device, kernel, row_cap, *rest)
-        kept.append(weakref.ref(launch))
-        return launch
-
-    monkeypatch.setattr(Launch, "plan", watched)
-    run_once(bitmatrix("oversize")(), graph_of(edges_of("many roots", True)), Search("count"))
-    assert [row_cap for row_cap, _ in planned[:2]] == [64, 512]
-    assert planned[1][1] == 0
-
-
-def test_an_emit_that_keeps_what_it_gets_may_keep_what_a_core_found(monkeypatch):
-    """The writer on a GPU encodes on other threads, when the CPU engine has filled its arrays again."""
-    monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    monkeypatch.setattr("kernels.bitmatrix.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
-    batches = []
-
-    def keep(batch):
-        batches.append(batch)
-
-    keep.on_device = True
-    graph, expected = found_on_a_core(WORD_PROBLEMS, Search("list"))
-    found = short_engine("bitmatrix", {"values": 8}).mine(graph, everything(graph), Search("list"), Limits(), keep)
-    assert found.stats["cpu_nodes"] > 0
-    assert len(batches) > 10
-    assert sorted(row for batch in batches for row in batch.to_pairs()) == sorted(expected.rows)
-
-
-@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
-@pytest.mark.parametrize("has_room", [True, False], ids=["it becomes longer", "the device is full"])
-def test_void_launches_count_for_nothing_but_their_time(name, has_room, monkeypatch):
-    if not has_room:
-        monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    search = Search("prove", sizes=True)
-    graph, expected = found_on_a_core(WORD_PROBLEMS, search)
-    stats = run_once(short_engine(name, {"size_slots": 2}), graph, search).stats
-    assert stats["voided"] > 0
-    assert 0 < stats["busy_ratio"] <= 1
-    assert stats.get("others_s", 0.0) >= -1e-9
-    assert (stats["tests"] > 0) == has_room
-    assert stats["tests"] <= 3 * expected.count
-
-
-@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
-def test_a_table_of_sizes_on_a_full_device_leaves_the_workers_as_they_are(name, monkeypatch):
-    """Fewer of them meet as many sizes, and later slices would have to do with one block."""
-    monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    search = Search("prove", sizes=True)
-    graph, _ = found_on_a_core(WORD_PROBLEMS, search)
-    engine = short_engine(name, {"size_slots": 2})
-    found = run_once(engine, graph, search)
-    assert (found.stats["launches"], found.stats["voided"]) == (1, 1)
-    launches = [engine._arenas] if name == "cumbe" else list(engine._launches.values())
-    assert [launch.n_blocks for launch in launches] == [engine._device.n_multiprocessors]
-
-
-def test_a_device_without_memory_names_what_can_be_chosen():
-    device = object.__new__(CudaDevice)
-    device.name, device.free_bytes = "the toy", lambda: 3 << 20
-
-    def full(*arguments, **options):
-        raise MemoryError
-
-    memory = SimpleNamespace(OutOfMemoryError=MemoryError)
-    device._cupy = SimpleNamespace(empty=full, cuda=SimpleNamespace(memory=memory))
-    with pytest.raises(DeviceMemoryError, match=r"has 3 MiB free, 4 MiB more are needed; .* engine='cpu'"):
-        device.empty(1 << 20, np.int32)
-
-
-def run_once(engine, graph, search: Search):
-    return engine.mine(graph, everything(graph), search, Limits(), lambda _: None)
-
-
-@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
-@pytest.mark.parametrize("search", [Search("count"), Search("list"), Search("prove", sizes=True)], ids=str)
-def test_a_graph_of_which_thresholds_leave_nothing(name, search):
-    graph = graph_of(np.array([[0, 0], [0, 1], [1, 0]], np.int32), None, 2, 2)
-    assert graph.n_roots == 0
-    found = short_engine(name, {}).mine(graph, everything(graph), search, Limits(), lambda _: None)
-    assert (found.count, found.fingerprint) == (0, None if search.mode == "count" else 0)
-    assert len(found.left_over) == 0
-    assert (found.sizes is not None) == search.sizes
 
 
 def test_gpu_engines_continue_each_other():

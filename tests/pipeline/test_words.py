@@ -183,7 +183,7 @@ def test_a_limit_that_was_asked_for_is_no_error_in_the_log(source: Path, tmp_pat
     lines = [json.loads(line) for line in ended.stderr.splitlines()]
     assert {line["level"] for line in lines} == {"info"}
     assert lines[-1]["event"] == "stopped"
-    assert lines[-1]["message"] == f"not complete; go on with: bicliques resume {out}"
+    assert lines[-1]["message"] == f"not complete; go on with: bicliques resume {out} --max-results none"
 
 
 def test_what_is_only_counted_is_not_called_proven(source: Path) -> None:
@@ -253,7 +253,7 @@ def test_ctrl_c_is_an_exception_after_the_commit(tmp_path: Path) -> None:
         pipeline.resume(out, progress=CtrlC(), **options)
     with pytest.raises(KeyboardInterrupt, match="nothing is kept") as caught:
         pipeline.count(source, progress=CtrlC(), **options)
-    assert 0 < caught.value.so_far.count < answer(LARGE)[0]  # type: ignore[attr-defined]
+    assert 0 < caught.value.so_far.count <= answer(LARGE)[0]  # type: ignore[attr-defined]
 
 
 def test_an_event_of_the_caller_stops_with_what_there_is(tmp_path: Path) -> None:
