@@ -258,6 +258,20 @@ def test_sealing_is_refused_when_a_row_was_exchanged(tmp_path: Path) -> None:
     assert not (out / "manifest.json").exists()
 
 
+def test_sealing_is_refused_when_counts_by_size_lack_bicliques(tmp_path: Path) -> None:
+    source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
+    steps.start(source, out, RunOptions(str(source), Search("count", sizes=True)), RunLimits(), False)
+    steps.prepare(out, False)
+    steps.mine(out, WorkerOptions(workers=0), report=False)
+    ledger = load_ledger(out)
+    number = next(number for number, entry in ledger.entries.items() if entry.count)
+    sizes = json.loads(ledger.file(number).read_text())["sizes"]
+    rewrite_record(ledger.file(number), sizes=sizes | {"count": [sizes["count"][0] + 1, *sizes["count"][1:]]})
+    with pytest.raises(IncompleteError, match=rf"slice {number} found \d+ bicliques, and \d+ by size; delete"):
+        steps.seal(out, report=False)
+    assert not (out / "manifest.json").exists()
+
+
 def test_sealing_is_refused_while_work_is_outstanding(tmp_path: Path) -> None:
     out = stopped(tmp_path)
     with pytest.raises(IncompleteError, match="are not mined yet; resume the run"):
