@@ -24,6 +24,7 @@ from pipeline.ledger import Ledger
 from pipeline.plan import Plan
 from pipeline.workers import WorkerOptions
 from schemas.errors import IncompleteError, ResourceError
+from schemas.manifest import PLAN, LedgerEntry
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Mode, Search
 from tests.runs import (
@@ -286,6 +287,28 @@ def test_a_node_taken_twice_is_refused(tmp_path: Path) -> None:
     for act in (lambda: steps.seal(out, report=False), lambda: pipeline.resume(out, workers=0, progress=False)):
         with pytest.raises(IncompleteError, match="slices 0 and 1000 both took node"):
             act()
+
+
+@pytest.mark.parametrize("start", [4, 5])
+def test_even_a_single_node_is_not_taken_twice(tmp_path: Path, start: int) -> None:
+    entries = {
+        k: LedgerEntry(k, ((PLAN, *took),), (), 0, 0, 0, 0.0, 0.0, "") for k, took in ((0, (0, 5)), (1, (start, 9)))
+    }
+    taken = Ledger(RunFolder(tmp_path), 9, entries)
+    if start == 5:
+        assert taken.outstanding() == {}
+        return
+    with pytest.raises(IncompleteError, match="slices 0 and 1 both took node 4 of the plan"):
+        taken.outstanding()
+
+
+def test_a_copy_of_an_entry_is_no_entry(tmp_path: Path) -> None:
+    out = stopped(tmp_path)
+    ledger = load_ledger(out)
+    ledger.file(99).write_bytes(ledger.file(0).read_bytes())
+    with pytest.raises(IncompleteError, match=r"99.json says that it is slice 0; delete it and resume the run"):
+        load_ledger(out)
+    check_resumed(out)
 
 
 def test_a_disk_that_takes_no_larger_file(tmp_path: Path) -> None:
