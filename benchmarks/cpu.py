@@ -41,9 +41,10 @@ from benchmarks.facts import FOLDER, Graph, commit
 from benchmarks.rivals import KNOWN, Rival, named
 from benchmarks.runs import Edges, read
 from kernels.cpu.engine import CpuEngine
+from kernels.engines import compile_engine
 from kernels.graph.prepare import prepare
-from pipeline.commands.options import READING, add_reading
-from pipeline.engines import compile_engine
+from pipeline.api.table import record
+from pipeline.cli.options import add_options
 from schemas.errors import InputError, ResourceError
 from schemas.options import BuildOptions, IngestOptions
 from schemas.work import Limits, Search, Subtrees
@@ -168,7 +169,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--core", type=int, metavar="N", help="run both on this core (default: any)")
     add_output(parser, RESULT.name)
-    add_reading(parser)
+    add_options(parser, "count", only=["reading"])
     shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/cpu.json)"
     parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
     return parser
@@ -211,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if words.repeats < 1:
         raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
     graphs, output = _graphs(words), output_file(words, "cpu")
-    reading = IngestOptions(**{name: getattr(words, name) for name in READING})
+    reading = record(IngestOptions, vars(words))
     rival = named(words.rival, words.arguments, words.pattern, words.limit) if words.rival else None
     _pin(words.core)
     result: dict[str, Any] = {

@@ -18,8 +18,8 @@ from typing import Any
 from benchmarks.command import add_data, new_parser, output_file, run, write
 from benchmarks.facts import Graph, find, shipped
 from benchmarks.timing import PHASES, load, timed
-from kernels.cumbe import CumbeEngine
-from kernels.gpu.cumbe_memory import CumbeSizes
+from kernels.cumbe.engine import CumbeEngine
+from kernels.cumbe.memory import CumbeSizes
 
 __all__ = ["ABLATION", "ablation", "breakdown", "published"]
 

@@ -36,10 +36,10 @@ from benchmarks.command import add_data, add_output, chosen, new_parser, numbers
 from benchmarks.cumbe import ABLATION, ablation, published
 from benchmarks.facts import FOLDER, GOLDEN, Graph, commit, machine, nvidia_smi
 from benchmarks.timing import load, timed
-from kernels.bitmatrix import BitMatrixEngine
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.memory import GpuSizes
 from kernels.cpu.engine import CpuEngine
-from kernels.gpu.cumbe_memory import CumbeSizes
-from kernels.gpu.memory import GpuSizes
+from kernels.cumbe.memory import CumbeSizes
 from schemas.bicliques import Bicliques
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
@@ -61,7 +61,7 @@ def compare(of: Graph, repeats: int) -> dict[str, Any]:
     times = {graph.root_side: timed(engine, graph, "count", repeats, known)}
     times[other.root_side] = timed(engine, other, "count", 1, known)
     entry: dict[str, Any] = {"bicliques": known, "auto_side": graph.root_side, "count": times}
-    for mode in ("prove", "list"):
+    for mode in ("fingerprint", "list"):
         entry[mode] = timed(engine, graph, mode, repeats, known)
     return entry
 
@@ -75,13 +75,13 @@ def rate(of: Graph, seconds: float) -> dict[str, Any]:
     entry = {
         "bicliques": found.count,
         "complete": len(found.left_over) == 0,
-        "kernel_s": found.stats["kernel_s"],
-        "bicliques_per_s": found.count / found.stats["kernel_s"],
-        "busy_ratio": found.stats["busy_ratio"],
+        "kernel_s": found.stats.kernel_s,
+        "bicliques_per_s": found.count / found.stats.kernel_s,
+        "busy_ratio": found.stats.busy_ratio,
     }
     if entry["complete"]:
         engine = BitMatrixEngine(sizes=LONG_LISTS)
-        listed = [engine.mine(graph, roots, Search("list"), Limits(), _leave_there).stats["kernel_s"] for _ in range(3)]
+        listed = [engine.mine(graph, roots, Search("list"), Limits(), _leave_there).stats.kernel_s for _ in range(3)]
         entry["list_kernel_s"] = statistics.median(listed)
     return entry
 

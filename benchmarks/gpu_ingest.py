@@ -30,9 +30,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.command import add_output, new_parser, output_file, run, write
 from benchmarks.facts import ROOT, commit, machine, nvidia_smi
-from pipeline import steps
-from pipeline.folder import RunFolder
-from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from pipeline.api import steps
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.options import RunLimits, RunOptions
 
 #: On the GPU, of one file in one process: one warms up.
@@ -81,7 +81,7 @@ def plain_cudf(path: Path) -> dict[str, Any]:
 
 def ours(path: Path, place: Path, on: str) -> dict[str, Any]:
     """Ingest, on a GPU as often as cuDF reads, and build once."""
-    options, folder, runs = RunOptions(str(path)), RunFolder(place / on), []
+    options, folder, runs = RunOptions(source=str(path)), RunFolder(place / on), []
     for _ in range(_READS if on == "gpu" else 1):
         shutil.rmtree(folder.path, ignore_errors=True)
         began = time.perf_counter()

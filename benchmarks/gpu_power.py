@@ -25,8 +25,8 @@ import numpy as np
 from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
 from benchmarks.facts import commit, nvidia_smi
 from benchmarks.runs import prepared_run
-from pipeline import engines
-from pipeline.power import PowerMeter, Usage, gpu_counter, processor_counter
+from kernels import engines
+from pipeline.slices.power import PowerMeter, Usage, gpu_counter, processor_counter
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.options import RunOptions
@@ -58,7 +58,9 @@ def idle_without_context(seconds: float) -> list[float]:
 
 def count_for(source: Path, place: Path, meter: PowerMeter, seconds: float) -> dict[str, Any]:
     """Count a graph again and again; a count that would take longer is cut by the clock."""
-    with prepared_run(source, RunOptions(str(source), Search("count"), engine="bitmatrix"), place) as folder:
+    with prepared_run(
+        source, RunOptions(source=str(source), search=Search("count"), engine="bitmatrix"), place
+    ) as folder:
         graph = MiningGraph.open(folder.graph)
         engine = engines.kind("bitmatrix").make(0)
         work = Subtrees.of_roots(np.arange(graph.n_roots))

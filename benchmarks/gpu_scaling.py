@@ -35,14 +35,15 @@ from benchmarks.command import add_data, add_output, new_parser, output_file, ru
 from benchmarks.facts import commit, find, machine, nvidia_smi
 from benchmarks.runs import keep_share, prepared_run
 from benchmarks.timing import load
-from kernels.bitmatrix import BitMatrixEngine
-from pipeline import mining
-from pipeline.folder import RunFolder
-from pipeline.ledger import Ledger
-from pipeline.plan import Plan
-from pipeline.pool import Pool
-from pipeline.progress import Progress
-from pipeline.workers import WorkerOptions, open_pool
+from kernels.bitmatrix.engine import BitMatrixEngine
+from pipeline.mining import driver
+from pipeline.prepare.plan import Plan
+from pipeline.run.folder import RunFolder
+from pipeline.run.ledger import Ledger
+from pipeline.run.progress import Progress
+from pipeline.workers.opening import open_pool
+from pipeline.workers.options import WorkerOptions
+from pipeline.workers.pool import Pool
 from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Limits, Search, Subtrees
@@ -103,7 +104,7 @@ def gpus(n: int, warm: Path) -> Iterator[Pool]:
     """A worker on each of so many GPUs, which has mined something already."""
     with open_pool(WorkerOptions(workers=n), "gpu") as pool:
         with copied(warm) as folder:
-            mining.mine_run(folder, pool, RunLimits(time_limit_s=1.0), quiet)
+            driver.mine_run(folder, pool, RunLimits(time_limit_s=1.0), quiet)
         yield pool
 
 
@@ -126,25 +127,26 @@ def quiet(progress: Progress) -> None:
 def mine(prepared: Path, pool: Pool, share: float = 1.0) -> dict[str, Any]:
     """One run; its line in the result."""
     with copied(prepared, share) as folder:
-        session = mining.mine_run(folder, pool, RunLimits(), quiet)
+        session = driver.mine_run(folder, pool, RunLimits(), quiet)
         ledger = Ledger.load(folder, len(Plan.open(folder).roots))
         entries = list(ledger.entries.values())
         busy: dict[str, float] = {}
         for entry in entries:
-            busy[entry.worker] = busy.get(entry.worker, 0.0) + entry.seconds
+            worker = entry.report.worker
+            busy[worker] = busy.get(worker, 0.0) + entry.report.seconds
         return {
             # from the first slice on: the session also places the graph on the devices, and may compile
-            "seconds": max(e.began + e.seconds for e in entries) - min(e.began for e in entries),
+            "seconds": max(e.report.began + e.report.seconds for e in entries) - min(e.report.began for e in entries),
             "session_s": session.seconds,
-            "bicliques": ledger.count,
-            "fingerprint": str(ledger.fingerprint),
+            "bicliques": ledger.total.count,
+            "fingerprint": str(ledger.total.fingerprint),
             "busy_ratio": session.busy_ratio,
             "busy_s": sorted(busy.values()),
-            "kernel_s": sum(entry.stats.get("kernel_s", 0.0) for entry in entries),
+            "kernel_s": sum(entry.report.stats.engine.kernel_s for entry in entries),
             "slices": len(entries),
             "retries": session.retries,
-            "left_over_nodes": sum(entry.n_left_over for entry in entries),
-            "joules": sum(entry.stats.get("joules", 0.0) for entry in entries),
+            "left_over_nodes": sum(entry.report.n_left_over for entry in entries),
+            "joules": sum(entry.report.stats.joules or 0.0 for entry in entries),
         }
 
 
@@ -156,8 +158,8 @@ def find_share(name: str, data: Path, seconds: float) -> float:
         with tempfile.TemporaryDirectory() as folder:
             graph = load(thinned(name, share, data, Path(folder)), "auto")
         roots, engine = Subtrees.of_roots(np.arange(graph.n_roots)), BitMatrixEngine()
-        found = engine.mine(graph, roots, Search("prove"), Limits(seconds=2 * seconds), lambda _: None)
-        took, complete = found.stats["kernel_s"], len(found.left_over) == 0
+        found = engine.mine(graph, roots, Search("fingerprint"), Limits(seconds=2 * seconds), lambda _: None)
+        took, complete = found.stats.kernel_s, len(found.left_over) == 0
         print(f"  {name}={share:.4f}: {found.count:,} in {took:.2f} s{'' if complete else ' and longer'}", flush=True)
         if complete and (took >= seconds or share == 1.0):
             return share
@@ -176,14 +178,14 @@ def compare_with_cpu(prepared: Path, share: float, pool: Pool) -> dict[str, Any]
     found = mine(prepared, pool, share)
     with copied(prepared, share) as folder:
         options = folder.options()
-        folder.write_options(RunOptions(options.source, options.search, engine="cpu"), RunLimits())
+        folder.write_options(RunOptions(source=options.source, search=options.search, engine="cpu"), RunLimits())
         with open_pool(WorkerOptions(workers=os.cpu_count())) as cores:
-            session = mining.mine_run(folder, cores, RunLimits(), quiet)
+            session = driver.mine_run(folder, cores, RunLimits(), quiet)
         ledger = Ledger.load(folder, len(Plan.open(folder).roots))
-    same = (found["bicliques"], found["fingerprint"]) == (ledger.count, str(ledger.fingerprint))
+    same = (found["bicliques"], found["fingerprint"]) == (ledger.total.count, str(ledger.total.fingerprint))
     return {
         "share": share,
-        "bicliques": ledger.count,
+        "bicliques": ledger.total.count,
         "same": same,
         "cpu_s": session.seconds,
         "gpu_s": found["seconds"],
@@ -245,7 +247,10 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, compare, print and write."""
     words = parser().parse_args(arguments)
-    shares, options = split(words.graphs), RunOptions("benchmark", Search("prove"), engine=words.engine)
+    shares, options = (
+        split(words.graphs),
+        RunOptions(source="benchmark", search=Search("fingerprint"), engine=words.engine),
+    )
     nvidia_smi("name")
     if words.find:
         print(" ".join(f"{word}={find_share(word, words.data, words.seconds)}" for word in shares))

@@ -30,10 +30,10 @@ _LAYOUTS = (
 
 
 def layouts(recorded: dict[str, Any]) -> list[str]:
-    """Bytes a biclique with labels in the lists, and what a member costs one thread."""
+    """Bytes per biclique with labels in the lists, and what a member costs one thread."""
     rows = [row for row in recorded["results"] if row["ids"] == "labels"]
     graphs = list(dict.fromkeys(row["graph"] for row in rows))
-    lines = [f"| layout | {' | '.join(graphs)} | million members a second |", "|---|" + "--:|" * (len(graphs) + 1)]
+    lines = [f"| layout | {' | '.join(graphs)} | million members per second |", "|---|" + "--:|" * (len(graphs) + 1)]
     for name in _LAYOUTS:
         of = {row["graph"]: row for row in rows if row["layout"] == name}
         sizes = [f"{of[graph]['bytes_a_biclique']:.1f}" if graph in of else "-" for graph in graphs]
@@ -43,9 +43,9 @@ def layouts(recorded: dict[str, Any]) -> list[str]:
 
 
 def simulated(recorded: list[dict[str, Any]]) -> list[str]:
-    """Efficiency by work a worker, the least and the most of the recorded graphs."""
+    """Efficiency by work per worker, the least and the most of the recorded graphs."""
     workers = sorted({row["workers"] for row in recorded})
-    lines = [f"| work a worker | {' | '.join(f'{n:,}' for n in workers)} |", "|---|" + "--:|" * len(workers)]
+    lines = [f"| work per worker | {' | '.join(f'{n:,}' for n in workers)} |", "|---|" + "--:|" * len(workers)]
     for minutes in sorted({row["minutes"] for row in recorded}):
         cells = []
         for n in workers:

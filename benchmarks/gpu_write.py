@@ -25,12 +25,14 @@ from benchmarks.command import add_data, add_output, chosen, new_parser, output_
 from benchmarks.facts import Graph, commit, machine, nvidia_smi
 from benchmarks.gpu_scaling import quiet
 from benchmarks.runs import prepared_run
-from pipeline import mining, sealing
-from pipeline.ledger import Ledger
-from pipeline.plan import Plan
-from pipeline.threads import InThreads
-from pipeline.workers import WorkerOptions, open_pool
-from pipeline.writing import WriteOn
+from pipeline.mining import driver
+from pipeline.output.writers import WriteOn
+from pipeline.prepare.plan import Plan
+from pipeline.proof import sealing
+from pipeline.run.ledger import Ledger
+from pipeline.workers.opening import open_pool
+from pipeline.workers.options import WorkerOptions
+from pipeline.workers.thread_pool import InThreads
 from schemas.errors import ResourceError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Mode, Search
@@ -41,26 +43,26 @@ RECORDED = ("bookcrossing_core", "cp4im_heart_cleveland")
 
 def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, words: argparse.Namespace) -> dict[str, Any]:
     """One run; its line in the result."""
-    options = RunOptions(str(source), Search(mode), engine=words.engine, ids=words.ids)
+    options = RunOptions(source=str(source), search=Search(mode), engine=words.engine, ids=words.ids)
     limits = RunLimits(max_results=words.max_results)
     with prepared_run(source, options, place) as folder, open_pool(WorkerOptions(workers=0), "gpu") as pool:
-        session = mining.mine_run(folder, pool, limits, quiet, write_on=write_on)
+        session = driver.mine_run(folder, pool, limits, quiet, write_on=write_on)
         ledger = Ledger.load(folder, len(Plan.open(folder).roots))
-        entries = list(ledger.entries.values())
-        began = min(entry.began for entry in entries)
-        ended = max(e.began + e.seconds + e.stats.get("closing_seconds", 0.0) for e in entries)
-        size = sum(part.bytes for entry in entries for part in entry.parts)
+        reports = [entry.report for entry in ledger.entries.values()]
+        began = min(report.began for report in reports)
+        ended = max(own.began + own.seconds + own.stats.closing_seconds for own in reports)
+        size = sum(part.bytes for part in ledger.parts)
         line = {
             "seconds": ended - began,
             "session_s": session.seconds,
-            "search_s": sum(entry.seconds for entry in entries),
-            "kernel_s": sum(entry.stats.get("kernel_s", 0.0) for entry in entries),
-            "writing_s": sum(e.stats.get(f"{what}_seconds", 0.0) for e in entries for what in ("writing", "closing")),
-            "bicliques": ledger.count,
+            "search_s": sum(report.seconds for report in reports),
+            "kernel_s": sum(report.stats.engine.kernel_s for report in reports),
+            "writing_s": sum(own.stats.writing_seconds + own.stats.closing_seconds for own in reports),
+            "bicliques": ledger.total.count,
             "bytes": size,
-            "bytes_a_biclique": size / max(ledger.count, 1),
-            "parts": sum(len(entry.parts) for entry in entries),
-            "slices": len(entries),
+            "bytes_a_biclique": size / max(ledger.total.count, 1),
+            "parts": len(ledger.parts),
+            "slices": len(reports),
             "outcome": session.outcome,
         }
         if mode == "list" and session.outcome == "complete":

@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
 from benchmarks.runs import prepared_run
 from kernels.cpu.engine import CpuEngine
-from pipeline.labels import open_labels
-from pipeline.plan import Plan
-from pipeline.writer import Tables, to_batch
+from pipeline.output.part_writer import Tables, to_batch
+from pipeline.prepare.labels import open_labels
+from pipeline.prepare.plan import Plan
 from schemas.bicliques import Bicliques
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipeline import steps
-from pipeline.folder import RunFolder
-from pipeline.gpu.ingest import IngestOn
-from pipeline.ingest import EDGES_FILE
-from pipeline.plan import Plan
+from pipeline.api import steps
+from pipeline.ingest.gpu.ingest_on import IngestOn
+from pipeline.prepare.plan import Plan
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import EDGES_FILE
 from schemas.options import IngestOptions, RunLimits, RunOptions
 
 __all__ = ["Edges", "keep_share", "prepared_run", "read"]
@@ -42,7 +42,7 @@ def read(source: Path, options: IngestOptions | None = None, ingest_on: IngestOn
         If the file cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as temporary:
-        choice = RunOptions(str(source), ingest=options or IngestOptions())
+        choice = RunOptions(source=str(source), ingest=options or IngestOptions())
         folder = steps.start(source, Path(temporary) / "run", choice, RunLimits(), False, ingest_on)
         table = pq.read_table(folder.path / EDGES_FILE)
         left, right = (table[name].to_numpy() for name in table.column_names[:2])
@@ -54,7 +54,7 @@ def prepared_run(source: Path, options: RunOptions | None = None, place: Path | 
     """A run of `source` up to its plan, in a folder below `place`; gone after the block."""
     with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as temporary:
         path = Path(temporary) / "run"
-        steps.start(source, path, options or RunOptions(str(source)), RunLimits(), False)
+        steps.start(source, path, options or RunOptions(source=str(source)), RunLimits(), False)
         steps.prepare(path, False)
         yield RunFolder(path)
 

@@ -28,10 +28,13 @@ import pyarrow as pa
 
 from benchmarks.command import add_data, add_output, new_parser, output_file, run, write
 from benchmarks.facts import commit, find
-from pipeline import engines, mining, steps
-from pipeline.folder import RunFolder
-from pipeline.pool import Pool
-from pipeline.workers import WorkerOptions, open_pool
+from kernels import engines
+from pipeline.api import steps
+from pipeline.mining import driver
+from pipeline.run.folder import RunFolder
+from pipeline.workers.opening import open_pool
+from pipeline.workers.options import WorkerOptions
+from pipeline.workers.pool import Pool
 from schemas.errors import ResourceError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Search
@@ -49,7 +52,7 @@ def random_graph(n_left: int = 800) -> pa.Table:
 def prepared(source: Any, folder: Path) -> RunFolder:
     """A run that is planned, of a table or a file."""
     name = str(source) if isinstance(source, Path) else "random"
-    steps.start(source, folder, RunOptions(name, Search("prove")), RunLimits(), False)
+    steps.start(source, folder, RunOptions(source=name, search=Search("fingerprint")), RunLimits(), False)
     steps.prepare(folder, False)
     return RunFolder(folder)
 
@@ -59,7 +62,7 @@ def warm(workers: int, folder: Path) -> Iterator[Pool]:
     """Workers that have mined something already."""
     table = pa.table({"left": [1, 1, 2], "right": [1, 2, 1]})
     with open_pool(WorkerOptions(workers=workers)) as pool:
-        mining.mine_run(prepared(table, folder / f"warm-{workers}"), pool, RunLimits(), lambda _: None)
+        driver.mine_run(prepared(table, folder / f"warm-{workers}"), pool, RunLimits(), lambda _: None)
         yield pool
 
 
@@ -74,7 +77,7 @@ def measure(source: Any, workers: int, folder: Path) -> dict[str, Any]:
     with warm(workers, folder) as pool:
         ready = prepared(source, folder / f"run-{workers}")
         before = processor_seconds()
-        session = mining.mine_run(ready, pool, RunLimits(), lambda _: None, _SLICE_S)
+        session = driver.mine_run(ready, pool, RunLimits(), lambda _: None, _SLICE_S)
         used = sorted((now - before.get(pid, 0.0) for pid, now in processor_seconds().items()), reverse=True)
     manifest = steps.seal(ready.path, report=False)
     return {

@@ -6,8 +6,8 @@
 
 The first simulates with the roots that are recorded in benchmarks/, the second records the roots of other graphs.
 
-The scheduler is the real one (`pipeline.schedule`); time is not. A node of the plan is a recorded root, drawn
-with replacement: its weight is what `pipeline.weights` thought of it, its work what it took. A slice works
+The scheduler is the real one (`pipeline.mining.schedule`); time is not. A node of the plan is a recorded root, drawn
+with replacement: its weight is what `pipeline.prepare.weights` thought of it, its work what it took. A slice works
 through its nodes, heaviest first; the one that its time cuts comes back in pieces of random size, with
 weights as wrong as those of roots are. A worker has two slices in hand and works for one. The driver serves
 one event at a time.
@@ -31,9 +31,9 @@ from benchmarks.command import add_data, add_output, chosen, new_parser, numbers
 from benchmarks.facts import FOLDER
 from benchmarks.runs import prepared_run
 from kernels.cpu.engine import CpuEngine
-from pipeline.instructions import Finish, Policy, Start
-from pipeline.schedule import Scheduler
-from pipeline.weights import RootWeights
+from pipeline.mining.instructions import Finish, Policy, Start
+from pipeline.mining.schedule import Scheduler
+from pipeline.prepare.weights import RootWeights
 from schemas.graph import MiningGraph
 from schemas.manifest import PLAN
 from schemas.work import Limits, Search, Subtrees

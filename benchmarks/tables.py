@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import statistics
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ def against_rivals(recorded: dict[str, Any], rivals: dict[str, Any]) -> list[str
         seconds = one["kernel_s"]
         auto = entry["count"][entry["auto_side"]]["kernel_s"]
         ratios = [rival[who] / seconds for who in ("best_s", "gmbe_s", "cumbe_s")]
-        costs = [entry[mode]["kernel_s"] / auto for mode in ("prove", "list")]
+        costs = [entry[mode]["kernel_s"] / auto for mode in ("fingerprint", "list")]
         columns.append([*ratios, *costs])
         cells = [f"{ratio:.1f}" for ratio in ratios] + [f"{one['busy_ratio']:.2f}"] + [f"{cost:.2f}" for cost in costs]
         lines.append(f"| {name} | {entry['bicliques']:,} | {1e3 * seconds:.3g} | {' | '.join(cells)} |")
@@ -72,7 +73,7 @@ def other_engines(recorded: dict[str, Any], rivals: dict[str, Any]) -> list[str]
 
 def rates(recorded: dict[str, Any]) -> list[str]:
     """How far a limited time gets."""
-    lines = ["| graph | bicliques found | complete | kernel, s | a second | busy | list / count |"]
+    lines = ["| graph | bicliques found | complete | kernel, s | per second | busy | list / count |"]
     lines.append("|---|--:|---|--:|--:|--:|--:|")
     for name, one in recorded["hard"].items():
         done = "yes" if one["complete"] else "no"
@@ -98,13 +99,16 @@ def origin(recorded: dict[str, Any], section: str) -> str:
 PROSE = """\
 # Benchmarks
 
-This page is written by `python -m benchmarks.tables --write` from the JSON files in `benchmarks/`; no number is typed.
+`python -m benchmarks.tables --write` writes this page from the JSON files in `benchmarks/`; no number is typed.
 
 ## One GPU
 
-{graphs_runs}. Kernel time of mode count, median of
-{repeats} after one that warms up, from the better root side. Every count is the known one. *best* is the
-smallest time of the other programs (`benchmarks/rivals.json`). {what}
+The numbers are kernel times of mode count, medians of {repeats} after one that warms up, from the better root side.
+Every count is the known one. *best* is the smallest time of the other programs (`benchmarks/rivals.json`).
+
+Measured on: {graphs_runs}.
+
+{what}
 
 *prove / count* is the kernel with the fingerprint, *list / count* the kernel that also writes every biclique to device
 memory, both medians like the count.
@@ -112,37 +116,44 @@ memory, both medians like the count.
 {against_rivals}
 
 Counting handles all left sides of a small node in one step; proving and listing look at each of them. Small graphs
-leave the device idle half of the time: they end before the work has spread.
+leave the device idle half of the time, because they end before the work has spread.
 
 ## The other engines
 
 `cumbe` is the published algorithm as this project wrote it, one run after one that warms up, from the side `auto`
-takes: {cumbe_runs}. The CPU engine ran in one process a core on the same machine; the time includes dealing
-the work: {cpu_runs}.
+takes. The CPU engine ran in one process per core; its time includes dealing the work.
+
+`cumbe` was measured on: {cumbe_runs}.
+
+`cpu` was measured on: {cpu_runs}.
 
 {other_engines}
 
-The ablation of the paper (`python -m benchmarks.cumbe`), kernel time in milliseconds, and what it goes to. noRS is
-without reverse scanning, noES without early stops, noWS without work stealing, which otherwise has 3 levels. One
-reverse scan serves the maximality check and the expansion: the check has its time. *Others* is waiting.
-{ablation_runs}.
+The next table repeats the ablation of the paper (`python -m benchmarks.cumbe`): the kernel time in milliseconds, and
+what it goes to. noRS is without reverse scanning, noES without early stops, noWS without work stealing, which otherwise
+has 3 levels. One reverse scan serves the maximality check and the expansion; its time stands with the check. *Others*
+is waiting.
+
+Measured on: {ablation_runs}.
 
 {ablation}
 
 ## Graphs whose end is far away
 
-How far one slice of a few seconds gets in mode count, and for those that are complete what the kernels of mode list
-take beside it, where it was measured: {hard_runs}. GMBE finishes neither movielens_100k
-nor steam_purchase in 30 s.
+The table shows how far one slice of a few seconds gets in mode count. For graphs that are complete it shows what the
+kernels of mode list take beside it, if that was measured. GMBE finishes neither movielens_100k nor steam_purchase in
+30 s.
+
+Measured on: {hard_runs}.
 
 {rates}
 
 ## Measure it yourself
 
 `python -m benchmarks.cpu` counts the graphs that ship, or the files that you name, with the CPU engine, and in turns
-with another program: `python -m benchmarks.cpu mine.csv --rival AdaMBE=bin/MBE_ALL`. How to call AdaMBE, ParAdaMBE,
-ooMBEA, MBET, GMBE and cuMBE, and what their output looks like, is known (the first four were tried with their
-authors' code, the last two have it from their sources); `--help` says how to name any other.
+with another program: `python -m benchmarks.cpu mine.csv --rival AdaMBE=bin/MBE_ALL`. It knows how to call AdaMBE,
+ParAdaMBE, ooMBEA, MBET, GMBE and cuMBE, and what their output looks like. (The first four were tried with their
+authors' code; for the last two it was taken from their sources.) `--help` says how to name any other program.
 `python -m benchmarks.gpu` does the same as this page on your device. Numbers go to a new file in the current folder.
 """
 
@@ -160,7 +171,7 @@ def page() -> str:
     words = {name: "\n".join(lines) for name, lines in tables.items()}
     words |= {f"{section}_runs": origin(recorded, section) for section in recorded if section != "runs"}
     repeats = recorded["runs"][next(iter(recorded["graphs"].values()))["run"]]["options"]["repeats"]
-    return PROSE.format(what=known["what"], repeats=repeats, **words)
+    return PROSE.format(what=textwrap.fill(known["what"], 120), repeats=repeats, **words)
 
 
 def parser() -> argparse.ArgumentParser:

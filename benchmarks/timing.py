@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.runs import read
-from kernels.gpu import cumbe_layout
+from kernels.cumbe import layout
 from kernels.graph.prepare import prepare
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
@@ -19,12 +19,12 @@ from schemas.work import Engine, Limits, Mode, Search, Subtrees
 __all__ = ["PHASES", "load", "timed"]
 
 #: CuMBE's breakdown, as its paper has it; what other engines do not report is left out.
-PHASES = (*(phase for phase in cumbe_layout.PHASES if phase != "idling"), "others")
+PHASES = (*(phase for phase in layout.PHASES if phase != "idling"), "others")
 
 
 def load(path: Path, side: str) -> MiningGraph:
     """A graph as the engines get it, of any file that the product reads."""
-    return prepare(*read(path), BuildOptions(side))[0]  # type: ignore[arg-type]
+    return prepare(*read(path), BuildOptions(root_side=side))[0]  # type: ignore[arg-type]
 
 
 def timed(engine: Engine, graph: MiningGraph, mode: Mode, repeats: int, known: int | None) -> dict[str, Any]:
@@ -44,12 +44,12 @@ def timed(engine: Engine, graph: MiningGraph, mode: Mode, repeats: int, known: i
             raise ResourceError(f"{engine.name} counts {found.count:,} bicliques in mode {mode}, not {known:,}")
         runs.append(found.stats)
     runs = runs[1:]
-    kernel = [run["kernel_s"] for run in runs]
-    phases = {name: runs[-1][f"{name}_s"] for name in PHASES if f"{name}_s" in runs[-1]}
+    kernel = [run.kernel_s for run in runs]
+    phases = {name: runs[-1].phases[name] for name in PHASES if name in runs[-1].phases}
     return {
         "kernel_s": statistics.median(kernel),
-        "wall_s": statistics.median(run["seconds"] for run in runs),
-        "busy_ratio": statistics.median(run["busy_ratio"] for run in runs),
+        "wall_s": statistics.median(run.seconds for run in runs),
+        "busy_ratio": statistics.median(run.busy_ratio for run in runs),
         "all_kernel_s": kernel,
         **({"phases_s": phases} if phases else {}),
     }

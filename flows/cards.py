@@ -14,10 +14,10 @@ import pyarrow as pa
 from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
 
 from flows.keys import Keys
-from pipeline import cards
-from pipeline.picking import By
-from pipeline.results import Results
-from pipeline.verification import Verification
+from pipeline.cli import cards
+from pipeline.proof.verification import Verification
+from pipeline.results.results import Results
+from schemas.totals import By
 
 __all__ = ["publish_run", "publish_verification"]
 
@@ -65,9 +65,9 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None) -> None:
 
 
 def _publish_page(results: Results, where: str, keys: Keys) -> None:
-    """Who takes part most, and the pictures."""
+    """The labels that are in most bicliques, and the pictures."""
     from flows.pictures import pictures_of  # only here: they import plotting libraries
-    from pipeline.reporting.content import content_of
+    from pipeline.results.report.content import content_of
 
     content = content_of(results.path)
     rows = [

@@ -10,11 +10,11 @@ from typing import Any
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
-from pipeline import engines
-from pipeline.digests import file_digest
-from pipeline.folder import RunFolder, how_to_resume
-from pipeline.series import entries_of, is_run
-from pipeline.wholeness import why_not_whole
+from kernels import engines
+from pipeline.ingest.readers.digests import file_digest
+from pipeline.proof.wholeness import why_not_whole
+from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.series.runs import entries_of, is_run
 from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.options import RunOptions
 
@@ -48,7 +48,7 @@ def fill_in(template: str, moment: datetime) -> str:
 
 
 def depends_on_moment(template: str) -> bool:
-    """Whether it has a placeholder."""
+    """Whether the text has a placeholder."""
     return fill_in(template, datetime.min) != fill_in(template, datetime.max)
 
 

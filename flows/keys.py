@@ -1,4 +1,4 @@
-"""Keys of artifacts: the history of a key is that of one deployment and one series of runs, and of nobody else."""
+"""Keys of artifacts: the history of a key belongs to one deployment and one series of runs, and to no other."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Keys:
 
     @classmethod
     def of(cls, series: str | None) -> Keys:
-        """Of the flow run that asks, by its deployment, or its flow where there is none, and the series of its runs."""
+        """The keys of the current flow run: of its deployment (or else its flow), and the series of its runs."""
         owner = deployment.name or flow_run.flow_name or "flow"
         name = Path(series or "memory").name.partition(".")[0]
         words = re.sub("[^a-z0-9]+", "-", f"{owner} {name}".lower()).strip("-")
         return cls(f"{words[:60]}-{hashlib.blake2b((series or '').encode(), digest_size=3).hexdigest()}")
 
     def key(self, what: str) -> str:
-        """Of one artifact."""
+        """The key of one artifact."""
         return f"{self.begin}-{what}"

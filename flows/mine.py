@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
@@ -14,22 +14,27 @@ from prefect.states import Cancelled, Completed
 
 from flows import stages
 from flows.cards import publish_run
+from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from flows.keys import Keys
 from flows.logs import run_logs
 from flows.notify import note, tell
-from pipeline import engines
-from pipeline.choices import run_options
-from pipeline.folder import RunFolder, how_to_resume, without_days
-from pipeline.results import Results, open_results
-from pipeline.sealing import ROWS_WORTH_WORKERS
-from pipeline.series import is_run
-from pipeline.workers import WorkerOptions, check_workers
+from kernels import engines
+from pipeline.api.choices import Asked, with_engine
+from pipeline.proof.sealing import ROWS_WORTH_WORKERS
+from pipeline.results.results import Results, open_results
+from pipeline.run.folder import RunFolder, how_to_resume, without_days
+from pipeline.series.runs import is_run
+from pipeline.workers.opening import check_workers
+from pipeline.workers.options import WorkerOptions
 from schemas.errors import BicliqueError
-from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
-from schemas.work import Search
+from schemas.options import RunOptions
 
 __all__ = ["mine"]
+
+
+_USUAL_RESULT, _USUAL_THRESHOLDS, _USUAL_LIMITS = Result(), Thresholds(), Limits()
+_USUAL_SEARCH, _USUAL_WORKERS, _USUAL_READING = Searching(), Workers(), Reading()
 
 
 # "Args:" is the form that Prefect reads, and shows beside the fields of the form of a run.
@@ -39,34 +44,12 @@ def mine(
     output: str = "runs/{date}",
     *,
     date: datetime.date | None = None,
-    min_left: int = 1,
-    min_right: int = 1,
-    max_left: int | None = None,
-    max_right: int | None = None,
-    max_results: int | None = None,
-    time_limit: float | None = None,
-    count_only: bool = False,
-    sizes: bool = False,
-    engine: Literal["auto", "bitmatrix", "cpu", "cumbe", "reference"] = "auto",
-    workers: int | None = None,
-    scheduler: str | None = None,
-    slice_seconds: float = 10.0,
-    devices: list[int] | None = None,
-    rmm_pool: str | None = None,
-    spill: bool = False,
-    write_on: Literal["auto", "cpu", "gpu"] = "auto",
-    ids: Literal["labels", "dense"] = "labels",
-    root_side: Literal["auto", "left", "right"] = "auto",
-    order: Literal["degree", "two-hop", "unilateral", "id"] = "degree",
-    format: str | None = None,
-    left: str | int | None = None,
-    right: str | int | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    label_type: Literal["auto", "int", "string"] = "auto",
-    skip_bad_lines: bool = False,
-    ingest_on: Literal["auto", "cpu", "gpu"] = "auto",
-    report: bool = True,
+    result: Result = _USUAL_RESULT,
+    thresholds: Thresholds = _USUAL_THRESHOLDS,
+    limits: Limits = _USUAL_LIMITS,
+    search: Searching = _USUAL_SEARCH,
+    workers: Workers = _USUAL_WORKERS,
+    reading: Reading = _USUAL_READING,
     keep: int | None = None,
     latest: bool = False,
     concurrency_limit: str | None = None,
@@ -84,34 +67,12 @@ def mine(
             the folder holds this run already, the run goes on, and a complete one is left alone. If it holds another
             run of that day, this one begins in a folder with a number, as runs/2026-01-31.2.
         date: The day to fill in, as 2026-01-31, if it is not the scheduled one: to make up for a night.
-        min_left: Fewest left members of a biclique; prunes the search.
-        min_right: Fewest right members of a biclique; prunes the search.
-        max_left: Most left members; a filter, larger bicliques are left out.
-        max_right: Most right members; a filter, larger bicliques are left out.
-        max_results: Stop after so many bicliques, never one more. It may differ when the run goes on.
-        time_limit: Stop after so many seconds of mining. It may differ when the run goes on.
-        count_only: Count and fingerprint, write no bicliques.
-        sizes: With count_only, also count how many there are of each size.
-        engine: What searches; auto takes the fastest that can run here, or the one the run was begun with.
-        workers: Worker processes, 0 for none beside the process of the flow; else one per core or per GPU.
-        scheduler: Address of a Dask scheduler to work on, instead of processes on this machine.
-        slice_seconds: Longest time of a slice, in seconds.
-        devices: Numbers of the GPUs to use; all if none is given.
-        rmm_pool: A pool of so much GPU memory in each worker, as 40GB, or 0.8 of the GPU.
-        spill: Let cuDF move its tables to main memory when a GPU is full.
-        write_on: Where Parquet is encoded; the result is the same.
-        ids: What the lists hold, the labels of the input or row numbers of the label tables.
-        root_side: The side whose vertices begin the search; the result is the same.
-        order: Of the vertices that begin the search; the result is the same.
-        format: Of the input, by a name that `bicliques formats` lists; else by name and content.
-        left: Column of the left side, by name or position from 0; else the first.
-        right: Column of the right side, by name or position from 0; else the second.
-        delimiter: One character between columns of a CSV; else by the first lines.
-        header: Whether the first line of a CSV holds names; else by its content.
-        label_type: Of the labels; auto takes integers when every label of a column is one.
-        skip_bad_lines: Leave out and count lines that cannot be read, instead of refusing the file.
-        ingest_on: Where the input is read; the result is the same.
-        report: Write report.html once the run is complete.
+        result: What the run gives: bicliques, or only their number and fingerprint; a page.
+        thresholds: Which bicliques count, by the sizes of their sides.
+        limits: When the run stops although work is left. They may differ when the run goes on.
+        search: How to search; none of these changes the result. An engine auto is that with which the run was begun.
+        workers: Who searches, and where; the result is the same. They may differ when the run goes on.
+        reading: How to read the input: its format, columns and labels.
         keep: Once this run is complete and the newest of its series, so many complete runs of the series stay beside
             it, the newest; older ones are removed. Without it nothing is removed.
         latest: Once this run is complete, have the link `latest` beside it lead to the newest run of its series.
@@ -121,34 +82,27 @@ def mine(
     moment = moment_of(date)
     named = Path(fill_in(output, moment))
     note(_name(source, named), named)
-    asked = RunOptions(
-        source=str(Path(fill_in(source, moment)).absolute()),
-        search=Search("prove" if count_only else "list", min_left, min_right, max_left, max_right, sizes),
-        build=BuildOptions(root_side, order),
-        ingest=IngestOptions(format, left, right, delimiter, header, label_type, skip_bad_lines),
-        engine=engine,
-        ids=ids,
-    )
-    limits = RunLimits(max_results, time_limit)
-    miners = WorkerOptions(workers, scheduler, slice_seconds, devices, rmm_pool, spill, write_on)
-    path = folder_for(named, asked, may_be_numbered=depends_on_moment(output))
+    options = given(result, thresholds, limits, search, workers, reading)
+    asked = Asked.of(fill_in(source, moment), options, mode="fingerprint" if result.count_only else "list")
+    path = folder_for(named, asked.options, may_be_numbered=depends_on_moment(output))
     if path != named:
         note(_name(source, path), path)
     since = complete_since(path) if is_run(path) else None
-    options = _options(path, asked, scheduler, since)
-    check_workers(miners, engines.kind(options.engine).place)
+    chosen = _options(path, asked, since)
+    check_workers(asked.workers, engines.kind(chosen.engine).place)
     series = str(Path(source).absolute())
     keys = Keys.of(without_days(series))
     day = f"{moment:%Y-%m-%d}" if date or depends_on_moment(source) or depends_on_moment(output) else None
-    stages.ingest(path, options, limits, ingest_on, series, day)
+    stages.ingest(path, chosen, asked.limits, asked.call.ingest_on, series, day)
     stages.build(path)
     stages.plan(path)
-    session = stages.mine(path, miners, limits, concurrency_limit, keys)
+    session = stages.mine(path, asked.workers, asked.limits, concurrency_limit, keys)
     if session.outcome == "complete":
+        provers = WorkerOptions(workers=asked.workers.workers, scheduler=asked.workers.scheduler)
         worth_them = session.count > ROWS_WORTH_WORKERS
-        stages.seal(path, WorkerOptions(workers, scheduler) if worth_them else WorkerOptions(workers=0), keys)
+        stages.seal(path, provers if worth_them else WorkerOptions(workers=0), keys)
     results = open_results(path)
-    problems = _finish(results, keys, report, latest, keep) if results.complete else []
+    problems = _finish(results, keys, asked.call.report, latest, keep) if results.complete else []
     if not results.complete:
         publish_run(results, keys)
     state = _state(results, since, problems)
@@ -162,14 +116,12 @@ def _name(source: str, folder: Path) -> str:
     return f"{Path(source).name} to {folder}"
 
 
-def _options(path: Path, asked: RunOptions, scheduler: str | None, since: str | None) -> RunOptions:
+def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
     """Those of the run that is there; else what is asked for, the engine chosen."""
     log = get_run_logger()
     if not is_run(path):
         with run_logs():
-            return run_options(
-                asked.source, asked.search, asked.build, asked.ingest, asked.engine, asked.ids, scheduler=scheduler
-            )
+            return with_engine(asked.options, asked.workers.scheduler)
     options = RunFolder(path).options()
     if since is None:
         log.info("going on with the run in %s, engine %s as before", path, options.engine)

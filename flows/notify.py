@@ -20,12 +20,12 @@ from prefect.logging.loggers import flow_run_logger
 from prefect.runtime import flow_run as this_run
 from prefect.utilities.urls import url_for
 
-from pipeline.results import open_results
+from pipeline.results.results import open_results
 from schemas.errors import BicliqueError
 
 __all__ = ["note", "tell"]
 
-#: The label of a flow run that says where its folder is, whoever asks: a worker tells of a run that was killed.
+#: The label of a flow run that says where its folder is. A worker reads it when it tells of a run that was killed.
 _FOLDER = "folder"
 
 

@@ -16,10 +16,10 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, StrMethodFormatter
 
-from pipeline.binning import grid, round_numbers
-from pipeline.reporting.content import Content
-from pipeline.reporting.figures import BUSY, LEFT, RIGHT, WRITING
-from pipeline.reporting.timeline import Timeline
+from pipeline.results.binning import grid, round_numbers
+from pipeline.results.report.content import Content
+from pipeline.results.report.figures import BUSY, LEFT, RIGHT, WRITING
+from pipeline.results.report.timeline import Timeline
 from schemas.sizes import SizeCounts
 
 __all__ = ["pictures_of"]

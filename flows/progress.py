@@ -10,7 +10,7 @@ from uuid import UUID
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
-from pipeline.progress import Progress, line
+from pipeline.run.progress import Progress, line
 
 __all__ = ["ProgressArtifact"]
 
@@ -21,7 +21,7 @@ _LAST_S = 10.0
 
 
 class ProgressArtifact:
-    """Inside a task: ``with ProgressArtifact("mining") as report``, and `report` is a `pipeline.progress.Report`.
+    """Inside a task: ``with ProgressArtifact("mining") as report``, and `report` is a `pipeline.run.progress.Report`.
 
     Parameters
     ----------

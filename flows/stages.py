@@ -1,4 +1,4 @@
-"""One Prefect task per stage of `pipeline.steps`. A stage that is done says so in the folder and is skipped."""
+"""One Prefect task per stage of `pipeline.api.steps`. A stage that is done says so in the folder and is skipped."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from prefect.logging import get_run_logger
 from flows.keys import Keys
 from flows.logs import run_logs
 from flows.progress import ProgressArtifact
-from pipeline import steps
-from pipeline.folder import RunFolder
-from pipeline.gpu.ingest import IngestOn
-from pipeline.marks import LATEST, mark_complete, point_to_newest
-from pipeline.pruning import Pruning, prune_after
-from pipeline.series import is_run
-from pipeline.session import MiningSession
-from pipeline.verification import Verification, verify_run
-from pipeline.workers import WorkerOptions
+from pipeline.api import steps
+from pipeline.ingest.gpu.ingest_on import IngestOn
+from pipeline.proof.verification import Verification, verify_run
+from pipeline.run.folder import RunFolder
+from pipeline.run.session import MiningSession
+from pipeline.series.marks import LATEST, mark_complete, point_to_newest
+from pipeline.series.pruning import Pruning, prune_after
+from pipeline.series.runs import is_run
+from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
@@ -46,7 +46,7 @@ def is_worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> 
 def ingest(
     path: Path, options: RunOptions, limits: RunLimits, ingest_on: IngestOn, series: str, day: str | None
 ) -> dict[str, Any]:
-    """Start the run, unless it is there; returns `pipeline.ingest.IngestSummary` as a dictionary."""
+    """Start the run, unless it is there; returns `pipeline.ingest.step.IngestSummary` as a dictionary."""
     with run_logs():
         if not is_run(path):
             steps.start(options.source, path, options, limits, False, ingest_on, series, day)
@@ -55,14 +55,14 @@ def ingest(
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
 def build(path: Path) -> dict[str, Any]:
-    """See `pipeline.steps.build`."""
+    """See `pipeline.api.steps.build`."""
     with run_logs():
         return steps.build(path, report=False)
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
 def plan(path: Path) -> dict[str, Any]:
-    """See `pipeline.steps.plan`."""
+    """See `pipeline.api.steps.plan`."""
     with run_logs():
         return steps.plan(path, report=False)
 
@@ -73,7 +73,7 @@ def mine(
 ) -> MiningSession:
     """Mine what is outstanding, and nothing else while `concurrency_limit` is taken; a retry goes on from the ledger.
 
-    See `pipeline.steps.mine`.
+    See `pipeline.api.steps.mine`.
     """
     with run_logs(), ProgressArtifact(keys.key("mining")) as report, _turn(concurrency_limit):
         return steps.mine(path, workers, limits, report)
@@ -81,21 +81,21 @@ def mine(
 
 @task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
 def seal(path: Path, workers: WorkerOptions, keys: Keys) -> Manifest:
-    """Prove the run; see `pipeline.steps.seal`."""
+    """Prove the run; see `pipeline.api.steps.seal`."""
     with run_logs(), ProgressArtifact(keys.key("proving")) as report:
         return steps.seal(path, workers, report)
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
 def verify(path: Path, sample: int, seed: int, keys: Keys) -> Verification:
-    """See `pipeline.verification.verify_run`."""
+    """See `pipeline.proof.verification.verify_run`."""
     with run_logs(), ProgressArtifact(keys.key("verifying")) as report:
         return verify_run(path, sample, seed, report)
 
 
 @task(cache_policy=NO_CACHE)
 def page(path: Path) -> Path:
-    """Write the report page, unless it is there and newer than the proof; see `pipeline.steps.page`."""
+    """Write the report page, unless it is there and newer than the proof; see `pipeline.api.steps.page`."""
     folder = RunFolder(path)
     if folder.report.exists() and folder.report.stat().st_mtime >= folder.manifest_file.stat().st_mtime:
         return folder.report
@@ -105,7 +105,7 @@ def page(path: Path) -> Path:
 
 @task(cache_policy=NO_CACHE)
 def mark(path: Path, latest: bool) -> None:
-    """Say that the run is complete, after all else in its folder; see `pipeline.marks`."""
+    """Say that the run is complete, after all else in its folder; see `pipeline.series.marks`."""
     mark_complete(path)
     if latest:
         get_run_logger().info("%s leads to %s", path.absolute().parent / LATEST, point_to_newest(path))
@@ -113,7 +113,7 @@ def mark(path: Path, latest: bool) -> None:
 
 @task(cache_policy=NO_CACHE)
 def prune(path: Path, keep: int) -> Pruning:
-    """Remove older complete runs of the series, if the one in `path` is its newest; see `pipeline.pruning`."""
+    """Remove older complete runs of the series, if the one in `path` is its newest; see `pipeline.series.pruning`."""
     with run_logs():
         return prune_after(path, keep)
 

@@ -11,8 +11,8 @@ from flows import stages
 from flows.cards import publish_verification
 from flows.keys import Keys
 from flows.notify import note, tell
-from pipeline.folder import RunFolder
-from pipeline.series import series_of
+from pipeline.run.folder import RunFolder
+from pipeline.series.runs import series_of
 
 __all__ = ["verify"]
 

@@ -14,14 +14,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipeline.api import mine, open_run, resume, verify
-    from pipeline.counting import count
-    from pipeline.dry_running import dry_run
-    from pipeline.pruning import prune
-    from pipeline.reporting.make import report
-    from pipeline.results import Count, Results
-    from pipeline.run_status import status
-    from pipeline.version import __version__
+    from pipeline.api.counting import count
+    from pipeline.api.dry_running import dry_run
+    from pipeline.api.runs import mine, open_run, resume, verify
+    from pipeline.results.report.make import report
+    from pipeline.results.results import Count, Results
+    from pipeline.results.run_status import status
+    from pipeline.run.version import __version__
+    from pipeline.series.pruning import prune
 
 __all__ = [
     "Count",
@@ -40,25 +40,25 @@ __all__ = [
 
 #: Public name -> module that defines it. No module is called like a public name: importing it would hide the name.
 _HOMES = {
-    "Count": "results",
-    "Results": "results",
-    "__version__": "version",
-    "count": "counting",
-    "dry_run": "dry_running",
-    "mine": "api",
-    "open_run": "api",
-    "prune": "pruning",
-    "report": "reporting.make",
-    "resume": "api",
-    "status": "run_status",
-    "verify": "api",
+    "Count": "results.results",
+    "Results": "results.results",
+    "__version__": "run.version",
+    "count": "api.counting",
+    "dry_run": "api.dry_running",
+    "mine": "api.runs",
+    "open_run": "api.runs",
+    "prune": "series.pruning",
+    "report": "results.report.make",
+    "resume": "api.runs",
+    "status": "results.run_status",
+    "verify": "api.runs",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pipeline.startup import getting_ready
+    from pipeline.process.startup import getting_ready
 
     with getting_ready():
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -21,6 +21,7 @@ __all__ = [
     "Bicliques",
     "biclique_schema",
     "fingerprint",
+    "hashes_of_rows",
     "row_hashes",
     "splitmix64",
     "vertex_hashes",
@@ -70,6 +71,22 @@ class Bicliques:
             np.array(roots if roots is not None else [-1] * len(pairs), dtype=VERTEX),
         )
 
+    @classmethod
+    def concat(cls, parts: list[Bicliques]) -> Bicliques:
+        """All rows of `parts`, in order."""
+        return cls(
+            _join([part.left_indptr for part in parts]),
+            np.concatenate([part.left for part in parts]),
+            _join([part.right_indptr for part in parts]),
+            np.concatenate([part.right for part in parts]),
+            np.concatenate([part.root for part in parts]),
+        )
+
+    def pick(self, which: np.ndarray) -> Bicliques:
+        """The rows of these numbers, in that order, in arrays of their own."""
+        left, right = _pick(self.left_indptr, self.left, which), _pick(self.right_indptr, self.right, which)
+        return Bicliques(*left, *right, self.root[which])
+
     def to_pairs(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Sorted Python tuples, one (left, right) a biclique, in this batch's order."""
         return [
@@ -79,6 +96,17 @@ class Bicliques:
             )
             for i in range(len(self))
         ]
+
+
+def _join(offsets: list[np.ndarray]) -> np.ndarray:
+    lengths = np.concatenate([np.diff(own) for own in offsets])
+    return np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
+
+
+def _pick(indptr: np.ndarray, values: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    lengths = np.diff(indptr)[which]
+    picked = np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
+    return picked, values[np.arange(picked[-1]) + np.repeat(indptr[which] - picked[:-1], lengths)]
 
 
 def _offsets(lists: list[list[int]]) -> np.ndarray:
@@ -133,11 +161,14 @@ def fingerprint(batch: Bicliques) -> int:
     The hash of a vertex is ``splitmix64(id ^ salt of its side)``; ``mix(a, b) = splitmix64(a ^
     splitmix64(b))``. Sums make it independent of the order inside a list, and let twins be hashed once.
     """
-    if len(batch) == 0:
-        return 0
+    return int(np.add.reduce(hashes_of_rows(batch), dtype=np.uint64))
+
+
+def hashes_of_rows(batch: Bicliques) -> np.ndarray:
+    """One hash per biclique, uint64, from its members alone; `row_hashes` is quicker where many are asked for."""
     left = _list_sums(batch.left, batch.left_indptr, LEFT_SALT)
     right = _list_sums(batch.right, batch.right_indptr, RIGHT_SALT)
-    return int(np.add.reduce(splitmix64(left ^ splitmix64(right))))
+    return splitmix64(left ^ splitmix64(right))
 
 
 def row_hashes(batch: Bicliques, known: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

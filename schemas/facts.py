@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, TypedDict
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Session",
     "Sessions",
     "StepFiles",
+    "side_names",
 ]
 
 #: A number of vertices: dense ids have 32 bits.
@@ -29,7 +31,7 @@ class StepFiles(TypedDict):
 
 
 class InputFacts(TypedDict):
-    """Of `pipeline.ingest.IngestSummary`."""
+    """Of `pipeline.ingest.step.IngestSummary`."""
 
     n_left: Vertices
     n_right: Vertices
@@ -47,7 +49,7 @@ class InputFacts(TypedDict):
 
 
 class Degrees(TypedDict):
-    """Of `pipeline.build.DegreeProfile`."""
+    """Of `pipeline.prepare.build.DegreeProfile`."""
 
     mean: float
     median: float
@@ -63,7 +65,7 @@ class Profile(TypedDict):
 
 
 class GraphFacts(TypedDict):
-    """Of `pipeline.build.build`."""
+    """Of `pipeline.prepare.build.build`."""
 
     merged_left: Vertices
     merged_right: Vertices
@@ -75,7 +77,7 @@ class GraphFacts(TypedDict):
 
 
 class PlanFacts(TypedDict):
-    """Of `pipeline.plan.PlanFacts`."""
+    """Of `pipeline.prepare.plan.PlanFacts`."""
 
     n_roots: Vertices
     seconds: float
@@ -83,7 +85,7 @@ class PlanFacts(TypedDict):
 
 
 class Session(TypedDict):
-    """Of `pipeline.session.MiningSession`."""
+    """Of `pipeline.run.session.MiningSession`."""
 
     outcome: str
     count: Number
@@ -102,16 +104,17 @@ class Session(TypedDict):
 
 
 class Sessions(TypedDict):
-    """Of `pipeline.session.remember`."""
+    """Of `pipeline.run.session.remember`."""
 
     sessions: list[Session]
 
 
 class MiningFacts(TypedDict):
-    """Of `pipeline.sealing`, in the manifest."""
+    """Of `pipeline.proof.sealing`, in the manifest."""
 
     slices: Number
     retries: Number
+    seen: NotRequired[Number]
     busy_ratio: float
     workers: dict[str, dict[str, float]]
     sessions: list[Session]
@@ -119,3 +122,9 @@ class MiningFacts(TypedDict):
 
 #: By the name of the step.
 STEPS: dict[str, type] = {"ingest": InputFacts, "build": GraphFacts, "plan": PlanFacts, "mine": Sessions}
+
+
+def side_names(facts: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Names of the sides in the facts of this step; a run that was made before they were written down has none."""
+    left, right = ((facts or {}).get(f"{side}_name", side) for side in ("left", "right"))
+    return left, right

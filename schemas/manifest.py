@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import base64
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from schemas.errors import IncompleteError
 from schemas.facts import GraphFacts, InputFacts, MiningFacts, PlanFacts
+from schemas.jobs import Job
 from schemas.options import RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
-from schemas.sizes import SizeCounts
+from schemas.stats import SliceStats
+from schemas.totals import Total, fingerprint_from
 from schemas.work import Subtrees
 
-__all__ = ["PLAN", "LedgerEntry", "Manifest", "Part", "Range"]
+__all__ = ["PLAN", "LedgerEntry", "Manifest", "Outcome", "Part", "Range", "SliceReport"]
+
+#: How a session ends. Only "complete" leaves nothing to do.
+Outcome = Literal["complete", "max_results", "time_limit", "interrupted", "failed"]
 
 #: The source that is the plan: its nodes are the first-level subtrees in dealing order.
 PLAN = -1
@@ -46,22 +51,21 @@ class Part:
 
 
 @dataclass(frozen=True)
-class LedgerEntry:
-    """What one committed slice took, wrote and left.
+class SliceReport:
+    """What a worker says of a slice; its left-over comes beside it.
 
     Parameters
     ----------
     slice : int
-        Number of the slice; greater than the number of every source it took from.
-    took : tuple of Range
+    attempt : int
+        0 unless the slice failed before.
     parts : tuple of Part
-        Empty when it found nothing, or when nothing is listed.
-    count : int
-    fingerprint : int or None
-        Sum modulo 2**64; None in mode ``count``.
+        Empty when it found nothing, or when its job has no rows in parts.
+    total : Total
+        In a ledger that is open, its outline: `Ledger.total` has the sum.
     n_left_over : int
-        Nodes of its left-over, a source for later slices. The nodes are in the file, not in this record: a
-        run may have more slices than memory has room for their left-overs.
+        Nodes of its left-over, a source for later slices. The nodes are not in this record: a run may have more slices
+        than memory has room for their left-overs.
     began : float
         When it began, by the worker's clock, in seconds since 1970 (UTC).
     seconds : float
@@ -69,50 +73,59 @@ class LedgerEntry:
         rows are written.
     worker : str
         Host and process.
-    attempt : int
-        0 unless the slice failed before.
-    stats : dict
-        Numbers for the report, as the engine gave them. Of `seconds`, ``writing_seconds`` went into output;
-        ``closing_seconds`` went into it after them, on a GPU.
+    stats : SliceStats
     timed : tuple of (int, float)
         Roots (ranks) that were mined alone, and their seconds.
-    weight : float
-        Estimated work that it did, in the unit of the plan's weights.
     """
 
     slice: int
-    took: tuple[Range, ...]
+    attempt: int
     parts: tuple[Part, ...]
-    count: int
-    fingerprint: int | None
+    total: Total
     n_left_over: int
     began: float
     seconds: float
     worker: str
-    attempt: int = 0
-    stats: dict[str, float] = field(default_factory=dict)
+    stats: SliceStats = field(default_factory=SliceStats)
     timed: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """What one committed slice took, wrote and left.
+
+    Parameters
+    ----------
+    report : SliceReport
+        The number of its slice is greater than the number of every source it took from.
+    took : tuple of Range
+    weight : float
+        Estimated work that it did, in the unit of the plan's weights.
+    """
+
+    report: SliceReport
+    took: tuple[Range, ...]
     weight: float = 0.0
 
-    def to_json(self, left_over: bytes, sizes: SizeCounts | None = None) -> dict[str, Any]:
-        """For one JSON file, together with what would take too much memory in this record.
+    def to_json(self, left_over: bytes) -> dict[str, Any]:
+        """For one JSON file, one flat object.
 
         Parameters
         ----------
         left_over : bytes
             Packed by `Subtrees.to_bytes`; empty for none.
-        sizes : SizeCounts or None
-            Of its bicliques; None unless the run counts sizes.
         """
-        return asdict(self) | {
-            "fingerprint": None if self.fingerprint is None else str(self.fingerprint),
-            "left_over": base64.b64encode(left_over).decode(),
-            "sizes": None if sizes is None else sizes.to_json(),
-        }
+        report = {name: getattr(self.report, name) for name in _OF_REPORT}
+        return (
+            report
+            | {"parts": [asdict(part) for part in self.report.parts], "stats": asdict(self.report.stats)}
+            | self.report.total.to_json()
+            | {"took": self.took, "weight": self.weight, "left_over": base64.b64encode(left_over).decode()}
+        )
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> tuple[LedgerEntry, Subtrees]:
-        """Inverse of `to_json`: the entry and its left-over.
+    def from_json(cls, data: dict[str, Any], job: Job) -> tuple[LedgerEntry, Subtrees]:
+        """Inverse of `to_json`, for a run of this job: the entry and its left-over.
 
         Raises
         ------
@@ -121,20 +134,42 @@ class LedgerEntry:
         """
         try:
             packed = base64.b64decode(data["left_over"], validate=True)
-            own = {key: value for key, value in data.items() if key not in ("left_over", "sizes")}
-            entry = read_as(cls, own | {"fingerprint": _number(data["fingerprint"])}, "the entry")
+            flat = read_as(_Flat, {k: v for k, v in data.items() if k not in _BESIDE}, "the entry")
+            total = job.read_total(data)
         except (KeyError, TypeError, ValueError) as error:
             raise IncompleteError(f"it is damaged ({type(error).__name__}: {error})") from error
         left_over = Subtrees.from_bytes(packed) if packed else Subtrees.empty()
-        if len(left_over) != entry.n_left_over:
-            raise IncompleteError(f"it promises {entry.n_left_over} left-over nodes and holds {len(left_over)}")
-        return entry, left_over
+        if len(left_over) != flat.n_left_over:
+            raise IncompleteError(f"it promises {flat.n_left_over} left-over nodes and holds {len(left_over)}")
+        report = SliceReport(
+            **{name: getattr(flat, name) for name in _OF_REPORT},
+            parts=flat.parts,
+            total=total,
+            stats=SliceStats.from_json(flat.stats),
+        )
+        return cls(report, flat.took, flat.weight), left_over
 
 
-def _number(text: str | None) -> int | None:
-    if text is not None and not isinstance(text, str):
-        raise TypeError(f"the fingerprint is {text!r:.40}, not a decimal string")
-    return None if text is None else int(text)
+#: Fields of an entry that are its total or its left-over.
+_BESIDE = ("count", "fingerprint", "sizes", "seen", "rows", "left_over")
+_OF_REPORT = ("slice", "attempt", "n_left_over", "began", "seconds", "worker", "timed")
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """The fields of an entry but for its total and its left-over, as they are in the file."""
+
+    slice: int
+    took: tuple[Range, ...]
+    parts: tuple[Part, ...]
+    n_left_over: int
+    began: float
+    seconds: float
+    worker: str
+    attempt: int = 0
+    stats: dict[str, Any] = field(default_factory=dict)
+    timed: tuple[tuple[int, float], ...] = ()
+    weight: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -160,7 +195,7 @@ class Manifest:
     options : dict
         `RunOptions`.
     input : dict
-        `pipeline.ingest.IngestSummary`.
+        `pipeline.ingest.step.IngestSummary`.
     graph : dict
         Sizes before and after reduction, wedges, degree profile of both sides.
     plan : dict
@@ -214,7 +249,7 @@ class Manifest:
             If a field is missing or damaged.
         """
         try:
-            manifest = read_as(cls, data | {"fingerprint": _number(data["fingerprint"])}, "the manifest")
+            manifest = read_as(cls, data | {"fingerprint": fingerprint_from(data["fingerprint"])}, "the manifest")
         except (KeyError, TypeError, ValueError) as error:
             raise IncompleteError(f"it is damaged ({type(error).__name__}: {error})") from error
         RunOptions.from_json(manifest.options)

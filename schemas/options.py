@@ -1,84 +1,118 @@
 """What a user can choose, validated once, immutable, and stored with the run.
 
 `IngestOptions` says how to read, `schemas.work.Search` what counts as a result, `BuildOptions` how the
-graph is prepared; `RunOptions` is all of them. `RunLimits` and the number of workers
-(`pipeline.workers.WorkerOptions`) are not part of a run's identity. `RunOrigin` tells runs apart that follow
-one another.
+graph is prepared; `RunOptions` is all of them. `RunLimits`, `CallOptions` and the number of workers
+(`pipeline.workers.options.WorkerOptions`) are not part of a run's identity. `RunOrigin` tells runs apart that follow
+one another. Every field that a user can choose says so itself (`schemas.option`); docs/options.md lists them all.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from schemas.errors import IncompleteError, InputError
 from schemas.graph import Side
+from schemas.jobs import job_of
+from schemas.option import option
 from schemas.records import read_as
+from schemas.totals import MEASURES
 from schemas.work import Search
 
-__all__ = ["BuildOptions", "IngestOptions", "LabelType", "RunLimits", "RunOptions", "RunOrigin"]
+__all__ = [
+    "BuildOptions",
+    "CallOptions",
+    "Ids",
+    "IngestOptions",
+    "LabelType",
+    "Order",
+    "RootSide",
+    "RunLimits",
+    "RunOptions",
+    "RunOrigin",
+    "Where",
+]
 
 LabelType = Literal["auto", "int", "string"]
+
+#: The side whose vertices begin the search; ``auto`` is the one with fewer wedges to walk (docs/design.md, section 3).
+RootSide = Literal["auto"] | Side
+
+#: Rank of the root vertices.
+Order = Literal["degree", "two-hop", "unilateral", "id"]
+
+#: What the lists in Parquet hold: the user's labels, or row numbers of the label tables.
+Ids = Literal["labels", "dense"]
+
+#: Where something is done that a GPU can do, too; ``auto`` decides by what is there and whether it pays.
+Where = Literal["auto", "cpu", "gpu"]
 
 #: Engines and files count in 64 bits.
 _MOST = 2**63 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IngestOptions:
-    """How to read an edge list.
+    """How to read an edge list. Of a column without a name or a position, docs/formats.md says which one is taken."""
 
-    Parameters
-    ----------
-    format : str or None
-        A name that ``bicliques formats`` lists; None decides by the file's name and first lines.
-    left, right : str, int or None
-        Column of each side, by name or by position from 0; None takes the first two columns, unless others are known
-        as the two sides (docs/formats.md).
-    delimiter : str or None
-        One character between columns of a CSV; None decides by the first lines.
-    header : bool or None
-        Whether the first line of a CSV holds column names; None decides by the first lines.
-    label_type : "auto", "int" or "string"
-        ``auto`` takes integers when every label of the column is one, and refuses a mixture.
-    skip_bad_lines : bool
-        Leave out and count lines that cannot be read, instead of refusing the file.
-    """
-
-    format: str | None = None
-    left: str | int | None = None
-    right: str | int | None = None
-    delimiter: str | None = None
-    header: bool | None = None
-    label_type: LabelType = "auto"
-    skip_bad_lines: bool = False
+    format: str | None = option(
+        None,
+        help="a name that bicliques formats lists",
+        group="reading",
+        metavar="NAME",
+        otherwise="by name and content",
+    )
+    left: str | int | None = option(
+        None,
+        help="for the left side, by name or by position from 0",
+        group="reading",
+        metavar="COLUMN",
+        otherwise="the first; the run says its name",
+    )
+    right: str | int | None = option(
+        None,
+        help="for the right side, by name or by position from 0",
+        group="reading",
+        metavar="COLUMN",
+        otherwise="the second; the run says its name",
+    )
+    delimiter: str | None = option(
+        None, help="character between columns of a CSV", group="reading", metavar="CHAR", otherwise="by its first lines"
+    )
+    header: bool | None = option(
+        None,
+        help="whether the first line of a CSV names the columns",
+        group="reading",
+        otherwise="by its first lines",
+    )
+    label_type: LabelType = option(
+        "auto", help="type of the labels", group="reading", otherwise="auto, integers if all labels of a side are"
+    )
+    skip_bad_lines: bool = option(
+        False, help="leave out and count what cannot be read", group="reading", otherwise="refuse the file"
+    )
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise InputError(f"the delimiter must be one character, not {self.delimiter!r}")
-        if self.label_type not in ("auto", "int", "string"):
+        if self.label_type not in get_args(LabelType):
             raise InputError(f"label type must be auto, int or string, not {self.label_type!r}")
         if self.left is not None and self.left == self.right:
             raise InputError(f"left and right name the same column {self.left!r}; name two columns")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """How the graph is prepared for the search. None of these changes the result.
+    """How the graph is prepared for the search. None of these changes the result."""
 
-    Parameters
-    ----------
-    root_side : "auto", "left" or "right"
-        ``auto`` takes the side with fewer wedges to walk (docs/design.md, section 3).
-    order : "degree", "two-hop", "unilateral" or "id"
-        Rank of the root vertices.
-    """
-
-    root_side: Literal["auto"] | Side = "auto"
-    order: Literal["degree", "two-hop", "unilateral", "id"] = "degree"
+    root_side: RootSide = option(
+        "auto", help="whose vertices begin the search", group="search", otherwise="auto, the one with fewer wedges"
+    )
+    order: Order = option("degree", help="rank of the roots", group="search")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """Everything that identifies a run: two runs with equal options and equal input have equal results.
 
@@ -90,27 +124,37 @@ class RunOptions:
     build : BuildOptions
     ingest : IngestOptions
     engine : str
-        A name of `pipeline.engines`, never "auto".
+        A name of `kernels.engines`; "auto" only until one has been chosen.
     ids : "labels" or "dense"
-        What the lists in Parquet hold: the user's labels, or row numbers of the label tables.
     """
 
     source: str
     search: Search = field(default_factory=Search)
     build: BuildOptions = field(default_factory=BuildOptions)
     ingest: IngestOptions = field(default_factory=IngestOptions)
-    engine: str = "cpu"
-    ids: Literal["labels", "dense"] = "labels"
+    engine: str = option(
+        "cpu", help="what searches", group="search", asked="auto", otherwise="auto, the fastest that can run"
+    )
+    ids: Ids = option(
+        "labels",
+        help="what the lists hold: labels, or row numbers of OUT/labels/*.parquet",
+        group="result",
+        on=("mine", "dry_run", "flow"),
+    )
 
     def __post_init__(self) -> None:
-        if self.ids not in ("labels", "dense"):
+        if self.ids not in get_args(Ids):
             raise InputError(f"ids must be labels or dense, not {self.ids!r}")
         if self.build.root_side not in ("auto", "left", "right"):
             raise InputError(f"the root side must be auto, left or right, not {self.build.root_side!r}")
-        if self.build.order not in ("degree", "two-hop", "unilateral", "id"):
+        if self.build.order not in get_args(Order):
             raise InputError(f"the order must be degree, two-hop, unilateral or id, not {self.build.order!r}")
-        if self.search.sizes and self.search.mode == "list":
+        if self.search.sizes and job_of(self.search).rows != "none":
             raise InputError("sizes are counted with count_only; a run that lists its bicliques has them in its files")
+        if self.search.largest is not None:
+            _check_count("largest", self.search.largest)
+        if self.search.by not in MEASURES:
+            raise InputError(f"the largest go by {', '.join(MEASURES)}, not by {self.search.by!r}")
         for side in ("left", "right"):
             _check_sizes(side, getattr(self.search, f"min_{side}"), getattr(self.search, f"max_{side}"))
 
@@ -161,20 +205,29 @@ class RunOrigin:
         return f"{self.date or self.created[:10]} {self.created}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunLimits:
-    """When a run stops although work is left. It can be resumed, with other limits.
+    """When a run stops although work is left. It can be resumed, with other limits."""
 
-    Parameters
-    ----------
-    max_results : int or None
-        Most bicliques of the whole run: exact, never one more.
-    time_limit_s : float or None
-        Seconds of mining, from the first slice of this session on; reading the input does not count.
-    """
-
-    max_results: int | None = None
-    time_limit_s: float | None = None
+    max_results: int | None = option(
+        None,
+        help="bicliques of the whole run, exact",
+        group="limits",
+        on=("mine", "count", "resume", "flow"),
+        metavar="N",
+        otherwise="no limit",
+        is_limit=True,
+    )
+    time_limit_s: float | None = option(
+        None,
+        name="time_limit",
+        help="of mining; reading the input does not count",
+        group="limits",
+        on=("mine", "count", "resume", "flow"),
+        metavar="SECONDS",
+        otherwise="no limit",
+        is_limit=True,
+    )
 
     def __post_init__(self) -> None:
         if self.max_results is not None:
@@ -183,6 +236,46 @@ class RunLimits:
             isinstance(self.time_limit_s, (int, float)) and self.time_limit_s > 0
         ):
             raise InputError(f"the time limit must be more than 0 seconds, not {self.time_limit_s}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallOptions:
+    """What one call does that is no part of the run's identity, and of which its workers know nothing."""
+
+    count_only: bool = option(
+        False,
+        help="count and fingerprint, write no bicliques",
+        group="result",
+        on=("mine", "dry_run", "flow"),
+    )
+    fingerprint: bool = option(False, help="also print the fingerprint; takes longer", group="result", on=("count",))
+    folder: str | os.PathLike[str] | None = option(
+        None,
+        help="where the graph is put meanwhile; workers of --scheduler must see it",
+        group="result",
+        on=("count",),
+        metavar="DIR",
+        otherwise="the temporary folder",
+    )
+    sample_time: float = option(
+        10.0, help="for the estimates of --dry-run", group="result", on=("dry_run",), metavar="SECONDS"
+    )
+    report: bool = option(
+        True,
+        help="write OUT/report.html once the run is complete",
+        group="result",
+        on=("mine", "resume", "flow"),
+    )
+    ingest_on: Where = option(
+        "auto",
+        help="where SOURCE is read; the result is the same",
+        group="reading",
+        otherwise="auto, the GPU for a large file if cuDF is there",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.sample_time > 0:
+            raise InputError(f"the time for the sample must be more than 0 seconds, not {self.sample_time}")
 
 
 def _check_count(name: str, count: int) -> None:

@@ -18,15 +18,17 @@ from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
-from schemas.sizes import SizeCounts
+from schemas.option import option
+from schemas.stats import EngineStats
+from schemas.totals import By, Total
 
 __all__ = ["EVERYTHING", "Emit", "Engine", "Limits", "Mode", "Piece", "Search", "Slice", "Subtrees"]
 
 #: `Subtrees.todo` of a whole first-level subtree: its candidates are all that come after the root.
 EVERYTHING = -1
 
-#: ``count`` counts, ``prove`` adds the fingerprint, ``list`` also hands every biclique to `Emit`.
-Mode = Literal["count", "prove", "list"]
+#: ``count`` counts, ``fingerprint`` also hashes, ``list`` also hands every biclique to `Emit`.
+Mode = Literal["count", "fingerprint", "list"]
 
 #: Takes batches of bicliques. One with a true attribute ``on_device`` takes them as arrays of the engine's device
 #: (CuPy), too, which it may keep, and an engine that has them there had better not copy them to the host. They may
@@ -277,7 +279,7 @@ class Search:
 
     Parameters
     ----------
-    mode : "count", "prove" or "list"
+    mode : "count", "fingerprint" or "list"
     min_left, min_right : int
         Smallest sides of a biclique that is reported. They prune the search.
     max_left, max_right : int or None
@@ -285,14 +287,45 @@ class Search:
         appear in its place.
     sizes : bool
         Also count the bicliques of each size, in any mode.
+    largest : int or None
+        Only the so many largest of them, whose `by` is greatest; None: all. See `schemas.jobs`.
+    by : By
+        What `largest` goes by: see `schemas.totals.keys_of`.
     """
 
     mode: Mode = "list"
-    min_left: int = 1
-    min_right: int = 1
-    max_left: int | None = None
-    max_right: int | None = None
-    sizes: bool = False
+    min_left: int = option(1, help="fewest left members; prunes the search", group="thresholds", metavar="N")
+    min_right: int = option(1, help="fewest right members; prunes the search", group="thresholds", metavar="N")
+    max_left: int | None = option(
+        None,
+        help="most left members; a filter: larger ones are left out, their parts do not appear",
+        group="thresholds",
+        metavar="N",
+        otherwise="any",
+    )
+    max_right: int | None = option(
+        None,
+        help="most right members; a filter: larger ones are left out, their parts do not appear",
+        group="thresholds",
+        metavar="N",
+        otherwise="any",
+    )
+    sizes: bool = option(
+        False,
+        help="with --count-only: also count how many there are of each size; see: bicliques sizes",
+        group="result",
+        words={"count": "also print how many there are of each size; takes longer"},
+    )
+    largest: int | None = option(
+        None,
+        help="write only so many of them, the largest; all are looked at",
+        group="result",
+        on=("mine",),
+        metavar="K",
+        otherwise="write all",
+        least=0,
+    )
+    by: By = option("edges", help="what --largest goes by", group="result", on=("mine",))
 
     @property
     def is_plain(self) -> bool:
@@ -310,10 +343,13 @@ class Limits:
         Wall time. An engine looks at the clock every few milliseconds.
     rows : int or None
         Most bicliques this slice may report: exact, never one more.
+    bound : int or None
+        `schemas.jobs.Job.bound` of what others have found: an engine may leave out what cannot reach it.
     """
 
     seconds: float | None = None
     rows: int | None = None
+    bound: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,24 +358,27 @@ class Slice:
 
     Parameters
     ----------
-    count : int
-        Bicliques reported.
-    fingerprint : int or None
-        Sum modulo 2**64 over them (`schemas.bicliques.fingerprint`); None in mode ``count``.
+    total : Total
+        What the job of the search adds up. `schemas.totals.Found` counts bicliques by the sizes of the user's sides
+        (members, twins included); an engine that cannot do a job says so in its `EngineKind`.
     left_over : Subtrees
         What is still to be done; empty when the slice finished.
-    stats : dict
-        Numbers for the report: ``seconds`` always, and what the engine adds.
-    sizes : SizeCounts or None
-        The bicliques reported, by the sizes of the user's sides (members, twins included); their sum is `count`.
-        None unless `Search.sizes`. An engine that cannot count them says so in its `EngineKind`.
+    stats : EngineStats
     """
 
-    count: int
-    fingerprint: int | None
+    total: Total
     left_over: Subtrees
-    stats: dict[str, float] = field(default_factory=dict)
-    sizes: SizeCounts | None = None
+    stats: EngineStats = field(default_factory=EngineStats)
+
+    @property
+    def count(self) -> int:
+        """Bicliques that the engine came to."""
+        return self.total.seen
+
+    @property
+    def fingerprint(self) -> int | None:
+        """Of the rows."""
+        return self.total.fingerprint
 
 
 class Engine(Protocol):

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, settings
 
 from tests.spread import home_of, leave_the_rest_to_test_all
 
-pytest.register_assert_rewrite("tests.kernels.suite", "tests.oracles")
+pytest.register_assert_rewrite("tests.kernels.suite", "tests.support.oracles")
 
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("quick")
 
 _COMPILE = """
-from pipeline import first_use
+from pipeline.slices import first_use
 from schemas.options import BuildOptions
 first_use.before_building(BuildOptions(), True)
 first_use.before_mining("cpu", lambda progress: None)

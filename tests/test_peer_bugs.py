@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
-from pipeline.instructions import Finish, Policy, Start
-from pipeline.schedule import Scheduler
+from pipeline.mining.instructions import Finish, Policy, Start
+from pipeline.mining.schedule import Scheduler
 from schemas.manifest import PLAN
-from tests.known import NOT_HERE, known_graph
-from tests.runs import ROOT, environment
+from tests.support.known import NOT_HERE, known_graph
+from tests.support.runs import ROOT, environment
 
 SHIPPED = ROOT / "examples/debian12_package_tag.parquet"
 SHIPPED_COUNT = 56_688

@@ -28,7 +28,10 @@ from kernels.graph.ranges import in_lists
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
+from schemas.jobs import Job, job_of
 from schemas.sizes import SizeCounts
+from schemas.stats import EngineStats
+from schemas.totals import Found
 from schemas.work import Emit, Limits, Search, Slice, Subtrees
 
 __all__ = ["CpuEngine"]
@@ -64,9 +67,10 @@ class CpuEngine:
         if self._memory is None or graph is not self._graph or search != self._search:
             self._memory = (graph_arrays(graph), *allocate(graph, search, self._sizes))
             self._graph, self._search = graph, search
+        job = job_of(search)
         plain = search.mode == "count" and search.is_plain and limits.rows is None and not search.sizes
         self._memory[3].state[0]["plain"] = plain
-        run = _Run(graph, *self._memory, subtrees, limits, emit)
+        run = _Run(graph, *self._memory, subtrees, limits, job.taker(emit, limits), job)
         result = run.slice()
         graph_memory, word, hub, _ = self._memory
         self._memory = (graph_memory, word, hub, run.out)
@@ -85,12 +89,13 @@ class _Run:
         out: Output,
         subtrees: Subtrees,
         limits: Limits,
-        emit: Emit,
+        take: Emit,
+        job: Job,
     ) -> None:
         self.started = time.perf_counter()
         self.source = source
         self.graph, self.word, self.hub, self.out = graph, word, hub, out
-        self.limits, self.emit = limits, emit
+        self.limits, self.take, self.job = limits, take, job
         self.waiting = [subtrees]
         self.odd = SizeCounts.empty()
         self.state = out.state[0]
@@ -137,7 +142,7 @@ class _Run:
         n = int(state["n_rows"])
         if n:
             left, right = int(state["n_left"]), int(state["n_right"])
-            self.emit(
+            self.take(
                 Bicliques(
                     out.left_indptr[: n + 1],
                     out.left[:left],
@@ -173,9 +178,8 @@ class _Run:
             int(self.state["item"]), len(pieces.todo)
         )
         rest = Subtrees.concat([left_over(self.word, self.hub), *self.waiting, untouched])
-        fingerprint = int(self.state["fingerprint"]) if self.state["prove"] else None
-        stats = {"seconds": time.perf_counter() - self.started}
-        return Slice(int(self.state["count"]), fingerprint, rest, stats, self._sizes())
+        found = Found(int(self.state["count"]), int(self.state["fingerprint"]), self._sizes())
+        return Slice(self.job.total(found, self.take), rest, EngineStats(seconds=time.perf_counter() - self.started))
 
 
 def _grown(out: Output, need_left: int, need_right: int) -> Output:

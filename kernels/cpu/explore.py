@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from kernels.cpu.hub import search_hub
 from kernels.cpu.open_hub import open_hub
 from kernels.cpu.open_word import open_word
@@ -66,31 +66,31 @@ def _take(g, pieces, i, word, hub, out):
         n = g.root_indptr[root + 1] - g.root_indptr[root]
         if n > WORD_BITS:
             for k in range(n):
-                hub.left[k] = g.root_indices[g.root_indptr[root] + k]
+                hub.base[k] = g.root_indices[g.root_indptr[root] + k]
     if n > WORD_BITS:
         open_hub(g, hub, out, n, keyed, root, pieces.todo[i], pieces.fresh[i])
     elif n > 0:
         for k in range(n):
-            word.left[k] = hub.left[k] if keyed else g.root_indices[g.root_indptr[root] + k]
+            word.base[k] = hub.base[k] if keyed else g.root_indices[g.root_indptr[root] + k]
         open_word(g, word, hub, out, n, keyed, -1 if keyed else root, pieces.todo[i], pieces.fresh[i])
 
 
 @compiled
 def _common_neighbours(g, pieces, i, hub):
-    """Common neighbours of the path of piece `i`, to `hub.left`; how many."""
+    """Common neighbours of the path of piece `i`, to `hub.base`; how many."""
     first = pieces.path[pieces.path_indptr[i]]
     n = g.root_indptr[first + 1] - g.root_indptr[first]
     for k in range(n):
-        hub.left[k] = g.root_indices[g.root_indptr[first] + k]
+        hub.base[k] = g.root_indices[g.root_indptr[first] + k]
     for p in range(pieces.path_indptr[i] + 1, pieces.path_indptr[i + 1]):
         v = pieces.path[p]
         for e in range(g.root_indptr[v], g.root_indptr[v + 1]):
             hub.local[g.root_indices[e]] = 1
         m = 0
         for k in range(n):
-            u = hub.left[k]
+            u = hub.base[k]
             if hub.local[u] == 1:
-                hub.left[m] = u
+                hub.base[m] = u
                 m += 1
         for e in range(g.root_indptr[v], g.root_indptr[v + 1]):
             hub.local[g.root_indices[e]] = OUTSIDE

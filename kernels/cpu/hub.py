@@ -1,7 +1,7 @@
-"""Search of a problem with more than 64 left vertices: bit rows over the left side of one hub.
+"""Search of a problem with more than 64 base vertices: bit rows over the base side of one hub.
 
 Only rows that can matter get bits: the candidates, and those excluded rows that are long enough to
-contain a node with more than 64 left vertices. A child with at most 64 becomes a word problem, built
+contain a node with more than 64 base vertices. A child with at most 64 becomes a word problem, built
 from the graph itself. Candidates keep one order in the whole problem, so that "excluded" is a
 comparison of positions. A hub whose bit rows would not fit is *wide*: its large children are put aside,
 each a smaller problem of its own.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from kernels.cpu.open_word import open_word
 from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
 from kernels.cpu.pointers import hub_frame
@@ -30,7 +30,7 @@ def search_hub(g, word, hub, out):
     """Explore the open hub problem until a child becomes a word problem, or as `search_word` does."""
     h, s = hub.state, out.state
     if h.fresh:
-        if not _deliver_node(g, hub, out, hub.left, h.n_left):
+        if not _deliver_node(g, hub, out, hub.base, h.n_base):
             return FULL
         h.fresh = 0
     while h.depth > 0:
@@ -53,10 +53,10 @@ def search_hub(g, word, hub, out):
         f.next += 1
         if n > 0:
             if not h.wide:
-                _expand(hub, h.depth, word.left)
+                _expand(hub, h.depth, word.base)
             else:
                 for i in range(n):
-                    word.left[i] = hub.child[i]
+                    word.base[i] = hub.child[i]
             open_word(g, word, hub, out, n, True, r, CLOSED, True)
             return EMPTY
     _close(hub)
@@ -98,7 +98,7 @@ def _expand(hub, depth, target):
     for i in range(words):
         x = hub.frame_bits[depth * words + i]
         while x != _ZERO:
-            target[n] = hub.left[(i << 6) + trailing_zeros(x)]
+            target[n] = hub.base[(i << 6) + trailing_zeros(x)]
             x &= x - _ONE
             n += 1
 
@@ -211,12 +211,12 @@ def _pop(hub):
 def _close(hub):
     """Leave no trace of the problem in the arrays that are indexed by vertex."""
     h = hub.state
-    for i in range(h.n_left):
-        hub.local[hub.left[i]] = OUTSIDE
+    for i in range(h.n_base):
+        hub.local[hub.base[i]] = OUTSIDE
     for q in range(h.n_rows):
         hub.key[hub.row[q]] = OUTSIDE
         hub.count[hub.row[q]] = 0
     for i in range(h.n_full):
         hub.key[hub.full[i]] = OUTSIDE
         hub.count[hub.full[i]] = 0
-    h.n_left = h.n_rows = h.n_full = 0
+    h.n_base = h.n_rows = h.n_full = 0

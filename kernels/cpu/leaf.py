@@ -1,6 +1,6 @@
 """Whole subtrees solved without a search, when one side of them is tiny.
 
-- At most six left vertices: a row is a subset of them, a set of rows one 64-bit word with a bit for each
+- At most six base vertices: a row is a subset of them, a set of rows one 64-bit word with a bit for each
   of the 64 subsets, and every closed set comes out of some 130 word operations (`closed_subsets`).
 - At most `MAX_ROWS` candidates: their distinct intersections are listed (`intersections`).
 """
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 
 __all__ = ["MAX_BITS", "MAX_ROWS", "SOLVED_AT_ONCE", "closed_subsets", "intersections"]
 
-#: Left vertices a subset word can hold.
+#: Base vertices a subset word can hold.
 MAX_BITS = 6
 #: Candidates whose intersections are listed; 2**MAX_ROWS - 1 of them at most.
 MAX_ROWS = 6
@@ -51,7 +51,7 @@ def _subsets_of(family):
 
 @compiled
 def closed_subsets(excluded, candidates, k):
-    """Left sides of every maximal biclique strictly below a node with `k` <= 6 left vertices.
+    """Base sides of every maximal biclique strictly below a node with `k` <= 6 base vertices.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import carray
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from kernels.cpu.pointers import hub_frame
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 
@@ -16,8 +16,8 @@ _ONE = np.uint64(1)
 
 
 @compiled
-def open_hub(g, hub, out, n_left, keyed, root, todo, fresh):
-    """Open the problem with left vertices ``hub.left[:n_left]``.
+def open_hub(g, hub, out, n_base, keyed, root, todo, fresh):
+    """Open the problem with base vertices ``hub.base[:n_base]``.
 
     Parameters
     ----------
@@ -32,23 +32,23 @@ def open_hub(g, hub, out, n_left, keyed, root, todo, fresh):
 
     Notes
     -----
-    O(wedges of the left vertices) plus the bit rows, a bit for each left vertex of each row.
+    O(wedges of the base vertices) plus the bit rows, a bit for each base vertex of each row.
     """
     h = hub.state
-    h.n_left, h.n_full, h.n_rows, h.first, h.depth = n_left, 0, 0, 0, 0
-    n = _count_rows(g, hub, out, n_left)
-    n_excluded, n_candidates, dead = _classify(hub, n, n_left, keyed, root)
+    h.n_base, h.n_full, h.n_rows, h.first, h.depth = n_base, 0, 0, 0, 0
+    n = _count_rows(g, hub, out, n_base)
+    n_excluded, n_candidates, dead = _classify(hub, n, n_base, keyed, root)
     if dead:
         n_excluded = n_candidates = 0
     n_explored = _number_rows(hub, n_excluded, n_candidates, todo if keyed else CLOSED)
     if dead:
-        for i in range(n_left):
-            hub.local[hub.left[i]] = OUTSIDE
+        for i in range(n_base):
+            hub.local[hub.base[i]] = OUTSIDE
         return
-    h.words = (n_left + 63) >> 6
+    h.words = (n_base + 63) >> 6
     h.wide = h.n_rows * h.words > h.max_bits
     if not h.wide:
-        _set_bits(g, hub, out, n_left)
+        _set_bits(g, hub, out, n_base)
     h.fresh = fresh
     h.depth = 1
     f = hub_frame(hub, 0)
@@ -58,11 +58,11 @@ def open_hub(g, hub, out, n_left, keyed, root, todo, fresh):
 
 
 @compiled
-def _count_rows(g, hub, out, n_left):
-    """Left vertices of every root vertex that has some; those vertices to `hub.row`; how many."""
+def _count_rows(g, hub, out, n_base):
+    """Base vertices of every root vertex that has some; those vertices to `hub.row`; how many."""
     n = 0
-    for i in range(n_left):
-        u = hub.left[i]
+    for i in range(n_base):
+        u = hub.base[i]
         hub.local[u] = i
         for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
             v = g.base_indices[e]
@@ -75,10 +75,10 @@ def _count_rows(g, hub, out, n_left):
 
 
 @compiled
-def _classify(hub, n, n_left, keyed, root):
+def _classify(hub, n, n_base, keyed, root):
     """Sort rows into closure (`hub.full`), excluded and candidates (`hub.sorter`, from both ends), and the rest.
 
-    Candidates sort by number of left vertices, then rank; those of a piece keep their order.
+    Candidates sort by number of base vertices, then rank; those of a piece keep their order.
     Counts of rows that are none of these are reset. Returns (excluded, candidates, is the node dead).
     """
     h = hub.state
@@ -89,7 +89,7 @@ def _classify(hub, n, n_left, keyed, root):
         v = hub.row[i]
         count = hub.count[v]
         inside = hub.key[v] != OUTSIDE if keyed else v >= root
-        if count == n_left:
+        if count == n_base:
             dead |= not inside
             hub.full[h.n_full] = v
             h.n_full += 1
@@ -135,17 +135,17 @@ def _number_rows(hub, n_excluded, n_candidates, todo):
 
 
 @compiled
-def _set_bits(g, hub, out, n_left):
+def _set_bits(g, hub, out, n_base):
     h = hub.state
     words = h.words
     for i in range(h.n_rows * words):
         hub.bits[i] = _ZERO
     for i in range(words):
         hub.frame_bits[i] = ~_ZERO
-    if n_left & 63:
-        hub.frame_bits[words - 1] = (_ONE << np.uint64(n_left & 63)) - _ONE
-    for i in range(n_left):
-        u = hub.left[i]
+    if n_base & 63:
+        hub.frame_bits[words - 1] = (_ONE << np.uint64(n_base & 63)) - _ONE
+    for i in range(n_base):
+        u = hub.base[i]
         bit = _ONE << np.uint64(i & 63)
         for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
             q = hub.key[g.base_indices[e]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from kernels.cpu.leaf import MAX_ROWS
 from kernels.cpu.pointers import word_frame
 from kernels.cpu.rows import distinct_by_size, drop_covered, keep_widest
@@ -19,7 +19,7 @@ _ONE = np.uint64(1)
 
 @compiled
 def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
-    """Open the problem with left vertices ``word.left[:k]``.
+    """Open the problem with base vertices ``word.base[:k]``.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
 
     Notes
     -----
-    A dead node (see `schemas.work.Subtrees`) opens nothing. O(wedges of the left vertices).
+    A dead node (see `schemas.work.Subtrees`) opens nothing. O(wedges of the base vertices).
     """
     full = ~_ZERO >> np.uint64(64 - k)
     n = _walk(g, word, out, k)
@@ -61,11 +61,11 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
 
 @compiled
 def _walk(g, word, out, k):
-    """Rows that touch the left vertices, and their masks, in order of first touch; how many."""
+    """Rows that touch the base vertices, and their masks, in order of first touch; how many."""
     n = 0
     slot, touched, masks = word.slot, word.touched, word.touched_mask
     for b in range(k):
-        u = word.left[b]
+        u = word.base[b]
         bit = _ONE << np.uint64(b)
         for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
             v = g.base_indices[e]

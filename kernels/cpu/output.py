@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from kernels.cpu.workspace import USUAL
 
 __all__ = ["aside_is_full", "begin_aside", "deliver", "deliver_size", "end_aside"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import carray
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from kernels.cpu.simd import PADDING, covers, popcount
 
 __all__ = ["covered", "distinct_by_size", "drop_covered", "keep_widest", "restrict"]

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 
 __all__ = ["PADDING", "covers", "extract_bits", "popcount", "trailing_zeros"]
 

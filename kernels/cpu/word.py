@@ -1,16 +1,16 @@
-"""Search of a problem with at most 64 left vertices: rows are words, a node is a few of them.
+"""Search of a problem with at most 64 base vertices: rows are words, a node is a few of them.
 
 A frame's rows lie in one stretch of the stack: Q rows (excluded), then C rows (candidates) by ascending
-number of left vertices, all different and none inside a Q row. So every C row is a canonical child, and
+number of base vertices, all different and none inside a Q row. So every C row is a canonical child, and
 a maximal biclique, without any test: visiting it reports it and finds its own candidates. Children with at
-most six left vertices, or with few candidates, are solved outright (`kernels.cpu.leaf`).
+most six base vertices, or with few candidates, are solved outright (`kernels.cpu.leaf`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from kernels.cpu.leaf import MAX_BITS, MAX_ROWS, SOLVED_AT_ONCE, closed_subsets, intersections
 from kernels.cpu.output import aside_is_full, begin_aside, deliver, deliver_size, end_aside
 from kernels.cpu.pointers import word_frame
@@ -83,7 +83,7 @@ def _visit(g, word, out):
 
 @compiled
 def found(word, out, t):
-    """A maximal biclique of the problem, with left side `t`: count it, or keep it for delivery."""
+    """A maximal biclique of the problem, with base side `t`: count it, or keep it for delivery."""
     if out.state.plain:
         out.state.count += 1
     else:
@@ -94,7 +94,7 @@ def found(word, out, t):
 
 @compiled
 def solve_leaf(word, out, t, q0, q1, at, m):
-    """Report everything below `t` if it has at most six left vertices and two candidates; says whether it did.
+    """Report everything below `t` if it has at most six base vertices and two candidates; says whether it did.
 
     Excluded rows are ``stack[q0:q1]``, candidates ``stack[at:at + m]``; all may reach outside `t`.
     """
@@ -153,7 +153,7 @@ def solve_few(word, out, q0, q1, at, m):
 
 @compiled
 def _push_frame(g, word, out, t, q0, q1, at, m):
-    """A frame for the node with left side `t`, excluded rows ``stack[q0:q1]``, candidates ``stack[at:at + m]``.
+    """A frame for the node with base side `t`, excluded rows ``stack[q0:q1]``, candidates ``stack[at:at + m]``.
 
     When it does not fit, the node is put aside with its candidates.
     """
@@ -215,12 +215,12 @@ def reachable_roots(g, word, depth):
 
 @compiled
 def _weight(g, word, unit, t):
-    """Base members of the left side `t`."""
+    """Base members of the base side `t`."""
     if unit:
         return popcount(t)
     total = 0
     while t != _ZERO:
-        u = word.left[trailing_zeros(t)]
+        u = word.base[trailing_zeros(t)]
         total += g.base_members_indptr[u + 1] - g.base_members_indptr[u]
         t &= t - _ONE
     return total
@@ -228,7 +228,7 @@ def _weight(g, word, unit, t):
 
 @compiled
 def _put_aside(word, out, t, at, m):
-    """Turn the node with left side `t` and candidates ``stack[at:at + m]`` into a piece of its own."""
+    """Turn the node with base side `t` and candidates ``stack[at:at + m]`` into a piece of its own."""
     n_path = _closure(word, out, t, 0, word.state.n_rows, True)
     first = end = begin_aside(out, n_path)
     for i in range(at, at + m):
@@ -241,7 +241,7 @@ def _put_aside(word, out, t, at, m):
 
 @compiled
 def _closure(word, out, t, lo, hi, all_rows):
-    """Write the closure of left side `t` to `out.closure`; how many. Rows to look at: all, or near ones."""
+    """Write the closure of base side `t` to `out.closure`; how many. Rows to look at: all, or near ones."""
     n = word.state.n_full
     for i in range(n):
         out.closure[i] = word.full[i]
@@ -264,10 +264,10 @@ def _deliver_reports(g, word, out):
         n_roots = _closure(word, out, t, f.near0, f.near0 + f.n_near, False)
         n_base = 0
         while t != _ZERO:
-            word.base[n_base] = word.left[trailing_zeros(t)]
+            word.listed[n_base] = word.base[trailing_zeros(t)]
             n_base += 1
             t &= t - _ONE
-        if not deliver(g, out, word.base, n_base, n_roots):
+        if not deliver(g, out, word.listed, n_base, n_roots):
             return False
         w.delivered += 1
     w.delivered = w.reports = 0

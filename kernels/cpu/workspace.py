@@ -3,7 +3,7 @@
 The compiled search is a state machine. Everything it knows between two calls is here, so that it can
 stop anywhere (clock, full output buffer, row limit) and go on, or be written down as `Subtrees`.
 
-Legend: L is the left (base) side of a node, R its closure on the root side, Q rows are excluded, C rows
+Legend: L is the base side of a node, R its closure on the root side, Q rows are excluded, C rows
 are candidates. A *row* is a root vertex restricted to the L of the problem it is in. The same tuples
 hold arrays in Python and pointers (`kernels.cpu.memory`) in compiled code; `pointers` converts.
 """
@@ -40,7 +40,7 @@ __all__ = [
     "set_capacities",
 ]
 
-#: Left vertices of a word problem, one bit each; it has at most as many frames, for L shrinks.
+#: Base vertices of a word problem, one bit each; it has at most as many frames, for L shrinks.
 WORD_BITS = 64
 #: Frames of a hub problem; what would go deeper is put aside.
 HUB_FRAMES = 256
@@ -56,7 +56,7 @@ def _record(names: str) -> np.dtype:
 
 WORD_STATE = _record("n_full n_rows depth reports delivered report_depth max_stack max_near max_reports")
 WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
-HUB_STATE = _record("n_left words n_rows first n_full depth wide fresh max_bits max_list max_frame_bits n_sorter")
+HUB_STATE = _record("n_base words n_rows first n_full depth wide fresh max_bits max_list max_frame_bits n_sorter")
 HUB_FRAME = _record("list0 n_list next end")
 OUTPUT_STATE = _record(
     "plain prove listing sizing unit unit_roots root_is_left min_base max_base min_root max_root "  # options
@@ -93,13 +93,13 @@ class Pieces(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A problem with at most 64 left vertices: rows are single words."""
+    """A problem with at most 64 base vertices: rows are single words."""
 
     state: Any  # WORD_STATE
-    left: Any  # (64,) int32: base vertex of each bit
+    base: Any  # (64,) int32: base vertex of each bit
     full: Any  # int32: the problem's closure R
     row: Any  # int32: root vertex of each candidate row, twins included, in candidate order
-    mask: Any  # uint64: its left vertices
+    mask: Any  # uint64: its base vertices
     stack: Any  # uint64: frame after frame, Q rows then C rows
     near: Any  # int32: per frame, the candidate rows that touch its L (positions in `row`)
     near_mask: Any  # uint64: their masks
@@ -110,20 +110,20 @@ class Word(NamedTuple):
     touched_mask: Any  # uint64
     slot: Any  # (n_roots,) int32: position in `touched`, OUTSIDE for the others
     leaf: Any  # uint64: scratch of `leaf.intersections`
-    base: Any  # (64,) int32: base vertices of the biclique being delivered
+    listed: Any  # (64,) int32: base vertices of the biclique being delivered
 
 
 class Hub(NamedTuple):
-    """A problem with more than 64 left vertices: rows are bit vectors, only rows that can matter get one."""
+    """A problem with more than 64 base vertices: rows are bit vectors, only rows that can matter get one."""
 
     state: Any  # HUB_STATE
-    left: Any  # (n_base,) int32: the L of the problem
-    local: Any  # (n_base,) int32: position in `left`, OUTSIDE for the others
+    base: Any  # (n_base,) int32: the L of the problem
+    local: Any  # (n_base,) int32: position in `base`, OUTSIDE for the others
     full: Any  # (n_roots,) int32: the problem's closure R
     row: Any  # (n_roots,) int32: root vertices with a bit row: excluded ones, then candidates in order
     key: Any  # (n_roots,) int32: position in `row`, CLOSED for members of R, OUTSIDE for all others
     closed_at: Any  # (n_roots,) int32: depth at which a row joined the closure, 0 for not yet
-    count: Any  # (n_roots,) int32: left vertices of each root vertex
+    count: Any  # (n_roots,) int32: base vertices of each root vertex
     sorter: Any  # (n_roots,) int64: scratch
     bits: Any  # uint64: row after row, `words` each
     list: Any  # int32: candidates of each frame (positions in `row`)
@@ -202,7 +202,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     i32, u64 = VERTEX, WORD
     word = Word(
         state=np.zeros(1, WORD_STATE),
-        left=np.empty(WORD_BITS, i32),
+        base=np.empty(WORD_BITS, i32),
         full=np.empty(touch, i32),
         row=np.empty(touch, i32),
         mask=np.zeros(touch, u64),
@@ -216,11 +216,11 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         touched_mask=np.empty(touch, u64),
         slot=np.empty(n_roots, i32),
         leaf=np.zeros(2**MAX_ROWS + PADDING, u64),
-        base=np.empty(WORD_BITS, i32),
+        listed=np.empty(WORD_BITS, i32),
     )
     hub = Hub(
         state=np.zeros(1, HUB_STATE),
-        left=np.empty(n_base, i32),
+        base=np.empty(n_base, i32),
         local=np.empty(n_base, i32),
         full=np.empty(n_roots, i32),
         row=np.empty(n_roots, i32),
@@ -262,7 +262,7 @@ def reset(word: Word, hub: Hub, out: Output) -> None:
     """Forget the last slice: nothing open, nothing found, no trace in arrays indexed by vertex."""
     for name in ("n_full", "n_rows", "depth", "reports", "delivered"):
         word.state[0][name] = 0
-    for name in ("n_left", "n_full", "n_rows", "depth", "fresh"):
+    for name in ("n_base", "n_full", "n_rows", "depth", "fresh"):
         hub.state[0][name] = 0
     for name in (
         "item",

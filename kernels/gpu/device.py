@@ -7,7 +7,8 @@ every kernel runs in CI without a GPU.
 from __future__ import annotations
 
 import functools
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -30,7 +31,7 @@ class Device(Protocol):
     n_multiprocessors: int
 
     def active(self) -> AbstractContextManager[Any]:
-        """Within it, copies and launches of this thread go before those of whoever else uses the device."""
+        """Within it, this thread can launch; its copies and launches go before those of others on the device."""
         ...
 
     def free_bytes(self) -> int:
@@ -82,7 +83,7 @@ class Device(Protocol):
         ...
 
     def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> float:
-        """Run ``cuda/<kernel>.cu`` with this parameter block and wait; seconds on the device."""
+        """Run the kernel of this name with this parameter block and wait; seconds on the device."""
         ...
 
     def enqueue(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> None:
@@ -145,10 +146,14 @@ class CudaDevice:
         self.n_multiprocessors = int(properties["multiProcessorCount"])
         self._stream = _first_stream(self._device.id)
 
-    def active(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def active(self) -> Iterator[None]:
         """See `Device`."""
-        stream: AbstractContextManager[Any] = self._stream
-        return stream
+        # A thread that has made no runtime call has no context, and a launch, which is a driver call, makes none: where
+        # all memory comes from the pool, the first call of a thread is a launch (https://github.com/cupy/cupy/issues/72).
+        self._cupy.cuda.runtime.setDevice(self._device.id)
+        with self._stream:
+            yield
 
     def free_bytes(self) -> int:
         """See `Device`."""

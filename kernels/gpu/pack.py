@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernels.gpu.device import Device
-from kernels.gpu.layout import PACK_PARAMS, PACK_TOTALS, parameters
+from kernels.gpu.records import PACK_PARAMS, PACK_TOTALS, parameters
 from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT, OFFSET, VERTEX
 from schemas.graph import MiningGraph

@@ -15,6 +15,7 @@ from kernels.graph.prepare import PrepareFacts, prepare
 from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph, Side
+from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 
 __all__ = ["EDGE_BYTES", "on_host", "prepare_on"]
@@ -45,6 +46,7 @@ def prepare_on(
     options: BuildOptions,
     min_left: int = 1,
     min_right: int = 1,
+    reductions: frozenset[Reduction] = EVERY_REDUCTION,
 ) -> tuple[MiningGraph, PrepareFacts]:
     """See `kernels.graph.prepare.prepare`, whose result this is, array for array.
 
@@ -59,18 +61,21 @@ def prepare_on(
     -----
     Synchronises. O(m log m) time, `EDGE_BYTES` an edge on the device.
     """
+    if "core" not in reductions:
+        min_left = min_right = 1
+    twins_of = _twins if "twins" in reductions else _each_alone
     on_device = _core(xp, xp.asarray(left), xp.asarray(right), n_left, n_right, min_left, min_right)
     left_index, left_core = _compact(xp, on_device[0], n_left)
     right_index, right_core = _compact(xp, on_device[1], n_right)
     n_core_edges = len(left_index)
     by_left = _from_sorted(xp, left_index, right_index, len(left_core))
-    left_twins = _twins(xp, by_left)
+    left_twins = twins_of(xp, by_left)
     if left_twins is None:
-        return prepare(on_host(left), on_host(right), n_left, n_right, options, min_left, min_right)
+        return prepare(on_host(left), on_host(right), n_left, n_right, options, min_left, min_right, reductions)
     by_right = _transpose(xp, _select(xp, by_left, left_twins.representatives), len(right_core))
-    right_twins = _twins(xp, by_right)
+    right_twins = twins_of(xp, by_right)
     if right_twins is None:
-        return prepare(on_host(left), on_host(right), n_left, n_right, options, min_left, min_right)
+        return prepare(on_host(left), on_host(right), n_left, n_right, options, min_left, min_right, reductions)
     by_right = _select(xp, by_right, right_twins.representatives)
     by_left = _transpose(xp, by_right, len(left_twins.representatives))
 
@@ -138,6 +143,13 @@ def _select(xp: Any, csr: _Csr, rows: Any) -> _Csr:
     owner = _owners(xp, indptr)
     shift = (csr.indptr[:-1][rows] - indptr[:-1])[owner]
     return _Csr(indptr, csr.indices[xp.arange(len(owner)) + shift])
+
+
+def _each_alone(xp: Any, csr: _Csr) -> _Twins | None:
+    """As `_twins`, with every row a group."""
+    n = len(csr.indptr) - 1
+    each = xp.arange(n, dtype=VERTEX)
+    return _Twins(each, xp.arange(n + 1, dtype=OFFSET), each)
 
 
 def _twins(xp: Any, csr: _Csr) -> _Twins | None:

@@ -16,20 +16,23 @@ import numpy as np
 
 from kernels.gpu.buffers import Buffers, S
 from kernels.gpu.device import Device
-from kernels.gpu.layout import RECORD, SIZE
-from kernels.gpu.memory import DeviceGraph, search_params
+from kernels.gpu.device_graph import DeviceGraph, search_params
 from kernels.gpu.pack import pack
+from kernels.gpu.records import RECORD, SIZE
 from kernels.gpu.unpack import unpack
 from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT, VERTEX
 from schemas.errors import DeviceMemoryError
+from schemas.jobs import job_of
 from schemas.sizes import SizeCounts
+from schemas.stats import EngineStats
+from schemas.totals import Found
 from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
 
-__all__ = ["SliceRun", "cpu_engine", "nothing"]
+__all__ = ["SIZES_OVERFLOW", "SliceRun", "cpu_engine", "nothing"]
 
 #: ``overflow`` of both queues: the table of sizes is full.
-_SIZES_OVERFLOW = 2
+SIZES_OVERFLOW = 2
 #: Seconds that the CPU engine gets of a slice that is late already, so that it gets on.
 _LEAST_CPU_S = 0.5
 
@@ -43,9 +46,7 @@ def cpu_engine() -> Engine:
 
 def nothing(search: Search) -> Slice:
     """A slice without work, for which a device need not even have a graph."""
-    fingerprint = 0 if search.mode != "count" else None
-    sizes = SizeCounts.empty() if search.sizes else None
-    return Slice(0, fingerprint, Subtrees.empty(), {"seconds": 0.0, "kernel_s": 0.0, "launches": 0.0}, sizes)
+    return Slice(job_of(search).zero, Subtrees.empty())
 
 
 @dataclass
@@ -134,8 +135,8 @@ class SliceRun(Generic[S]):
         values = self.graph.params | self.memory.params | search_params(self.graph.graph, self.search)
         values |= {"items": items_at, "n_items": n_items, "limited": self.limits.rows is not None}
         if self.limits.seconds is not None:
-            left = self.limits.seconds - (time.perf_counter() - self.started)
-            values["deadline_ns"] = max(1_000_000, int(left * 1e9))
+            remaining = self.limits.seconds - (time.perf_counter() - self.started)
+            values["deadline_ns"] = max(1_000_000, int(remaining * 1e9))
         return values
 
     def end(self, seconds: float, n_workers: int) -> np.void:
@@ -161,7 +162,7 @@ class SliceRun(Generic[S]):
 
         `work_on_less` halves their number, and says whether it could. It would not help a table of sizes.
         """
-        if queue["overflow"] == _SIZES_OVERFLOW:
+        if queue["overflow"] == SIZES_OVERFLOW:
             return self.memory.grow("size_slots")
         noted = max(int(queue[name]) for name in ("left_over", "oversize") if name in (queue.dtype.names or ()))
         if noted > self.memory.entries("left_over"):
@@ -195,26 +196,29 @@ class SliceRun(Generic[S]):
         self.cpu_nodes += len(work)
         self.count += found.count
         self.fingerprint = (self.fingerprint + (found.fingerprint or 0)) % 2**64
-        if found.sizes is not None:
-            self.sizes = SizeCounts.merge([self.sizes, found.sizes])
+        if found.total.sizes is not None:
+            self.sizes = SizeCounts.merge([self.sizes, found.total.sizes])
         self.rest.append(found.left_over)
 
     def _emit_copy(self, batch: Bicliques) -> None:
         """Hand a batch to an `Emit` that may keep it, as those of a device: the CPU engine uses its arrays again."""
         self.emit(Bicliques(*(getattr(batch, field.name).copy() for field in fields(batch))))
 
-    def slice(self, stats: dict[str, float]) -> Slice:
-        """What the engine returns."""
-        stats |= {
-            "seconds": time.perf_counter() - self.started,
-            "kernel_s": self.kernel_s,
-            "launches": float(self.launches),
-            "voided": float(self.voided),
-            "cpu_nodes": float(self.cpu_nodes),
-        }
-        fingerprint = self.fingerprint if self.search.mode != "count" else None
+    def slice(self, busy_ratio: float, counters: dict[str, int], phases: dict[str, float] | None = None) -> Slice:
+        """What the engine returns; its `phases` are shares of the kernels' time."""
+        stats = EngineStats(
+            seconds=time.perf_counter() - self.started,
+            kernel_s=self.kernel_s,
+            busy_kernel_s=self.kernel_s * busy_ratio,
+            launches=self.launches,
+            voided=self.voided,
+            cpu_nodes=self.cpu_nodes,
+            counters=counters,
+            phases={name: self.kernel_s * share for name, share in (phases or {}).items()},
+        )
+        found = Found(self.count, self.fingerprint, self.sizes)
         rest = Subtrees.concat([part for part in self.rest if len(part)])
-        return Slice(self.count, fingerprint, rest, stats, self.sizes if self.search.sizes else None)
+        return Slice(job_of(self.search).total(found, self.emit), rest, stats)
 
     def _hand_out(self, queue: np.void) -> None:
         device, memory = self.device, self.memory

@@ -15,19 +15,24 @@ from typing import Any
 __all__ = ["FOLDER", "KERNELS", "Kernel", "compile_options", "load", "source_digest", "source_of"]
 
 FOLDER = Path(__file__).parent.parent / "cuda"
-#: Every kernel: its file is ``cuda/<name>.cu``, its entry point has the same name.
-KERNELS = ("bitmatrix", "cumbe", "hub_bits", "pack")
+#: Every kernel, and its file in `FOLDER`; its entry point has the same name. Includes begin at `FOLDER`, too.
+KERNELS = {
+    "bitmatrix": "bitmatrix/bitmatrix.cu",
+    "cumbe": "cumbe/cumbe.cu",
+    "hub_bits": "bitmatrix/hub_bits.cu",
+    "pack": "common/pack.cu",
+}
 
 
 def source_of(kernel: str) -> str:
-    """Text of ``cuda/<kernel>.cu``; the headers it includes lie beside it."""
-    return (FOLDER / f"{kernel}.cu").read_text()
+    """Text of the file of a kernel."""
+    return (FOLDER / KERNELS[kernel]).read_text()
 
 
 def source_digest() -> str:
     """First 16 hex digits of the SHA-256 of all CUDA sources: machine code of other sources is not loaded."""
     digest = hashlib.sha256()
-    for path in sorted(FOLDER.glob("*.cu*")):
+    for path in sorted(FOLDER.rglob("*.cu*")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from kernels.graph.csr import transpose
 
 __all__ = ["core_edges"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from schemas.dtypes import OFFSET, VERTEX
+from schemas.graph import MiningGraph
 
-__all__ = ["from_sorted_pairs", "select_rows", "transpose", "wedges"]
+__all__ = ["degrees_of", "from_sorted_pairs", "gather", "select_rows", "transpose", "wedges", "wedges_of"]
 
 
 def from_sorted_pairs(rows: np.ndarray, columns: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -67,3 +68,29 @@ def compact_columns(indices: np.ndarray, n_columns: int) -> tuple[np.ndarray, np
     old = np.flatnonzero(used).astype(VERTEX)
     new = np.cumsum(used, dtype=VERTEX) - 1
     return new[indices].astype(VERTEX), old
+
+
+def degrees_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    """Degree of each of these roots."""
+    return graph.root_indptr[roots + 1] - graph.root_indptr[roots]
+
+
+def wedges_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    """Wedges of each root: what it costs to open, and the best cheap guess of what lies below."""
+    indptr, base = gather(graph.root_indices, graph.root_indptr[roots], degrees_of(graph, roots))
+    total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(graph.base_indptr[base + 1] - graph.base_indptr[base])])
+    return total[indptr[1:]] - total[indptr[:-1]]
+
+
+def gather(values: np.ndarray, at: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets, and the lists ``values[at[i]:at[i] + n[i]]`` one behind the other."""
+    indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(n, dtype=OFFSET)])
+    lists = np.empty(indptr[-1], values.dtype)
+    _copy(values, at.astype(OFFSET), indptr, lists)
+    return indptr, lists
+
+
+@compiled
+def _copy(values: np.ndarray, at: np.ndarray, indptr: np.ndarray, lists: np.ndarray) -> None:
+    for i in range(len(at)):
+        lists[indptr[i] : indptr[i + 1]] = values[at[i] : at[i] + indptr[i + 1] - indptr[i]]

@@ -12,6 +12,7 @@ from kernels.graph.order import rank_order
 from kernels.graph.twins import group_twins
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph, Side
+from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 
 __all__ = ["PrepareFacts", "prepare"]
@@ -44,6 +45,7 @@ def prepare(
     options: BuildOptions,
     min_left: int = 1,
     min_right: int = 1,
+    reductions: frozenset[Reduction] = EVERY_REDUCTION,
 ) -> tuple[MiningGraph, PrepareFacts]:
     """Reduce, merge, choose the root side and rank.
 
@@ -56,12 +58,17 @@ def prepare(
     options : BuildOptions
     min_left, min_right : int
         Thresholds; see `kernels.graph.core`.
+    reductions : frozenset of Reduction
+        Those that are exact for the job; no other is done.
 
     Notes
     -----
     O(m + n log n) time for the default order; about 40 bytes an edge at the peak. The root side is the
     one with fewer wedges, which beat "the smaller side" wherever they differ (docs/design.md, section 3).
     """
+    if "core" not in reductions:
+        min_left = min_right = 1
+    groups_of = group_twins if "twins" in reductions else _each_alone
     indptr, indices = from_sorted_pairs(left, right, n_left)
     keep = core_edges(indptr, indices, n_right, min_left, min_right)
     left_core = np.unique(left[keep])
@@ -70,10 +77,10 @@ def prepare(
     n_core_edges = len(left_index)
     indptr, indices = from_sorted_pairs(left_index, right_index, len(left_core))
 
-    left_rows, left_members_indptr, left_members = group_twins(indptr, indices)
+    left_rows, left_members_indptr, left_members = groups_of(indptr, indices)
     indptr, indices = select_rows(indptr, indices, left_rows)
     by_right = transpose(indptr, indices, len(right_core))
-    right_rows, right_members_indptr, right_members = group_twins(*by_right)
+    right_rows, right_members_indptr, right_members = groups_of(*by_right)
     by_right = select_rows(*by_right, right_rows)
     by_left = transpose(*by_right, len(left_rows))
 
@@ -98,6 +105,12 @@ def prepare(
         root_side=root_side,
     )
     return graph, facts
+
+
+def _each_alone(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `group_twins`, with every row a group."""
+    n = len(indptr) - 1
+    return np.arange(n, dtype=VERTEX), np.arange(n + 1, dtype=OFFSET), np.arange(n, dtype=VERTEX)
 
 
 _SideArrays = tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled import compiled
+from kernels.compiled.jit import compiled
 from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.gpu.source import FOLDER
+from kernels.gpu.source import FOLDER, KERNELS
 
 HERE = Path(__file__).parent
 #: Bytes that belong to nobody, on either side of a buffer: enough for what a warp writes at a time.
@@ -37,7 +37,7 @@ def why_not() -> str | None:
 def _library(kernel: str, defines: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
     options = [f"-D{name}={value}" for name, value in defines]
     digest = hashlib.sha256(repr(options).encode())
-    for path in sorted([*FOLDER.glob("*.cu*"), *HERE.glob("*.h"), *HERE.glob("*.cpp")]):
+    for path in sorted([*FOLDER.rglob("*.cu*"), *HERE.glob("*.h"), *HERE.glob("*.cpp")]):
         digest.update(path.read_bytes())
     folder = Path(tempfile.gettempdir()) / "bicliques-emulation"
     folder.mkdir(exist_ok=True)
@@ -54,7 +54,7 @@ def _library(kernel: str, defines: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
 def _compile(kernel: str, options: list[str], target: Path) -> None:
     partial = target.with_suffix(".partial")  # a compiler that is killed leaves no library behind
     command = ["g++", "-O1", "-std=c++17", "-shared", "-fPIC", "-U_FORTIFY_SOURCE", f"-I{HERE}", f"-I{FOLDER}"]
-    command += [f'-DKERNEL_FILE="{kernel}.cu"', f"-DKERNEL={kernel}", *options]
+    command += [f'-DKERNEL_FILE="{KERNELS[kernel]}"', f"-DKERNEL={kernel}", *options]
     subprocess.run([*command, str(HERE / "emulate.cpp"), "-o", str(partial)], check=True)
     partial.rename(target)
 

@@ -18,8 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pipeline import first_use
-from pipeline.cli import main
+from pipeline.cli.main import main
+from pipeline.slices import first_use
 from schemas.options import BuildOptions
 
 KINDS = ("look", "open", "read", "write", "fsync", "close", "rename", "mkdir", "unlink", "ftruncate", "flock")
@@ -29,7 +29,16 @@ LIMIT_S = 120.0
 
 
 def load() -> None:
-    for module in ("api", "cards", "listing", "pruning", "run_status", "reporting.make", "row_hashes", "dry_running"):
+    for module in (
+        "api.runs",
+        "cli.cards",
+        "cli.listing",
+        "series.pruning",
+        "results.run_status",
+        "results.report.make",
+        "proof.row_hashes",
+        "api.dry_running",
+    ):
         import_module(f"pipeline.{module}")
     first_use.before_reading("none", "cpu")
     first_use.before_building(BuildOptions(), False)

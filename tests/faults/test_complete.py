@@ -11,17 +11,19 @@ from typing import Any
 import pytest
 
 import pipeline
-from pipeline import cli, mining, steps
-from pipeline.folder import RunFolder
-from pipeline.marks import mark_complete
-from pipeline.names import SUCCESS_FILE
-from pipeline.reporting.make import report
-from pipeline.run_status import status
-from pipeline.workers import WorkerOptions
+from pipeline.api import steps
+from pipeline.cli import main
+from pipeline.mining import driver
+from pipeline.results.report.make import report
+from pipeline.results.run_status import status
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import SUCCESS_FILE
+from pipeline.series.marks import mark_complete
+from pipeline.workers.options import WorkerOptions
 from schemas.errors import BicliqueError, IncompleteError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Search
-from tests.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
+from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
 EXPECTED = answer(EDGES)
@@ -32,7 +34,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A complete run of several slices."""
     folder = tmp_path_factory.mktemp("complete")
     source = write_edges(folder / "g.parquet", EDGES)
-    steps.start(source, folder / "out", RunOptions(str(source), Search("list")), RunLimits(), False)
+    steps.start(source, folder / "out", RunOptions(source=str(source), search=Search("list")), RunLimits(), False)
     steps.prepare(folder / "out", False)
     for limit in (100, 200, 300, 400, None):
         steps.mine(folder / "out", WorkerOptions(workers=0, slice_seconds=0.02), RunLimits(max_results=limit), False)
@@ -102,11 +104,13 @@ def test_a_lost_entry_that_found_nothing_is_missed(out: Path) -> None:
     """Count and fingerprint are right without it, and the proof of all subtrees is not there any more."""
     ledger = load_ledger(out)
     entry = ledger.entries[max(ledger.entries)]
-    number, (source, start, stop) = entry.slice + 1, entry.took[-1]
+    number, (source, start, stop) = entry.report.slice + 1, entry.took[-1]
     ended = entry.took[:-1] + (((source, start, stop - 1),) if stop - start > 1 else ())
     nothing = {"took": [[source, stop - 1, stop]], "parts": [], "count": 0, "fingerprint": "0"}
-    rewrite_record(ledger.file(entry.slice), ledger.file(number), slice=number, n_left_over=0, left_over="", **nothing)
-    rewrite_record(ledger.file(entry.slice), took=ended)
+    rewrite_record(
+        ledger.file(entry.report.slice), ledger.file(number), slice=number, n_left_over=0, left_over="", **nothing
+    )
+    rewrite_record(ledger.file(entry.report.slice), took=ended)
     assert status(out).state == "complete"
     ledger.file(number).unlink()
     assert (status(out).state, status(out).count) == ("failed", EXPECTED[0])
@@ -129,7 +133,7 @@ COMMANDS = ("status", "verify", "report", "show", "sizes", "sample")
 
 def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
     """What a command that has no result says: one line."""
-    assert cli.main(list(map(str, words))) in (1, 2)
+    assert main.main(list(map(str, words))) in (1, 2)
     text = capsys.readouterr()
     line = text.err.strip() or text.out.strip()
     assert "Traceback" not in line
@@ -159,7 +163,7 @@ def test_a_file_in_place_of_a_folder_is_named(
     shutil.rmtree(out / name)
     (out / name).write_text("mine")
     if name == "ledger" and command in ("show", "sizes", "sample"):
-        assert cli.main([command, str(out)]) == 0, "they read the parts alone"
+        assert main.main([command, str(out)]) == 0, "they read the parts alone"
         return
     words = said(capsys, command, out)
     assert f"{out / name}" in words
@@ -190,7 +194,7 @@ def test_a_damaged_summary_is_made_anew_without_mining(
     if damage in ("empty", "of no columns", "flipped"):
         assert f"mend it with: bicliques resume {out}" in said(capsys, "report", out)
     with monkeypatch.context() as patch:
-        patch.setattr(mining, "mine_run", lambda *_: pytest.fail("it was mined again"))
+        patch.setattr(driver, "mine_run", lambda *_: pytest.fail("it was mined again"))
         mended(out)
     report(out)
     assert json.loads((out / "manifest.json").read_text()) == before

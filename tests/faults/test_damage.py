@@ -18,19 +18,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pipeline
-from pipeline import ledger, steps
-from pipeline.folder import RunFolder
-from pipeline.ledger import Ledger
-from pipeline.plan import Plan
-from pipeline.workers import WorkerOptions
+from pipeline.api import steps
+from pipeline.prepare.plan import Plan
+from pipeline.run import ledger
+from pipeline.run.folder import RunFolder
+from pipeline.run.ledger import Ledger
+from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, ResourceError
-from schemas.manifest import PLAN, LedgerEntry
+from schemas.manifest import PLAN
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Mode, Search
-from tests.runs import (
+from tests.support.runs import (
     answer,
     bicliques,
     environment,
+    ledger_entry,
     load_ledger,
     manifest_pair,
     random_edges,
@@ -47,7 +49,7 @@ def stopped(folder: Path, most: int | None = 2500, mode: Mode = "list") -> Path:
     folder.mkdir(exist_ok=True)
     source = write_edges(folder / "g.parquet", EDGES)
     out = folder / "out"
-    steps.start(source, out, RunOptions(str(source), Search(mode)), RunLimits(), False)
+    steps.start(source, out, RunOptions(source=str(source), search=Search(mode)), RunLimits(), False)
     steps.prepare(out, False)
     for limit in (400, 900, 1500, 2200, most):
         steps.mine(out, WorkerOptions(workers=0, slice_seconds=0.02), RunLimits(max_results=limit), False)
@@ -69,8 +71,8 @@ def check_resumed(out: Path) -> None:
 
 
 def first_part(out: Path) -> Path:
-    entry = next(entry for entry in load_ledger(out).entries.values() if entry.parts)
-    return out / "bicliques" / entry.parts[0].name
+    entry = next(entry for entry in load_ledger(out).entries.values() if entry.report.parts)
+    return out / "bicliques" / entry.report.parts[0].name
 
 
 def test_nothing_happened(tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_a_ledger_entry_with_one_character_changed(tmp_path: Path, mode: Mode, f
     """What was only counted cannot be counted again from files: the checksum is all there is."""
     out = stopped(tmp_path, mode=mode)
     entries = load_ledger(out)
-    number = next(entry.slice for entry in entries.entries.values() if entry.n_left_over)
+    number = next(entry.report.slice for entry in entries.entries.values() if entry.report.n_left_over)
     text = entries.file(number).read_text()
     found = re.search(rf'"{field}": [^0-9A-Z]*(?=[0-9A-Z])', text)
     if found is None:
@@ -225,7 +227,7 @@ def test_any_entries_and_parts_may_be_gone(tmp_path_factory: pytest.TempPathFact
 
 def edit(out: Path, **changes: Any) -> int:
     entries = load_ledger(out)
-    number = next(entry.slice for entry in entries.entries.values() if entry.count > 1)
+    number = next(entry.report.slice for entry in entries.entries.values() if entry.report.total.count > 1)
     rewrite_record(entries.file(number), **changes)
     return number
 
@@ -248,7 +250,11 @@ def test_sealing_is_refused_when_a_row_was_exchanged(tmp_path: Path) -> None:
     part = first_part(out)
     table = pq.read_table(part)
     other = table.slice(1, 1)
-    number = next(e.slice for e in load_ledger(out).entries.values() if e.parts and e.parts[0].name == part.name)
+    number = next(
+        e.report.slice
+        for e in load_ledger(out).entries.values()
+        if e.report.parts and e.report.parts[0].name == part.name
+    )
     pq.write_table(pa.concat_tables([other, table.slice(1)]).cast(table.schema), part)
     file = out / "ledger" / f"{number}.json"
     parts = json.loads(file.read_text())["parts"]
@@ -261,14 +267,14 @@ def test_sealing_is_refused_when_a_row_was_exchanged(tmp_path: Path) -> None:
 
 def test_sealing_is_refused_when_counts_by_size_lack_bicliques(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    steps.start(source, out, RunOptions(str(source), Search("count", sizes=True)), RunLimits(), False)
+    steps.start(source, out, RunOptions(source=str(source), search=Search("count", sizes=True)), RunLimits(), False)
     steps.prepare(out, False)
     steps.mine(out, WorkerOptions(workers=0), report=False)
     ledger = load_ledger(out)
-    number = next(number for number, entry in ledger.entries.items() if entry.count)
+    number = next(number for number, entry in ledger.entries.items() if entry.report.total.count)
     sizes = json.loads(ledger.file(number).read_text())["sizes"]
     rewrite_record(ledger.file(number), sizes=sizes | {"count": [sizes["count"][0] + 1, *sizes["count"][1:]]})
-    with pytest.raises(IncompleteError, match=rf"slice {number} found \d+ bicliques, and \d+ by size; delete"):
+    with pytest.raises(IncompleteError, match=rf"{number}\.json cannot be used \(it found \d+ bicliques, and \d+ by"):
         steps.seal(out, report=False)
     assert not (out / "manifest.json").exists()
 
@@ -291,9 +297,7 @@ def test_a_node_taken_twice_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("start", [4, 5])
 def test_even_a_single_node_is_not_taken_twice(tmp_path: Path, start: int) -> None:
-    entries = {
-        k: LedgerEntry(k, ((PLAN, *took),), (), 0, 0, 0, 0.0, 0.0, "") for k, took in ((0, (0, 5)), (1, (start, 9)))
-    }
+    entries = {k: ledger_entry(k, (PLAN, *took)) for k, took in ((0, (0, 5)), (1, (start, 9)))}
     taken = Ledger(RunFolder(tmp_path), 9, entries)
     if start == 5:
         assert taken.outstanding() == {}

@@ -16,7 +16,16 @@ import psutil
 import pytest
 
 import pipeline
-from tests.runs import ROOT, answer, bicliques, environment, load_ledger, manifest_pair, random_edges, write_edges
+from tests.support.runs import (
+    ROOT,
+    answer,
+    bicliques,
+    environment,
+    load_ledger,
+    manifest_pair,
+    random_edges,
+    write_edges,
+)
 
 #: Some seconds of mining for two workers, so that what comes in the middle does so on a machine that stalls, too.
 EDGES = random_edges(300, 100, 0.35, 5)
@@ -66,8 +75,8 @@ def test_a_killed_worker(tmp_path: Path, expected: tuple[int, int]) -> None:
     out = tmp_path / "out"
     process = start(tmp_path, out, "--workers", "2", "--slice-seconds", "0.5")
     wait_for_entries(out, 3, process)
-    newest = max(load_ledger(out).entries.values(), key=lambda entry: entry.began + entry.seconds)
-    victim = int(newest.worker.rpartition(":")[2])
+    newest = max(load_ledger(out).entries.values(), key=lambda entry: entry.report.began + entry.report.seconds)
+    victim = int(newest.report.worker.rpartition(":")[2])
     assert victim != process.pid
     time.sleep(0.1)  # it is in the middle of its next slice: one that it has yet to hand over is done again by Dask
     os.kill(victim, signal.SIGKILL)
@@ -110,9 +119,9 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path, expected: tuple[int, int]) -> None
     assert error == f"bicliques: not complete; go on with: bicliques resume {out}\n"
     assert "so far; not complete: it was stopped" in output
     ledger = load_ledger(out)
-    assert 0 < ledger.count < ROWS
+    assert 0 < ledger.total.count < ROWS
     assert list(ledger.orphans()) == []
-    assert f"{ledger.count:,} so far" in output
+    assert f"{ledger.total.count:,} so far" in output
     resumed = bicliques("resume", out, "--workers", "0", "--quiet")
     assert resumed.returncode == 0, resumed.stderr
     check(out, expected)

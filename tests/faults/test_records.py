@@ -11,18 +11,28 @@ from typing import Any
 import pytest
 
 import pipeline
-from pipeline import cli, steps
-from pipeline.files import read_json
-from pipeline.folder import RunFolder
-from pipeline.ledger import Ledger
-from pipeline.workers import WorkerOptions
+from pipeline.api import steps
+from pipeline.cli import main
+from pipeline.run.files import read_json
+from pipeline.run.folder import RunFolder
+from pipeline.run.ledger import Ledger
+from pipeline.workers.options import WorkerOptions
 from schemas.errors import BicliqueError, IncompleteError, InputError
+from schemas.jobs import AllMaximal
 from schemas.manifest import LedgerEntry
 from schemas.options import RunLimits, RunOptions
 from schemas.records import checked, read_as, sealed
 from schemas.sizes import SizeCounts
 from schemas.work import Search
-from tests.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
+from tests.support.runs import (
+    answer,
+    ledger_entry,
+    load_ledger,
+    manifest_pair,
+    random_edges,
+    rewrite_record,
+    write_edges,
+)
 
 EDGES = random_edges(30, 20, 0.3, 4)
 EXPECTED = answer(EDGES)
@@ -213,7 +223,7 @@ def test_damaged_options_are_a_sentence(
             "null": json.dumps(changed(data, ("options", "search"), put(None))),
         }[damage]
     )
-    assert cli.main([command, str(out)]) == 1
+    assert main.main([command, str(out)]) == 1
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert said.startswith(f"bicliques: {file} ")
     assert "start the run again in another folder" in said
@@ -233,7 +243,7 @@ def test_fields_of_a_later_version_are_left_alone(out: Path) -> None:
     assert [kept[key] for key in ("later", "options", "origin")] == [header[k] for k in ("later", "options", "origin")]
     rewrite_record(out / "manifest.json", later=1, options=header["options"])
     assert pipeline.open_run(out).manifest.count == EXPECTED[0]
-    assert cli.main(["report", str(out)]) == 0
+    assert main.main(["report", str(out)]) == 0
 
 
 def test_records_of_an_earlier_version_have_no_checksum(out: Path) -> None:
@@ -246,7 +256,7 @@ def test_records_of_an_earlier_version_have_no_checksum(out: Path) -> None:
     assert pipeline.status(out).state == "complete"
     assert steps.run(out, WorkerOptions(workers=0), RunLimits(), False) is None
     assert pipeline.verify(out, progress=False).count == EXPECTED[0]
-    assert cli.main(["report", str(out)]) == 0
+    assert main.main(["report", str(out)]) == 0
 
 
 def test_a_record_is_what_was_written() -> None:
@@ -256,6 +266,9 @@ def test_a_record_is_what_was_written() -> None:
     for changes in ({"a": 2}, {"left_over": "y"}, {"more": 0}, {"crc32": None}):
         with pytest.raises(IncompleteError, match="its checksum is another"):
             checked(sealed(data) | changes)
+
+
+COUNTING = AllMaximal(Search("count"))
 
 
 @pytest.mark.parametrize(
@@ -273,9 +286,9 @@ def test_a_record_is_what_was_written() -> None:
     ids=str,
 )
 def test_odd_values_of_a_ledger_entry(changes: dict[str, Any], words: str) -> None:
-    data = LedgerEntry(0, (), (), 0, None, 0, 0.0, 0.0, "h:1").to_json(b"")
+    data = json.loads(json.dumps(ledger_entry(0).to_json(b"")))
     with pytest.raises(IncompleteError, match=words):
-        LedgerEntry.from_json(data | changes)
+        LedgerEntry.from_json(data | changes, COUNTING)
 
 
 @pytest.mark.parametrize("n_left", [[-1], [2**40], [[1]], 7, [1, 2]], ids=str)
@@ -287,8 +300,8 @@ def test_odd_counts_by_size(n_left: Any) -> None:
 def test_a_value_that_nobody_could_choose() -> None:
     with pytest.raises(IncompleteError, match="max_results must be at least 1, not 0"):
         read_as(RunLimits, {"max_results": 0}, "limits")
-    with pytest.raises(IncompleteError, match=r"options\.search\.mode is 'all', not one of count, prove, list"):
-        RunOptions.from_json(RunOptions("x").to_json() | {"search": vars(Search()) | {"mode": "all"}})
+    with pytest.raises(IncompleteError, match=r"options\.search\.mode is 'all', not one of count, fingerprint, list"):
+        RunOptions.from_json(RunOptions(source="x").to_json() | {"search": vars(Search()) | {"mode": "all"}})
 
 
 @pytest.mark.parametrize("took", [[[-1, 0, 41]], [[-1, 3, 3]]])
@@ -297,9 +310,9 @@ def test_an_entry_that_takes_what_there_is_not(complete: Path, took: list[list[i
     ledger = load_ledger(complete)
     assert ledger.n_plan == 20
     data = read_json(ledger.file(0)) | {"took": [[-1, 0, ledger.n_plan + 1]] if took[0][2] == 41 else took}
-    entry, _ = LedgerEntry.from_json(data)
+    entry, _ = LedgerEntry.from_json(data, ledger.job)
     reason = Ledger(ledger.folder, ledger.n_plan, {}).problem(entry)
     start, stop = entry.took[0][1:]
     assert reason == f"it took nodes {start} to {stop} of source -1, which has 20"
     with pytest.raises(BicliqueError):
-        LedgerEntry.from_json({})
+        LedgerEntry.from_json({}, COUNTING)

@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
-from pipeline import names
+from pipeline.run import names
 from tests.faults.sweeper import KINDS
-from tests.runs import ROOT, answer, environment, manifest_pair, random_edges, write_edges
+from tests.support.runs import ROOT, answer, environment, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(24, 16, 0.4, 3)
 EXPECTED = answer(EDGES)

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import psutil
 
-from tests.runs import ROOT
+from tests.support.runs import ROOT
 
 __all__ = ["Server", "free_port", "server", "wait_for"]
 

@@ -14,10 +14,10 @@ import yaml
 
 from tests.flows.deployed import Server, server, wait_for
 from tests.flows.receiver import receiver
-from tests.runs import ROOT, answer, manifest_pair, random_edges, write_edges
+from tests.support.runs import ROOT, answer, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
-SMALL = {"workers": 0, "report": False}
+SMALL = {"workers": {"workers": 0}, "result": {"report": False}}
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 
 

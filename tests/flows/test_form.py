@@ -9,26 +9,58 @@ from typing import Any
 import pytest
 import yaml
 from prefect import Flow
+from prefect.exceptions import ParameterTypeError, SignatureMismatchError
 from prefect.utilities.callables import parameter_schema
 
 from flows.mine import mine
 from flows.verify import verify
-from pipeline import engines
-from tests.runs import ROOT, environment
+from kernels import engines
+from tests.support.runs import ROOT, environment
+
+
+def fields_of(flow: Flow[..., Any]) -> dict[str, Any]:
+    """Of the form, those in groups included."""
+    schema = parameter_schema(flow)
+    groups = {
+        f"{name}.{key}": field for name, each in schema.definitions.items() for key, field in each["properties"].items()
+    }
+    return schema.properties | groups
 
 
 @pytest.mark.parametrize("flow", [mine, verify])
 def test_every_field_says_what_it_is(flow: Flow[..., Any]) -> None:
-    fields = parameter_schema(flow).properties
+    fields = fields_of(flow)
     assert [name for name, field in fields.items() if not field.get("description")] == []
     assert all(field["description"].endswith(".") for field in fields.values())
+    assert [name for name, field in fields.items() if "--" in field["description"]] == []
 
 
-def test_engines_are_to_be_chosen_from() -> None:
-    fields = parameter_schema(mine).properties
-    assert fields["engine"]["enum"] == sorted([engines.AUTO, *(kind.name for kind in engines.kinds())])
-    assert fields["engine"]["default"] == engines.AUTO
+def test_units_and_defaults_are_said() -> None:
+    fields = fields_of(mine)
+    told = "Seconds of mining; reading the input does not count (default: no limit)."
+    assert fields["Limits.time_limit"]["description"] == told
+    assert fields["Result.sizes"]["description"].startswith("With count_only: also count")
+
+
+def test_what_can_be_chosen_from_is_a_list() -> None:
+    fields = fields_of(mine)
+    assert fields["Search.engine"]["enum"] == sorted([engines.AUTO, *(kind.name for kind in engines.kinds())])
+    assert fields["Search.engine"]["default"] == engines.AUTO
+    assert fields["Workers.devices"]["anyOf"] == [{"items": {"type": "integer"}, "type": "array"}, {"type": "null"}]
     assert {"type": "string", "format": "date"} in fields["date"]["anyOf"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"min_left": 3}, {"thresholds": {"min_lft": 3}}, {"search": {"engine": "gpu"}}], ids=str
+)
+def test_what_is_misspelt_is_refused_before_the_flow_runs(given: dict[str, Any]) -> None:
+    with pytest.raises((ParameterTypeError, SignatureMismatchError)):
+        mine.validate_parameters({"source": "X"} | given)
+
+
+def test_a_group_may_be_given_in_part() -> None:
+    found = mine.validate_parameters({"source": "X", "thresholds": {"min_left": 3}})
+    assert found["thresholds"].model_dump() == {"min_left": 3, "min_right": 1, "max_left": None, "max_right": None}
 
 
 def test_what_is_deployed_fits() -> None:

@@ -14,13 +14,13 @@ import pytest
 import pipeline
 from flows import identity
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
-from pipeline import engines
-from pipeline.files import read_json, write_json
-from pipeline.folder import RunFolder
+from kernels import engines
+from pipeline.run.files import read_json, write_json
+from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.options import RunOptions
 from schemas.work import Search
-from tests.runs import random_edges, write_edges
+from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(12, 9, 0.4, 1)
 
@@ -48,7 +48,7 @@ def day(model: Path, tmp_path: Path) -> Path:
 
 
 def asked(day: Path, **others: Any) -> RunOptions:
-    return RunOptions(str(day.parent / "g.parquet"), **{"engine": engines.AUTO} | others)
+    return RunOptions(source=str(day.parent / "g.parquet"), **{"engine": engines.AUTO} | others)
 
 
 def test_the_same_run_is_gone_on_with_or_left_alone(day: Path) -> None:

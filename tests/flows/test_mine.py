@@ -18,12 +18,13 @@ from prefect.concurrency.sync import concurrency
 import pipeline
 from flows import stages
 from flows.mine import mine
-from pipeline import mining
-from pipeline.folder import RunFolder
-from pipeline.lock import locked
+from pipeline.mining import driver
+from pipeline.run.folder import RunFolder
+from pipeline.run.lock import locked
 from schemas.errors import InputError, ResourceError
+from tests.flows.grouped import grouped
 from tests.flows.states import artifacts, logged, read, tries
-from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -38,7 +39,7 @@ def source(tmp_path: Path) -> Path:
 
 def run(source: Path, output: Path | str, **options: Any) -> State[Any]:
     """The final state; errors are in it."""
-    return mine(str(source), str(output), **{"workers": 0, "report": False} | options, return_state=True)
+    return mine(str(source), str(output), **grouped(**{"workers": 0, "report": False} | options), return_state=True)
 
 
 def refusal(state: State[Any]) -> str:
@@ -129,16 +130,16 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
     edges = random_edges(160, 80, 0.35, 5)
     source = write_edges(tmp_path / "g.parquet", edges)
     attempts: list[list[int]] = [[]]
-    commit = mining.Ledger.commit
+    commit = driver.Ledger.commit
 
     def fails_once(ledger: Any, entry: Any, *others: Any) -> None:
         if len(attempts) == 1 and len(attempts[0]) == 1:
             attempts.append([])
             raise ResourceError("the disk is full; make room")
         commit(ledger, entry, *others)
-        attempts[-1].append(entry.slice)
+        attempts[-1].append(entry.report.slice)
 
-    monkeypatch.setattr(mining.Ledger, "commit", fails_once)
+    monkeypatch.setattr(driver.Ledger, "commit", fails_once)
     monkeypatch.setattr(stages, "mine", stages.mine.with_options(retry_delay_seconds=0))
     state = run(source, tmp_path / "out", slice_seconds=0.01)
     assert state.is_completed()

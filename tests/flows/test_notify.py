@@ -16,10 +16,11 @@ from prefect.states import Cancelled, Cancelling, Completed, Running, Scheduled
 import pipeline
 from flows.mine import mine
 from flows.notify import tell
-from pipeline.results import Results
+from pipeline.results.results import Results
+from tests.flows.grouped import grouped
 from tests.flows.receiver import receiver
 from tests.flows.states import read
-from tests.runs import answer, random_edges, write_edges
+from tests.support.runs import answer, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -42,7 +43,8 @@ def source(tmp_path: Path) -> Path:
 
 
 def run(source: Path, output: Path | str, **options: Any) -> State[Any]:
-    return mine(str(source), str(output), workers=0, report=False, notify=BLOCK, **options, return_state=True)
+    given = grouped(workers=0, report=False, notify=BLOCK, **options)
+    return mine(str(source), str(output), **given, return_state=True)
 
 
 def test_a_failure(tmp_path: Path, told: list[dict[str, str]]) -> None:

@@ -15,10 +15,10 @@ from PIL import Image
 
 import pipeline
 from flows.pictures import pictures_of
-from pipeline.reporting.content import Content, content_of
-from pipeline.reporting.figures import BUSY, LEFT, RIGHT, WRITING
-from pipeline.reporting.timeline import Block, Lane, Stretch, Timeline
-from tests.runs import random_edges, write_edges
+from pipeline.results.report.content import Content, content_of
+from pipeline.results.report.figures import BUSY, LEFT, RIGHT, WRITING
+from pipeline.results.report.timeline import Block, Lane, Stretch, Timeline
+from tests.support.runs import random_edges, write_edges
 
 
 def drawn(content: Content) -> dict[str, np.ndarray]:

@@ -18,7 +18,8 @@ import asyncpg
 import pytest
 
 from tests.flows.deployed import free_port, server, wait_for
-from tests.runs import ROOT, answer, manifest_pair, random_edges, write_edges
+from tests.flows.grouped import grouped
+from tests.support.runs import ROOT, answer, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(14, 11, 0.4, 2)
 
@@ -80,7 +81,8 @@ def test_a_run_is_kept_in_postgresql(tmp_path: Path) -> None:
     if programs is None:
         pytest.skip("no PostgreSQL server on this machine (Debian: apt-get install postgresql)")
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    call = f"from flows.mine import mine; mine({str(source)!r}, {str(tmp_path / 'out')!r}, workers=0, report=False)"
+    options = grouped(workers=0, report=False)
+    call = f"from flows.mine import mine; mine({str(source)!r}, {str(tmp_path / 'out')!r}, **{options})"
     with (
         postgresql(programs) as database,
         server(tmp_path, PREFECT_SERVER_DATABASE_CONNECTION_URL=f"postgresql+asyncpg://{database}") as prefect,

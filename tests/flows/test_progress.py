@@ -11,7 +11,7 @@ import pytest
 
 from flows import progress
 from flows.progress import ProgressArtifact
-from pipeline.progress import Progress
+from pipeline.run.progress import Progress
 
 
 @pytest.fixture

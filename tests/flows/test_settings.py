@@ -9,10 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 import pipeline
 from flows.mine import mine
 from flows.verify import verify
-from tests.runs import environment
+from pipeline.api.table import entries_of
+from schemas.option import GROUPS
+from tests.support.runs import environment
 
 CODE = """
 import flows, json, os
@@ -41,18 +45,20 @@ def test_the_users_environment_goes_first(tmp_path: Path) -> None:
     assert settings(tmp_path, PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS="7") == [False, False, 7]
 
 
-def test_the_flows_take_the_options_of_the_api_with_the_same_defaults() -> None:
-    for flow, function, only_flow in (
-        (mine, pipeline.mine, {"date", "keep", "latest", "concurrency_limit", "notify"}),
-        (verify, pipeline.verify, {"notify"}),
-    ):
-        of_flow, of_api = (inspect.signature(each).parameters for each in (flow.fn, function))
-        renamed = {"folder": "output"} if flow is verify else {}
-        expected = {
-            renamed.get(name, name): p.default for name, p in of_api.items() if name not in ("progress", "stop")
-        }
-        found = {name: p.default for name, p in of_flow.items() if name not in only_flow}
-        if flow is mine:
-            assert found.pop("output") == "runs/{date}"
-            assert expected.pop("output") is inspect.Parameter.empty
-        assert found == expected
+def test_the_flow_verify_takes_the_options_of_the_api_with_the_same_defaults() -> None:
+    of_flow, of_api = (inspect.signature(each).parameters for each in (verify.fn, pipeline.verify))
+    renamed = {"folder": "output"}
+    expected = {renamed.get(name, name): p.default for name, p in of_api.items() if name != "progress"}
+    assert {name: p.default for name, p in of_flow.items() if name != "notify"} == expected
+
+
+def test_the_flow_mine_takes_the_options_of_the_table_in_its_groups() -> None:
+    parameters = inspect.signature(mine.fn).parameters
+    groups = {name: p.default for name, p in parameters.items() if isinstance(p.default, BaseModel)}
+    assert list(groups) == list(GROUPS)
+    for name, usual in groups.items():
+        expected = {each.name: each.default_on("flow") for each in entries_of("flow") if each.told.group == name}
+        assert usual.model_dump() == expected
+    assert {name for name in parameters if name not in groups} == {
+        *("source", "output", "date", "keep", "latest", "concurrency_limit", "notify")
+    }

@@ -12,7 +12,7 @@ import pipeline
 from flows.verify import verify
 from schemas.errors import IncompleteError
 from tests.flows.states import artifacts
-from tests.runs import answer, random_edges, write_edges
+from tests.support.runs import answer, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 

@@ -13,8 +13,8 @@ from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
 from schemas.options import BuildOptions
 from schemas.work import Search
-from tests.known import GOLDEN, NOT_HERE, SHIPPED, dense_edges, known_graph
-from tests.oracles import run
+from tests.support.known import GOLDEN, NOT_HERE, SHIPPED, dense_edges, known_graph
+from tests.support.oracles import run
 
 
 def golden_graphs():
@@ -31,7 +31,7 @@ def test_count_and_fingerprint(name):
     edges = dense_edges(path)
     sizes = (int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1)
     graph, _ = prepare(*map(np.ascontiguousarray, edges.T), *sizes, BuildOptions())
-    outcome = run(CpuEngine(), graph, Search("prove"))
+    outcome = run(CpuEngine(), graph, Search("fingerprint"))
     assert outcome.count == GOLDEN[name]["bicliques"]
     assert outcome.fingerprint == int(GOLDEN[name]["fingerprint"])
 

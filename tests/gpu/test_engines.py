@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import BitMatrixEngine
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.memory import GpuSizes
 from kernels.cpu.engine import CpuEngine
-from kernels.cumbe import CumbeEngine
-from kernels.gpu.cumbe_memory import CumbeSizes
-from kernels.gpu.memory import GpuSizes
+from kernels.cumbe.engine import CumbeEngine
+from kernels.cumbe.memory import CumbeSizes
 from kernels.graph.prepare import prepare
-from kernels.reference import ReferenceEngine
+from kernels.reference.engine import ReferenceEngine
 from schemas.bicliques import Bicliques, fingerprint
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search
 from tests.kernels.suite import EngineSuite, Subject
-from tests.known import FOLDERS, GOLDEN, dense_edges, known_graph
-from tests.oracles import graph_of, random_edges, run
+from tests.support.known import FOLDERS, GOLDEN, dense_edges, known_graph
+from tests.support.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.gpu
 
@@ -76,7 +76,7 @@ def test_known_count_and_fingerprint(name, engine):
     sizes = (int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1)
     graph, _ = prepare(*map(np.ascontiguousarray, edges.T), *sizes, BuildOptions())
     subject = ENGINES[engine]("ample")()
-    proven = run(subject, graph, Search("prove"))
+    proven = run(subject, graph, Search("fingerprint"))
     assert (proven.count, proven.fingerprint) == (GOLDEN[name]["bicliques"], int(GOLDEN[name]["fingerprint"]))
     if engine == "bitmatrix":  # its mode count is another kernel
         assert run(subject, graph, Search("count")).count == proven.count
@@ -87,7 +87,8 @@ def test_known_count_and_fingerprint(name, engine):
 def test_short_slices_of_a_real_graph_that_are_dealt_anew(name, engine):
     edges = dense_edges(graph_file(name))
     graph = graph_of(edges)
-    outcome = run(ENGINES[engine]("ample")(), graph, Search("prove"), Limits(seconds=0.005), np.random.default_rng(1))
+    limits, shuffle = Limits(seconds=0.005), np.random.default_rng(1)
+    outcome = run(ENGINES[engine]("ample")(), graph, Search("fingerprint"), limits, shuffle)
     assert (outcome.count, outcome.fingerprint) == (GOLDEN[name]["bicliques"], int(GOLDEN[name]["fingerprint"]))
 
 
@@ -101,8 +102,22 @@ def test_short_slices_of_a_real_graph_that_are_dealt_anew(name, engine):
 )
 def test_forced_donations_on_a_real_graph(eager):
     graph, known = graph_of(dense_edges(graph_file("movielens_ut"))), GOLDEN["movielens_ut"]
-    outcome = run(eager(), graph, Search("prove"))
+    outcome = run(eager(), graph, Search("fingerprint"))
     assert (outcome.count, outcome.fingerprint) == (known["bicliques"], int(known["fingerprint"]))
+
+
+def test_the_first_call_of_a_thread_may_be_about_a_kernel():
+    """All memory may come from the pool; the thread has then made no call of the runtime, which gives it a context."""
+    engine, graph = BitMatrixEngine(), graph_of(random_edges(np.random.default_rng(1), 40, 30, 0.3))
+    run(engine, graph, Search("count"))
+    (launch,) = engine._launches.values()
+
+    def resident_blocks() -> int:
+        with engine._device.active():
+            return engine._device.resident_blocks("bitmatrix", launch.defines, 128)
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(resident_blocks).result() > 0
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -110,7 +125,7 @@ def test_engines_of_two_threads_do_not_mix_their_launches(engine):
     graph, known = graph_of(dense_edges(graph_file("movielens_ut"))), GOLDEN["movielens_ut"]
 
     def mine(subject) -> list[tuple[int, int]]:
-        outcomes = [run(subject, graph, Search("prove"), Limits(seconds=0.002)) for _ in range(5)]
+        outcomes = [run(subject, graph, Search("fingerprint"), Limits(seconds=0.002)) for _ in range(5)]
         return [(outcome.count, outcome.fingerprint) for outcome in outcomes]
 
     with ThreadPoolExecutor(2) as threads:  # both have the same kernel, which has one parameter block
@@ -121,7 +136,7 @@ def test_engines_of_two_threads_do_not_mix_their_launches(engine):
 @pytest.mark.parametrize("without", WITHOUT)
 def test_cumbe_without_an_optimisation(without):
     graph, known = graph_of(dense_edges(graph_file("marvel"))), GOLDEN["marvel"]
-    outcome = run(CumbeEngine(sizes=CumbeSizes()._replace(**WITHOUT[without])), graph, Search("prove"))
+    outcome = run(CumbeEngine(sizes=CumbeSizes()._replace(**WITHOUT[without])), graph, Search("fingerprint"))
     assert (outcome.count, outcome.fingerprint) == (known["bicliques"], int(known["fingerprint"]))
 
 
@@ -158,10 +173,10 @@ def test_ten_thousand_random_graphs_in_one_batch(engine, side, batch):
     graphs, truths = batch
     starts = np.cumsum([np.zeros(2, np.int64), *(g.max(axis=0) + 1 for g in graphs)], axis=0)
     union = np.concatenate([g + start for g, start in zip(graphs, starts[:-1], strict=True)]).astype(np.int32)
-    graph = graph_of(union, BuildOptions(side))
+    graph = graph_of(union, BuildOptions(root_side=side))
     found = run(ENGINES[engine]("ample")(), graph, Search("list"))
     assert found.fingerprint == fingerprint(Bicliques.from_pairs(found.rows))
-    expected = run(CpuEngine(), graph, Search("prove"))
+    expected = run(CpuEngine(), graph, Search("fingerprint"))
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
     assert found.count == sum(map(len, truths))
     by_graph: list[set] = [set() for _ in graphs]

@@ -13,20 +13,22 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pipeline import normalise, steps
-from pipeline.folder import RunFolder
-from pipeline.gpu import edge_table, text
-from pipeline.gpu import ingest as gpu_ingest
-from pipeline.ingest import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE, ingest
+from pipeline.api import steps
+from pipeline.ingest.gpu import edge_table, text
+from pipeline.ingest.gpu import ingest_on as gpu_ingest
+from pipeline.ingest.step import ingest
+from pipeline.ingest.table import normalise
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.errors import InputError
 from schemas.options import IngestOptions, RunLimits, RunOptions
-from tests.pipeline.test_device_ingest import NOT_PLAIN, PLAIN, any_text
-from tests.runs import random_edges, write_edges
+from tests.pipeline.ingest.test_device_ingest import NOT_PLAIN, PLAIN, any_text
+from tests.support.runs import random_edges, write_edges
 
 pytestmark = pytest.mark.gpu
 pytest.importorskip("pylibcudf", reason="cuDF is not installed")
 
-from pipeline.gpu.cudf_arrays import CudfArrays  # noqa: E402 - after the skip
+from pipeline.ingest.gpu.cudf_arrays import CudfArrays  # noqa: E402 - after the skip
 
 
 def outcome(source: Any, options: IngestOptions, folder: Path, on: Any) -> object:
@@ -134,7 +136,7 @@ def test_parquet(tmp_path: Path, left: pa.Array, right: pa.Array, skip: bool) ->
 def test_the_graph_is_the_same_array_for_array(tmp_path: Path, strings: bool) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(300, 200, 0.05, 9), strings)
     for on in ("cpu", "gpu"):
-        steps.start(source, tmp_path / on, RunOptions(str(source)), RunLimits(), False, on)
+        steps.start(source, tmp_path / on, RunOptions(source=str(source)), RunLimits(), False, on)
         steps.build(tmp_path / on, False)
     host, device = (RunFolder(tmp_path / on) for on in ("cpu", "gpu"))
     assert device.need("build")["built_on"] == "gpu"

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
-from pipeline.gpu import writer as device_writer
-from pipeline.gpu.parquet import CudfParquet
-from pipeline.gpu.writer import DeviceWriter
-from pipeline.proof import read_part
-from pipeline.writer import Tables, part_schema
+from pipeline.output import device_writer
+from pipeline.output.cudf_parquet import CudfParquet
+from pipeline.output.device_writer import DeviceWriter
+from pipeline.output.part_writer import Tables, part_schema
+from pipeline.proof.read_back import read_part
 from schemas.bicliques import Bicliques
-from tests.runs import random_edges, write_edges
+from tests.support.runs import random_edges, write_edges
 
 pytestmark = pytest.mark.gpu
 pytest.importorskip("pylibcudf", reason="cuDF is not installed")

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import BitMatrixEngine
+from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
 from kernels.gpu.device import CudaDevice, release_memory
 from kernels.gpu.prepare import EDGE_BYTES, prepare_on
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.work import Search
-from tests.oracles import graph_of, run
+from tests.support.oracles import graph_of, run
 
 
 def band(xp: Any, n: int, width: int) -> tuple[Any, Any]:
@@ -64,6 +64,6 @@ def test_hundreds_of_thousands_of_large_roots_that_have_little_in_common():
 
 
 @pytest.mark.gpu
-def test_large_nodes_far_below_one_another():
+def test_hubs_far_below_one_another():
     graph = graph_on_device(2_000, 90)  # chains of 117, four times the stack of a warp
     assert run(BitMatrixEngine(), graph, Search("count")).count == bicliques_of_band(2_000, 90)

@@ -15,19 +15,22 @@ import numpy as np
 import pytest
 
 import pipeline
-from kernels.bitmatrix import BitMatrixEngine
+from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.gpu.device import CudaDevice
-from pipeline import mining, sealing, steps
-from pipeline.cluster import DaskPool
-from pipeline.folder import RunFolder
-from pipeline.gpu.devices import visible_devices
-from pipeline.progress import Progress
-from pipeline.threads import IN_FLIGHT
-from pipeline.workers import WorkerOptions, open_pool
+from pipeline.api import steps
+from pipeline.mining import driver
+from pipeline.proof import sealing
+from pipeline.run.folder import RunFolder
+from pipeline.run.progress import Progress
+from pipeline.workers.dask_pool import DaskPool
+from pipeline.workers.devices import visible_devices
+from pipeline.workers.opening import open_pool
+from pipeline.workers.options import WorkerOptions
+from pipeline.workers.thread_pool import IN_FLIGHT
 from schemas.errors import DeviceMemoryError, InputError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Search
-from tests.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 
@@ -43,7 +46,7 @@ def answer_to_many() -> tuple[int, int]:
 
 def prepared(tmp_path: Path, edges: Any = EDGES) -> RunFolder:
     source = write_edges(tmp_path / "g.parquet", edges)
-    options = RunOptions(str(source), Search("list"), engine="bitmatrix")
+    options = RunOptions(source=str(source), search=Search("list"), engine="bitmatrix")
     steps.start(source, tmp_path / "out", options, RunLimits(), False)
     steps.prepare(tmp_path / "out", False)
     return RunFolder(tmp_path / "out")
@@ -80,7 +83,7 @@ def test_every_worker_has_a_device_of_its_own(one: DaskPool) -> None:
 
 def test_a_worker_finds_what_the_cpu_finds(tmp_path: Path, one: DaskPool) -> None:
     folder = prepared(tmp_path)
-    session = mining.mine_run(folder, one, RunLimits(), quiet, 0.05)
+    session = driver.mine_run(folder, one, RunLimits(), quiet, 0.05)
     assert session.outcome == "complete"
     sealing.seal(folder, one, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
@@ -106,9 +109,9 @@ def test_this_process_finds_what_the_cpu_finds(tmp_path: Path, slice_seconds: fl
 def test_never_one_row_too_many(tmp_path: Path, one: DaskPool) -> None:
     folder = prepared(tmp_path)
     for most in (1, 5001):
-        session = mining.mine_run(folder, one, RunLimits(max_results=most), quiet, 0.05)
+        session = driver.mine_run(folder, one, RunLimits(max_results=most), quiet, 0.05)
         assert (session.outcome, session.count) == ("max_results", most)
-    mining.mine_run(folder, one, RunLimits(), quiet)
+    driver.mine_run(folder, one, RunLimits(), quiet)
     sealing.seal(folder, one, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
 
@@ -140,7 +143,7 @@ def kill_once(pool: DaskPool, killed: list[int]) -> Any:
 
 def test_a_killed_worker_loses_nothing(tmp_path: Path, one: DaskPool) -> None:
     folder, killed = prepared(tmp_path, MANY), []
-    session = mining.mine_run(folder, one, RunLimits(), kill_once(one, killed), 0.01)
+    session = driver.mine_run(folder, one, RunLimits(), kill_once(one, killed), 0.01)
     assert killed
     assert session.retries >= 1
     sealing.seal(folder, one, quiet)
@@ -162,7 +165,7 @@ def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
     results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert "goes on with half the device memory" in caplog.text
-    assert all(entry.stats["halvings"] >= 1 for entry in load_ledger(tmp_path / "out").entries.values())
+    assert all(entry.report.stats.halvings >= 1 for entry in load_ledger(tmp_path / "out").entries.values())
 
 
 def test_devices_that_are_not_there_are_a_sentence(tmp_path: Path) -> None:
@@ -176,12 +179,12 @@ def test_two_gpus_share_the_work_and_find_what_one_finds(tmp_path: Path, two: Da
     devices = {device for device, _ in two._client.run(device_of_worker).values()}
     assert devices == set(visible_devices()[:2])
     folder = prepared(tmp_path, MANY)
-    mining.mine_run(folder, two, RunLimits(), quiet, 0.1)
+    driver.mine_run(folder, two, RunLimits(), quiet, 0.1)
     manifest = sealing.seal(folder, two, quiet)
     assert (manifest.count, manifest.fingerprint) == answer_to_many()
     found: Counter[str] = Counter()
     for entry in load_ledger(folder.path).entries.values():
-        found[entry.worker] += entry.count
+        found[entry.report.worker] += entry.report.total.count
     assert len(found) == 2
     assert min(found.values()) > manifest.count // 100
 
@@ -189,7 +192,7 @@ def test_two_gpus_share_the_work_and_find_what_one_finds(tmp_path: Path, two: Da
 @pytest.mark.multi_gpu(2)
 def test_one_of_two_may_be_killed(tmp_path: Path, two: DaskPool) -> None:
     folder, killed = prepared(tmp_path, MANY), []
-    session = mining.mine_run(folder, two, RunLimits(), kill_once(two, killed), 0.01)
+    session = driver.mine_run(folder, two, RunLimits(), kill_once(two, killed), 0.01)
     assert killed
     assert session.retries >= 1
     sealing.seal(folder, two, quiet)
@@ -200,9 +203,9 @@ def test_one_of_two_may_be_killed(tmp_path: Path, two: DaskPool) -> None:
 @pytest.mark.multi_gpu(2)
 def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
-    monkeypatch.setattr(mining, "_GROW_AFTER_S", 0.0)
-    monkeypatch.setattr(mining, "_GROW_FOR_S", 0.0)
-    monkeypatch.setattr(mining, "_LOOK_S", 0.1)
+    monkeypatch.setattr(driver, "_GROW_AFTER_S", 0.0)
+    monkeypatch.setattr(driver, "_GROW_FOR_S", 0.0)
+    monkeypatch.setattr(driver, "_LOOK_S", 0.1)
     folder = prepared(tmp_path, MANY)
     with open_pool(WorkerOptions(), "gpu") as pool:
 
@@ -210,6 +213,6 @@ def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeyp
             if progress.bicliques and pool._starting is not None:  # type: ignore[attr-defined]
                 pool._starting.join()  # type: ignore[attr-defined]
 
-        session = mining.mine_run(folder, pool, RunLimits(), wait_for_workers, 0.05)
+        session = driver.mine_run(folder, pool, RunLimits(), wait_for_workers, 0.05)
     assert "local GPUs" in session.workers
     assert load_ledger(folder.path).count == answer_to_many()[0]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.bitmatrix import BitMatrixEngine
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.memory import GpuSizes
 from kernels.cpu.engine import CpuEngine
-from kernels.cumbe import CumbeEngine
-from kernels.gpu.cumbe_memory import CumbeSizes
-from kernels.gpu.memory import GpuSizes
+from kernels.cumbe.engine import CumbeEngine
+from kernels.cumbe.memory import CumbeSizes
 from schemas.work import Limits, Search
-from tests.oracles import graph_of, random_edges, run
+from tests.support.oracles import graph_of, random_edges, run
 
 SIZES = GpuSizes(
     row_cap=512, list_cap=1024, given=1 << 12, left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, warps=8
@@ -23,9 +23,9 @@ CUMBE_SIZES = CumbeSizes(
 def main() -> None:
     """Mine both and compare with the CPU engine; an exception if they differ."""
     rng = np.random.default_rng(4)
-    for shape in ((110, 9, 0.6), (30, 50, 0.3)):  # large nodes; word problems, narrow and wide, and lattices
+    for shape in ((110, 9, 0.6), (30, 50, 0.3)):  # hubs; word problems, narrow and wide, and lattices
         graph = graph_of(random_edges(rng, *shape))
-        expected = run(CpuEngine(), graph, Search("prove"))
+        expected = run(CpuEngine(), graph, Search("fingerprint"))
         for mode, limits in (("list", Limits()), ("count", Limits(seconds=0.002))):
             for engine in (BitMatrixEngine(sizes=SIZES), CumbeEngine(sizes=CUMBE_SIZES)):
                 found = run(engine, graph, Search(mode), limits)

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipeline import engines
-from pipeline.commands.program import parser
-from pipeline.readers import formats
+from kernels import engines
+from pipeline.cli.program import parser
+from pipeline.ingest.readers import formats
 from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = [Path(name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-DOCUMENTS += sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("*.md"))
+DOCUMENTS += sorted(path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md"))
 EXAMPLE = "examples/debian12_package_tag.parquet"
 BENCHMARK = ROOT / "benchmarks" / "cpu.json"
 

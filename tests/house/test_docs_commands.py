@@ -15,7 +15,7 @@ from distributed.cli import dask_scheduler, dask_worker
 
 from tests.house.tree import LAYERS, ROOT
 
-DOCUMENTS = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
 DASK = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
 

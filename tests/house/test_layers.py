@@ -35,12 +35,12 @@ def test_layers_hold():
 @pytest.mark.parametrize(
     ("module", "line", "broken"),
     [
-        ("schemas/graph.py", "import kernels.reference", "layers point down"),
-        ("kernels/reference.py", "import pipeline.plan", "layers point down"),
-        ("pipeline/plan.py", "import flows", "layers point down"),
+        ("schemas/graph.py", "import kernels.reference.engine", "layers point down"),
+        ("kernels/reference/engine.py", "import pipeline.prepare.plan", "layers point down"),
+        ("pipeline/prepare/plan.py", "import flows", "layers point down"),
         ("schemas/graph.py", "import numba", "schemas know no tool"),
-        ("kernels/reference.py", "import dask", "kernels are arrays in, arrays out"),
-        ("pipeline/plan.py", "import prefect", "the pipeline runs without Prefect"),
+        ("kernels/reference/engine.py", "import dask", "kernels are arrays in, arrays out"),
+        ("pipeline/prepare/plan.py", "import prefect", "the pipeline runs without Prefect"),
         ("flows/__init__.py", "import cupy", "flows only orchestrate"),
     ],
 )

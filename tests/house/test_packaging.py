@@ -15,11 +15,19 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from tests.house.tree import LAYERS, ROOT, clean_environment, tracked
+from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 #: Files of the packages that only tests read.
 NOT_SHIPPED = {"kernels/cuda/budget.json"}
+#: Requirements that no package imports, and why they are there.
+NOT_IMPORTED = {
+    "duckdb": "docs and the tutorial read results with it",
+    "fastapi": "a bound that Prefect needs (docs/operations.md)",
+    "psutil": "tests and benchmarks look at processes with it",
+    "scipy": "users may hand its matrices over, which tests do",
+    "sqlalchemy": "a bound that Prefect needs (docs/operations.md)",
+}
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +127,10 @@ def test_every_requirement_is_pinned_within_its_bounds(python):
         [pin] = lines[0].specifier
         assert pin.operator == "=="
         assert Version(pin.version) in requirement.specifier, f"{lines[0]} is not {requirement}: {remedy}"
+
+
+def test_every_requirement_is_imported_or_has_a_reason():
+    text = "\n".join(text_of(path) for path in tracked() if path.parts[0] in LAYERS and path.suffix == ".py")
+    imported = set(re.findall(r"(?m)^\s*(?:import|from) (\w+)", text))
+    names = {Requirement(line).name for line in PROJECT["dependencies"]}
+    assert names - imported == set(NOT_IMPORTED)

@@ -57,8 +57,12 @@ def test_what_is_no_product_is_kept() -> None:
 
 def test_what_is_started_once_stays_together() -> None:
     assert home_of("tests/flows/test_mine.py::test_a") == home_of("tests/flows/test_notify.py::test_b[x::y]")
-    assert home_of("tests/pipeline/test_cluster.py::test_a") == home_of("tests/pipeline/test_cluster.py::test_b[1]")
-    assert home_of("tests/pipeline/test_cluster.py::test_a") != home_of("tests/pipeline/test_tls.py::test_a")
+    assert home_of("tests/pipeline/workers/test_dask_pool.py::test_a") == home_of(
+        "tests/pipeline/workers/test_dask_pool.py::test_b[1]"
+    )
+    assert home_of("tests/pipeline/workers/test_dask_pool.py::test_a") != home_of(
+        "tests/pipeline/workers/test_tls.py::test_a"
+    )
     assert home_of("tests/kernels/test_gpu_engines.py::TestX::test_a[1]") != home_of(
         "tests/kernels/test_gpu_engines.py::TestX::test_a[2]"
     )

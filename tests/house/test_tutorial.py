@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.runs import ROOT, environment
+from tests.support.runs import ROOT, environment
 
 TUTORIAL = ROOT / "docs" / "tutorial.ipynb"
 

@@ -73,7 +73,7 @@ def _round_up(n: int, unit: int) -> int:
 
 
 def measure(kernel: str, architecture: str, defines: tuple[tuple[str, int], ...] = ()) -> Resources:
-    """Compile ``cuda/<kernel>.cu`` to machine code as `kernels.gpu.source.load` does, and read the assembler's report.
+    """Compile a kernel to machine code as `kernels.gpu.source.load` does, and read the assembler's report.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def measure(kernel: str, architecture: str, defines: tuple[tuple[str, int], ...]
         If it does not compile, or if a warning is given.
     """
     options = [*compile_options(defines), f"--gpu-architecture={architecture}", "--ptxas-options=-v"]
-    log = _compile(source_of(kernel), f"{kernel}.cu", options)
+    log = compile_source(source_of(kernel), f"{kernel}.cu", options)
     if "warning" in log:
         raise CompileError(f"{kernel} for {architecture} compiles with warnings:\n{log}")
     registers = [int(n) for n in _REGISTERS.findall(log)]
@@ -95,7 +95,7 @@ def measure(kernel: str, architecture: str, defines: tuple[tuple[str, int], ...]
     )
 
 
-def _compile(source: str, name: str, options: list[str]) -> str:
+def compile_source(source: str, name: str, options: list[str]) -> str:
     """NVRTC's log of compiling `source`."""
     from cuda.bindings import nvrtc
 

@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernels.cpu.engine import CpuEngine
-from kernels.reference import ReferenceEngine, closed_pairs
+from kernels.reference.engine import ReferenceEngine, closed_pairs
 from schemas.bicliques import Bicliques, fingerprint
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.work import Engine, Limits, Search, Subtrees
-from tests.oracles import Outcome, cliques, graph_of, random_edges, run
+from tests.support.oracles import Outcome, cliques, graph_of, random_edges, run
 
 SIDES = ("left", "right")
 ORDERS = ("degree", "two-hop", "unilateral", "id")
@@ -76,7 +76,7 @@ def edges_of(name: str, small: bool) -> np.ndarray:
 def truth_of(name: str, small: bool) -> Outcome:
     """Count and fingerprint by the reference engine, all rows by the CPU engine left alone."""
     graph = graph_of(edges_of(name, small))
-    reference = run(ReferenceEngine(), graph, Search("prove"))
+    reference = run(ReferenceEngine(), graph, Search("fingerprint"))
     rows = run(CpuEngine(), graph, Search("list"))
     assert (rows.count, rows.fingerprint) == (reference.count, reference.fingerprint)
     assert len(set(rows.rows)) == reference.count
@@ -116,7 +116,7 @@ class EngineSuite:
     def test_three_oracles_and_the_engine_agree(self, edges, side, order):
         closed = {(tuple(sorted(a)), tuple(sorted(b))) for a, b in closed_pairs({tuple(map(int, e)) for e in edges})}
         assert closed == cliques(edges)
-        graph = graph_of(edges, BuildOptions(side, order))
+        graph = graph_of(edges, BuildOptions(root_side=side, order=order))
         for engine in (ReferenceEngine(), self.subject.ample()):
             outcome = run(engine, graph, Search("list"))
             assert len(outcome.rows) == outcome.count == len(closed)
@@ -126,7 +126,9 @@ class EngineSuite:
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("order", ORDERS)
     def test_side_and_order_do_not_matter(self, shape, truth, side, order):
-        outcome = run(self.subject.ample(), graph_of(shape, BuildOptions(side, order)), Search("prove"))
+        outcome = run(
+            self.subject.ample(), graph_of(shape, BuildOptions(root_side=side, order=order)), Search("fingerprint")
+        )
         assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
 
     @pytest.mark.parametrize("tight", [0, 1], ids=["tightest", "tight"])
@@ -138,7 +140,7 @@ class EngineSuite:
         short = Limits(seconds=self.subject.short_s)
         limits = {"whole": Limits(), "short": short, "rows": Limits(rows=few)}[limit]
         engine = self.subject.tight[tight]()
-        outcome = run(engine, graph_of(shape, BuildOptions(side)), Search("list"), limits, shuffle=rng)
+        outcome = run(engine, graph_of(shape, BuildOptions(root_side=side)), Search("list"), limits, shuffle=rng)
         assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
         assert sorted(outcome.rows) == sorted(truth.rows)
         assert limit == "whole" or tight == 1 or outcome.slices > 1
@@ -169,8 +171,9 @@ class EngineSuite:
             if min_left <= len(left) <= (max_left or len(left)) and min_right <= len(right) <= (max_right or len(right))
         }
         for side in SIDES:
-            graph = graph_of(shape, BuildOptions(side), min_left, min_right)
-            outcome = run(self.subject.tight[1](), graph, Search(mode, *bounds))
+            graph = graph_of(shape, BuildOptions(root_side=side), min_left, min_right)
+            names = ("min_left", "min_right", "max_left", "max_right")
+            outcome = run(self.subject.tight[1](), graph, Search(mode, **dict(zip(names, bounds, strict=True))))
             assert outcome.count == len(expected)
             assert set(outcome.rows) == (expected if mode == "list" else set())
 
@@ -183,7 +186,7 @@ class EngineSuite:
         engines = (self.subject.tight[1](), ReferenceEngine() if other == "reference" else CpuEngine())
         few = max(1, truth.count // 9)
         while len(work):
-            result = engines[turn % 2].mine(graph, work, Search("prove"), Limits(rows=few), lambda _: None)
+            result = engines[turn % 2].mine(graph, work, Search("fingerprint"), Limits(rows=few), lambda _: None)
             count, total = count + result.count, (total + result.fingerprint) % 2**64
             work, turn = result.left_over, turn + 1
         assert (count, total) == (truth.count, truth.fingerprint)
@@ -196,7 +199,7 @@ class EngineSuite:
         work, count, total = Subtrees.of_roots(np.arange(graph.n_roots)), 0, 0
         while len(work):
             limits = Limits(rows=max(7, truth.count // 9))
-            result = engine.mine(graph, work, Search("prove"), limits, lambda _: None)
+            result = engine.mine(graph, work, Search("fingerprint"), limits, lambda _: None)
             count, total = count + result.count, (total + result.fingerprint) % 2**64
             for i in np.flatnonzero(~result.left_over.fresh):
                 assert closure_of_path(graph, result.left_over.path_of(i)) <= set(result.left_over.path_of(i).tolist())
@@ -227,29 +230,34 @@ class EngineSuite:
 
     def test_a_dead_piece_is_dropped(self):
         """A path whose closure has a member that is neither in the path nor a candidate belongs to an earlier piece."""
-        chain = graph_of(np.array([[0, 0], [0, 1], [1, 1], [1, 2], [2, 2]], np.int32), BuildOptions("right", "id"))
+        chain = graph_of(
+            np.array([[0, 0], [0, 1], [1, 1], [1, 2], [2, 2]], np.int32), BuildOptions(root_side="right", order="id")
+        )
         last = chain.n_roots - 1
         inside = np.array([[0, 0], [0, 1], [0, 2], [1, 0], [2, 1], [3, 2]], dtype=np.int32)
-        for graph, path, alive in ((chain, [last], 1), (graph_of(inside, BuildOptions("right", "id")), [0, 1], 0)):
+        for graph, path, alive in (
+            (chain, [last], 1),
+            (graph_of(inside, BuildOptions(root_side="right", order="id")), [0, 1], 0),
+        ):
             piece = Subtrees.of_pieces([(np.array(path, np.int32), np.empty(0, np.int32), 0, True)])
             for engine in (self.subject.ample(), ReferenceEngine()):
-                assert engine.mine(graph, piece, Search("prove"), Limits(), lambda _: None).count == alive
+                assert engine.mine(graph, piece, Search("fingerprint"), Limits(), lambda _: None).count == alive
 
     @pytest.mark.parametrize("side", SIDES)
     def test_first_level_subtrees_may_come_as_paths(self, shape, truth, side):
         """Every rank behind the root as a candidate, members of its closure among them."""
-        graph = graph_of(shape, BuildOptions(side, "id"))
+        graph = graph_of(shape, BuildOptions(root_side=side, order="id"))
         ranks = np.arange(graph.n_roots, dtype=np.int32)
         pieces = [(ranks[r : r + 1], ranks[r + 1 :], graph.n_roots - r - 1, True) for r in range(graph.n_roots)]
         for work in (Subtrees.of_pieces(pieces), Subtrees.of_pieces(pieces).spread(1000)):
-            found = self.subject.ample().mine(graph, work, Search("prove"), Limits(), lambda _: None)
+            found = self.subject.ample().mine(graph, work, Search("fingerprint"), Limits(), lambda _: None)
             assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
 
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("pieces", [1, 1000])
     def test_candidates_may_be_all_ranks_from_one_on(self, shape, truth, side, pieces):
         """First-level subtrees that no earlier root contains, cut anywhere; their own bicliques are counted apart."""
-        graph = graph_of(shape, BuildOptions(side))
+        graph = graph_of(shape, BuildOptions(root_side=side))
         closures = [sorted(closure_of_path(graph, np.array([r]))) for r in range(graph.n_roots)]
         roots = np.array([r for r, closure in enumerate(closures) if closure[0] == r])
         indptr = np.cumsum([0, *(len(closures[r]) for r in roots)])
@@ -258,10 +266,10 @@ class EngineSuite:
         assert work.ranged.all()
         assert (len(work) > len(roots)) == (pieces > 1)
         work = Subtrees.from_bytes(Subtrees.concat([work.take(3, len(work)), work.take(0, 3)]).to_bytes())
-        found = self.subject.ample().mine(graph, work, Search("prove"), Limits(), lambda _: None)
+        found = self.subject.ample().mine(graph, work, Search("fingerprint"), Limits(), lambda _: None)
         assert found.count == truth.count - len(roots)
         fresh = Subtrees.of_ranges(indptr, path, roots + 1, 0 * todo, np.ones(len(roots), bool))
-        nodes = self.subject.ample().mine(graph, fresh, Search("prove"), Limits(), lambda _: None)
+        nodes = self.subject.ample().mine(graph, fresh, Search("fingerprint"), Limits(), lambda _: None)
         assert nodes.count == len(roots)
         assert (found.fingerprint + nodes.fingerprint) % 2**64 == truth.fingerprint
 
@@ -272,21 +280,21 @@ class EngineSuite:
         sides |= {7 + b: [*range(100), 100 + b] for b in range(8)}  # candidates in the closure of 4
         sides |= {15 + b: [u for u in range(108) if u >> b & 1] for b in range(7)}  # so that there are no twins
         edges = np.array(sorted((u, v) for v, us in sides.items() for u in us), np.int32)
-        graph = graph_of(edges, BuildOptions("right", "id"))
+        graph = graph_of(edges, BuildOptions(root_side="right", order="id"))
         assert (graph.n_roots, graph.n_base) == (22, 108)
         piece = Subtrees.of_pieces([(np.array([4], np.int32), np.arange(5, 15, dtype=np.int32), 2, False)])
         for engine in (self.subject.ample(), ReferenceEngine()):
-            assert engine.mine(graph, piece, Search("prove"), Limits(), lambda _: None).count == 0
+            assert engine.mine(graph, piece, Search("fingerprint"), Limits(), lambda _: None).count == 0
 
     def test_spread_keeps_the_work(self, shape, truth):
         graph = graph_of(shape)
         whole = Subtrees.of_roots(np.arange(graph.n_roots))
-        first = CpuEngine().mine(graph, whole, Search("prove"), Limits(rows=1), lambda _: None)
+        first = CpuEngine().mine(graph, whole, Search("fingerprint"), Limits(rows=1), lambda _: None)
         pieces = first.left_over.spread(64)
         assert len(pieces) >= len(first.left_over)
         count, total, engine = first.count, first.fingerprint, self.subject.ample()
         for i in range(len(pieces)):
-            part = engine.mine(graph, pieces.take(i, i + 1), Search("prove"), Limits(), lambda _: None)
+            part = engine.mine(graph, pieces.take(i, i + 1), Search("fingerprint"), Limits(), lambda _: None)
             count, total = count + part.count, (total + part.fingerprint) % 2**64
         assert (count, total) == (truth.count, truth.fingerprint)
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kernels.gpu.closures import closures_of
+from kernels.bitmatrix.closures import closures_of
 from schemas.options import BuildOptions
-from tests.oracles import graph_of
-from tests.runs import random_edges
+from tests.support.oracles import graph_of
+from tests.support.runs import random_edges
 
 
 @pytest.mark.parametrize("density", [0.15, 0.6, 0.95])

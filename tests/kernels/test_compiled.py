@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.house.tree import ROOT, clean_environment
 
-SAY = "from kernels import compiled; print(compiled.numba.config.CACHE_DIR)"
+SAY = "from kernels.compiled import jit; print(jit.numba.config.CACHE_DIR)"
 
 
 def folder_of(root: Path, **environment: str) -> Path:

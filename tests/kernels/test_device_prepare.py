@@ -39,7 +39,7 @@ def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1
     min_right=st.integers(1, 3),
 )
 def test_any_graph(pairs: list[tuple[int, int]], side: Any, order: Any, min_left: int, min_right: int) -> None:
-    check(pairs, BuildOptions(side, order), min_left, min_right)
+    check(pairs, BuildOptions(root_side=side, order=order), min_left, min_right)
 
 
 def test_rows_that_hash_alike_and_differ_are_left_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:

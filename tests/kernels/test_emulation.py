@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import BitMatrixEngine
-from kernels.gpu.memory import GpuSizes
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.memory import GpuSizes
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation import device
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.gpu.test_large import band, bicliques_of_band
-from tests.oracles import graph_of
+from tests.support.oracles import graph_of
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
@@ -46,13 +46,13 @@ def test_a_byte_beside_a_buffer_is_missed(kind, at, side):
 
 
 def test_a_closure_that_does_not_fit_into_the_list_is_not_begun(monkeypatch):
-    """Large nodes one below the other, until the list of their warp is full; it has the last bytes of the buffer.
+    """Hubs one below the other, until the list of their warp is full; it has the last bytes of the buffer.
 
     One warp, whose list ends where the memory of the kernel does.
     """
-    monkeypatch.setattr("kernels.gpu.memory._THREADS", 32)
+    monkeypatch.setattr("kernels.bitmatrix.memory._THREADS", 32)
     sizes = GpuSizes(row_cap=128, list_cap=320, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, warps=1)
-    graph = graph_of(np.column_stack(band(np, 90, 36)), BuildOptions("right", "id"))
+    graph = graph_of(np.column_stack(band(np, 90, 36)), BuildOptions(root_side="right", order="id"))
     engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=1), sizes)
     found = engine.mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("count"), Limits(), len)
     assert found.count == bicliques_of_band(90, 36)

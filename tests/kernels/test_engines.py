@@ -6,11 +6,11 @@ import numpy as np
 
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
-from kernels.reference import ReferenceEngine
+from kernels.reference.engine import ReferenceEngine
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
-from tests.oracles import graph_of
+from tests.support.oracles import graph_of
 
 #: Workspaces in which everything that can overflow does: bit rows, frames, stacks, output buffers.
 TIGHT = (
@@ -25,7 +25,7 @@ class TestCpuEngine(EngineSuite):
 
 def test_the_reference_engine_goes_on_with_members_of_the_closure_behind_it() -> None:
     """Candidates in the order of their ranks, where those that contain L do not come last."""
-    graph = graph_of(edges_of("nested", True), BuildOptions("right", "id"))
+    graph = graph_of(edges_of("nested", True), BuildOptions(root_side="right", order="id"))
     ranks = np.arange(graph.n_roots, dtype=np.int32)
     work = Subtrees.of_pieces([(ranks[r : r + 1], ranks[r + 1 :], graph.n_roots - r - 1, True) for r in ranks.tolist()])
     count = 0

@@ -10,20 +10,20 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import BitMatrixEngine
+from kernels.bitmatrix import items
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.memory import GpuSizes
 from kernels.cpu.engine import CpuEngine
-from kernels.cumbe import CumbeEngine
-from kernels.gpu import items
-from kernels.gpu.cumbe_layout import PHASES
-from kernels.gpu.cumbe_memory import CumbeSizes
-from kernels.gpu.memory import GpuSizes
+from kernels.cumbe.engine import CumbeEngine
+from kernels.cumbe.layout import PHASES
+from kernels.cumbe.memory import CumbeSizes
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
 from schemas.work import EVERYTHING, Limits, Search, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.gpu.test_large import band
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
-from tests.oracles import graph_of, random_edges, run
+from tests.support.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
@@ -83,7 +83,7 @@ class TestBitMatrixEngine(EngineSuite):
         rows: list = []
         engine, truth = BitMatrixEngine(DEVICE, sizes), run(CpuEngine(), graph, Search("list"))
         found = engine.mine(graph, everything(graph), Search("list"), Limits(), lambda b: rows.extend(b.to_pairs()))
-        assert found.stats["launches"] > 1
+        assert found.stats.launches > 1
         assert sorted(rows) == sorted(truth.rows)
         assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
 
@@ -93,43 +93,43 @@ class TestBitMatrixEngine(EngineSuite):
         engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=4), _USUAL._replace(warps=16))
         found = engine.mine(graph, everything(graph), Search("count"), Limits(), lambda batch: None)
         assert found.count == CpuEngine().mine(graph, everything(graph), Search("count"), Limits(), len).count
-        assert found.stats["given"] > 16
-        assert found.stats["busy_ratio"] > 0.55  # 0.34 while children were weighed by the rows of their problem
+        assert found.stats.counters["given"] > 16
+        assert found.stats.busy_ratio > 0.55  # 0.34 while children were weighed by the rows of their problem
 
-    def test_large_nodes_are_begun_before_they_are_given_away(self):
+    def test_hubs_are_begun_before_they_are_given_away(self):
         """Else two candidates of a large root may go from one waiting warp to the next until there is no room to give.
 
         Whether they do depends on which warp is when where: of these seeds, with about every third.
         """
         sizes = _USUAL._replace(warps=16, poll=1, give_min=0, given=1 << 14)
         for seed in range(16):
-            graph = graph_of(random_edges(np.random.default_rng(seed), 200, 12, 0.6), BuildOptions("right"))
+            graph = graph_of(random_edges(np.random.default_rng(seed), 200, 12, 0.6), BuildOptions(root_side="right"))
             engine = BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes)
             found = engine.mine(graph, everything(graph), Search("count"), Limits(), len)
-            assert found.stats["given"] < found.stats["tests"]
+            assert found.stats.counters["given"] < found.stats.counters["tests"]
 
     def test_slices_search_no_more_than_one_launch_does(self):
-        """A slice writes the candidates of large nodes down as lists; they are sorted like ranges."""
-        graph = graph_of(random_edges(np.random.default_rng(1), 250, 50, 0.35), BuildOptions("right"))
+        """A slice writes the candidates of hubs down as lists; they are sorted like ranges."""
+        graph = graph_of(random_edges(np.random.default_rng(1), 250, 50, 0.35), BuildOptions(root_side="right"))
         engine, work, tests, slices = bitmatrix("usual")(), everything(graph), 0.0, 0
         whole = engine.mine(graph, work, Search("count"), Limits(), len)
         while len(work):
             part = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), len)
-            work, tests, slices = part.left_over, tests + part.stats["tests"], slices + 1
+            work, tests, slices = part.left_over, tests + part.stats.counters["tests"], slices + 1
         assert slices > 20
-        assert tests < 1.05 * whole.stats["tests"]  # 1.2 times as many in the order of the lists
+        assert tests < 1.05 * whole.stats.counters["tests"]  # 1.2 times as many in the order of the lists
 
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("rows", [None, 50])
     def test_problems_larger_than_a_launch_allows_run_in_another(self, shape, truth, side, rows):
         rng = np.random.default_rng(5)
-        graph = graph_of(shape, BuildOptions(side))
+        graph = graph_of(shape, BuildOptions(root_side=side))
         outcome = run(bitmatrix("oversize")(), graph, Search("list"), Limits(rows=rows), shuffle=rng)
         assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
         assert sorted(outcome.rows) == sorted(truth.rows)
 
     def test_larger_problems_get_on_in_short_slices(self):
-        graph = graph_of(edges_of("wide hubs", True), BuildOptions("left"))
+        graph = graph_of(edges_of("wide hubs", True), BuildOptions(root_side="left"))
         engine, work, slices = bitmatrix("oversize")(), everything(graph), 0
         while len(work):
             work = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), lambda _: None).left_over
@@ -149,17 +149,17 @@ def sparse_hubs(n_roots: int, seed: int) -> np.ndarray:
 def test_large_roots_that_have_little_in_common_are_not_paired(words, limits, monkeypatch):
     monkeypatch.setattr(items, "_FEW_ITEMS", 1)  # ranges as long as there are roots, as in a large graph
     monkeypatch.setattr(items, "_LONG_CHUNK", 1 << 20)
-    graph = graph_of(sparse_hubs(300, 5), BuildOptions("right"))
+    graph = graph_of(sparse_hubs(300, 5), BuildOptions(root_side="right"))
     assert np.mean(np.diff(graph.root_indptr) > 64) > 0.9
-    expected = run(CpuEngine(), graph, Search("prove"))
-    sizes = _USUAL._replace(near_words=words, list_cap=4096, give_min=0)
-    found = run(BitMatrixEngine(DEVICE, sizes), graph, Search("prove"), limits, np.random.default_rng(1))
+    expected = run(CpuEngine(), graph, Search("fingerprint"))
+    sizes = _USUAL._replace(window_words=words, list_cap=4096, give_min=0)
+    found = run(BitMatrixEngine(DEVICE, sizes), graph, Search("fingerprint"), limits, np.random.default_rng(1))
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
 
 
-def test_large_nodes_are_left_over_by_their_paths():
+def test_hubs_are_left_over_by_their_paths():
     """Not by left vertices and lists of candidates, of which a hub of a large graph has millions."""
-    graph = graph_of(random_edges(np.random.default_rng(1), 400, 40, 0.5), BuildOptions("right"))
+    graph = graph_of(random_edges(np.random.default_rng(1), 400, 40, 0.5), BuildOptions(root_side="right"))
     found = bitmatrix("usual")().mine(graph, everything(graph), Search("count"), Limits(seconds=0.0), len)
     rest = found.left_over
     assert (rest.ranged & (np.diff(rest.path_indptr) > 1)).any(), "below the first level"
@@ -172,9 +172,9 @@ def test_large_nodes_are_left_over_by_their_paths():
 @pytest.mark.parametrize("sizes", BITMATRIX)
 @pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0)], ids=["whole", "short"])
 @pytest.mark.parametrize("search", [Search("list"), Search("count"), Search("list", min_left=15, min_right=2)])
-def test_large_nodes_with_and_without_bit_rows(sizes, limits, search):
+def test_hubs_with_and_without_bit_rows(sizes, limits, search):
     """The small graphs of the suite have none: twins are one vertex."""
-    graph = graph_of(random_edges(np.random.default_rng(4), 170, 10, 0.5), BuildOptions("right"))
+    graph = graph_of(random_edges(np.random.default_rng(4), 170, 10, 0.5), BuildOptions(root_side="right"))
     assert (np.diff(graph.root_indptr) > 64).all()
     expected = run(CpuEngine(), graph, search)
     found = run(bitmatrix(sizes)(), graph, search, limits, np.random.default_rng(1))
@@ -182,25 +182,25 @@ def test_large_nodes_with_and_without_bit_rows(sizes, limits, search):
     assert found.count > 100
 
 
-def test_large_nodes_deeper_than_the_stack_of_a_warp():
-    graph = graph_of(np.column_stack(band(np, 170, 50)), BuildOptions("right", "id"))
-    one = Subtrees.of_roots(np.array([50]))  # 37 large nodes one below the other, and a stack of 32
-    expected = CpuEngine().mine(graph, one, Search("prove"), Limits(), lambda _: None)
+def test_hubs_deeper_than_the_stack_of_a_warp():
+    graph = graph_of(np.column_stack(band(np, 170, 50)), BuildOptions(root_side="right", order="id"))
+    one = Subtrees.of_roots(np.array([50]))  # 37 hubs one below the other, and a stack of 32
+    expected = CpuEngine().mine(graph, one, Search("fingerprint"), Limits(), lambda _: None)
     found = BitMatrixEngine(DEVICE, _USUAL._replace(list_cap=8192)).mine(
-        graph, one, Search("prove"), Limits(), lambda _: None
+        graph, one, Search("fingerprint"), Limits(), lambda _: None
     )
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
 
 
 def test_a_pool_that_fills_up_is_cleared_and_the_slice_goes_on():
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((36, 36)) < 0.7))
-    expected = run(CpuEngine(), graph, Search("prove"))
+    expected = run(CpuEngine(), graph, Search("fingerprint"))
     sizes = _USUAL._replace(pool=1 << 12, poll=2, give_min=0)
     found = BitMatrixEngine(EmulatedDevice(5, n_multiprocessors=4), sizes).mine(
-        graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("prove"), Limits(), lambda _: None
+        graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("fingerprint"), Limits(), lambda _: None
     )
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
-    assert found.stats["launches"] > 1
+    assert found.stats.launches > 1
 
 
 _CUMBE = CumbeSizes(left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, threads=64, min_blocks=1, lanes=8)
@@ -234,18 +234,18 @@ class TestCumbeEngine(EngineSuite):
     def test_optimisations_change_nothing_but_the_time(self, shape, truth, variant):
         engine = CumbeEngine(BLOCKS, _CUMBE._replace(**VARIANTS[variant]))
         graph = graph_of(shape)
-        outcome = run(engine, graph, Search("prove"))
+        outcome = run(engine, graph, Search("fingerprint"))
         assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
         stats = engine.mine(graph, everything(graph), Search("count"), Limits(), lambda _: None).stats
-        phases = [stats[f"{name}_s"] for name in (*PHASES[:-1], "others")]
-        assert sum(phases) == pytest.approx(stats["kernel_s"])
-        assert 0 < stats["busy_ratio"] <= 1
-        assert (stats["published"] > 0) == (variant != "noWS")
+        phases = [stats.phases[name] for name in (*PHASES[:-1], "others")]
+        assert sum(phases) == pytest.approx(stats.kernel_s)
+        assert 0 < stats.busy_ratio <= 1
+        assert (stats.counters["published"] > 0) == (variant != "noWS")
 
     def test_blocks_steal_from_one_another(self, shape):
         graph = graph_of(shape)
         stats = cumbe("tightest")().mine(graph, everything(graph), Search("count"), Limits(), lambda _: None).stats
-        assert 0 < stats["stolen"] <= stats["published"]
+        assert 0 < stats.counters["stolen"] <= stats.counters["published"]
 
     def test_memory_that_is_too_small_is_an_error_with_numbers(self):
         graph = graph_of(edges_of("wide hubs", True))
@@ -261,7 +261,7 @@ def test_gpu_engines_continue_each_other():
     engines = (bitmatrix("tightest")(), cumbe("tightest")(), CpuEngine())
     work, count, total, turn = everything(graph), 0, 0, 0
     while len(work):
-        result = engines[turn % 3].mine(graph, work, Search("prove"), Limits(rows=20), lambda _: None)
+        result = engines[turn % 3].mine(graph, work, Search("fingerprint"), Limits(rows=20), lambda _: None)
         count, total = count + result.count, (total + result.fingerprint) % 2**64
         work, turn = result.left_over, turn + 1
     assert (count, total) == (expected.count, expected.fingerprint)
@@ -282,10 +282,10 @@ def test_the_host_watches_a_launch_and_stops_it():
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    first = engine.mine(graph, whole, Search("prove"), Limits(), lambda _: None)
+    first = engine.mine(graph, whole, Search("fingerprint"), Limits(), lambda _: None)
     watcher.join(60)
-    expected = run(CpuEngine(), graph, Search("prove"))
+    expected = run(CpuEngine(), graph, Search("fingerprint"))
     assert 0 < seen[0] <= first.count < expected.count
-    rest = CpuEngine().mine(graph, first.left_over, Search("prove"), Limits(), lambda _: None)
+    rest = CpuEngine().mine(graph, first.left_over, Search("fingerprint"), Limits(), lambda _: None)
     assert first.count + rest.count == expected.count
     assert (first.fingerprint + rest.fingerprint) % 2**64 == expected.fingerprint

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import functools
 import weakref
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import BitMatrixEngine
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.memory import Launch
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
-from kernels.cumbe import CumbeEngine
+from kernels.cumbe.engine import CumbeEngine
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice
-from kernels.gpu.memory import Launch
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import edges_of, truth_of
 from tests.kernels.test_gpu_engines import BITMATRIX, BLOCKS, CUMBE, bitmatrix, everything
-from tests.oracles import graph_of, random_edges, run
+from tests.support.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot b
 #: Buffers that are too short for anything: one at a time, and all together.
 SHORT = [{"left_over": 1}, {"pool": 8}, {"values": 8}, {"records": 1}, {"size_slots": 2}]
 SHORT.append({name: n for short in SHORT for name, n in short.items()})
-LARGE_NODES, WORD_PROBLEMS = (170, 7), (20, 16)
+HUBS, WORD_PROBLEMS = (170, 7), (20, 16)
 
 
 def short_engine(name: str, short: dict[str, int]):
@@ -41,7 +42,7 @@ def short_engine(name: str, short: dict[str, int]):
 
 @functools.cache
 def found_on_a_core(shape, search: Search):
-    graph = graph_of(random_edges(np.random.default_rng(4), *shape, 0.5), BuildOptions("right"))
+    graph = graph_of(random_edges(np.random.default_rng(4), *shape, 0.5), BuildOptions(root_side="right"))
     return graph, run(CpuEngine(), graph, search)
 
 
@@ -49,12 +50,12 @@ def found_on_a_core(shape, search: Search):
 @pytest.mark.parametrize("has_room", [True, False], ids=["it becomes longer", "the device is full"])
 @pytest.mark.parametrize("limits", [Limits(), Limits(rows=60), Limits(seconds=0.0)], ids=["whole", "rows", "short"])
 @pytest.mark.parametrize("short", SHORT, ids="-".join)
-@pytest.mark.parametrize("shape", [LARGE_NODES, WORD_PROBLEMS], ids=["large nodes", "word problems"])
+@pytest.mark.parametrize("shape", [HUBS, WORD_PROBLEMS], ids=["hubs", "word problems"])
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
 def test_a_buffer_that_is_too_short_ends_no_slice(name, shape, short, limits, has_room, monkeypatch):
     if not has_room:
         monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    for search in (Search("list"), Search("prove", sizes=True)):
+    for search in (Search("list"), Search("fingerprint", sizes=True)):
         graph, expected = found_on_a_core(shape, search)
         found = run(short_engine(name, short), graph, search, limits)
         assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
@@ -66,13 +67,13 @@ def test_a_buffer_that_is_too_short_ends_no_slice(name, shape, short, limits, ha
 @pytest.mark.parametrize("short", SHORT[:-1], ids="-".join)
 def test_a_buffer_that_is_too_short_becomes_longer(name, short):
     (knob,) = short
-    search = Search("prove", sizes=True) if knob == "size_slots" else Search("list")
+    search = Search("fingerprint", sizes=True) if knob == "size_slots" else Search("list")
     graph, _ = found_on_a_core(WORD_PROBLEMS, search)
     engine = short_engine(name, short)
     found = engine.mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
-    assert found.stats["cpu_nodes"] == 0
+    assert found.stats.cpu_nodes == 0
     assert engine._memory.sizes._asdict()[knob] > short[knob]
-    assert (found.stats["voided"] > 0) == (knob in ("left_over", "pool", "size_slots"))
+    assert (found.stats.voided > 0) == (knob in ("left_over", "pool", "size_slots"))
 
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
@@ -80,11 +81,11 @@ def test_a_buffer_that_is_too_short_becomes_longer(name, short):
 def test_on_a_full_device_fewer_warps_or_a_core_do_what_did_not_fit(name, short, monkeypatch):
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     (knob,) = short
-    search = Search("prove", sizes=True) if knob == "size_slots" else Search("list")
+    search = Search("fingerprint", sizes=True) if knob == "size_slots" else Search("list")
     graph, _ = found_on_a_core(WORD_PROBLEMS, search)
     found = short_engine(name, short).mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
     assert found.count == 60
-    assert found.stats["cpu_nodes"] > 0 or found.stats["voided"] > 0
+    assert found.stats.cpu_nodes > 0 or found.stats.voided > 0
 
 
 def test_what_a_device_has_no_scratch_memory_for_is_left_to_a_core(monkeypatch):
@@ -96,10 +97,10 @@ def test_what_a_device_has_no_scratch_memory_for_is_left_to_a_core(monkeypatch):
         return plan(device, kernel, row_cap, *rest)
 
     monkeypatch.setattr(Launch, "plan", scarce)
-    found = run_once(bitmatrix("oversize")(), graph, Search("prove"))
+    found = run_once(bitmatrix("oversize")(), graph, Search("fingerprint"))
     expected = truth_of("many roots", True)
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
-    assert found.stats["cpu_nodes"] > 0
+    assert found.stats.cpu_nodes > 0
 
 
 def test_scratch_memory_of_a_launch_makes_room_for_that_of_larger_problems(monkeypatch):
@@ -121,7 +122,7 @@ def test_scratch_memory_of_a_launch_makes_room_for_that_of_larger_problems(monke
 def test_an_emit_that_keeps_what_it_gets_may_keep_what_a_core_found(monkeypatch):
     """The writer on a GPU encodes on other threads, when the CPU engine has filled its arrays again."""
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    monkeypatch.setattr("kernels.bitmatrix.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
+    monkeypatch.setattr("kernels.bitmatrix.engine.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
     batches = []
 
     def keep(batch):
@@ -130,7 +131,7 @@ def test_an_emit_that_keeps_what_it_gets_may_keep_what_a_core_found(monkeypatch)
     keep.on_device = True
     graph, expected = found_on_a_core(WORD_PROBLEMS, Search("list"))
     found = short_engine("bitmatrix", {"values": 8}).mine(graph, everything(graph), Search("list"), Limits(), keep)
-    assert found.stats["cpu_nodes"] > 0
+    assert found.stats.cpu_nodes > 0
     assert len(batches) > 10
     assert sorted(row for batch in batches for row in batch.to_pairs()) == sorted(expected.rows)
 
@@ -140,25 +141,25 @@ def test_an_emit_that_keeps_what_it_gets_may_keep_what_a_core_found(monkeypatch)
 def test_void_launches_count_for_nothing_but_their_time(name, has_room, monkeypatch):
     if not has_room:
         monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    search = Search("prove", sizes=True)
+    search = Search("fingerprint", sizes=True)
     graph, expected = found_on_a_core(WORD_PROBLEMS, search)
     stats = run_once(short_engine(name, {"size_slots": 2}), graph, search).stats
-    assert stats["voided"] > 0
-    assert 0 < stats["busy_ratio"] <= 1
-    assert stats.get("others_s", 0.0) >= -1e-9
-    assert (stats["tests"] > 0) == has_room
-    assert stats["tests"] <= 3 * expected.count
+    assert stats.voided > 0
+    assert 0 < stats.busy_ratio <= 1
+    assert stats.phases.get("others", 0.0) >= -1e-9
+    assert (stats.counters["tests"] > 0) == has_room
+    assert stats.counters["tests"] <= 3 * expected.count
 
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
 def test_a_table_of_sizes_on_a_full_device_leaves_the_workers_as_they_are(name, monkeypatch):
     """Fewer of them meet as many sizes, and later slices would have to do with one block."""
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    search = Search("prove", sizes=True)
+    search = Search("fingerprint", sizes=True)
     graph, _ = found_on_a_core(WORD_PROBLEMS, search)
     engine = short_engine(name, {"size_slots": 2})
     found = run_once(engine, graph, search)
-    assert (found.stats["launches"], found.stats["voided"]) == (1, 1)
+    assert (found.stats.launches, found.stats.voided) == (1, 1)
     launches = [engine._arenas] if name == "cumbe" else list(engine._launches.values())
     assert [launch.n_blocks for launch in launches] == [engine._device.n_multiprocessors]
 
@@ -176,16 +177,27 @@ def test_a_device_without_memory_names_what_can_be_chosen():
         device.empty(1 << 20, np.int32)
 
 
+def test_a_thread_gets_the_context_of_the_device_before_anything_else():
+    """A launch makes none, and is the first call of a thread where all memory comes from the pool."""
+    calls = []
+    device = object.__new__(CudaDevice)
+    device._device = SimpleNamespace(id=3)
+    device._cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(setDevice=calls.append)))
+    device._stream = nullcontext()
+    with device.active():
+        assert calls == [3]
+
+
 def run_once(engine, graph, search: Search):
     return engine.mine(graph, everything(graph), search, Limits(), lambda _: None)
 
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
-@pytest.mark.parametrize("search", [Search("count"), Search("list"), Search("prove", sizes=True)], ids=str)
+@pytest.mark.parametrize("search", [Search("count"), Search("list"), Search("fingerprint", sizes=True)], ids=str)
 def test_a_graph_of_which_thresholds_leave_nothing(name, search):
     graph = graph_of(np.array([[0, 0], [0, 1], [1, 0]], np.int32), None, 2, 2)
     assert graph.n_roots == 0
     found = short_engine(name, {}).mine(graph, everything(graph), search, Limits(), lambda _: None)
     assert (found.count, found.fingerprint) == (0, None if search.mode == "count" else 0)
     assert len(found.left_over) == 0
-    assert (found.sizes is not None) == search.sizes
+    assert (found.total.sizes is not None) == search.sizes

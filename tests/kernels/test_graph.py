@@ -17,7 +17,7 @@ from kernels.graph.twins import group_twins
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
-from tests.oracles import graph_of, random_edges
+from tests.support.oracles import graph_of, random_edges
 
 ORDERS = ("degree", "two-hop", "unilateral", "id")
 
@@ -94,7 +94,9 @@ def test_rows_with_equal_hashes_are_compared(monkeypatch):
 @given(edge_tables(), st.sampled_from(ORDERS), st.sampled_from(["left", "right", "auto"]))
 def test_prepared_graph_is_valid_and_complete(edges, order, root_side):
     n_left, n_right = (int(side.max()) + 1 for side in edges.T)
-    graph, facts = prepare(*map(np.ascontiguousarray, edges.T), n_left, n_right, BuildOptions(root_side, order))
+    graph, facts = prepare(
+        *map(np.ascontiguousarray, edges.T), n_left, n_right, BuildOptions(root_side=root_side, order=order)
+    )
     graph.validate()
     assert graph.root_side == facts.root_side
     expanded = set()

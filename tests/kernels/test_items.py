@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernels.bitmatrix import items as module
+from kernels.bitmatrix.items import items_of, subtrees_of
+from kernels.bitmatrix.layout import HUB
 from kernels.cpu.engine import CpuEngine
-from kernels.gpu import items as module
-from kernels.gpu.items import items_of, subtrees_of
-from kernels.gpu.layout import HUB
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.kernels.suite import ORDERS
-from tests.oracles import graph_of
+from tests.support.oracles import graph_of
 
 
 def intervals(n: int) -> np.ndarray:
@@ -25,7 +25,7 @@ def intervals(n: int) -> np.ndarray:
 
 
 def mined(graph: MiningGraph, work: Subtrees) -> tuple[int, int]:
-    found = CpuEngine().mine(graph, work, Search("prove"), Limits(), lambda _: None)
+    found = CpuEngine().mine(graph, work, Search("fingerprint"), Limits(), lambda _: None)
     assert found.fingerprint is not None
     return found.count, found.fingerprint
 
@@ -36,7 +36,7 @@ def test_any_share_of_the_ranges_and_the_rest_make_the_whole(
     monkeypatch: pytest.MonkeyPatch, order: str, pieces: int
 ) -> None:
     monkeypatch.setattr(module, "_FEW_ITEMS", 64)  # ranges of a dozen candidates
-    graph = graph_of(intervals(100), BuildOptions("right", order))  # type: ignore[arg-type]
+    graph = graph_of(intervals(100), BuildOptions(root_side="right", order=order))  # type: ignore[arg-type]
     whole = Subtrees.of_roots(np.arange(graph.n_roots))
     count, total = mined(graph, whole)
     items, pool = items_of(graph, whole)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import BitMatrixEngine
-from kernels.gpu.layout import ITEM, PATH, QUEUE, WORD
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.layout import ITEM, PATH, QUEUE, WORD
 from schemas.work import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.test_gpu_engines import BITMATRIX, everything
-from tests.oracles import graph_of
+from tests.support.oracles import graph_of
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
@@ -39,7 +39,7 @@ def test_a_launch_ends_while_there_is_room_for_what_warps_have_in_hand():
     engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(values=1 << 20, records=1 << 14, poll=1))
     found = engine.mine(graph, everything(graph), Search("list"), Limits(), lambda _: None)
     left = np.concatenate(device.items)
-    assert found.stats["launches"] > 5
+    assert found.stats.launches > 5
     assert np.count_nonzero(left["kind"] == PATH) > 50
     assert not np.any((left["kind"] == WORD) & (left["n_cand"] == 0))
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.gpu.layout import RECORD
 from kernels.gpu.pack import Members, pack
+from kernels.gpu.records import RECORD
 from kernels.gpu.unpack import unpack
 from kernels.graph.prepare import prepare
 from schemas.bicliques import Bicliques
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.runs import random_edges
+from tests.support.runs import random_edges
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 
@@ -55,7 +55,7 @@ def test_the_same_as_on_the_host(
 ) -> None:
     edges = with_twins(random_edges(*shape, 0.4, seed % 50), twins, share, seed)
     left, right = (np.ascontiguousarray(column.astype(np.int32)) for column in edges.T)
-    graph, _ = prepare(left, right, int(left.max()) + 1, int(right.max()) + 1, BuildOptions(side))  # type: ignore[arg-type]
+    graph, _ = prepare(left, right, int(left.max()) + 1, int(right.max()) + 1, BuildOptions(root_side=side))  # type: ignore[arg-type]
     rng = np.random.default_rng(seed)
     records, values = np.zeros(n, RECORD), []
     for record in records:

@@ -10,8 +10,8 @@ import pytest
 from kernels.graph.ranges import candidates_of, in_lists
 from schemas.options import BuildOptions
 from schemas.work import Subtrees
-from tests.oracles import graph_of
-from tests.runs import random_edges
+from tests.support.oracles import graph_of
+from tests.support.runs import random_edges
 
 
 @pytest.mark.parametrize(("density", "least", "most"), [(0.03, 50, 199), (0.6, 0, 20)])

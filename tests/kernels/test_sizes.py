@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.bitmatrix import BitMatrixEngine
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.memory import GpuSizes
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import USUAL, Sizes
-from kernels.cumbe import CumbeEngine
-from kernels.gpu.cumbe_memory import CumbeSizes
-from kernels.gpu.memory import GpuSizes
-from kernels.reference import ReferenceEngine
+from kernels.cumbe.engine import CumbeEngine
+from kernels.cumbe.memory import CumbeSizes
+from kernels.reference.engine import ReferenceEngine
 from schemas.errors import IncompleteError
 from schemas.options import BuildOptions
 from schemas.sizes import SizeCounts
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation import device as emulated
 from tests.emulation.device import EmulatedDevice
-from tests.oracles import graph_of, random_edges, run
+from tests.support.oracles import graph_of, random_edges, run
 
-MODES = ("count", "prove", "list")
+MODES = ("count", "fingerprint", "list")
 GPU_ENGINES = [
     (BitMatrixEngine, GpuSizes(row_cap=1024, list_cap=2048, given=4096, warps=8)),
     (CumbeEngine, CumbeSizes(pool=1 << 18, threads=64, min_blocks=1, lanes=8)),
@@ -51,7 +51,7 @@ def hubs(rng: np.random.Generator) -> np.ndarray:
 @pytest.mark.parametrize("make", [with_twins, hubs])
 @pytest.mark.parametrize("mode", MODES)
 def test_as_many_of_each_size_as_there_are(side, make, mode):
-    graph = graph_of(make(np.random.default_rng(5)), BuildOptions(side))
+    graph = graph_of(make(np.random.default_rng(5)), BuildOptions(root_side=side))
     listed = run(CpuEngine(), graph, Search("list"))
     outcome = run(CpuEngine(), graph, Search(mode, sizes=True))
     assert outcome.sizes == sizes_of(listed.rows)
@@ -73,9 +73,9 @@ def test_the_graphs_reach_what_is_to_be_tested():
 def test_the_reference_says_the_same(seed, mode, min_left, min_right):
     edges = random_edges(np.random.default_rng(seed), 9, 8, 0.5)
     graph = graph_of(edges, None, min_left, min_right)
-    search = Search(mode, min_left, min_right, max_left=7, sizes=True)
+    search = Search(mode, min_left=min_left, min_right=min_right, max_left=7, sizes=True)
     found = [run(engine, graph, search).sizes for engine in (ReferenceEngine(), CpuEngine())]
-    listed = run(ReferenceEngine(), graph, Search("list", min_left, min_right, max_left=7))
+    listed = run(ReferenceEngine(), graph, Search("list", min_left=min_left, min_right=min_right, max_left=7))
     assert found[0] == found[1] == sizes_of(listed.rows)
 
 
@@ -96,7 +96,7 @@ def test_none_unless_asked_for():
     graph = graph_of(random_edges(np.random.default_rng(1), 8, 8, 0.5))
     for engine in (CpuEngine(), ReferenceEngine()):
         work = Subtrees.of_roots(np.arange(graph.n_roots))
-        assert engine.mine(graph, work, Search("count"), Limits(), lambda _: None).sizes is None
+        assert engine.mine(graph, work, Search("count"), Limits(), lambda _: None).total.sizes is None
 
 
 def test_merging_and_writing_down():
@@ -120,7 +120,7 @@ def test_merging_and_writing_down():
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize(("engine", "sizes"), GPU_ENGINES)
 def test_the_gpu_engines_count_the_same_sizes(side, engine, sizes):
-    graph = graph_of(with_twins(np.random.default_rng(5)), BuildOptions(side))
+    graph = graph_of(with_twins(np.random.default_rng(5)), BuildOptions(root_side=side))
     expected = run(CpuEngine(), graph, Search("count", sizes=True))
     outcome = run(engine(EmulatedDevice(), sizes), graph, Search("count", sizes=True), Limits(seconds=0.05))
     assert outcome.sizes == expected.sizes

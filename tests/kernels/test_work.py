@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kernels.cpu.engine import CpuEngine
-from kernels.reference import ReferenceEngine
+from kernels.reference.engine import ReferenceEngine
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
-from tests.oracles import graph_of, random_edges, run
+from tests.support.oracles import graph_of, random_edges, run
 
 PATH, CANDIDATES = np.array([0], np.int32), np.arange(1, 11, dtype=np.int32)
 
@@ -59,21 +59,21 @@ def test_parts_of_a_range_explore_each_rank_once(todo, pieces):
 
 @pytest.mark.parametrize("pieces", [2, 3, 100])
 def test_parts_of_a_range_count_what_it_does(pieces):
-    graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions("right", "id"))
+    graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions(root_side="right", order="id"))
     node = Subtrees.of_ranges(np.array([0, 1]), np.array([0]), np.array([1]), np.array([7]), np.array([False]))
     parts = node.spread(pieces)
     assert len(parts) > 1
-    whole, cut = (CpuEngine().mine(graph, work, Search("prove"), Limits(), len) for work in (node, parts))
+    whole, cut = (CpuEngine().mine(graph, work, Search("fingerprint"), Limits(), len) for work in (node, parts))
     assert whole.count > 10
     assert (cut.count, cut.fingerprint) == (whole.count, whole.fingerprint)
 
 
 @pytest.mark.parametrize("engine", [CpuEngine, ReferenceEngine])
 def test_parts_of_a_node_that_is_not_all_ours_count_what_it_does(engine):
-    graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions("right", "id"))
+    graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions(root_side="right", order="id"))
     assert graph.n_roots == 11
     node = Subtrees.of_pieces([(PATH, CANDIDATES, 5, False)])
-    whole, parts = (engine().mine(graph, work, Search("prove"), Limits(), len) for work in (node, node.spread(3)))
+    whole, parts = (engine().mine(graph, work, Search("fingerprint"), Limits(), len) for work in (node, node.spread(3)))
     assert whole.count > 10
     assert (parts.count, parts.fingerprint) == (whole.count, whole.fingerprint)
 

@@ -1,7 +1,7 @@
 """Make small errors on purpose, one at a time, and see whether the tests notice.
 
     python -m tests.mutants
-    python -m tests.mutants parts-take-too-much pipeline/ledger.py
+    python -m tests.mutants parts-take-too-much pipeline/run/ledger.py
     python -m tests.mutants --list
 
 Each mutant of the TOML files in tests/mutants is made in a temporary copy of the project, in which the tests that it
@@ -25,8 +25,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.known import FOLDERS
 from tests.mutants.table import FOLDER, Mutant, load
+from tests.support.known import FOLDERS
 
 ROOT = FOLDER.parents[1]
 say = partial(print, flush=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 
 import pytest
 
 import pipeline
-from pipeline.commands import COMMANDS
-from tests.runs import ROOT, environment
+from pipeline.cli.command import Command
+from pipeline.cli.commands import COMMANDS
+from tests.support.runs import ROOT, environment
 
 HEAVY = ("cudf", "cupy", "dask", "dask_cuda", "distributed", "duckdb", "numba", "pandas", "polars", "prefect", "scipy")
 
@@ -27,9 +29,9 @@ def loaded_after(program: str) -> set[str]:
     "program",
     [
         "import pipeline, schemas, kernels",
-        "import pipeline.cli; pipeline.cli.main([])",
-        "import pipeline.cli; pipeline.cli.main(['formats', '--wrong'])",
-        "import pipeline.engines; pipeline.engines.kinds()",
+        "import pipeline.cli.main; pipeline.cli.main.main([])",
+        "import pipeline.cli.main; pipeline.cli.main.main(['formats', '--wrong'])",
+        "import kernels.engines; kernels.engines.kinds()",
     ],
 )
 def test_nothing_heavy_is_imported_before_there_is_something_to_do(program: str) -> None:
@@ -61,3 +63,8 @@ def test_no_module_hides_a_public_name() -> None:
 def test_no_command_is_there_twice() -> None:
     names = [command.name for command in COMMANDS]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_modules_that_a_command_gets_ready_are_there(command: Command) -> None:
+    assert [name for name in command.imports if importlib.util.find_spec(f"pipeline.{name}") is None] == []

@@ -1,0 +1,56 @@
+"""The options of a run as parameters of a flow: one model for each group, made from the table of all options.
+
+Prefect shows each as a part of the form of a run, with what the table says of its fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from pipeline.api.table import Entry, entries_of
+from schemas.option import GROUPS
+
+__all__ = ["Limits", "Reading", "Result", "Searching", "Thresholds", "Workers", "given"]
+
+
+def given(*groups: BaseModel) -> dict[str, Any]:
+    """The options of all groups, by name."""
+    return {name: value for group in groups for name, value in group.model_dump().items()}
+
+
+def _model(key: str) -> type[BaseModel]:
+    entries = [entry for entry in entries_of("flow") if entry.told.group == key]
+    return create_model(
+        key.capitalize(),
+        __config__=ConfigDict(extra="forbid", frozen=True),
+        __doc__=GROUPS[key].help,
+        __module__=__name__,
+        **{
+            entry.name: (_hint(entry), Field(entry.default, description=entry.sentence_on("flow"))) for entry in entries
+        },
+    )  # type: ignore[call-overload]
+
+
+def _hint(entry: Entry) -> Any:
+    """What a form can ask for: words to choose from, and numbers in a list."""
+    if entry.choices is not None:
+        return Literal[entry.choices]
+    kinds: Iterable[Any] = get_args(entry.hint)
+    if any(get_origin(kind) is Sequence for kind in kinds):
+        return list[int] | None if NoneType in kinds else list[int]
+    return entry.hint
+
+
+if TYPE_CHECKING:
+    Result: TypeAlias = Any
+    Thresholds: TypeAlias = Any
+    Limits: TypeAlias = Any
+    Searching: TypeAlias = Any
+    Workers: TypeAlias = Any
+    Reading: TypeAlias = Any
+else:
+    Result, Thresholds, Limits, Searching, Workers, Reading = (_model(key) for key in GROUPS)

@@ -1,0 +1,1 @@
+"""The bit-matrix engine: the fastest one, on a GPU."""

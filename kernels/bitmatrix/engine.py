@@ -1,0 +1,284 @@
+"""`BitMatrixEngine`: the bit-column kernel (``cuda/bitmatrix/bitmatrix.cu``) behind the slice contract.
+
+A slice is a few launches: one over the pieces handed in, one more for problems that need more scratch
+memory than most, and again after the output buffers were emptied. See docs/kernels.md, and
+`kernels.gpu.slice_run` for what happens when a buffer is too short.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kernels.bitmatrix.items import compacted, compile_for, items_of, subtrees_of
+from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
+from kernels.bitmatrix.memory import BUFFERS, GpuSizes, HubGraph, Launch
+from kernels.gpu.buffers import Buffers
+from kernels.gpu.device import CudaDevice, Device
+from kernels.gpu.records import parameters
+from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
+from schemas.errors import DeviceMemoryError
+from schemas.graph import MiningGraph
+from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
+
+__all__ = ["BitMatrixEngine"]
+
+_KERNEL = "bitmatrix"
+#: Problems with more rows than a launch allows get this many times more in the next.
+_GROWTH = 8
+#: Share of the pool that may be in use before what nobody refers to is thrown away, between two launches.
+_FULL = 0.25
+#: Rows of the smallest kernel, unless the sizes say less.
+_LEAST_ROWS = 1024
+
+
+class BitMatrixEngine:
+    """Maximal bicliques on one GPU. Not to be shared between threads.
+
+    Parameters
+    ----------
+    device : Device
+        None takes the current CUDA device.
+    sizes : GpuSizes
+        Of the device memory; see there.
+
+    Raises
+    ------
+    ResourceError
+        Without a usable device, or when the graph and one block's scratch do not fit on it.
+    """
+
+    name = "bitmatrix"
+
+    def __init__(self, device: Device | None = None, sizes: GpuSizes | None = None) -> None:
+        self._device = device or CudaDevice()
+        self._sizes = sizes or GpuSizes()
+        self._graph: HubGraph | None = None
+        self._search: Search | None = None
+        self._memory: Buffers[GpuSizes] | None = None
+        self._launches: dict[tuple[int, int, bool, bool], Launch] = {}
+        self._last_resort: Engine | None = None
+        self._host = self._device.shared(2)  # stop, count; see `stop` and `found`
+        self._found_before = 0
+
+    def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
+        """See `schemas.work.Engine`."""
+        started = time.perf_counter()
+        if len(subtrees) == 0:
+            return nothing(search)
+        with self._device.active():
+            if self._graph is None or self._graph.graph is not graph:
+                self._launches.clear()
+                self._graph = HubGraph(self._device, graph, self._sizes.hub_bytes)
+                compile_for(graph)
+            before = self._search or search
+            if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
+                self._memory = Buffers(self._device, search, self._sizes, QUEUE, BUFFERS)
+            self._search = search
+            self._host[:] = self._found_before = 0
+            run = _Run(
+                self._device,
+                self._graph,
+                self._memory,
+                search,
+                limits,
+                emit,
+                started,
+                self.last_resort,
+                engine=self,
+            )
+            run.work(*items_of(graph, subtrees))
+            return run.result()
+
+    def last_resort(self) -> Engine:
+        """The engine that mines what does not fit on the device, made when it is first needed."""
+        if self._last_resort is None:
+            self._last_resort = cpu_engine()
+        return self._last_resort
+
+    def stop(self) -> None:
+        """From another thread: end the running `mine` early, as if its time were over."""
+        self._host[0] = 1
+
+    @property
+    def is_asked_to_stop(self) -> bool:
+        """Whether `stop` was called since `mine` began."""
+        return bool(self._host[0])
+
+    @property
+    def found(self) -> int:
+        """Bicliques that the running `mine` has reported so far; to be read from another thread."""
+        return self._found_before + int(self._host[1])
+
+    def host_params(self, found_before: int) -> dict[str, int]:
+        """Where a launch talks to the host; `found_before` were reported by the launches before it."""
+        self._host[1], self._found_before = 0, found_before
+        at = self._host.ctypes.data
+        return {"host_stop": at, "host_count": at + self._host.itemsize}
+
+    def launch_for(self, level: int, plain: bool, measured: bool) -> Launch:
+        """The launch whose problems may have ``_GROWTH ** level`` times the rows of the first.
+
+        ``plain`` picks the kernel that does nothing but count, ``measured`` one that also counts members.
+        """
+        key = *self._shape(level), plain, measured
+        if key not in self._launches:
+            if level:
+                self._launches.clear()  # one shape at a time: scratch is most of the memory
+            self._launches[key] = Launch.plan(self._device, _KERNEL, *key, self._sizes)
+        return self._launches[key]
+
+    def launch_fewer(self, level: int, plain: bool, measured: bool) -> bool:
+        """From now on half the warps, which have half as much to write down when a launch ends; False for no fewer."""
+        key = *self._shape(level), plain, measured
+        launch = self._launches[key]
+        if launch.n_blocks > 1:
+            self._launches[key] = launch.with_blocks(launch.n_blocks // 2)
+        return launch.n_blocks > 1
+
+    def _shape(self, level: int) -> tuple[int, int]:
+        """Rows and list of a warp; few different ones, for each is compiled."""
+        assert self._graph is not None
+        rows = min(self._sizes.row_cap * _GROWTH**level, max(self._graph.max_rows + 128, _LEAST_ROWS))
+        lists = min(self._sizes.list_cap * _GROWTH**level, 4 * self._graph.max_root_degree + 4096)
+        return 1 << (rows - 1).bit_length(), 1 << (lists - 1).bit_length()
+
+    def can_grow(self, level: int) -> bool:
+        """Whether a launch after `level` would allow more than that one."""
+        assert self._graph is not None
+        factor = _GROWTH**level
+        return (
+            self._sizes.row_cap * factor < self._graph.max_rows + 128
+            or self._sizes.list_cap * factor < 4 * self._graph.max_root_degree + 4096
+        )
+
+
+@dataclass
+class _Run(SliceRun[GpuSizes]):
+    """One slice."""
+
+    engine: BitMatrixEngine = field(kw_only=True)
+    busy_ticks: float = 0.0
+    counters: dict[str, int] = field(default_factory=lambda: {"given": 0, "tests": 0})
+    launched: set[int] = field(default_factory=set)
+    n_listed_before: int = 0
+
+    def work(self, items: np.ndarray, pool: np.ndarray, level: int = 0) -> None:
+        """Launch until the items are done or a limit is reached; what is left goes to `rest`.
+
+        Every level gets one launch, however late it is: a slice gets on, whatever it was given.
+        """
+        lists: np.ndarray | None = pool  # None: launches have added to those on the device
+        is_there = False
+        while len(items):
+            if self._is_over(level):
+                self.rest.append(self._subtrees(items, lists))
+                return
+            if lists is not None and not is_there and not self.list_vertices(lists):
+                self._in_parts(items, lists, level)
+                return
+            is_there = True
+            queue = self._launch(items, level)
+            if queue is None:
+                self.on_cpu(self._subtrees(items, lists))
+                return
+            if queue["overflow"]:
+                lists, is_there = self.listed(), False
+                fewer = functools.partial(self.engine.launch_fewer, level, self.is_plain, self.is_measured)
+                if not self.make_room(queue, fewer):
+                    self.on_cpu(self._subtrees(items, lists))
+                    return
+                continue
+            self.launched.add(level)
+            items, lists = self._after(queue, items, level)
+            is_there = lists is None
+            if len(items) and self.is_stuck(queue):
+                self.on_cpu(self._subtrees(items, lists))
+                return
+
+    def _after(self, queue: np.void, items: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """The items that are left after a launch, and their lists, or None if they are those on the device."""
+        device, memory = self.device, self.memory
+        begun = min(int(queue["head"]), len(items))
+        oversize = device.read(memory["oversize"], ITEM, 0, int(queue["oversize"]))
+        noted = device.read(memory["left_over"], ITEM, 0, int(queue["left_over"]))
+        items = np.concatenate([self._unserved(queue), noted, items[begun:]])
+        is_filling = self.n_listed > _FULL * memory.entries("pool")
+        if not len(oversize) and not (len(items) and is_filling):
+            return items, None
+        listed = self.listed()
+        items, lists = compacted(items, listed)
+        if len(oversize):
+            self.work(*compacted(oversize, listed), level + 1)
+        elif self.n_listed > self._pool_limit:
+            memory.grow("pool")  # so that the next launch lasts longer
+        return items, lists
+
+    def _in_parts(self, items: np.ndarray, lists: np.ndarray, level: int) -> None:
+        """Work in two halves, whose lists are too long for the device together."""
+        if len(items) == 1:
+            self.on_cpu(self._subtrees(items, lists))
+            return
+        half = len(items) // 2
+        for part in (items[:half], items[half:]):
+            self.work(*compacted(part, lists), level)
+
+    def _subtrees(self, items: np.ndarray, lists: np.ndarray | None) -> Subtrees:
+        return subtrees_of(self.graph.graph, items, self.listed() if lists is None else lists)
+
+    def _is_over(self, level: int) -> bool:
+        late = self.is_late or self.engine.is_asked_to_stop
+        return (level in self.launched and late) or (self.launches > 0 and self.rows_left == 0)
+
+    def _launch_for(self, level: int) -> Launch | None:
+        """The launch of a level; None when the device has no room for problems of that size."""
+        if level and not self.engine.can_grow(level - 1):
+            return None
+        try:
+            return self.engine.launch_for(level, self.is_plain, self.is_measured)
+        except DeviceMemoryError:
+            if level == 0:
+                raise
+            return None
+
+    @property
+    def _pool_limit(self) -> int:
+        """Vertices in the pool at which a launch ends: all warps have room then for what they have in hand."""
+        return (self.n_listed_before + self.memory.entries("pool")) // 2
+
+    def _launch(self, items: np.ndarray, level: int) -> np.void | None:
+        """The queue when the launch has ended; None when the device has no room for problems of that size.
+
+        Nobody else keeps a `Launch`: its scratch memory makes room for that of the next level.
+        """
+        launch = self._launch_for(level)
+        if launch is None:
+            return None
+        device = self.device
+        self.n_listed_before = self.n_listed
+        device_items = self.begin(items)
+        device.clear(self.memory["ready"])
+        values = self.params(device.address(device_items), len(items)) | self.engine.host_params(self.count)
+        values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
+        values["record_chunk"] = launch.record_chunk
+        values["pool_limit"] = self._pool_limit
+        threads = 32 * launch.n_warps // launch.n_blocks
+        seconds = device.launch(_KERNEL, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
+        queue = self.end(seconds, launch.n_warps)
+        self.busy_ticks += float(queue["busy"])
+        if not queue["overflow"]:
+            for name in self.counters:
+                self.counters[name] += int(queue[name])
+        return queue
+
+    def _unserved(self, queue: np.void) -> np.ndarray:
+        """Items that were given away and that nobody took before the launch ended."""
+        given = int(queue["tail"])
+        ready = self.device.read(self.memory["ready"], np.int32, 0, given)
+        return self.device.read(self.memory["given"], ITEM, 0, given)[ready == GIVEN]
+
+    def result(self) -> Slice:
+        return self.slice(self.busy_ticks / self.open_ticks if self.open_ticks else 1.0, dict(self.counters))

@@ -1,0 +1,162 @@
+"""Between `Subtrees` and the items of the kernel's queue."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.bitmatrix.closures import closures_of
+from kernels.bitmatrix.layout import HUB, ITEM, PATH, ROOT, WORD
+from kernels.gpu.records import NOBODY, WORD_BITS
+from kernels.graph.csr import degrees_of, gather, wedges_of
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.graph import MiningGraph
+from schemas.work import EVERYTHING, Subtrees
+
+__all__ = ["compacted", "compile_for", "items_of", "subtrees_of"]
+
+#: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
+#: no longer than `_LONG_CHUNK`, unless that makes too many.
+_FEW_ITEMS, _LONG_CHUNK, _MANY_ITEMS = 1 << 14, 32, 1 << 18
+
+
+def items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.ndarray]:
+    """Items, heaviest first, and the pool of vertex lists they point into."""
+    whole = subtrees.todo == EVERYTHING
+    roots = subtrees.path[subtrees.path_indptr[:-1][whole]]
+    items = [_root_items(graph, roots), _hub_items(graph, roots)]
+    pool = np.empty(0, VERTEX)
+    if not whole.all():
+        parts, pool = _path_items(subtrees, np.flatnonzero(~whole))
+        items.insert(0, parts)
+    return np.concatenate(items), pool
+
+
+def _root_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    degree = degrees_of(graph, roots)
+    small = roots[degree <= WORD_BITS]
+    small = small[np.argsort(-wedges_of(graph, small) * degree[degree <= WORD_BITS], kind="stable")]
+    items = _blank(len(small))
+    items["kind"], items["bound"], items["fresh"] = ROOT, small, 1
+    return items
+
+
+def _hub_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    degree = degrees_of(graph, roots)
+    hubs = roots[degree > WORD_BITS]
+    hubs = hubs[np.argsort(-degree[degree > WORD_BITS], kind="stable")]
+    first = hubs.astype(OFFSET) + 1
+    total = int((graph.n_roots - first).sum())
+    chunk = max(1, min(total // _FEW_ITEMS, _LONG_CHUNK), total // _MANY_ITEMS)
+    n_chunks = np.maximum(1, -(-(graph.n_roots - first) // chunk))
+    owner = np.repeat(np.arange(len(hubs)), n_chunks)
+    number = np.arange(len(owner)) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
+    items = _blank(len(owner))
+    items["kind"], items["bound"] = HUB, hubs[owner]
+    items["begin"] = first[owner] + number * chunk
+    items["end"] = np.minimum(items["begin"] + chunk, graph.n_roots)
+    items["fresh"] = number == 0
+    return items
+
+
+def _path_items(subtrees: Subtrees, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    items, ranged = _blank(len(which)), subtrees.ranged[which]
+    items["kind"], items["fresh"], items["end"] = PATH, subtrees.fresh[which], subtrees.todo[which]
+    items["base_at"] = subtrees.path_indptr[:-1][which]
+    items["n_base"] = np.diff(subtrees.path_indptr)[which]
+    items["cand_at"] = len(subtrees.path) + subtrees.candidate_indptr[:-1][which]
+    items["n_cand"] = np.diff(subtrees.candidate_indptr)[which]
+    begin = subtrees.candidates[subtrees.candidate_indptr[which[ranged]]]
+    order = np.argsort(-items["end"].astype(OFFSET), kind="stable")
+    for name, value in (("begin", begin), ("end", begin + items["end"][ranged]), ("cand_at", NOBODY), ("n_cand", 0)):
+        items[name][ranged] = value
+    return items[order], np.concatenate([subtrees.path, subtrees.candidates]).astype(VERTEX)
+
+
+def _blank(n: int) -> np.ndarray:
+    items = np.zeros(n, ITEM)
+    for name in ("bound", "base_at", "closure_at", "cand_at"):
+        items[name] = NOBODY
+    return items
+
+
+def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subtrees:
+    """What items of any kind still have to explore."""
+    kind, listed = items["kind"], items["cand_at"] != NOBODY
+    first_level = (kind == HUB) & (items["bound"] != NOBODY)
+    nodes = [_listed(graph, items[(kind == k) & ~first_level & listed], k, pool) for k in (PATH, WORD, HUB)]
+    nodes += [_ranged(items[(kind == k) & ~first_level & ~listed], k, pool) for k in (PATH, HUB)]
+    nodes.append(_first_level(graph, items[first_level]))
+    nodes.append(Subtrees.of_roots(items["bound"][kind == ROOT]))
+    return Subtrees.concat(nodes)
+
+
+def _paths(items: np.ndarray, kind: int, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first list of the items of one kind, or that of hubs which is their closure."""
+    at, n = ("closure_at", "n_closure") if kind == HUB else ("base_at", "n_base")
+    return gather(pool, items[at], items[n])
+
+
+def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
+    """Items of one kind whose candidates are in the pool, which are nearly all that a launch leaves over."""
+    begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
+    paths = _paths(items, kind, pool)
+    if kind == WORD:
+        paths = closures_of(graph, *paths)
+    candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
+    return Subtrees.of_lists(*paths, *candidates, end - begin, fresh.astype(np.bool_))
+
+
+def _ranged(items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
+    """Hubs below the first level, whose candidates are ranges of ranks."""
+    return Subtrees.of_ranges(*_paths(items, kind, pool), items["begin"], items["end"] - items["begin"], items["fresh"])
+
+
+def compile_for(graph: MiningGraph) -> None:
+    """Have compiled what `subtrees_of` calls: the first slice that leaves something over has no time for it."""
+    nothing = _blank(1)
+    nothing["kind"], nothing["bound"], nothing["begin"], nothing["end"] = HUB, 0, 1, 1
+    subtrees_of(graph, nothing, np.empty(0, VERTEX))
+
+
+def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The items with a pool that holds nothing but what they refer to."""
+    lists = (("base_at", "n_base"), ("closure_at", "n_closure"), ("cand_at", "n_cand"))
+    spans = [
+        np.column_stack([some[at], some[at] + some[n]]) for at, n in lists for some in [items[items[at] != NOBODY]]
+    ]
+    begin, end = np.unique(np.concatenate(spans).astype(OFFSET), axis=0).T
+    if len(begin) == 0:
+        return items.copy(), pool[:0]
+    reach = np.maximum.accumulate(end)  # the furthest end so far: items may share lists, and parts of them
+    starts = np.ones(len(begin), np.bool_)
+    starts[1:] = begin[1:] > reach[:-1]
+    first = np.flatnonzero(starts)
+    blocks, stops = begin[first], reach[np.roll(first, -1) - 1]
+    indptr, kept = gather(pool, blocks, stops - blocks)
+    items = items.copy()
+    for at, _ in lists:
+        block = np.searchsorted(blocks, items[at], side="right") - 1
+        items[at] = np.where(items[at] == NOBODY, NOBODY, items[at] - blocks[block] + indptr[block])
+    return items, kept
+
+
+def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
+    """First-level subtrees of hubs: whole ones as roots, others by ranges of candidates, joined where they can be.
+
+    Others have all of their closure in the path, and nothing is left of a root that an earlier one contains.
+    """
+    items = items[np.lexsort((items["begin"], items["bound"]))]
+    bound, begin, end = (items[name].astype(OFFSET) for name in ("bound", "begin", "end"))
+    starts = np.ones(len(items), np.bool_)
+    starts[1:] = (bound[1:] != bound[:-1]) | (begin[1:] != end[:-1])
+    bound, begin, end, fresh = bound[starts], begin[starts], end[np.roll(starts, -1)], items["fresh"][starts]
+    whole = (fresh == 1) & (begin == bound + 1) & (end == graph.n_roots)
+    owners, owner = np.unique(bound[~whole], return_inverse=True)
+    indptr, closures = closures_of(
+        graph, *gather(graph.root_indices, graph.root_indptr[owners], degrees_of(graph, owners))
+    )
+    alive = (closures[indptr[:-1]] == owners)[owner]
+    owner, which = owner[alive], np.flatnonzero(~whole)[alive]
+    paths = gather(closures, indptr[owner], indptr[owner + 1] - indptr[owner])
+    ranges = Subtrees.of_ranges(*paths, begin[which], (end - begin)[which], fresh[which])
+    return Subtrees.concat([ranges, Subtrees.of_roots(bound[whole])])

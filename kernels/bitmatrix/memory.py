@@ -1,0 +1,196 @@
+"""Device memory of the bit-matrix engine: the graph and what a launch needs; buffers see `kernels.gpu.buffers`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernels.bitmatrix.layout import ITEM, PARAMS
+from kernels.gpu.buffers import Buffer
+from kernels.gpu.device import Device
+from kernels.gpu.device_graph import DeviceGraph
+from kernels.gpu.records import RECORD, SIZE, WORD_BITS, parameters
+from schemas.dtypes import VERTEX
+from schemas.errors import DeviceMemoryError
+from schemas.graph import MiningGraph
+
+__all__ = ["BUFFERS", "HUB_DEPTH", "HUB_FRAME", "GpuSizes", "HubGraph", "Launch", "scratch"]
+
+_THREADS = 128
+#: Records a warp takes at a time, at most an eighth of all by all warps. What one warp finds in a row is alike: 256
+#: instead of 64 make Parquet files of it 5 to 8 % smaller (docs/multi-gpu.md).
+_LEAST_CHUNK, _MOST_CHUNK = 64, 256
+
+
+class GpuSizes(NamedTuple):
+    """Knobs of the device memory. Buffers begin with these sizes and grow; tests make them tiny.
+
+    Parameters
+    ----------
+    row_cap : int
+        Rows a word problem may have in the first launch; larger problems run in a second one.
+    list_cap : int
+        Base vertices on a warp's stack of hubs, likewise.
+    given, left_over, pool : int
+        Items that can be given away in a launch, items and vertex lists written down.
+    values, records : int
+        Vertices and bicliques the output buffers hold; a launch ends when seven eighths are in use.
+    size_slots : int
+        Different sizes that can be counted, a power of two.
+    hub_bytes : int
+        Most bytes for the bit rows of large root vertices; binary search serves beyond.
+    warps : int or None
+        Warps to launch; None: as many as are resident together and have scratch memory.
+    poll, give_min : int
+        Visits between two looks at the queue (a power of two), and the least work a warp gives away: children x
+        candidates x base vertices beyond those of a lattice; of a hub, children x base vertices.
+    window_words : int
+        Ranks of a window by 32, in which candidates of hubs are looked for.
+    narrow : int
+        Words of a bit row, 32 at most, up to which a word problem is searched row by row; wider ones by columns.
+    min_blocks : int
+        Blocks of 128 threads a multiprocessor that the compiler must leave registers for.
+    """
+
+    row_cap: int = 4096
+    list_cap: int = 32768
+    given: int = 1 << 20
+    left_over: int = 1 << 19
+    pool: int = 1 << 26
+    values: int = 1 << 26
+    records: int = 1 << 22
+    size_slots: int = 1 << 18
+    hub_bytes: int = 1 << 30
+    warps: int | None = None
+    poll: int = 16
+    give_min: int = 256
+    window_words: int = 256
+    narrow: int = 16
+    min_blocks: int = 4
+
+    def halved(self, times: int) -> GpuSizes:
+        """The same with half the memory for output, queues and hubs, so many times; scratch adapts by itself."""
+        shared = ("given", "left_over", "pool", "values", "records", "hub_bytes")
+        return self._replace(**{name: max(getattr(self, name) >> times, 1 << 10) for name in shared})
+
+
+#: Hubs on the stack of a warp, as in ``cuda/bitmatrix/types.cuh``.
+HUB_DEPTH = 32
+
+#: ``HubFrame`` of ``cuda/bitmatrix/worker.cuh``, which no host code reads.
+HUB_FRAME = np.dtype([("pointers", np.int64, (4,)), ("numbers", np.int32, (8,))], align=True)
+
+
+def scratch(row_cap: int, list_cap: int) -> np.dtype:
+    """``Scratch`` of ``cuda/bitmatrix/worker.cuh``, the memory of one warp; only its size matters to the host."""
+    words = row_cap // 32
+    i32, u32, u64 = np.int32, np.uint32, np.uint64
+    return np.dtype(
+        [
+            ("mask", u64, (row_cap,)),
+            ("row", i32, (row_cap,)),
+            ("raw_mask", u64, (row_cap,)),
+            ("raw_row", i32, (row_cap,)),
+            ("column", u32, (WORD_BITS * words,)),
+            ("full", i32, (row_cap,)),
+            ("base", i32, (WORD_BITS,)),
+            ("cand", u32, (WORD_BITS * words,)),
+            ("closed", u32, (WORD_BITS * words,)),
+            ("excluded", u32, (words,)),
+            ("level_base", u64, (WORD_BITS,)),
+            ("level_end", i32, (WORD_BITS,)),
+            ("pending_base", u64, (32,)),
+            ("pending_closed", u32, (32 * words,)),
+            ("pending_any", u32, (words,)),
+            ("key", i32, (2 * row_cap,)),
+            ("lo", u32, (2 * row_cap,)),
+            ("hi", u32, (2 * row_cap,)),
+            ("slot", i32, (row_cap,)),
+            ("bin", i32, (2 * WORD_BITS,)),
+            ("frame", HUB_FRAME, (HUB_DEPTH,)),
+            ("list", i32, (list_cap,)),
+        ],
+        align=True,
+    )
+
+
+@dataclass
+class Launch:
+    """One shape of the kernel: its compile-time limits, its scratch memory, its grid."""
+
+    defines: dict[str, int]
+    n_blocks: int
+    n_warps: int
+    scratch: Any
+    record_chunk: int
+
+    @classmethod
+    def plan(
+        cls, device: Device, kernel: str, row_cap: int, list_cap: int, plain: bool, measured: bool, sizes: GpuSizes
+    ) -> Launch:
+        """As many warps as are resident together and fit into 60 % of the free memory.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If not even one block fits.
+        """
+        defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS}
+        defines |= {"PLAIN": int(plain), "MEASURED": int(measured), "POLL": sizes.poll, "GIVE_MIN": sizes.give_min}
+        defines |= {"WINDOW_WORDS": sizes.window_words, "NARROW": sizes.narrow, "MIN_BLOCKS": sizes.min_blocks}
+        per_block = _THREADS // 32
+        each = scratch(row_cap, list_cap).itemsize
+        defines["SCRATCH_BYTES"] = each
+        n_blocks = device.resident_blocks(kernel, defines, _THREADS)
+        if sizes.warps is not None:
+            n_blocks = min(n_blocks, -(-sizes.warps // per_block))
+        fitting = int(0.6 * device.free_bytes()) // (each * per_block)
+        if fitting == 0:
+            raise DeviceMemoryError(
+                f"{device.name} has {device.free_bytes() >> 20} MiB free, one block with {row_cap} rows a warp "
+                f"needs {each * per_block >> 20} MiB; use a larger device or engine='cpu'"
+            )
+        n_blocks = min(n_blocks, fitting)
+        n_warps = n_blocks * per_block
+        chunk = min(max(sizes.records // (8 * n_warps), _LEAST_CHUNK), _MOST_CHUNK)
+        return cls(defines, n_blocks, n_warps, device.empty(n_warps * each, np.uint8), chunk)
+
+    def with_blocks(self, n_blocks: int) -> Launch:
+        """The same with fewer blocks, in the same scratch memory."""
+        return replace(self, n_blocks=n_blocks, n_warps=n_blocks * (self.n_warps // self.n_blocks))
+
+
+class HubGraph(DeviceGraph):
+    """A graph on the device with the bit rows of its hubs, if they fit into `hub_bytes`."""
+
+    def __init__(self, device: Device, graph: MiningGraph, hub_bytes: int) -> None:
+        super().__init__(device, graph)
+        large = np.flatnonzero(np.diff(graph.root_indptr) > WORD_BITS)
+        self.first_hub = int(large[0]) if len(large) else graph.n_roots
+        self.hub_words = -(-graph.n_base // 32)
+        self.params |= {"first_hub": self.first_hub}
+        n_words = (graph.n_roots - self.first_hub) * self.hub_words
+        if 0 < 4 * n_words <= hub_bytes:
+            self._make_hub_bits(device, n_words)
+
+    def _make_hub_bits(self, device: Device, n_words: int) -> None:
+        bits = device.zeros(n_words, np.uint32)
+        self.arrays["hub_bits"] = bits
+        self.params |= {"hub_bits": device.address(bits), "hub_words": self.hub_words}
+        device.launch("hub_bits", {}, 4 * device.n_multiprocessors, _THREADS, parameters(PARAMS, self.params))
+
+
+#: The arrays of the bit-matrix search: what is given away in a launch, what is written down, the lists both refer to,
+#: and the output.
+BUFFERS = {
+    "given": Buffer("given", ITEM, "n_given"),
+    "ready": Buffer("given", np.int32, "n_given"),
+    "pool": Buffer("pool", VERTEX, "n_pool"),
+    "left_over": Buffer("left_over", ITEM, "n_left_over"),
+    "oversize": Buffer("left_over", ITEM, "n_oversize"),
+    "values": Buffer("values", VERTEX, "n_values", "listing"),
+    "records": Buffer("records", RECORD, "n_records", "listing"),
+    "sizes": Buffer("size_slots", SIZE, "n_sizes", "sizing"),
+}

@@ -1,0 +1,1 @@
+"""What Numba compiles: how, and the small passes that are no engine."""

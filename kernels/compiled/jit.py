@@ -1,0 +1,44 @@
+"""How this project compiles Python to machine code with Numba, stated once.
+
+Machine code is kept on disk. Numba notices when a function's own file has changed, not when a function
+it calls has, so the folder is named after a digest of every source file that compiled code is made of; and of
+what else decides whether the code is usable (where the files are, Python, Numba, the processor), so that a folder
+that is there holds what will be used (`kernels.engines` looks).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+import llvmlite.binding
+import numba
+from numba import njit
+
+__all__ = ["compiled", "inlined"]
+
+
+def _cache_folder() -> Path:
+    """``$NUMBA_CACHE_DIR``, else ``$XDG_CACHE_HOME/bicliques``, else ``~/.cache/bicliques``; then the digest."""
+    root = Path(__file__).parents[2]
+    machine = (root, sys.version, numba.__version__, llvmlite.binding.get_host_cpu_name())
+    digest = hashlib.sha256(repr(machine).encode())
+    # code elsewhere in `kernels` may be compiled, but must not call compiled code of another file
+    sources = ("kernels/compiled/jit.py", "kernels/compiled/lists.py", "kernels/cpu/*.py", "kernels/graph/*.py")
+    for pattern in (*sources, "schemas/bicliques.py", "schemas/dtypes.py", "schemas/work.py"):
+        for path in sorted(root.glob(pattern)):
+            digest.update(path.read_bytes())
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(cache) / "bicliques")
+    return folder / digest.hexdigest()[:16]
+
+
+numba.config.CACHE_DIR = str(_cache_folder())
+
+#: Releases the GIL, keeps machine code on disk, divides without checks, never uses fast-math.
+compiled = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
+
+#: The same, copied into its callers: for functions that return record pointers, which Numba cannot pass on.
+inlined = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False, inline="always")

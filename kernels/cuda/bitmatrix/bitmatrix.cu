@@ -1,0 +1,171 @@
+// Maximal biclique enumeration in bit rows: one persistent kernel, a warp an item.
+//
+// Compiled by kernels/gpu/source.py (NVRTC through CuPy), which sets ROW_CAP, LIST_CAP and BLOCK; compiles alone
+// with the defaults of types.cuh.
+//
+// Input: `params` (types.cuh), filled by kernels/bitmatrix/engine.py: the graph in both directions, root vertices by
+// rank; the host's items, heaviest first; memory for the queue, the pool, the output and one Scratch a warp.
+// Output: counters in Queue; in mode list, Records into `values`; when the slice ends early, the work that is
+// left as items in `left_over`, and host items that no warp has begun (from Queue.head on).
+//
+// Method: docs/kernels.md. A first-level subtree with at most 64 base vertices is one word problem
+// (rows.cuh, search.cuh); a larger one is intersected with candidate after candidate (hub.cuh), each child
+// again a word problem or a hub. Waiting warps are served by working ones (queue.cuh).
+//
+// Launch: any number of blocks of BLOCK threads that are resident together; no shared memory.
+// When an output buffer or a limit is reached the node at hand is given back and every warp writes its open
+// levels down: nothing is lost and nothing is reported twice.
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/candidate_window.cuh"
+#include "bitmatrix/hub.cuh"
+#include "bitmatrix/lists.cuh"
+#include "bitmatrix/queue.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/wedges.cuh"
+#include "bitmatrix/worker.cuh"
+
+// First-level subtree of a root with few base vertices.
+__device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    i64 at = params.root_indptr[item.bound];
+    i32 n = (i32)(params.root_indptr[item.bound + 1] - at);
+    write_list(params.root_indices + at, n, w.s->base);
+    __syncwarp();
+    Kin kin = {item.bound, item.bound, 0, 0, 0, 0, 0, 0, false};
+    return solve(w, n, kin, item.fresh, begun, too_large);
+}
+
+__device__ inline i32 run_word(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    const i32* pool = params.pool;
+    write_list(pool + item.base_at, item.n_base, w.s->base);
+    __syncwarp();
+    Kin kin = {NOBODY, NOBODY, pool + item.cand_at, item.n_cand, item.begin, item.end, 0, 0, true};
+    return solve(w, item.n_base, kin, item.fresh, begun, too_large);
+}
+
+// Explore the hub with base vertices `base`; its closure is found here when `closure` is NULL.
+__device__ __noinline__ i32 run_frame(Worker& w, const Item& item, HubFrame f, bool* begun, bool* too_large) {
+    if (f.closure == 0) {
+        i32* closure = w.s->list + f.list_end;
+        HubFrame above = f;  // what the closure may contain: the path, and candidates
+        above.closure = item.kind == PATH ? params.pool + item.base_at : 0;
+        above.n_closure = item.kind == PATH ? item.n_base : 0;
+        i32 n = close(f.base, f.n_base, above, f.bound, f.bound, closure, LIST_CAP - f.list_end);
+        if (n == -1) return DONE;
+        *too_large = n == -2;
+        if (*too_large) return DONE;
+        f.closure = closure;
+        f.n_closure = n;
+        f.list_end += n;
+    }
+    if (item.fresh) {
+        w.tests += 1;
+        if (!report_hub(w, f.base, f.n_base, f.closure, f.n_closure)) {
+            *begun = false;
+            return STOPPED;
+        }
+    }
+    open_range(w, &f);
+    if (lane_id() == 0) w.s->frame[0] = f;
+    __syncwarp();
+    i32 ended = search_hub(w);
+    w.hub_depth = NOBODY;
+    return ended;
+}
+
+__device__ inline i32 run_hub(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    bool first_level = item.base_at == NOBODY;
+    HubFrame f;
+    f.base = first_level ? params.root_indices + params.root_indptr[item.bound] : params.pool + item.base_at;
+    f.closure = first_level ? 0 : params.pool + item.closure_at;
+    f.cand = item.cand_at == NOBODY ? 0 : params.pool + item.cand_at;
+    f.n_base = first_level ? (i32)(params.root_indptr[item.bound + 1] - params.root_indptr[item.bound]) : item.n_base;
+    f.n_closure = item.n_closure;
+    f.n_cand = item.n_cand;
+    f.next = item.begin;
+    f.end = item.end;
+    f.bound = item.bound;
+    f.list_end = 0;
+    return run_frame(w, item, f, begun, too_large);
+}
+
+// A node by its path: L is the common neighbourhood.
+__device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    const i32* path = params.pool + item.base_at;
+    i32 first = path[0];
+    ROLLED for (i32 i = 1; i < item.n_base; i++)
+        if (params.root_indptr[path[i] + 1] - params.root_indptr[path[i]] < params.root_indptr[first + 1] - params.root_indptr[first])
+            first = path[i];
+    i32 n = (i32)(params.root_indptr[first + 1] - params.root_indptr[first]);
+    *too_large = n > LIST_CAP;
+    if (*too_large) return DONE;
+    i32* base = w.s->list;
+    write_list(params.root_indices + params.root_indptr[first], n, base);
+    __syncwarp();
+    ROLLED for (i32 i = 0; i < item.n_base; i++) n = intersect(base, n, path[i], base);
+    bool ranged = item.cand_at == NOBODY;
+    if (ranged || n > BASE_CAP) {
+        HubFrame f;
+        f.base = base;
+        f.closure = ranged ? path : 0;
+        f.cand = ranged ? 0 : params.pool + item.cand_at;
+        f.window = 0;
+        f.n_base = n;
+        f.n_closure = ranged ? item.n_base : 0;
+        f.n_cand = item.n_cand;
+        f.next = item.begin;
+        f.end = item.end;
+        f.bound = NOBODY;
+        f.list_end = n;
+        return run_frame(w, item, f, begun, too_large);
+    }
+    write_list(base, n, w.s->base);
+    __syncwarp();
+    Kin kin = {NOBODY, NOBODY, params.pool + item.cand_at, item.n_cand, item.begin, item.end, path, item.n_base, false};
+    return solve(w, n, kin, item.fresh, begun, too_large);
+}
+
+__device__ inline void run_item(Worker& w, const Item& item) {
+    bool begun = true, too_large = false;
+    i32 ended = DONE;
+    w.hub_depth = NOBODY;
+    w.visits = 0;
+    if (item.kind == ROOT)
+        ended = run_root(w, item, &begun, &too_large);
+    else if (item.kind == WORD)
+        ended = run_word(w, item, &begun, &too_large);
+    else if (item.kind == HUB)
+        ended = run_hub(w, item, &begun, &too_large);
+    else
+        ended = run_path(w, item, &begun, &too_large);
+    if (too_large) set_oversize(item);
+    if (ended == STOPPED && !begun) leave_over(item);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix() {
+    i64 warp = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
+    Worker w;
+    w.s = (Scratch*)params.scratch + warp;
+    w.count = w.found = w.fingerprint = w.tests = 0;
+    w.value_at = w.value_end = w.record_at = w.record_end = 0;
+    w.deadline = params.deadline_ns == 0 ? 0 : now_ns() + (u64)params.deadline_ns;
+    w.n_pending = 0;
+    w.tick = (i32)warp;  // not all warps look at the queue at once
+    i64 began = clock64(), busy = 0;
+    Item item;
+    ROLLED while (take(&item)) {
+        i64 start = clock64();
+        run_item(w, item);
+        finish_item();
+        busy += clock64() - start;
+    }
+    tell_count(w);
+    if (lane_id() == 0) {
+        atomicAdd(&params.queue->fingerprint, w.fingerprint);
+        atomicAdd(&params.queue->tests, w.tests);
+        atomicAdd(&params.queue->busy, (u64)busy);
+        atomicMax(&params.queue->longest, (u64)(clock64() - began));
+    }
+    // unused records of this warp's chunk are holes
+    ROLLED for (i64 i = w.record_at + lane_id(); i < w.record_end; i += 32) params.records[i].n_root = 0;
+}

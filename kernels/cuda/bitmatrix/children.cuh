@@ -1,0 +1,162 @@
+// Children of a node of a word problem: their closure and candidates, and the maps of those with few base vertices. Warp-level.
+//
+// Of a narrow problem a lane takes a row, word after word; of a wide one a lane takes a word, column after column. (With
+// three words, a lane a word leaves 29 of them idle.)
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/lattice.cuh"
+#include "bitmatrix/levels.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/worker.cuh"
+
+// Where the base vertices of a mask are, in shared memory; behind them, up to LATTICE, where none of them is.
+__device__ inline const i32* find_places(u64 base) {
+    i32* place = warp_shared().key;
+    __syncwarp();
+    if (lane_id() < LATTICE) place[lane_id()] = __ffsll((i64)~base) - 1;
+    __syncwarp();
+    ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32)
+        if ((base >> b) & 1) place[__popcll(base & low_bits(b))] = b;
+    __syncwarp();
+    return place;
+}
+
+// Rows that contain a base side, rows that have some of it: a word of each.
+struct Touched {
+    u32 in_all, in_any;
+};
+
+// Of the words [0, n_words) of a narrow problem, each to its lane: a lane a row, word after word.
+__device__ inline Touched touch_rows(const Scratch* s, const Problem& problem, u64 base) {
+    Touched mine = {0, 0};
+    ROLLED for (i32 c = 0; c < problem.n_words; c += AHEAD) {
+        u64 shared[AHEAD];
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            i32 r = (c + k) * 32 + lane_id();
+            shared[k] = r < problem.n_rows ? s->mask[r] & base : 0;
+        }
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            Touched word = {warp_ballot(shared[k] == base), warp_ballot(shared[k] != 0)};
+            if (lane_id() == c + k) mine = word;
+        }
+    }
+    return mine;
+}
+
+// Of one word of a wide problem: a lane a word, column after column; the n base vertices are at `place`. Thread-level.
+__device__ inline Touched touch_columns(const Scratch* s, i32 n_words, i32 word, const i32* place, i32 n) {
+    Touched mine = {~0u, 0};
+    ROLLED for (i32 t = 0; t < n; t += 4) {  // four loads in flight; the last column may come more than once
+        u32 bits[4];
+#pragma unroll
+        for (i32 k = 0; k < 4; k++) bits[k] = s->column[place[t + k < n ? t + k : n - 1] * n_words + word];
+        mine.in_all &= bits[0] & bits[1] & bits[2] & bits[3];
+        mine.in_any |= bits[0] | bits[1] | bits[2] | bits[3];
+    }
+    return mine;
+}
+
+// Closure and candidates of child j with base side `base`, to the stack level behind; false when it is dead.
+// *more: whether the child has candidates.
+__device__ inline bool open_child(Scratch* s, const Problem& problem, i32 depth, i32 j, u64 base, bool* more) {
+    i32 n_words = problem.n_words;
+    const u32* cand = cand_of(s, depth, n_words);
+    const u32* closed = closed_of(s, depth, n_words);
+    bool narrow = n_words <= NARROW, dead = false, some = false;
+    Touched rows = {0, 0};
+    const i32* place = 0;
+    if (narrow)
+        rows = touch_rows(s, problem, base);
+    else
+        place = find_places(base);
+    ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
+        if (!narrow) rows = touch_columns(s, n_words, word, place, __popcll(base));
+        u32 mine = cand[word];
+        // rows that may contain the child: remaining candidates, the closure of its parent, and j; another one is an
+        // excluded row or an explored candidate, and the child was found below that
+        u32 allowed = mine | closed[word] | (word == (j >> 5) ? 1u << (j & 31) : 0u);
+        dead |= (rows.in_all & ~allowed) != 0;
+        u32 partly = rows.in_any & ~rows.in_all, below = mine & partly;
+        cand_of(s, depth + 1, n_words)[word] = below;
+        closed_of(s, depth + 1, n_words)[word] = rows.in_all;
+        s->excluded[word] = partly & ~below;
+        some |= below != 0;
+    }
+    *more = warp_any(some);
+    __syncwarp();
+    return !warp_any(dead);
+}
+
+// The rows that overlap the child opened last, as sets of its at most LATTICE base vertices, to the maps; for reports,
+// those that are candidates or in its closure also to the raw rows. Returns how many those are. A narrow problem: a lane
+// a row, word after word.
+__device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64 base) {
+    Scratch* s = w.s;
+    i32 n_words = problem.n_words, n = 0, place[LATTICE];
+    const i32* found = find_places(base);
+#pragma unroll
+    for (i32 t = 0; t < LATTICE; t++) place[t] = found[t];
+    clear_maps();
+    ROLLED for (i32 word = 0; word < n_words; word++) {
+        u32 cand = cand_of(s, depth, n_words)[word], mapped = cand | s->excluded[word];
+        u32 kept = PLAIN ? 0 : cand | closed_of(s, depth, n_words)[word];
+        if ((mapped | kept) == 0) continue;
+        i32 r = word * 32 + lane_id();
+        u64 mask = r < problem.n_rows ? s->mask[r] & base : 0;
+        u32 set = 0;
+#pragma unroll
+        for (i32 t = 0; t < LATTICE; t++) set |= (u32)((mask >> place[t]) & 1) << t;
+        if ((mapped >> lane_id()) & 1) enter_set((cand >> lane_id()) & 1 ? CANDIDATES : EXCLUDED, set);
+        if ((kept >> lane_id()) & 1) {
+            i32 at = n + __popc(kept & lanes_below());
+            s->raw_row[at] = s->row[r];
+            s->raw_mask[at] = set;
+        }
+        n += __popc(kept);
+    }
+    return n;
+}
+
+// Bit b of each of the columns as a set.
+template <i32 K>
+__device__ __forceinline__ u32 set_of(const u32* columns, i32 b) {
+    u32 set = 0;
+#pragma unroll
+    for (i32 t = 0; t < K; t++) set |= ((columns[t] >> b) & 1u) << t;
+    return set;
+}
+
+// The same for a wide problem, with at most K base vertices: a lane a word, row after row.
+template <i32 K>
+__device__ inline i32 map_columns(Worker& w, const Problem& problem, i32 depth, u64 base) {
+    Scratch* s = w.s;
+    i32 n_words = problem.n_words, n = 0, k = __popcll(base);
+    const i32* place = find_places(base);
+    clear_maps();
+    ROLLED for (i32 chunk = 0; chunk < n_words; chunk += 32) {
+        i32 word = chunk + lane_id();
+        bool there = word < n_words;
+        u32 columns[K];
+#pragma unroll
+        for (i32 t = 0; t < K; t++) columns[t] = there && t < k ? s->column[place[t] * n_words + word] : 0;
+        u32 cand = there ? cand_of(s, depth, n_words)[word] : 0;
+        u32 excluded = there ? s->excluded[word] : 0;
+        ROLLED for (u32 rows = cand | excluded; rows; rows &= rows - 1) {
+            i32 b = __ffs(rows) - 1;
+            enter_set((cand >> b) & 1 ? CANDIDATES : EXCLUDED, set_of<K>(columns, b));
+        }
+        if (PLAIN) continue;
+        u32 kept = there ? cand | closed_of(s, depth, n_words)[word] : 0;
+        i32 at = n + sum_below(__popc(kept));
+        n = from(at + __popc(kept), 31);
+        ROLLED for (; kept; kept &= kept - 1, at++) {
+            i32 b = __ffs(kept) - 1;
+            s->raw_row[at] = s->row[word * 32 + b];
+            s->raw_mask[at] = set_of<K>(columns, b);
+        }
+    }
+    return n;
+}

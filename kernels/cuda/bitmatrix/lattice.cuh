@@ -1,0 +1,125 @@
+// Nodes with at most LATTICE base vertices, solved at once: all subsets of L side by side, a bit each. Warp-level.
+//
+// Bit (32 * lane + b) of a map speaks of the set of base vertices with that binary representation. From the map
+// of the sets that candidates have, and the map of those that excluded rows have, the base sides of all
+// bicliques below the node follow without a search: a set is one iff it is an intersection of candidate sets
+// and no excluded row contains it. It is such an intersection iff for every base vertex u outside of it there
+// is a candidate that contains it but not u. "Is contained in some set of the map" is a downward closure, one
+// step a base vertex; the closures in all directions but one are shared in halves, k log k steps in all.
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/report_lattice.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/wedges.cuh"
+#include "bitmatrix/worker.cuh"
+
+// Maps in shared memory
+#define CANDIDATES 0
+#define EARLY 1     // candidates whose children are to be explored
+#define EXCLUDED 2
+
+// Bits of a word whose position has bit T clear.
+template <i32 T>
+__device__ __forceinline__ u32 without() {
+    return T == 0 ? 0x55555555u : T == 1 ? 0x33333333u : T == 2 ? 0x0f0f0f0fu : T == 3 ? 0x00ff00ffu : 0x0000ffffu;
+}
+
+// Sets that contain base vertex T.
+template <i32 T>
+__device__ __forceinline__ u32 having() {
+    if constexpr (T < 5) return ~without<T>();
+    else return (lane_id() >> (T - 5)) & 1 ? ~0u : 0u;
+}
+
+// Downward closure of a map in directions LO to HI - 1: a set is in it when one with more of these is.
+template <i32 LO, i32 HI>
+__device__ __forceinline__ u32 down(u32 map) {
+    if constexpr (LO == HI) {
+        return map;
+    } else if constexpr (LO < 5) {
+        return down<LO + 1, HI>(map | ((map >> (1 << LO)) & without<LO>()));
+    } else {
+        u32 above = __shfl_xor_sync(ALL_LANES, map, 1 << (LO - 5));
+        return down<LO + 1, HI>((lane_id() >> (LO - 5)) & 1 ? map : map | above);
+    }
+}
+
+// Intersections of sets of the map, which is closed downward in all directions but LO to HI - 1.
+template <i32 LO, i32 HI>
+__device__ __forceinline__ u32 intersections(u32 map) {
+    if constexpr (HI - LO == 1) {
+        return map | having<LO>();
+    } else {
+        constexpr i32 MID = (LO + HI) / 2;
+        return intersections<LO, MID>(down<MID, HI>(map)) & intersections<MID, HI>(down<LO, MID>(map));
+    }
+}
+
+__device__ __forceinline__ void clear_maps() {
+    ROLLED for (i32 i = 0; i < 3; i++) warp_shared().map[i][lane_id()] = 0;
+    __syncwarp();
+}
+
+__device__ __forceinline__ void enter_set(i32 map, u32 set) {
+    atomicOr(&warp_shared().map[map][set >> 5], 1u << (set & 31));
+}
+
+// This lane's word of the base sides below a node with k base vertices, by its maps.
+template <i32 K>
+__device__ __forceinline__ u32 solve_maps(i32 k, bool all) {
+    __syncwarp();
+    const WarpShared& own = warp_shared();
+    u32 found = intersections<0, K>(own.map[CANDIDATES][lane_id()]) & ~down<0, K>(own.map[EXCLUDED][lane_id()]);
+    if (!all) found &= down<0, K>(own.map[EARLY][lane_id()]);
+    i32 whole = (1 << k) - 1;  // the node itself was reported already; larger numbers name base vertices it does not have
+    i32 bits = whole - 32 * lane_id();
+    found &= bits >= 32 ? ~0u : bits <= 0 ? 0u : (1u << bits) - 1u;
+    if (lane_id() == 0) found &= ~1u;  // no base vertex
+    __syncwarp();
+    return found;
+}
+
+// Raw rows to maps, closure to s->full; false when the node is dead. For reports, raw rows are thinned out to candidates.
+__device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& kin, Problem* problem) {
+    Scratch* s = w.s;
+    clear_maps();
+    bool ranked = kin.bound != NOBODY, dead = false;
+    i32 n_listed = ranked ? 0 : kin.n_cand, n_full = 0, n_cand = 0;
+    ROLLED for (i32 chunk = 0; chunk < n_raw; chunk += 32) {
+        i32 r = chunk + lane_id();
+        i32 v;
+        u64 mask = raw_mask(s, r, n_raw, &v);
+        bool candidate = ranked ? v > kin.bound : r >= kin.begin && r < n_listed;
+        bool is_full = mask == full;
+        dead |= is_full && !kin.alive && !candidate && v != kin.self && (r < n_listed || r >= problem->n_known);
+        u32 closers = warp_ballot(is_full);
+        if (is_full) s->full[n_full + __popc(closers & lanes_below())] = v;
+        n_full += __popc(closers);
+        bool inside = mask != 0 && !is_full;
+        if (inside) enter_set(candidate ? CANDIDATES : EXCLUDED, (u32)mask);
+        if (inside && candidate && r < kin.end && !ranked) enter_set(EARLY, (u32)mask);
+        u32 keepers = warp_ballot(inside && candidate);
+        if (!PLAIN && inside && candidate) {
+            i32 at = n_cand + __popc(keepers & lanes_below());
+            s->raw_row[at] = v;
+            s->raw_mask[at] = mask;
+        }
+        n_cand += __popc(keepers);
+    }
+    problem->n_full = n_full;
+    problem->n_cand = n_cand;
+    problem->all = ranked || kin.end >= kin.n_cand;
+    return !warp_any(dead);
+}
+
+// Everything below a node with k base vertices, whose maps are made. False when the output is full.
+__device__ inline bool solve_lattice(Worker& w, const Problem& problem, u64 base, i32 n) {
+    i32 k = __popcll(base);
+    u32 found = k <= 5 ? solve_maps<5>(k, problem.all) : solve_maps<LATTICE>(k, problem.all);
+    if (PLAIN) {
+        w.found += __popc(found);
+        return true;
+    }
+    return report_sets(w, problem, base, found, n);
+}

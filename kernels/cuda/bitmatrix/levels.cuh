@@ -1,0 +1,145 @@
+// The depth-first stack of a word problem: two bit rows a level, and what becomes of levels that this warp does not
+// finish. Warp-level; a lane holds the words lane, lane + 32, ... of a bit row.
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/lists.cuh"
+#include "bitmatrix/queue.cuh"
+#include "bitmatrix/report.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/worker.cuh"
+
+__device__ __forceinline__ u32* cand_of(Scratch* s, i32 depth, i32 n_words) { return s->cand + depth * n_words; }
+__device__ __forceinline__ u32* closed_of(Scratch* s, i32 depth, i32 n_words) { return s->closed + depth * n_words; }
+
+// Next candidate of the level to explore, or NOBODY; it is taken out of the level's candidates.
+__device__ __forceinline__ i32 next_candidate(u32* cand, i32 n_words, i32 end) {
+    ROLLED for (i32 chunk = 0; chunk < n_words; chunk += 32) {
+        i32 word = chunk + lane_id();
+        u32 bits = word < n_words ? cand[word] : 0;
+        u32 holders = warp_ballot(bits != 0);
+        if (holders == 0) continue;
+        i32 holder = __ffs(holders) - 1;
+        i32 j = (chunk + holder) * 32 + __ffs(from(bits, holder)) - 1;
+        if (j >= end) return NOBODY;
+        if (lane_id() == holder) cand[word] = bits & (bits - 1);  // the lowest bit goes, and it is j's
+        __syncwarp();
+        return j;
+    }
+    return NOBODY;
+}
+
+// Put candidate j back: it could not be reported.
+__device__ __forceinline__ void put_back(u32* cand, i32 j) {
+    if (lane_id() == 0) cand[j >> 5] |= 1u << (j & 31);
+    __syncwarp();
+}
+
+// Candidates of a level, before `end`, that this warp is still to explore.
+__device__ __noinline__ i32 remaining(Scratch* s, i32 depth, i32 n_words, i32 end) {
+    i32 n = 0;
+    ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
+        i32 first = word * 32;
+        u32 bits = cand_of(s, depth, n_words)[word];
+        if (end < first + 32) bits &= end <= first ? 0u : (1u << (end - first)) - 1u;
+        n += __popc(bits);
+    }
+    return warp_sum(n);
+}
+
+// The level as an item, its lists in the pool: L (as a path, or as base vertices) and all its candidates.
+// False when the pool is full.
+__device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 depth, i32 n_explored, bool as_path, Item* item) {
+    Scratch* s = w.s;
+    const u32* cand = cand_of(s, depth, problem.n_words);
+    const u32* closed = closed_of(s, depth, problem.n_words);
+    u64 base = s->level_base[depth];
+    i32 n_cand = count_rows(cand, problem.n_words);
+    i32 n_base = as_path ? problem.n_full + count_rows(closed, problem.n_words) : __popcll(base);
+    i64 at = reserve_pool((i64)n_base + n_cand);
+    if (at == NOBODY) return false;
+    i32* out = params.pool + at;
+    if (as_path)
+        write_rows(w, problem, closed, out + write_list(s->full, problem.n_full, out));
+    else
+        write_base(w, base, out);
+    write_rows(w, problem, cand, out + n_base);
+    item->kind = as_path ? PATH : WORD;
+    item->bound = NOBODY;
+    item->base_at = at;
+    item->n_base = n_base;
+    item->cand_at = at + n_base;
+    item->n_cand = n_cand;
+    item->closure_at = NOBODY;
+    item->n_closure = 0;
+    item->begin = 0;
+    item->end = n_explored;
+    item->fresh = 0;
+    __syncwarp();
+    return true;
+}
+
+// Hand n children of a level, the ones that come next, to n_items waiting warps; false when there is no room.
+__device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, i32 n, i32 n_items) {
+    Item item;
+    if (!describe(w, problem, level, n, false, &item)) return false;
+    i64 slot = reserve_given(n_items);
+    if (slot == NOBODY) return false;
+    publish(slot, n_items, item);
+    return true;
+}
+
+// What children of a node are worth to others: how much lies below a child grows with the candidates it may still have
+// and with the base vertices that a lattice does not take at once.
+__device__ __forceinline__ i64 worth_of(u64 base, i32 children, i32 candidates) {
+    i32 more = __popcll(base) - LATTICE;
+    return (i64)children * candidates * (more < 1 ? 1 : more);
+}
+
+// When warps wait: give away the shallowest level with children worth it, but for the next child of the deepest.
+__device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 depth, i32 wanted) {
+    Scratch* s = w.s;
+    ROLLED for (i32 level = 0; level <= depth; level++) {
+        i32 n = remaining(s, level, problem.n_words, s->level_end[level]);
+        i32 spare = level == depth ? n - 1 : n;  // without the one kept, this warp would wait for work next
+        if (spare <= 0) continue;
+        i32 candidates = remaining(s, level, problem.n_words, problem.n_cand);
+        if (worth_of(s->level_base[level], spare, candidates) < GIVE_MIN) continue;
+        i32 n_items = spare < wanted ? spare : wanted;
+        if (n_items > 32) n_items = 32;
+        u32* cand = cand_of(s, level, problem.n_words);
+        i32 kept = level == depth ? next_candidate(cand, problem.n_words, s->level_end[level]) : NOBODY;
+        // a kept candidate is taken out while the level is described, and comes back as the only one that is ours
+        bool given = give_level(w, problem, level, spare, n_items);
+        if (kept != NOBODY) put_back(cand, kept);
+        if (given && lane_id() == 0) s->level_end[level] = kept + 1;  // NOBODY + 1: nothing of this level is ours
+        __syncwarp();
+        return;
+    }
+}
+
+// Write every open level down for the host; the node at hand (given back) is among them as a candidate.
+__device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32 depth) {
+    ROLLED for (i32 level = 0; level <= depth; level++) {
+        i32 n = remaining(w.s, level, problem.n_words, w.s->level_end[level]);
+        if (n == 0) continue;
+        Item item;
+        if (describe(w, problem, level, n, true, &item))
+            leave_over(item);
+        else if (lane_id() == 0)
+            overflow();
+    }
+    __syncwarp();
+}
+
+// Put a node down that could not be reported: an item without candidates.
+__device__ inline void leave_node(Worker& w, u64 base) {
+    i64 at = reserve_pool(__popcll(base));
+    if (at == NOBODY) {
+        if (lane_id() == 0) overflow();
+        return;
+    }
+    write_base(w, base, params.pool + at);
+    Item item = {WORD, NOBODY, at, NOBODY, at, __popcll(base), 0, 0, 0, 0, 1};
+    leave_over(item);
+}

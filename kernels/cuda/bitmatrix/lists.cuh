@@ -1,0 +1,94 @@
+// Lists of base vertices against the neighbours of root vertices: by bit rows of the large ones, else by binary search.
+// Warp-level where nothing else is said.
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/worker.cuh"
+
+// Write a list to `out`; how many entries it has.
+__device__ inline i32 write_list(const i32* list, i32 n, i32* out) {
+    ROLLED for (i32 i = lane_id(); i < n; i += 32) out[i] = list[i];
+    return n;
+}
+
+// Bit row of root vertex v: which base vertices it is adjacent to. NULL: it has none.
+__device__ __forceinline__ const u32* bit_row(i32 v) {
+    return params.hub_bits != 0 && v >= params.first_hub ? params.hub_bits + (v - params.first_hub) * params.hub_words : 0;
+}
+
+__device__ __forceinline__ bool has_bit(const u32* row, i32 u) { return (row[u >> 5] >> (u & 31)) & 1; }
+
+// Whether root vertex v, without a bit row, is adjacent to base vertex u. Thread-level.
+__device__ __noinline__ bool adjacent(i32 v, i32 u) {
+    i64 at = params.root_indptr[v];
+    i32 n = (i32)(params.root_indptr[v + 1] - at);
+    i32 i = lower_bound(params.root_indices + at, n, u);
+    return i < n && params.root_indices[at + i] == u;
+}
+
+// Whether root vertex v, whose bit row is `row`, is adjacent to base vertex u. Thread-level.
+__device__ __forceinline__ bool is_neighbour(const u32* row, i32 v, i32 u) { return row != 0 ? has_bit(row, u) : adjacent(v, u); }
+
+// The members of a list that lanes found common, to `out`; how many there are now.
+__device__ __forceinline__ i32 keep(i32* out, i32 found, bool common, i32 u) {
+    u32 all = warp_ballot(common);
+    if (common) out[found + __popc(all & lanes_below())] = u;
+    return found + __popc(all);
+}
+
+// Common base vertices of a list and root vertex v, to `out` (room for n, may be the list itself); how many.
+__device__ inline i32 intersect(const i32* base, i32 n, i32 v, i32* out) {
+    const u32* row = bit_row(v);
+    i32 found = 0;
+    ROLLED for (i32 chunk = 0; row != 0 && chunk < n; chunk += 32 * AHEAD) {
+        i32 u[AHEAD];
+        u32 word[AHEAD];
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            i32 i = chunk + 32 * k + lane_id();
+            u[k] = i < n ? base[i] : NOBODY;
+        }
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) word[k] = u[k] != NOBODY ? row[u[k] >> 5] : 0;
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) found = keep(out, found, (word[k] >> (u[k] & 31)) & 1, u[k]);
+    }
+    ROLLED for (i32 chunk = 0; row == 0 && chunk < n; chunk += 32) {
+        i32 i = chunk + lane_id();
+        i32 u = i < n ? base[i] : NOBODY;
+        found = keep(out, found, u != NOBODY && adjacent(v, u), u);
+    }
+    __syncwarp();
+    return found;
+}
+
+// A base vertex of small degree: its neighbours include the closure.
+__device__ inline i32 rarest(const i32* base, i32 n) {
+    i32 u = base[lane_id() < n ? lane_id() : 0];
+    u32 degree = (u32)(params.base_indptr[u + 1] - params.base_indptr[u]);
+    u32 least = __reduce_min_sync(ALL_LANES, degree);
+    return from(u, __ffs(warp_ballot(degree == least)) - 1);
+}
+
+// Whether root vertex v may be adjacent to all of the list: looks at a few. Thread-level.
+__device__ inline bool may_contain_all(i32 v, const i32* base, i32 n) {
+    if (params.root_indptr[v + 1] - params.root_indptr[v] < n) return false;
+    const u32* row = bit_row(v);
+    i32 step = n >> 3;  // a hub has many more than eight
+    ROLLED for (i32 i = 0; i < 8; i++) {
+        i32 u = base[i * step];
+        if (!is_neighbour(row, v, u)) return false;
+    }
+    return true;
+}
+
+__device__ inline bool contains_all(i32 v, const i32* base, i32 n) {
+    const u32* row = bit_row(v);
+    ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
+        i32 i = chunk + lane_id();
+        bool missing = i < n && !is_neighbour(row, v, base[i]);
+        if (warp_any(missing)) return false;
+    }
+    return true;
+}

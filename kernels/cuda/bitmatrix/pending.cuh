@@ -1,0 +1,78 @@
+// Visited nodes of a word problem wait until there are 32, and are reported together, a lane each. Warp-level.
+//
+// With all lanes for one node after the other, to prove a count took twice as long as to count (cp4im_heart_cleveland).
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/levels.cuh"
+#include "bitmatrix/output.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/worker.cuh"
+
+// One more node: base side and closure bits.
+__device__ inline void add_pending(Worker& w, const Problem& problem, u64 base, const u32* closed) {
+    Scratch* s = w.s;
+    i32 n_words = problem.n_words, slot = w.n_pending;
+    if (lane_id() == 0) s->pending_base[slot] = base;
+    ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
+        u32 bits = closed[word];
+        s->pending_closed[slot * n_words + word] = bits;
+        s->pending_any[word] = slot == 0 ? bits : s->pending_any[word] | bits;
+    }
+    w.n_pending = slot + 1;
+}
+
+// Visit the base vertices of a mask: see(u). Thread-level.
+template <class See>
+__device__ __forceinline__ void each_base(const Scratch* s, u64 base, const See& see) {
+    ROLLED for (; base; base &= base - 1) see(s->base[__ffsll((i64)base) - 1]);
+}
+
+// Visit the rows in the closure of this lane's pending node, if it has one: see(v). Warp-level.
+template <class See>
+__device__ __forceinline__ void each_row(const Scratch* s, const Problem& problem, bool own, const See& see) {
+    ROLLED for (i32 first = 0; first < problem.n_words; first += 32) {
+        u32 any = first + lane_id() < problem.n_words ? s->pending_any[first + lane_id()] : 0;
+        ROLLED for (u32 holders = warp_ballot(any != 0); holders; holders &= holders - 1) {
+            i32 word = first + __ffs(holders) - 1;
+            ROLLED for (u32 rest = own ? s->pending_closed[lane_id() * problem.n_words + word] : 0; rest; rest &= rest - 1)
+                see(s->row[word * 32 + __ffs(rest) - 1]);
+        }
+    }
+}
+
+// This lane's node, whose base side is `base`, summed up.
+__device__ inline OneBiclique sum_pending(const Worker& w, const Problem& problem, u64 base) {
+    OneBiclique one = {base != 0, __popcll(base), problem.n_full, {0, 0}, warp_shared().full};
+    each_base(w.s, base, [&](i32 u) {
+        if (MEASURED) one.base.members += params.base_weight[u];
+        one.base.hash += params.base_hash[u];
+    });
+    each_row(w.s, problem, one.there, [&](i32 v) {
+        if (MEASURED) one.root.members += params.root_weight[v];
+        one.root.hash += params.root_hash[v];
+        one.n_root += 1;
+    });
+    return one;
+}
+
+// Write the pending nodes of lanes, each its `own` to its `out`.
+__device__ inline void write_pending(const Worker& w, const Problem& problem, u64 base, bool own, i32* out) {
+    each_base(w.s, own ? base : 0, [&](i32 u) { *out++ = u; });
+    ROLLED for (i32 i = 0; own && i < problem.n_full; i++) *out++ = w.s->full[i];
+    each_row(w.s, problem, own, [&](i32 v) { *out++ = v; });
+}
+
+// Report all that are pending. False when the output is full: those that could not be reported are put down.
+__device__ __noinline__ bool report_pending(Worker& w, const Problem& problem) {
+    if (w.n_pending == 0) return true;
+    __syncwarp();
+    u64 base = lane_id() < w.n_pending ? w.s->pending_base[lane_id()] : 0;
+    u32 stuck = report_batch(w, sum_pending(w, problem, base), [&](bool own, i32* out) {
+        write_pending(w, problem, base, own, out);
+    });
+    w.n_pending = 0;
+    ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) leave_node(w, from(base, __ffs(rest) - 1));
+    __syncwarp();
+    return stuck == 0;
+}

@@ -1,0 +1,41 @@
+// Opening a word problem, all of it. Warp-level.
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/lattice.cuh"
+#include "bitmatrix/rows.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/wedges.cuh"
+#include "bitmatrix/worker.cuh"
+
+// What open_problem says.
+#define OPEN 0
+#define DEAD 1          // L belongs to an earlier node
+#define OVERSIZE 2      // more rows than ROW_CAP
+#define LATTICE_OPEN 3  // few base vertices: no rows in order, but the maps of lattice.cuh
+
+// Open the problem with base vertices s->base[0..n_bits). On OPEN it may still have no candidates.
+__device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Problem* problem) {
+    problem->n_bits = n_bits;
+    problem->n_rows = problem->n_cand = problem->n_words = 0;
+    u64 full = low_bits(n_bits);
+    Wedges flat = flatten(w, n_bits);
+    i32 entered = (kin.bound == NOBODY ? kin.n_cand : 0) + kin.n_closure;
+    if (entered + 64 > ROW_CAP) return OVERSIZE;
+    bool shared = n_bits <= 32 && 4 * (flat.total + entered) <= 3 * SHARED_SLOTS;
+    i32* known = &problem->n_known;
+    i32 n_raw = shared ? walk<true>(w, n_bits, flat, entered, kin, known) : walk<false>(w, n_bits, flat, entered, kin, known);
+    if (n_raw < 0) return OVERSIZE;
+    if (shared)
+        lay_out<true>(w.s, n_raw);
+    else
+        lay_out<false>(w.s, n_raw);
+    if (n_bits <= LATTICE && !params.limited) return map_raw_rows(w, n_raw, full, kin, problem) ? LATTICE_OPEN : DEAD;
+    problem->all = true;
+    if (!sort_out(w, n_raw, full, kin, problem)) return DEAD;
+    u64 joined = place_candidates(w, n_raw, full, kin, problem);
+    if (problem->n_cand == 0) return OPEN;
+    place_excluded(w, n_raw, full, joined, kin, problem);
+    if (problem->n_words > NARROW) place_columns(w, *problem);
+    return OPEN;
+}

@@ -1,0 +1,131 @@
+// Reporting the base sides that a lattice found: a lane a set for sums and places, then all lanes for the members of
+// one set after the other. A set has a bit for each base vertex of its node, LATTICE at most. Warp-level.
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/levels.cuh"
+#include "bitmatrix/output.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/worker.cuh"
+
+// What a lane keeps at hand while the sets of a node are reported: base vertex `lane` of the node, raw row `lane`.
+struct AtHand {
+    i32 base, base_weight;
+    i32 row, row_weight;
+    u64 base_hash, row_hash;
+    u32 row_set;
+};
+
+// What a lane knows of its set.
+struct OneSet {
+    u32 set;
+    u32 rows;  // which of the first 32 raw rows contain it
+    OneBiclique is;
+};
+
+__device__ inline AtHand at_hand(const Worker& w, u64 base, i32 n) {
+    AtHand mine = {0, 0, 0, 0, 0, 0, 0};
+    i32 k = __popcll(base);
+    ROLLED for (i32 t = 0; t < k; t++, base &= base - 1)
+        if (t == lane_id()) mine.base = w.s->base[__ffsll((i64)base) - 1];
+    if (lane_id() < k) {
+        if (MEASURED) mine.base_weight = params.base_weight[mine.base];
+        mine.base_hash = params.base_hash[mine.base];
+    }
+    if (lane_id() < n) {
+        mine.row = w.s->raw_row[lane_id()];
+        if (MEASURED) mine.row_weight = params.root_weight[mine.row];
+        mine.row_hash = params.root_hash[mine.row];
+        mine.row_set = (u32)w.s->raw_mask[lane_id()];
+    }
+    return mine;
+}
+
+// The set that comes after `rank` others; `below`: how many those of the lanes before are.
+__device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
+    i32 holder = 0, bit = 0;
+    ROLLED for (i32 step = 16; step; step >>= 1)
+        if (from(below, holder + step) <= rank) holder += step;
+    u32 word = from(found, holder);
+    i32 n = rank - from(below, holder);
+    ROLLED for (i32 step = 16; step; step >>= 1) {
+        i32 before = __popc(word & ((1u << step) - 1u));
+        if (before > n) continue;
+        n -= before;
+        word >>= step;
+        bit += step;
+    }
+    return 32 * holder + bit;
+}
+
+// Sums over the k base vertices and the first n raw rows: those in this lane's set, those that contain it.
+__device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set, i32 k, i32 n, const AtHand& mine) {
+    OneSet one = {set, 0, {set != 0, __popc(set), problem.n_full, {0, 0}, warp_shared().full}};
+    ROLLED for (i32 t = 0; t < k; t++) {
+        i32 weight = MEASURED ? from(mine.base_weight, t) : 0;
+        u64 hash = from(mine.base_hash, t);
+        if ((set >> t) & 1) {
+            one.is.base.members += weight;
+            one.is.base.hash += hash;
+        }
+    }
+    ROLLED for (i32 r = 0; r < n; r++) {
+        bool near = r < 32;
+        i32 v = near ? 0 : w.s->raw_row[r];
+        u32 row_set = near ? from(mine.row_set, r & 31) : (u32)w.s->raw_mask[r];
+        i32 weight = !MEASURED ? 0 : near ? from(mine.row_weight, r & 31) : params.root_weight[v];
+        u64 hash = near ? from(mine.row_hash, r & 31) : params.root_hash[v];
+        if ((row_set & set) != set) continue;
+        one.is.root.members += weight;
+        one.is.root.hash += hash;
+        one.is.n_root += 1;
+        if (near) one.rows |= 1u << r;
+    }
+    return one;
+}
+
+// Write the sets of lanes, each its `own` to its `out`.
+__device__ inline void write_sets(
+    const Scratch* s, const Problem& problem, const OneSet& one, i32 k, i32 n, const AtHand& mine, bool own, i32* out) {
+    ROLLED for (i32 t = 0; t < k; t++) {
+        i32 u = from(mine.base, t);
+        if (own && (one.set >> t) & 1) *out++ = u;
+    }
+    ROLLED for (i32 i = 0; i < problem.n_full; i++)
+        if (own) *out++ = s->full[i];
+    ROLLED for (i32 r = 0; r < n; r++) {
+        i32 v = r < 32 ? from(mine.row, r & 31) : s->raw_row[r];
+        bool member = r < 32 ? (one.rows >> r) & 1 : ((u32)s->raw_mask[r] & one.set) == one.set;
+        if (own && member) *out++ = v;
+    }
+}
+
+// The base vertices of the problem that a set of the node's base vertices stands for.
+__device__ __forceinline__ u64 spread(u64 base, u32 set) {
+    u64 mask = 0;
+    ROLLED for (; base; base &= base - 1, set >>= 1)
+        if (set & 1) mask |= base & (~base + 1);
+    return mask;
+}
+
+// Report the sets of a map below the node `base`, whose first n raw rows are the candidates. False when the output
+// is full: the rest is put down.
+__device__ __noinline__ bool report_sets(Worker& w, const Problem& problem, u64 base, u32 found, i32 n) {
+    i32 own = __popc(found), below = sum_below(own), total = warp_sum(own), k = __popcll(base);
+    bool room = true;
+    if (total == 0) return room;  // so it is for two of five nodes: nothing has to be fetched for them
+    AtHand mine = at_hand(w, base, n);
+    ROLLED for (i32 chunk = 0; chunk < total; chunk += 32) {
+        i32 rank = chunk + lane_id();
+        u32 set = set_of_rank(found, below, rank);
+        if (rank >= total) set = 0;
+        u32 stuck = warp_ballot(set != 0);
+        if (room) {
+            OneSet one = sum_up(w, problem, set, k, n, mine);
+            stuck = report_batch(w, one.is, [&](bool own, i32* out) { write_sets(w.s, problem, one, k, n, mine, own, out); });
+        }
+        ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) leave_node(w, spread(base, from(set, __ffs(rest) - 1)));
+        room = room && stuck == 0;
+    }
+    return room;
+}

@@ -1,0 +1,205 @@
+// Opening a word problem, first part: from at most 64 base vertices to raw rows. Warp-level.
+//
+// The wedges of the base vertices are walked as one flat range, a lane each. A hash table gives every root
+// vertex met a slot, in which the base vertex sets its bit; small tables live in shared memory.
+#pragma once
+#include "common/hash.cuh"
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/worker.cuh"
+
+// Which rows are candidates, and how the node hangs in the tree.
+struct Kin {
+    i32 bound;           // candidates are the ranks above it; NOBODY: they are listed
+    i32 self;            // the child's own vertex, a member of its closure
+    const i32* cand;     // listed candidates, in order
+    i32 n_cand;
+    i32 begin;           // children to explore (listed): [begin, end); earlier ones are excluded
+    i32 end;
+    const i32* closure;  // closure of the parent
+    i32 n_closure;
+    bool alive;          // known not to be dead
+};
+
+// Where the hash table lives: the compiler must know, as shared memory has instructions of its own.
+template <bool SHARED>
+__device__ __forceinline__ i32* keys(Scratch* s) {
+    return SHARED ? warp_shared().key : s->key;
+}
+template <bool SHARED>
+__device__ __forceinline__ u32* low_sets(Scratch* s) {
+    return SHARED ? warp_shared().lo : s->lo;
+}
+
+// Slot of root vertex v, taken if need be (*fresh); `found` is what the attempt on `slot`, the first one, met. Lanes
+// may race for one slot, and none waits.
+template <bool SHARED>
+__device__ __forceinline__ u32 find_slot(Scratch* s, i32 v, u32 slot, i32 found, u32 table_mask, bool* fresh) {
+    ROLLED while (found != UNUSED && found != v) {
+        slot = (slot + 1) & table_mask;
+        found = atomicCAS(&keys<SHARED>(s)[slot], UNUSED, v);
+    }
+    *fresh = found == UNUSED;
+    return slot;
+}
+
+// Note the slots that lanes have just taken; the new number of raw rows.
+__device__ __forceinline__ i32 note_fresh(Scratch* s, i32 n_raw, bool fresh, u32 slot) {
+    u32 takers = warp_ballot(fresh);
+    if (fresh) s->slot[n_raw + __popc(takers & lanes_below())] = (i32)slot;
+    return n_raw + __popc(takers);
+}
+
+// Enter a list of root vertices before the walk, so that raw row = position. Returns the number of raw rows.
+template <bool SHARED>
+__device__ inline i32 enter(Scratch* s, const i32* list, i32 n, u32 table_mask, i32 n_raw) {
+    ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
+        i32 i = chunk + lane_id();
+        bool fresh = false;
+        u32 slot = 0;
+        if (i < n) {
+            i32 v = list[i];
+            slot = first_slot(v, table_mask);
+            slot = find_slot<SHARED>(s, v, slot, atomicCAS(&keys<SHARED>(s)[slot], UNUSED, v), table_mask, &fresh);
+        }
+        n_raw = note_fresh(s, n_raw, fresh, slot);
+    }
+    return n_raw;
+}
+
+// The wedges of the base vertices as one range: a lane knows where the neighbours of two of them begin in it.
+struct Wedges {
+    i32 start[2];   // of base vertices lane and lane + 32; INT_MAX: none
+    i64 offset[2];  // index of a neighbour minus its place in the range
+    i32 total;
+};
+
+__device__ inline Wedges flatten(const Worker& w, i32 n_bits) {
+    Wedges flat;
+    flat.total = 0;
+    ROLLED for (i32 half = 0; half < 2; half++) {
+        i32 b = lane_id() + 32 * half;
+        flat.start[half] = 0x7fffffff;
+        flat.offset[half] = 0;
+        if (32 * half >= n_bits) continue;
+        i64 at = 0;
+        i32 degree = 0;
+        if (b < n_bits) {
+            i32 u = w.s->base[b];
+            at = params.base_indptr[u];
+            degree = (i32)(params.base_indptr[u + 1] - at);
+        }
+        i32 before = flat.total + sum_below(degree);
+        if (b < n_bits) {
+            flat.start[half] = before;
+            flat.offset[half] = at - before;
+        }
+        flat.total = from(before + degree, 31);
+    }
+    return flat;
+}
+
+// Base vertex and root vertex of wedge `base + lane` (NOBODY behind the last); *before counts the base vertices
+// whose neighbours begin before `base`, and is moved on by 32 wedges.
+__device__ __forceinline__ i32 wedge(const Wedges& flat, i32 chunk, bool wide, i32* before, i32* b) {
+    u32 marks = 0;
+    u32 first = (u32)(flat.start[0] - chunk);
+    if (first < 32u) marks = 1u << first;
+    u32 second = (u32)(flat.start[1] - chunk);
+    if (wide && second < 32u) marks |= 1u << second;
+    marks = __reduce_or_sync(ALL_LANES, marks);
+    *b = *before + __popc(marks & (lanes_below() << 1 | 1u)) - 1;
+    *before += __popc(marks);
+    i64 offset = from(flat.offset[0], *b & 31);
+    if (wide) {
+        i64 other = from(flat.offset[1], *b & 31);
+        if (*b >= 32) offset = other;
+    }
+    i32 at = chunk + lane_id();
+    return at < flat.total ? params.base_indices[offset + at] : NOBODY;
+}
+
+// Walk the wedges: a slot with base vertices for every root vertex met. Number of raw rows, or -1: too many. The
+// first *n_known are listed candidates, then members of the parent's closure that are not candidates, too.
+template <bool SHARED>
+__device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 entered, const Kin& kin, i32* n_known) {
+    Scratch* s = w.s;
+    u32 capacity = SHARED ? SHARED_SLOTS : HASH_CAP;
+    u32 table = 64;
+    ROLLED while (table < capacity && 3 * table < 4u * (u32)(flat.total + entered)) table *= 2;
+    ROLLED for (u32 i = lane_id(); i < table; i += 32) {
+        keys<SHARED>(s)[i] = UNUSED;
+        low_sets<SHARED>(s)[i] = 0;
+        if (!SHARED) s->hi[i] = 0;
+    }
+    __syncwarp();
+    i32 n_raw = kin.bound == NOBODY ? enter<SHARED>(s, kin.cand, kin.n_cand, table - 1, 0) : 0;
+    n_raw = enter<SHARED>(s, kin.closure, kin.n_closure, table - 1, n_raw);
+    *n_known = n_raw;
+    i32 before = 0;
+    ROLLED for (i32 chunk = 0; chunk < flat.total; chunk += 32 * AHEAD) {
+        i32 v[AHEAD], b[AHEAD], found[AHEAD];  // several at a time: each waits for memory
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) v[k] = wedge(flat, chunk + 32 * k, n_bits > 32, &before, &b[k]);
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++)
+            if (v[k] != NOBODY) found[k] = atomicCAS(&keys<SHARED>(s)[first_slot(v[k], table - 1)], UNUSED, v[k]);
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            if (chunk + 32 * k >= flat.total) break;
+            if (n_raw + 32 > ROW_CAP) return -1;
+            bool fresh = false;
+            u32 slot = 0;
+            if (v[k] != NOBODY) {
+                slot = find_slot<SHARED>(s, v[k], first_slot(v[k], table - 1), found[k], table - 1, &fresh);
+                if (b[k] < 32)
+                    atomicOr(&low_sets<SHARED>(s)[slot], 1u << b[k]);
+                else
+                    atomicOr(&s->hi[slot], 1u << (b[k] - 32));
+            }
+            n_raw = note_fresh(s, n_raw, fresh, slot);
+        }
+    }
+    __syncwarp();
+    return n_raw;
+}
+
+// Raw row r: its root vertex and base vertices. Thread-level.
+template <bool SHARED>
+__device__ __forceinline__ u64 from_table(Scratch* s, i32 r, i32* v) {
+    i32 slot = s->slot[r];
+    *v = keys<SHARED>(s)[slot];
+    u64 mask = low_sets<SHARED>(s)[slot];
+    return SHARED ? mask : mask | (u64)s->hi[slot] << 32;
+}
+
+// The raw rows out of the table, side by side.
+template <bool SHARED>
+__device__ inline void lay_out(Scratch* s, i32 n_raw) {
+    ROLLED for (i32 chunk = 0; chunk < n_raw; chunk += 32 * AHEAD) {
+        i32 v[AHEAD];
+        u64 mask[AHEAD];
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            i32 r = chunk + 32 * k + lane_id();
+            if (r < n_raw) mask[k] = from_table<SHARED>(s, r, &v[k]);
+        }
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            i32 r = chunk + 32 * k + lane_id();
+            if (r >= n_raw) break;
+            s->raw_mask[r] = mask[k];
+            s->raw_row[r] = v[k];
+        }
+    }
+    __syncwarp();
+}
+
+// Raw row r as `lay_out` left it; no row is a set of no base vertices. Thread-level.
+__device__ __forceinline__ u64 raw_mask(const Scratch* s, i32 r, i32 n, i32* v) {
+    *v = NOBODY;
+    if (r >= n) return 0;
+    *v = s->raw_row[r];
+    return s->raw_mask[r];
+}

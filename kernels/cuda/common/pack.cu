@@ -1,0 +1,183 @@
+// Records of a launch as two list columns: what the vertices of each side stand for, one list after the other.
+//
+// Input: `params` (PackParams), filled by kernels/gpu/pack.py: records, of which those with n_root == 0 are holes; the others
+// are the rows.
+// Output: in the first launch how many members each side of a record has, and how many rows and members come before each
+// range of records; in the second the offsets of the lists, the members, and every row's first root. The order of a list
+// is that of the record's vertices, and of the members of each. A warp a range. Launch: any, twice the same.
+#include "common/types.cuh"
+#include "common/warp.cuh"
+
+struct PackSide {
+    const i64* indptr;   // members of a vertex
+    const i32* members;
+    i64 alone;           // every vertex stands for one member: `indptr` need not be looked at
+    i32* lengths;        // of the records that are rows: written by the first launch
+    i64* offsets;        // of the rows
+    i32* out;
+};
+
+struct PackTotals {
+    i64 rows, base, root;
+};
+
+struct PackParams {
+    const Record* records;
+    const i32* values;
+    i64 n_records;
+    PackSide base, root;
+    PackTotals* before;  // a range; at the end, of all
+    u64* ended;          // warps of the first launch
+    i32* first;          // member of the row's smallest rank
+    i64 writing;         // the second launch
+};
+
+__constant__ PackParams params;
+
+// Vertices that stand for more members than this are copied by all lanes together.
+#define FEW 8
+
+// Entry by entry through the lists that the lanes have in hand, one behind the other, a lane each: visit(there, whose,
+// number, value). Most lists are shorter than a warp.
+template <class Visit>
+__device__ inline void each_entry(i64 list, i32 n, const Visit& visit) {
+    i32 before = sum_below(n), end = from(before + n, 31);
+    for (i32 begin = 0; begin < end; begin += 32) {
+        i32 i = begin + lane_id(), whose = 0;
+        for (i32 step = 16; step > 0; step >>= 1) whose += from(before, whose + step) <= i ? step : 0;
+        i32 number = i - from(before, whose);
+        i64 at = from(list, whose) + number;
+        visit(i < end, whose, number, i < end ? params.values[at] : 0);
+    }
+}
+
+// How many members the lane's own list of n vertices has.
+__device__ inline i32 count_members(const PackSide& side, i64 list, i32 n) {
+    if (side.alone) return n;
+    i32 more = 0;
+    each_entry(list, n, [&](bool there, i32 whose, i32 number, i32 v) {
+        i32 others = there ? (i32)(side.indptr[v + 1] - side.indptr[v]) - 1 : 0;
+        for (u32 rest = warp_ballot(others > 0); rest; rest &= rest - 1) {
+            i32 lane = __ffs(rest) - 1, of_lane = from(others, lane);
+            if (from(whose, lane) == lane_id()) more += of_lane;
+        }
+    });
+    return n + more;
+}
+
+__device__ inline void write_members(const PackSide& side, i64 offset, const i32* list, i32 n) {
+    i32* out = side.out + offset;
+    for (i32 begin = 0; begin < n; begin += 32) {
+        bool there = begin + lane_id() < n;
+        i32 v = there ? list[begin + lane_id()] : 0;
+        i64 from_member = there ? side.indptr[v] : 0;
+        i32 count = there ? (i32)(side.indptr[v + 1] - from_member) : 0;
+        i32 before = sum_below(count);
+        for (i32 k = 0; k < count && count <= FEW; k++) out[before + k] = side.members[from_member + k];
+        for (u32 rest = warp_ballot(count > FEW); rest; rest &= rest - 1) {
+            i32 lane = __ffs(rest) - 1, n_members = from(count, lane), at = from(before, lane);
+            i64 first_member = from(from_member, lane);
+            for (i32 k = lane_id(); k < n_members; k += 32) out[at + k] = side.members[first_member + k];
+        }
+        out += from(before + count, 31);
+    }
+}
+
+// The lists of 32 rows, of n vertices and `length` members: entry by entry where every vertex is one member.
+__device__ inline void write_lists(const PackSide& side, i64 offset, i64 list, i32 n, i32 length) {
+    each_entry(list, length == n ? n : 0, [&](bool there, i32 whose, i32 number, i32 v) {
+        i64 to = from(offset, whose) + number;
+        if (there) side.out[to] = side.members[side.alone ? v : side.indptr[v]];
+    });
+    for (u32 rest = warp_ballot(length != n); rest; rest &= rest - 1) {
+        i32 lane = __ffs(rest) - 1;
+        write_members(side, from(offset, lane), params.values + from(list, lane), from(n, lane));
+    }
+}
+
+// The member that stands for each of 32 rows: the first of its smallest rank. Short lists have a lane each.
+__device__ inline void write_first(i64 row, i64 list, i32 n) {
+    u32 least = 0x7fffffff;
+    for (i32 i = 0; i < n && n <= 32; i++) {
+        u32 rank = (u32)params.values[list + i];
+        least = rank < least ? rank : least;
+    }
+    for (u32 rest = warp_ballot(n > 32); rest; rest &= rest - 1) {
+        i32 lane = __ffs(rest) - 1, length = from(n, lane);
+        i64 begin = from(list, lane);
+        u32 of_list = 0x7fffffff;
+        for (i32 i = lane_id(); i < length; i += 32) {
+            u32 rank = (u32)params.values[begin + i];
+            of_list = rank < of_list ? rank : of_list;
+        }
+        of_list = __reduce_min_sync(ALL_LANES, of_list);
+        if (lane_id() == lane) least = of_list;
+    }
+    if (n > 0) params.first[row] = params.root.members[params.root.alone ? least : params.root.indptr[least]];
+}
+
+// The rows of 32 records, a lane each, with so many members; `sum` is what comes before them.
+__device__ inline void write_rows(const Record& record, i32 n_base, i32 n_root, const PackTotals& sum) {
+    bool is_row = record.n_root != 0;
+    i64 row = sum.rows + __popc(warp_ballot(is_row) & lanes_below());
+    i64 base = sum.base + sum_below((i64)n_base), root = sum.root + sum_below((i64)n_root);
+    if (is_row) {
+        params.base.offsets[row + 1] = base + n_base;
+        params.root.offsets[row + 1] = root + n_root;
+    }
+    write_lists(params.base, base, record.at, record.n_base, n_base);
+    write_lists(params.root, root, record.at + record.n_base, record.n_root, n_root);
+    write_first(row, record.at + record.n_base, record.n_root);
+}
+
+// By the warp that ended last: from the totals of the ranges to what comes before each.
+__device__ inline void add_up(i64 n_warps) {
+    __threadfence();
+    PackTotals sum = {0, 0, 0};
+    for (i64 begin = 0; begin < n_warps; begin += 32) {
+        i64 at = begin + lane_id();
+        PackTotals own = {0, 0, 0};
+        if (at < n_warps) {
+            const volatile PackTotals* written = params.before + at;
+            own = {written->rows, written->base, written->root};
+        }
+        PackTotals here = {sum.rows + sum_below(own.rows), sum.base + sum_below(own.base), sum.root + sum_below(own.root)};
+        if (at < n_warps) params.before[at] = here;
+        sum = {sum.rows + warp_sum(own.rows), sum.base + warp_sum(own.base), sum.root + warp_sum(own.root)};
+    }
+    if (lane_id() == 0) params.before[n_warps] = sum;
+}
+
+extern "C" __global__ void pack() {
+    i64 warp = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
+    i64 n_warps = ((i64)gridDim.x * blockDim.x) >> 5;
+    i64 range = ((params.n_records + n_warps - 1) / n_warps + 31) & ~31ll;
+    i64 end = (warp + 1) * range < params.n_records ? (warp + 1) * range : params.n_records;
+    PackTotals sum = {0, 0, 0};
+    if (params.writing) sum = params.before[warp];
+    if (params.writing && warp == 0 && lane_id() == 0) params.base.offsets[0] = params.root.offsets[0] = 0;
+    for (i64 begin = warp * range; begin < end; begin += 32) {
+        i64 at = begin + lane_id();
+        bool is_row = at < end && params.records[at].n_root != 0;
+        Record record = {};
+        if (is_row) record = params.records[at];  // the other fields of a hole were never written
+        i32 n_base, n_root;
+        if (params.writing) {
+            n_base = is_row ? params.base.lengths[at] : 0;
+            n_root = is_row ? params.root.lengths[at] : 0;
+            write_rows(record, n_base, n_root, sum);
+        } else {
+            n_base = count_members(params.base, record.at, record.n_base);
+            n_root = count_members(params.root, record.at + record.n_base, record.n_root);
+            if (is_row) params.base.lengths[at] = n_base;
+            if (is_row) params.root.lengths[at] = n_root;
+        }
+        sum.rows += __popc(warp_ballot(is_row));
+        sum.base += warp_sum((i64)n_base);
+        sum.root += warp_sum((i64)n_root);
+    }
+    if (params.writing) return;
+    if (lane_id() == 0) params.before[warp] = sum;
+    __threadfence();
+    if ((i64)draw(params.ended, 1) == n_warps - 1) add_up(n_warps);
+}

@@ -1,0 +1,77 @@
+// The compact arrays: every set is a prefix of one array for all levels, and a lookup table knows positions.
+//
+// P and L only lose members on the way down, so a child's set is brought to the front of its parent's prefix, and
+// going back up is a matter of the old length. Q also gains: a candidate that was explored enters it for the rest
+// of its level. What stood in its place goes to the end of the array, and comes back when the level ends.
+#pragma once
+#include "common/types.cuh"
+#include "cumbe/block.cuh"
+#include "cumbe/types.cuh"
+
+// First half of bringing members[0..n) to the front of a compact array: mark them, and list those behind n.
+// `step` is the direction of `members` and of `movers`; the table has an entry every STRIDE ints.
+template <i32 STRIDE>
+__device__ inline void mark_members(const i32* members, i32 step, i32 n, i32* table, i32* movers, i32* n_movers) {
+    for (i32 i = threadIdx.x; i < n; i += BLOCK) {
+        i32 id = members[i * step];
+        i32 at = table[id * STRIDE];
+        if (at >= n) movers[atomicAdd(n_movers, 1) * step] = id;
+        table[id * STRIDE] = at | MARK;
+    }
+}
+
+// Second half, after a barrier: what does not belong changes places with those listed.
+template <i32 STRIDE>
+__device__ inline void swap_members(i32* array, i32 step, i32 n, i32* table, const i32* movers, i32* n_holes) {
+    for (i32 at = threadIdx.x; at < n; at += BLOCK) {
+        i32 id = array[at];
+        i32 mark = table[id * STRIDE];
+        if (mark & MARK) {
+            table[id * STRIDE] = mark & ~MARK;
+            continue;
+        }
+        i32 mover = movers[atomicAdd(n_holes, 1) * step];
+        i32 behind = table[mover * STRIDE] & ~MARK;
+        array[at] = mover;
+        table[mover * STRIDE] = at;
+        array[behind] = id;
+        table[id * STRIDE] = behind;
+    }
+}
+
+// Candidate `id` of a level has been explored: out of P, into Q. Leader.
+__device__ inline void retire(Subgraph& g, Level* level, i32 id) {
+    i32 last = --level->n_cand, at = g.place[id].cand, other = g.cands[last];
+    g.cands[at] = other;
+    g.place[other].cand = at;
+    g.cands[last] = id;
+    g.place[id].cand = last;
+    level->todo -= 1;
+    level->known = 0;
+    i32 end = level->n_excluded++;
+    i32 displaced = g.n_excluded++;
+    if (end < displaced) {
+        i32 old = g.excluded[end];
+        g.excluded[displaced] = old;
+        g.place[old].excluded = displaced;
+    }
+    g.excluded[end] = id;
+    g.place[id].excluded = end;
+}
+
+// A level ends: what it put into Q leaves again, the last one first. Leader.
+__device__ inline void recall(Subgraph& g, Level* level) {
+    for (i32 i = level->n_cand; i < level->cand_end; i++) {
+        i32 id = g.cands[i], at = g.place[id].excluded;
+        i32 end = --level->n_excluded, displaced = --g.n_excluded;
+        i32 last = g.excluded[end];
+        g.excluded[at] = last;  // first to the end of the level's prefix,
+        g.place[last].excluded = at;
+        if (end < displaced) {  // where what it had displaced comes back
+            i32 old = g.excluded[displaced];
+            g.excluded[end] = old;
+            g.place[old].excluded = end;
+        }
+        g.place[id].excluded = NOWHERE;
+    }
+}

@@ -1,0 +1,293 @@
+// Subtree fetching: from a source to a subgraph with its own vertex numbers, and the first level's L, P, Q and R.
+//
+// Only the neighbourhood of L is touched: a hash table in the arena counts, for every root vertex met on the way
+// from L, how much of L it is adjacent to. Those adjacent to all of L are the closure, and the node is dead when one
+// of them is excluded. The others get ids, candidates in P and the rest in Q, and adjacency in both directions.
+#pragma once
+#include "common/hash.cuh"
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "cumbe/block.cuh"
+#include "cumbe/report.cuh"
+#include "cumbe/types.cuh"
+
+// Room for n ints (two if odd) in shared memory, or in the arena where that is full. Leader.
+__device__ inline i32* allot(Block& b, i64 n, bool hot) {
+    Subgraph& g = b.s->graph;
+    n = (n + 1) & ~1ll;
+    if (hot && g.shared.begin + n <= g.shared.end) {
+        i32* room = (i32*)b.s->space + g.shared.begin;
+        g.shared.begin += (i32)n;
+        return room;
+    }
+    i32* room = b.arena + g.used;
+    g.used += n;
+    return room;
+}
+
+// Slot of root vertex v, taken if it has none. Thread.
+__device__ inline i32 enter(i32* key, u32 mask, i32 v, bool* fresh) {
+    u32 slot = first_slot(v, mask);
+    while (true) {
+        i32 found = now(&key[slot]);
+        if (found == UNUSED) found = atomicCAS(&key[slot], UNUSED, v);
+        *fresh = found == UNUSED;
+        if (found == UNUSED || found == v) return (i32)slot;
+        slot = (slot + 1) & mask;
+    }
+}
+
+// Slot of root vertex v, or NOBODY. Thread.
+__device__ inline i32 find(const i32* key, u32 mask, i32 v) {
+    u32 slot = first_slot(v, mask);
+    while (key[slot] != v) {
+        if (key[slot] == UNUSED) return NOBODY;
+        slot = (slot + 1) & mask;
+    }
+    return (i32)slot;
+}
+
+// A source's list of base vertices that contains L, in source.base: for a listed node, around its rarest vertex.
+__device__ inline void find_base(Block& b) {
+    Source& source = b.s->source;
+    const CumbeParams* p = b.p;
+    if (source.kind == LISTED) {
+        for (i32 i = threadIdx.x; i < source.n_path; i += BLOCK) {
+            i32 v = source.path[i];
+            u64 degree = (u64)(p->root_indptr[v + 1] - p->root_indptr[v]);
+            atomicMin(&b.s->tally.shortest, degree << 32 | (u32)v);
+        }
+        __syncthreads();
+    }
+    if (is_leader()) {
+        Subgraph& g = b.s->graph;
+        i32 v = source.kind == LISTED ? (i32)(u32)b.s->tally.shortest : source.root;
+        if (source.kind != STOLEN) {
+            source.base = p->root_indices + p->root_indptr[v];
+            source.n_base = (i32)(p->root_indptr[v + 1] - p->root_indptr[v]);
+        }
+        bool few = 7ll * source.n_base <= SHARED_INTS / 4;  // the root side is looked up more often
+        g.base = allot(b, source.n_base, few);
+        g.base_at = allot(b, source.n_base, few);
+        g.bases = allot(b, source.n_base, few);
+        g.chosen = allot(b, source.n_base, few);
+        g.base_movers = allot(b, source.n_base, few);
+        g.row = (Span*)allot(b, 2ll * source.n_base, few);
+    }
+    __syncthreads();
+}
+
+// Whether base vertex u of the list belongs to L. Thread.
+__device__ inline bool belongs(const Block& b, const Source& source, i32 u) {
+    if (source.kind == STOLEN) return are_adjacent(b.p, source.self, u);
+    bool all = true;
+    for (i32 i = 0; source.kind == LISTED && all && i < source.n_path; i++) all = are_adjacent(b.p, source.path[i], u);
+    return all;
+}
+
+// L, and room for the edges around each of its vertices.
+__device__ inline void fill_base(Block& b) {
+    const Source& source = b.s->source;
+    const CumbeParams* p = b.p;
+    Subgraph& g = b.s->graph;
+    Tally& tally = b.s->tally;
+    for (i32 chunk = warp_id() * 32; chunk < source.n_base; chunk += BLOCK) {
+        i32 i = chunk + lane_id();
+        i32 u = i < source.n_base ? source.base[i] : 0;
+        bool mine = i < source.n_base && belongs(b, source, u);
+        i32 at = claim(&tally.n_base, mine);
+        i32 degree = mine ? (i32)(p->base_indptr[u + 1] - p->base_indptr[u]) : 0;
+        i32 begin = claim_many(&tally.n_wedges, degree);
+        if (mine) {
+            g.base[at] = u;
+            g.bases[at] = g.base_at[at] = at;
+            Span row = {begin, begin + degree};
+            g.row[at] = row;
+        }
+    }
+    __syncthreads();
+    if (is_leader()) {
+        g.n_base = tally.n_base;
+        g.row_ids = allot(b, tally.n_wedges, tally.n_wedges <= SHARED_INTS / 4);
+        g.column_ids = allot(b, tally.n_wedges, tally.n_wedges <= SHARED_INTS / 4);
+    }
+}
+
+// A slot for every root vertex around L, with the number of its neighbours in L; row_ids hold slots for now.
+// Returns the mask of the hash table.
+__device__ inline u32 walk(Block& b) {
+    const CumbeParams* p = b.p;
+    Subgraph& g = b.s->graph;
+    Tally& tally = b.s->tally;
+    i32 *key = b.arena, *slots = b.arena + p->table;
+    u32 table = 32;
+    while (table < (u32)p->table && table < 2u * (u32)tally.n_wedges) table *= 2;
+    for (u32 i = threadIdx.x; i < table; i += BLOCK) {
+        key[i] = UNUSED;
+        slots[i] = 0;
+    }
+    __syncthreads();
+    for (i32 chunk = warp_id() * GROUPS; chunk < g.n_base; chunk += N_WARPS * GROUPS) {
+        i32 i = chunk + group_id();
+        Span row = {0, 0};
+        i64 at = 0;
+        if (i < g.n_base) {
+            row = g.row[i];
+            at = p->base_indptr[g.base[i]] - row.begin;
+        }
+        for (i32 e = row.begin + group_lane(); warp_any(e < row.end); e += LANES) {
+            bool fresh = false;
+            if (e < row.end) {
+                i32 slot = enter(key, table - 1, p->base_indices[at + e], &fresh);
+                atomicAdd(&slots[slot], 1);
+                g.row_ids[e] = slot;
+            }
+            claim(&tally.n_roots, fresh);
+        }
+    }
+    __syncthreads();
+    if (is_leader()) {
+        i64 n = tally.n_roots + 1;
+        g.common = allot(b, n, true);
+        g.place = (Place*)allot(b, 2 * n, true);
+        g.touched = allot(b, n, true);
+        g.next = allot(b, n, true);
+        g.cands = allot(b, n, true);
+        g.excluded = allot(b, n, true);
+        g.column = (Span*)allot(b, 2 * n, true);
+        g.vertex = allot(b, n, true);
+        g.closure = allot(b, n, true);
+        g.n_roots = (i32)n;
+        g.place[0].cand = g.place[0].excluded = NOWHERE;
+        g.common[0] = 0;
+    }
+    __syncthreads();
+    return table - 1;
+}
+
+// States of a slot whose root vertex was listed: in the closure, or numbered already. Others hold their count.
+#define CLOSED (-1)
+#define numbered(id) (-1 - (id))
+
+// Number the root vertices of lanes with `mine`, `n` neighbours in L each, and put them into P or Q. Warp.
+__device__ inline i32 number(Block& b, bool mine, i32 v, i32 n, bool candidate, bool todo) {
+    Subgraph& g = b.s->graph;
+    Tally& tally = b.s->tally;
+    i32 id = 1 + claim(&tally.n_ids, mine);
+    i32 begin = claim_many(&tally.n_columns, mine ? n : 0);
+    i32 cand = claim(&tally.n_cand, mine && candidate);
+    i32 excluded = claim(&tally.n_excluded, mine && !candidate);
+    claim(&tally.n_todo, mine && candidate && todo);
+    if (!mine) return NOBODY;
+    g.vertex[id] = todo ? v : ~v;
+    g.common[id] = 0;
+    Span column = {begin, begin + n};
+    g.column[id] = column;
+    Place place = {candidate ? cand : NOWHERE, candidate ? NOWHERE : excluded};
+    g.place[id] = place;
+    if (candidate)
+        g.cands[cand] = id;
+    else
+        g.excluded[excluded] = id;
+    return id;
+}
+
+// The path joins the closure, and so do listed candidates that contain L; the others are numbered.
+__device__ inline void enter_lists(Block& b, u32 mask) {
+    const Source& source = b.s->source;
+    Subgraph& g = b.s->graph;
+    i32 *key = b.arena, *slots = b.arena + b.p->table;
+    for (i32 i = threadIdx.x; i < source.n_path + (source.kind == STOLEN); i += BLOCK) {
+        i32 slot = find(key, mask, i < source.n_path ? source.path[i] : source.self);
+        if (slot != NOBODY) slots[slot] = CLOSED;
+    }
+    __syncthreads();
+    for (i32 chunk = warp_id() * 32; chunk < source.n_cand; chunk += BLOCK) {
+        i32 i = chunk + lane_id();
+        i32 v = i < source.n_cand ? source.cand[i] : 0;
+        i32 slot = i < source.n_cand ? find(key, mask, v) : NOBODY;
+        i32 n = slot == NOBODY ? CLOSED : slots[slot];
+        if (n == g.n_base) slots[slot] = CLOSED;
+        bool mine = n != CLOSED && n < g.n_base;
+        i32 id = number(b, mine, v, n, true, i < source.n_todo);
+        if (mine) slots[slot] = numbered(id);
+    }
+    __syncthreads();
+}
+
+// Closure, P and Q from the slots, which hold ids in the end.
+__device__ inline void sort_out(Block& b, u32 mask) {
+    const Source& source = b.s->source;
+    Subgraph& g = b.s->graph;
+    Tally& tally = b.s->tally;
+    i32 *key = b.arena, *slots = b.arena + b.p->table;
+    if (source.root == NOBODY) enter_lists(b, mask);
+    for (i32 chunk = warp_id() * 32; chunk <= (i32)mask; chunk += BLOCK) {
+        i32 v = key[chunk + lane_id()], n = slots[chunk + lane_id()];
+        bool full = v != UNUSED && (n == CLOSED || n == g.n_base);
+        if (full && n != CLOSED && (source.root == NOBODY || v < source.root)) atomicOr(&tally.dead, 1);
+        i32 at = claim(&tally.n_closure, full);
+        if (full) g.closure[at] = v;
+        bool mine = v != UNUSED && !full && n > 0;
+        bool candidate = source.root != NOBODY && v > source.root;
+        i32 id = number(b, mine, v, n, candidate, true);
+        if (v != UNUSED && !mine) id = full ? 0 : -1 - n;
+        if (v != UNUSED) slots[chunk + lane_id()] = id;
+    }
+    __syncthreads();
+}
+
+// Adjacency by ids in both directions.
+__device__ inline void connect(Block& b) {
+    Subgraph& g = b.s->graph;
+    const i32* slots = b.arena + b.p->table;
+    for (i32 i = warp_id(); i < g.n_base; i += N_WARPS) {
+        Span row = g.row[i];
+        for (i32 e = row.begin + lane_id(); e < row.end; e += 32) {
+            i32 id = slots[g.row_ids[e]];
+            g.row_ids[e] = id;
+            if (id) g.column_ids[g.column[id].begin + atomicAdd(&g.common[id], 1)] = i;
+        }
+    }
+    __syncthreads();
+    for (i32 id = threadIdx.x; id < g.n_roots; id += BLOCK) g.common[id] = 0;
+}
+
+// Open the source's subtree; false when it is empty, or belongs to an earlier node. Its first level is on the stack then.
+__device__ inline bool open_subtree(Block& b) {
+    Shared* s = b.s;
+    Subgraph& g = s->graph;
+    if (is_leader()) {
+        g.shared.begin = 0;
+        g.shared.end = SHARED_INTS;
+        g.used = ground_at(b.p);
+        memset(&s->tally, 0, sizeof(Tally));
+        s->tally.shortest = ~0ull;
+        clear(&s->counters[0]);
+        clear(&s->counters[1]);
+    }
+    __syncthreads();
+    find_base(b);
+    fill_base(b);
+    __syncthreads();
+    if (g.n_base == 0) return false;
+    u32 mask = walk(b);
+    sort_out(b, mask);
+    if (s->tally.dead) return false;
+    connect(b);
+    Counters* c = &s->counters[b.turn];
+    if (!b.p->plain) add_root_sums(b, c, 0, s->tally.n_closure);
+    __syncthreads();
+    if (is_leader()) {
+        Level first = {g.n_base,           s->tally.n_cand, s->tally.n_cand, s->tally.n_excluded, s->tally.n_closure,
+                       s->tally.n_todo, 0,               0,               NOBODY,              0,
+                       c->root_members,    c->root_hash};
+        g.n_excluded = s->tally.n_excluded;
+        g.has_rest = s->tally.n_todo < s->tally.n_cand;
+        *level_of(b, 0) = first;
+        c->root_members = 0;  // they are in the level now
+        c->root_hash = 0;
+    }
+    __syncthreads();
+    return true;
+}

@@ -1,0 +1,183 @@
+// Reporting a biclique, and writing down for the host what is unfinished.
+#pragma once
+#include "common/biclique.cuh"
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "cumbe/block.cuh"
+#include "cumbe/types.cuh"
+
+// What the leader takes at a time: ints from `values`, entries from `records`.
+#define VALUES_TAKEN 2048
+#define RECORDS_TAKEN 16
+
+// Sums over ranks closure[begin..begin + n). The caller synchronises.
+__device__ inline void add_root_sums(Block& b, Counters* c, i32 begin, i32 n) {
+    const i32* closure = b.s->graph.closure;
+    i64 members = 0;
+    u64 hash = 0;
+    for (i32 chunk = warp_id() * 32; chunk < n; chunk += BLOCK) {
+        i32 i = chunk + lane_id();
+        if (i < n) {
+            i32 v = closure[begin + i];
+            members += b.p->root_weight[v];
+            hash += b.p->root_hash[v];
+        }
+    }
+    gather_sum(&c->root_members, members);
+    gather_sum(&c->root_hash, hash);
+}
+
+// Sums over a list of base ids. The caller synchronises.
+__device__ inline void add_base_sums(Block& b, Counters* c, const i32* list, i32 n) {
+    const Subgraph& g = b.s->graph;
+    i64 members = 0;
+    u64 hash = 0;
+    for (i32 chunk = warp_id() * 32; chunk < n; chunk += BLOCK) {
+        i32 i = chunk + lane_id();
+        if (i < n) {
+            i32 u = g.base[list[i]];
+            members += b.p->base_weight[u];
+            hash += b.p->base_hash[u];
+        }
+    }
+    gather_sum(&c->base_members, members);
+    gather_sum(&c->base_hash, hash);
+}
+
+// Room for one record with n values, at s->out_at; false when the output is full. Leader.
+__device__ inline bool reserve(Block& b, i64 n) {
+    const CumbeParams* p = b.p;
+    bool room = true;
+    if (b.value_at + n > b.value_end) {
+        i64 taken = n > VALUES_TAKEN ? n : VALUES_TAKEN;
+        b.value_at = (i64)atomicAdd(&b.q->values, (u64)taken);
+        b.value_end = b.value_at + taken;
+        if (b.value_end > p->n_values) {
+            b.value_at = b.value_end = 0;
+            room = false;
+        }
+    }
+    if (room && b.record_at == b.record_end) {
+        b.record_at = (i64)atomicAdd(&b.q->rows, (u64)RECORDS_TAKEN);
+        b.record_end = b.record_at + RECORDS_TAKEN;
+        if (b.record_end > p->n_records) {
+            for (i64 i = b.record_at; i < p->n_records; i++) p->records[i].n_root = 0;  // holes
+            b.record_at = b.record_end = 0;
+            room = false;
+        }
+    }
+    if (!room) atomicExch(&b.q->full, 1);
+    return room;
+}
+
+// One of the last `rows_left` places. Leader.
+__device__ inline bool within_limit(Block& b) {
+    if (!b.p->limited) return true;
+    if ((i64)atomicAdd(&b.q->rows_left, ~0ull) > 0) return true;
+    atomicAdd(&b.q->rows_left, 1ull);
+    return false;
+}
+
+#define GIVE_BACK 0  // no room: the node is still to be done
+#define COUNTED 1    // nothing to write
+#define WRITE 2      // at s->out_at
+
+// Decide on a biclique whose sums are known. Leader.
+__device__ inline i32 admit(Block& b, i32 n_base, i32 n_root, const Counters* c, i64 root_members, u64 root_hash) {
+    const CumbeParams* p = b.p;
+    if (!is_wanted(p, c->base_members, root_members)) return COUNTED;
+    if ((p->list && !reserve(b, (i64)n_base + n_root)) || !within_limit(b)) {
+        atomicExch(&b.q->stop, 1);
+        return GIVE_BACK;
+    }
+    b.count += 1;
+    if (p->sizes != 0) add_size(p, b.q, c->base_members, root_members);
+    if (p->prove) b.fingerprint += fingerprint_of(p, c->base_hash, root_hash);
+    if (!p->list) return COUNTED;
+    Record record;
+    record.at = b.s->out_at = b.value_at;
+    record.n_base = n_base;
+    record.n_root = n_root;
+    p->records[b.record_at++] = record;
+    b.value_at += (i64)n_base + n_root;
+    return WRITE;
+}
+
+// Report the biclique of base ids `list` and the first n_root ranks of the closure, the last n_joined of which are
+// not in `level`'s sums. False: it has to be given back, and the launch stops.
+__device__ inline bool report(Block& b, Counters* c, const Level& level, const i32* list, i32 n_base, i32 n_root,
+                              i32 n_joined) {
+    Shared* s = b.s;
+    if (b.p->plain) {
+        b.count += 1;
+        return true;
+    }
+    add_base_sums(b, c, list, n_base);
+    add_root_sums(b, c, n_root - n_joined, n_joined);
+    __syncthreads();
+    if (is_leader())
+        s->verdict =
+            admit(b, n_base, n_root, c, level.root_members + c->root_members, level.root_hash + c->root_hash);
+    __syncthreads();
+    i32 verdict = s->verdict;
+    if (verdict == WRITE) {
+        i32* out = b.p->values + s->out_at;
+        for (i32 i = threadIdx.x; i < n_base; i += BLOCK) out[i] = s->graph.base[list[i]];
+        for (i32 i = threadIdx.x; i < n_root; i += BLOCK) out[n_base + i] = s->graph.closure[i];
+    }
+    return verdict != GIVE_BACK;
+}
+
+// Room for n ints in the pool, or NOBODY. Leader.
+__device__ inline i64 reserve_pool(Block& b, i64 n) {
+    i64 at = (i64)atomicAdd(&b.q->pool, (u64)n);
+    return at + n <= b.p->n_pool ? at : NOBODY;
+}
+
+// One more entry for the host, or a void slice. Leader.
+__device__ inline void leave(Block& b, const CumbeItem& item) {
+    i64 at = (i64)atomicAdd(&b.q->left_over, 1ull);
+    if (item.path_at != NOBODY && at < b.p->n_left_over)
+        b.p->left_over[at] = item;
+    else
+        atomicCAS(&b.q->overflow, 0, 1);
+}
+
+// What a level still has to explore: path, candidates to be explored, other candidates (at the first level only).
+__device__ inline void leave_level(Block& b, const Level& level, i32 depth, i32 skipped, bool fresh) {
+    Shared* s = b.s;
+    const Subgraph& g = s->graph;
+    i32 n_cand = level.n_cand - (skipped != NOBODY), n_todo = level.todo - (skipped != NOBODY);
+    __syncthreads();
+    if (is_leader()) {
+        i64 at = reserve_pool(b, (i64)level.n_closure + n_cand);
+        CumbeItem item = {NOBODY, fresh, at, at + level.n_closure, level.n_closure, n_cand, n_todo, 0};
+        leave(b, item);
+        s->out_at = at;
+        s->filled[0] = 0;
+        s->filled[1] = n_todo;
+    }
+    __syncthreads();
+    if (s->out_at == NOBODY) return;
+    i32* path = b.p->pool + s->out_at;
+    i32* cand = path + level.n_closure;
+    for (i32 i = threadIdx.x; i < level.n_closure; i += BLOCK) path[i] = g.closure[i];
+    for (i32 chunk = warp_id() * 32; chunk < level.n_cand; chunk += BLOCK) {
+        i32 i = chunk + lane_id();
+        i32 id = i < level.n_cand ? g.cands[i] : skipped;
+        i32 v = id == NOBODY ? 0 : g.vertex[id];
+        bool mine = i < level.n_cand && id != skipped, rest = v < 0 && depth == 0;
+        i32 at = claim(&s->filled[0], mine && !rest), rest_at = claim(&s->filled[1], mine && rest);
+        if (mine) cand[rest ? rest_at : at] = v < 0 ? ~v : v;
+    }
+}
+
+// Write down every open level, the one at `depth` as it stands.
+__device__ inline void leave_levels(Block& b, i32 depth, bool fresh) {
+    for (i32 i = 0; i <= depth; i++) {
+        Level level = *level_of(b, i);
+        i32 skipped = i < depth ? level.chosen : NOBODY;
+        if (level.todo > (skipped != NOBODY) || (fresh && i == 0)) leave_level(b, level, i, skipped, fresh && i == 0);
+    }
+    __syncthreads();
+}

@@ -1,0 +1,228 @@
+// One visit: choose a candidate, build L', check maximality, expand.
+//
+// A warp takes a vertex and a lane a neighbour; with LANES < 32 a part of a warp takes a vertex.
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "cumbe/block.cuh"
+#include "cumbe/compact_arrays.cuh"
+#include "cumbe/types.cuh"
+
+// Smallest |N(v) & L| over the candidates still to be explored, and the candidate that has it, to c->best.
+// First early stop: a vertex that has as many as the best one so far is given up. Second: no candidate has fewer than the
+// last one chosen at this level had, so a vertex with as few ends the search.
+__device__ inline void select_candidate(Block& b, const Level& level, bool some_rest, Counters* c) {
+    const Subgraph& g = b.s->graph;
+    i32 n = level.n_cand;
+    for (i32 chunk = warp_id() * GROUPS; chunk < n; chunk += N_WARPS * GROUPS) {
+        u64 best = ~0ull;
+        if (lane_id() == 0) best = atomicMin(&c->best, ~0ull);
+        u32 least = (u32)(from(best, 0) >> 32);
+        if (EARLY_STOP && least <= (u32)level.least) break;
+        i32 i = chunk + group_id();
+        i32 at = i + level.cursor < n ? i + level.cursor : i + level.cursor - n;
+        bool asked = i < n;
+        Span column = {0, 0};
+        if (asked) {
+            i32 id = g.cands[at];
+            asked = !some_rest || g.vertex[id] >= 0;
+            if (asked) column = g.column[id];
+        }
+        u32 found = 0;
+        for (i32 first = column.begin; warp_any(first < column.end); first += LANES) {
+            i32 e = first + group_lane();
+            bool common = e < column.end && g.base_at[g.column_ids[e]] < level.n_base;
+            found += __popc(warp_ballot(common) & group_mask());
+            if (EARLY_STOP && found >= least) column.end = 0;
+        }
+        if (asked && group_lane() == 0 && found < least) atomicMin(&c->best, (u64)found << 32 | (u32)at);
+    }
+    __syncthreads();
+}
+
+// L' = neighbours of the candidate in L, to g.chosen.
+__device__ inline void construct_base(Block& b, const Level& level, i32 id, Counters* c) {
+    const Subgraph& g = b.s->graph;
+    Span column = g.column[id];
+    for (i32 chunk = column.begin + warp_id() * 32; chunk < column.end; chunk += BLOCK) {
+        i32 e = chunk + lane_id();
+        i32 u = e < column.end ? g.column_ids[e] : 0;
+        bool mine = e < column.end && g.base_at[u] < level.n_base;
+        i32 at = claim(&c->n_chosen, mine);
+        if (mine) g.chosen[at] = u;
+    }
+    __syncthreads();
+}
+
+// Whether the base ids stand for fewer vertices than a biclique must have.
+__device__ inline bool is_small(Block& b, const i32* list, i32 n, Counters* c) {
+    if (b.p->min_base <= 1) return false;
+    i64 members = 0;
+    for (i32 i = threadIdx.x; i < n; i += BLOCK) members += b.p->base_weight[b.s->graph.base[list[i]]];
+    gather_sum(&c->small_members, members);
+    __syncthreads();
+    return c->small_members < b.p->min_base;
+}
+
+// L' to the front of the compact array of L.
+__device__ inline void bring_base(Block& b, i32 n, Counters* c) {
+    Subgraph& g = b.s->graph;
+    mark_members<1>(g.chosen, 1, n, g.base_at, g.base_movers, &c->n_movers[0]);
+    __syncthreads();
+    swap_members<1>(g.bases, 1, n, g.base_at, g.base_movers, &c->n_holes[0]);
+    __syncthreads();
+}
+
+#if REVERSE_SCAN
+// |N(v) & L'| of every v in P and Q with any, by walking from L'. When L' is smaller than the block, more lanes than
+// LANES take a vertex.
+__device__ inline void scan(Block& b, const Level& level, i32 n, Counters* c) {
+    const Subgraph& g = b.s->graph;
+    i32 team = LANES;
+    while (team * n < BLOCK && BLOCK % (2 * team) == 0) team *= 2;
+    for (i32 chunk = warp_id() * 32 / team; chunk < n; chunk += BLOCK / team) {
+        i32 i = chunk + lane_id() / team;
+        Span row = {0, 0};
+        if (i < n) row = g.row[g.chosen[i]];
+        for (i32 first = row.begin; warp_any(first < row.end); first += team) {
+            i32 e = first + (i32)threadIdx.x % team;
+            bool fresh = false;
+            i32 id = 0;
+            if (e < row.end) {
+                id = g.row_ids[e];
+                Place place = g.place[id];
+                if (place.cand < level.n_cand || place.excluded < level.n_excluded)
+                    fresh = atomicAdd(&g.common[id], 1) == 0;
+            }
+            i32 at = claim(&c->n_touched, fresh);
+            if (fresh) g.touched[at] = id;
+        }
+    }
+    __syncthreads();
+}
+
+// The whole test when L' is one vertex, as for most children it is: every root vertex that is met contains L'.
+__device__ inline void scan_single(Block& b, const Level& level, Counters* c) {
+    const Subgraph& g = b.s->graph;
+    Span row = g.row[g.chosen[0]];
+    bool dead = false;
+    for (i32 chunk = row.begin + warp_id() * 32; chunk < row.end; chunk += BLOCK) {
+        i32 e = chunk + lane_id();
+        i32 id = e < row.end ? g.row_ids[e] : 0;
+        Place place = g.place[id];
+        dead |= place.excluded < level.n_excluded;
+        bool joins = place.cand < level.n_cand;
+        i32 at = claim(&c->n_joined, joins);
+        if (joins) {
+            i32 v = g.vertex[id];
+            g.closure[level.n_closure + at] = v < 0 ? ~v : v;
+        }
+    }
+    if (warp_any(dead) && lane_id() == 0) atomicOr(&c->dead, 1);
+    __syncthreads();
+}
+#else
+// The same by walking from every v; L' is at the front already.
+__device__ inline void scan(Block& b, const Level& level, i32 n, Counters* c) {
+    const Subgraph& g = b.s->graph;
+    i32 all = level.n_cand + level.n_excluded;
+    for (i32 chunk = warp_id() * GROUPS; chunk < all; chunk += N_WARPS * GROUPS) {
+        i32 i = chunk + group_id();
+        i32 id = i < level.n_cand ? g.cands[i] : i < all ? g.excluded[i - level.n_cand] : 0;
+        Span column = {0, 0};
+        if (i < all) column = g.column[id];
+        i32 found = 0;
+        for (i32 first = column.begin; warp_any(first < column.end); first += LANES) {
+            i32 e = first + group_lane();
+            bool common = e < column.end && g.base_at[g.column_ids[e]] < n;
+            found += __popc(warp_ballot(common) & group_mask());
+        }
+        bool met = found > 0 && group_lane() == 0;
+        i32 at = claim(&c->n_touched, met);
+        if (met) {
+            g.touched[at] = id;
+            g.common[id] = found;
+        }
+    }
+    __syncthreads();
+}
+#endif
+
+// P', Q' and R' from the counts, which are zero again afterwards; c->dead when an excluded vertex contains L'.
+__device__ inline void classify(Block& b, const Level& level, i32 n, Counters* c) {
+    const Subgraph& g = b.s->graph;
+    u64 least = ~0ull;
+    i64 reach = 0;
+    for (i32 chunk = warp_id() * 32; chunk < c->n_touched; chunk += BLOCK) {
+        i32 i = chunk + lane_id();
+        bool mine = i < c->n_touched;
+        i32 id = mine ? g.touched[i] : 0, common = 0;
+        bool candidate = false;
+        if (mine) {
+            common = g.common[id];
+            g.common[id] = 0;
+            candidate = g.place[id].cand < level.n_cand;
+        }
+        bool full = common == n;
+        if (warp_any(mine && full && !candidate) && lane_id() == 0) atomicOr(&c->dead, 1);
+        bool joins = mine && full && candidate, next = mine && !full && candidate, back = mine && !full && !candidate;
+        i32 join_at = claim(&c->n_joined, joins), next_at = claim(&c->n_next, next), back_at = claim(&c->n_back, back);
+        i32 v = joins || next ? g.vertex[id] : 0;
+        if (joins) g.closure[level.n_closure + join_at] = v < 0 ? ~v : v;
+        if (next) {
+            g.next[next_at] = id;
+            u64 key = (u64)common << 32 | (u32)id;
+            least = key < least ? key : least;
+            if (b.p->min_root > 1) reach += b.p->root_weight[v < 0 ? ~v : v];
+        }
+        if (back) g.next[g.n_roots - 1 - back_at] = id;
+    }
+    for (i32 step = 16; step; step >>= 1) {
+        u64 other = __shfl_xor_sync(ALL_LANES, least, step);
+        least = other < least ? other : least;
+    }
+    if (lane_id() == 0 && least != ~0ull) atomicMin(&c->next_best, least);
+    if (b.p->min_root > 1) gather_sum(&c->reach, reach);
+    __syncthreads();
+}
+
+// Whether the child is dead, and its sets if it is not.
+__device__ inline void test(Block& b, const Level& level, i32 n, Counters* c) {
+#if REVERSE_SCAN
+    if (n == 1) {
+        scan_single(b, level, c);
+        return;
+    }
+#endif
+    scan(b, level, n, c);
+    classify(b, level, n, c);
+}
+
+// Bring the child's sets to the front and put it on the stack.
+__device__ inline void descend(Block& b, const Level& level, i32 depth, i32 chosen, i32 n, Counters* c) {
+    Subgraph& g = b.s->graph;
+    i32 n_next = c->n_next, n_back = c->n_back, last = g.n_roots - 1;
+    i32 *cand_table = &g.place[0].cand, *excluded_table = &g.place[0].excluded;
+    if (REVERSE_SCAN) mark_members<1>(g.chosen, 1, n, g.base_at, g.base_movers, &c->n_movers[0]);
+    mark_members<2>(g.next, 1, n_next, cand_table, g.touched, &c->n_movers[1]);
+    mark_members<2>(g.next + last, -1, n_back, excluded_table, g.touched + last, &c->n_movers[2]);
+    __syncthreads();
+    if (REVERSE_SCAN) swap_members<1>(g.bases, 1, n, g.base_at, g.base_movers, &c->n_holes[0]);
+    swap_members<2>(g.cands, 1, n_next, cand_table, g.touched, &c->n_holes[1]);
+    swap_members<2>(g.excluded, -1, n_back, excluded_table, g.touched + last, &c->n_holes[2]);
+    if (is_leader()) {
+        Level child;
+        child.n_base = n;
+        child.n_cand = child.cand_end = child.todo = n_next;
+        child.n_excluded = n_back;
+        child.n_closure = level.n_closure + c->n_joined;
+        child.least = (i32)(c->next_best >> 32);
+        child.cursor = 0;
+        child.chosen = (i32)(u32)c->next_best;
+        child.known = 1;
+        child.root_members = level.root_members + c->root_members;
+        child.root_hash = level.root_hash + c->root_hash;
+        *level_of(b, depth + 1) = child;
+        level_of(b, depth)->chosen = chosen;
+    }
+}

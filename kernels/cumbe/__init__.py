@@ -1,0 +1,1 @@
+"""The published GPU algorithm, to compare with."""

@@ -1,0 +1,171 @@
+"""`CumbeEngine`: the published GPU algorithm (``cuda/cumbe/cumbe.cu``) behind the slice contract.
+
+The baseline of the papers, and the subject of their ablation: `CumbeSizes` switches each optimisation off. See
+docs/kernels.md.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kernels.cumbe.items import cumbe_items_of, cumbe_subtrees_of
+from kernels.cumbe.layout import CUMBE_ITEM, CUMBE_PARAMS, CUMBE_QUEUE, PHASES
+from kernels.cumbe.memory import CUMBE_BUFFERS, Arenas, Bounds, CumbeSizes
+from kernels.gpu.buffers import Buffers
+from kernels.gpu.device import CudaDevice, Device
+from kernels.gpu.device_graph import DeviceGraph
+from kernels.gpu.records import parameters
+from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
+from kernels.graph.ranges import in_lists
+from schemas.graph import MiningGraph
+from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
+
+__all__ = ["CumbeEngine"]
+
+_KERNEL = "cumbe"
+
+
+class CumbeEngine:
+    """Maximal bicliques on one GPU, by cuMBE. Not to be shared between threads.
+
+    Parameters
+    ----------
+    device : Device
+        None takes the current CUDA device.
+    sizes : CumbeSizes
+        Memory and optimisations; see there.
+
+    Raises
+    ------
+    ResourceError
+        Without a usable device, or when the graph and one block's arena do not fit on it.
+    """
+
+    name = "cumbe"
+
+    def __init__(self, device: Device | None = None, sizes: CumbeSizes | None = None) -> None:
+        self._device = device or CudaDevice()
+        self._sizes = sizes or CumbeSizes()
+        self._graph: DeviceGraph | None = None
+        self._arenas: Arenas | None = None
+        self._search: Search | None = None
+        self._memory: Buffers[CumbeSizes] | None = None
+        self._last_resort: Engine | None = None
+
+    def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
+        """See `schemas.work.Engine`."""
+        started = time.perf_counter()
+        if len(subtrees) == 0:
+            return nothing(search)
+        with self._device.active():
+            before = self._search or search
+            if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
+                self._memory = Buffers(self._device, search, self._sizes, CUMBE_QUEUE, CUMBE_BUFFERS)
+            self._search = search
+            if self._graph is None or self._arenas is None or self._graph.graph is not graph:
+                self._arenas = None  # frees the old ones before the new ones are made
+                self._graph = DeviceGraph(self._device, graph)
+                self._arenas = Arenas.plan(self._device, _KERNEL, Bounds.of(graph), self._sizes)
+            run = _Run(
+                self._device,
+                self._graph,
+                self._memory,
+                search,
+                limits,
+                emit,
+                started,
+                self.last_resort,
+                arenas=self._arenas,
+            )
+            run.work(subtrees)
+            self._arenas = run.arenas
+            return run.result()
+
+    def last_resort(self) -> Engine:
+        """The engine that mines what does not fit on the device, made when it is first needed."""
+        if self._last_resort is None:
+            self._last_resort = cpu_engine()
+        return self._last_resort
+
+
+@dataclass
+class _Run(SliceRun[CumbeSizes]):
+    """One slice."""
+
+    arenas: Arenas = field(kw_only=True)
+    ticks: np.ndarray = field(default_factory=lambda: np.zeros(len(PHASES)))
+    counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("tests", "published", "stolen"), 0))
+
+    def work(self, subtrees: Subtrees) -> None:
+        """Launch until the subtrees are done or a limit is reached; what is left goes to `rest`."""
+        graph = self.graph.graph
+        while len(subtrees) and not self._is_over():
+            listed, later = in_lists(graph, subtrees)
+            items, pool = cumbe_items_of(graph, listed)
+            if not self.list_vertices(pool):
+                self._in_parts(listed, later)
+                return
+            queue = self._launch(items)
+            if queue["overflow"]:
+                if not self.make_room(queue, self._take_fewer_blocks):
+                    self.on_cpu(subtrees)
+                    return
+                continue
+            begun = min(int(queue["head"]), len(items))
+            noted = self.device.read(self.memory["left_over"], CUMBE_ITEM, 0, int(queue["left_over"]))
+            subtrees = Subtrees.concat(
+                [cumbe_subtrees_of(np.concatenate([noted, items[begun:]]), self.listed()), later]
+            )
+            if len(subtrees) and self.is_stuck(queue):
+                self.on_cpu(subtrees)
+                return
+        self.rest.append(subtrees)
+
+    def _is_over(self) -> bool:
+        return self.launches > self.voided and (self.is_late or self.rows_left == 0)
+
+    def _in_parts(self, listed: Subtrees, later: Subtrees) -> None:
+        """Work in two halves, whose lists are too long for the device together."""
+        if len(listed) == 1:
+            self.on_cpu(listed)
+        else:
+            half = len(listed) // 2
+            self.work(listed.take(0, half))
+            self.work(listed.take(half, len(listed)))
+        self.work(later)
+
+    def _take_fewer_blocks(self) -> bool:
+        """Half the blocks, which have half as much to write down when a launch ends; False for no fewer."""
+        if self.arenas.n_blocks == 1:
+            return False
+        self.arenas = replace(self.arenas, n_blocks=self.arenas.n_blocks // 2)
+        return True
+
+    def _launch(self, items: np.ndarray) -> np.void:
+        device, arenas = self.device, self.arenas
+        device_items = self.begin(items)
+        device.clear(arenas.available)
+        device.clear(arenas.readers)
+        values = self.params(device.address(device_items), len(items)) | arenas.params | {"plain": self.is_plain}
+        sizes = self.memory.sizes
+        seconds = device.launch(
+            _KERNEL, sizes.defines, arenas.n_blocks, sizes.threads, parameters(CUMBE_PARAMS, values)
+        )
+        queue = self.end(seconds, arenas.n_blocks)
+        self.ticks += queue["ticks"]
+        if not queue["overflow"]:
+            for name in self.counters:
+                self.counters[name] += int(queue[name])
+        return queue
+
+    def result(self) -> Slice:
+        """The slice, with the paper's breakdown of the kernels' time and its busy ratio in the stats."""
+        open_ticks = self.open_ticks or 1.0
+        busy = float(self.ticks[: PHASES.index("idling")].sum() / open_ticks) if self.launches else 1.0
+        shares = dict(zip(PHASES, (self.ticks / open_ticks).tolist(), strict=True))
+        del shares["idling"]
+        shares["others"] = 1.0 - sum(shares.values())
+        return self.slice(busy, dict(self.counters), shares)

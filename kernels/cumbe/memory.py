@@ -1,0 +1,194 @@
+"""Device memory of the cuMBE engine, sized before the launch.
+
+Nothing is sized by the number of vertices times anything. A block's arena holds one subtree: with D the largest degree
+of a root, W the most edges around one root (the sum of its neighbours' degrees), M = min(roots, W) the most root
+vertices two steps away, it takes about ``9 D + 2 W + 14 M + 4 M..8 M`` ints (hash table) and D levels of 14 ints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernels.cumbe.layout import CUMBE_ITEM, LEVEL_INTS, SHELF
+from kernels.gpu.buffers import Buffer
+from kernels.gpu.device import Device
+from kernels.gpu.records import RECORD, SIZE
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.errors import DeviceMemoryError, ResourceError
+from schemas.graph import MiningGraph
+
+__all__ = ["CUMBE_BUFFERS", "Arenas", "Bounds", "CumbeSizes"]
+
+#: Share of the free device memory that arenas may take.
+_SHARE = 0.6
+
+
+class CumbeSizes(NamedTuple):
+    """Knobs of the cuMBE engine. Buffers begin with these sizes and grow; tests make them tiny.
+
+    Parameters
+    ----------
+    left_over, pool : int
+        Items, and vertices in their lists, that a slice may hand in and leave over.
+    values, records : int
+        Vertices and bicliques the output buffers hold.
+    size_slots : int
+        Different sizes that can be counted, a power of two.
+    blocks : int or None
+        Thread blocks to launch; None: as many as are resident together and have an arena.
+    threads : int
+        Threads a block, a multiple of 32.
+    min_blocks : int
+        Blocks a multiprocessor that the compiler must leave registers for.
+    shared_ints : int
+        Ints of shared memory for the arrays of a subtree; what does not fit lies in the arena.
+    lanes : int
+        Lanes that share a vertex: 32 as published, or a smaller power of two.
+    poll : int
+        Visits between two looks at the queue.
+    steal_levels : int
+        The k of k-level work stealing; 1 is none.
+    reverse_scan, early_stop, timed : bool
+        The paper's optimisations, and whether the time is broken down.
+    """
+
+    left_over: int = 1 << 18
+    pool: int = 1 << 26
+    values: int = 1 << 27
+    records: int = 1 << 23
+    size_slots: int = 1 << 18
+    blocks: int | None = None
+    threads: int = 128
+    min_blocks: int = 8
+    shared_ints: int = 2048
+    lanes: int = 32
+    poll: int = 8
+    steal_levels: int = 3
+    reverse_scan: bool = True
+    early_stop: bool = True
+    timed: bool = True
+
+    def halved(self, times: int) -> CumbeSizes:
+        """The same with half the memory for output and lists, so many times; arenas adapt by themselves."""
+        shared = ("left_over", "pool", "values", "records")
+        return self._replace(**{name: max(getattr(self, name) >> times, 1 << 10) for name in shared})
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """Macros of ``cuda/cumbe/types.cuh``."""
+        return {
+            "BLOCK": self.threads,
+            "MIN_BLOCKS": self.min_blocks,
+            "POLL": self.poll,
+            "LANES": self.lanes,
+            "REVERSE_SCAN": int(self.reverse_scan),
+            "EARLY_STOP": int(self.early_stop),
+            "STEAL_LEVELS": self.steal_levels,
+            "TIMED": int(self.timed),
+            "SHARED_INTS": self.shared_ints,
+        }
+
+
+class Bounds(NamedTuple):
+    """How large the neighbourhood of one root can be, in entries."""
+
+    most_base: int
+    most_roots: int
+    most_wedges: int
+
+    @classmethod
+    def of(cls, graph: MiningGraph) -> Bounds:
+        """By one pass over the edges.
+
+        Raises
+        ------
+        ResourceError
+            If a root has 2**30 or more edges around it, which 32-bit positions cannot tell apart.
+        """
+        degree = np.diff(graph.base_indptr)
+        total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(degree[graph.root_indices], dtype=OFFSET)])
+        wedges = int((total[graph.root_indptr[1:]] - total[graph.root_indptr[:-1]]).max())
+        if wedges >= 1 << 30:
+            raise ResourceError(
+                f"a root has {wedges} edges around it, engine cumbe takes {(1 << 30) - 1}; use engine='bitmatrix' or "
+                "the other root side"
+            )
+        return cls(int(np.diff(graph.root_indptr).max()), min(graph.n_roots, wedges), wedges)
+
+    @property
+    def table(self) -> int:
+        """Slots of the hash table."""
+        return max(32, 1 << (2 * self.most_roots - 1).bit_length())
+
+    @property
+    def arena_ints(self) -> int:
+        """Ints of one block's arena: see ``cuda/cumbe/block.cuh`` and ``cuda/cumbe/open.cuh``."""
+        base, roots, ids = _even(self.most_base), _even(self.most_roots), _even(self.most_roots + 1)
+        fixed = 2 * self.table + base + 2 * roots + _even(self.most_base + 2) + (self.most_base + 2) * LEVEL_INTS
+        return fixed + 5 * base + 2 * self.most_base + 2 * _even(self.most_wedges) + 8 * ids + 4 * (self.most_roots + 1)
+
+
+def _even(n: int) -> int:
+    return n + n % 2
+
+
+@dataclass
+class Arenas:
+    """The grid, and what its blocks own."""
+
+    n_blocks: int
+    arena: Any
+    shelves: Any
+    available: Any
+    readers: Any
+    params: dict[str, int]
+
+    @classmethod
+    def plan(cls, device: Device, kernel: str, bounds: Bounds, sizes: CumbeSizes) -> Arenas:
+        """As many blocks as are resident together and have an arena.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If not even one block has.
+        """
+        each = 4 * bounds.arena_ints
+        free = device.free_bytes()
+        fitting = int(_SHARE * free) // each
+        if fitting == 0:
+            raise DeviceMemoryError(
+                f"{device.name} has {free >> 20} MiB free, engine cumbe needs {int(each / _SHARE) >> 20} MiB for a "
+                f"root with {bounds.most_wedges} edges around it; use a larger device, the other root side or "
+                "engine='cpu'"
+            )
+        n_blocks = min(device.resident_blocks(kernel, sizes.defines, sizes.threads), fitting)
+        if sizes.blocks is not None:
+            n_blocks = min(n_blocks, sizes.blocks)
+        arena = device.empty(n_blocks * bounds.arena_ints, VERTEX)
+        shelves = device.zeros(n_blocks, SHELF)
+        available, readers = device.zeros(n_blocks, np.int32), device.zeros(n_blocks, np.int32)
+        params = {
+            "arena": device.address(arena),
+            "arena_ints": bounds.arena_ints,
+            "most_base": bounds.most_base,
+            "most_roots": bounds.most_roots,
+            "most_wedges": bounds.most_wedges,
+            "table": bounds.table,
+            "shelves": device.address(shelves),
+            "available": device.address(available),
+            "readers": device.address(readers),
+        }
+        return cls(n_blocks, arena, shelves, available, readers, params)
+
+
+#: Lists and output of the cuMBE engine.
+CUMBE_BUFFERS = {
+    "pool": Buffer("pool", VERTEX, "n_pool"),
+    "left_over": Buffer("left_over", CUMBE_ITEM, "n_left_over"),
+    "values": Buffer("values", VERTEX, "n_values", "listing"),
+    "records": Buffer("records", RECORD, "n_records", "listing"),
+    "sizes": Buffer("size_slots", SIZE, "n_sizes", "sizing"),
+}

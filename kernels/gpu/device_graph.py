@@ -1,0 +1,67 @@
+"""The graph on a device, as both engines search it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.gpu.device import Device
+from kernels.gpu.pack import Members
+from kernels.gpu.records import WORD_BITS
+from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.graph import MiningGraph
+from schemas.work import Search
+
+__all__ = ["DeviceGraph", "search_params"]
+
+
+class DeviceGraph:
+    """A `MiningGraph` on the device, with the size and hash sum of every vertex."""
+
+    def __init__(self, device: Device, graph: MiningGraph) -> None:
+        self.graph = graph
+        self._members: Members | None = None
+        degree = np.diff(graph.root_indptr)
+        base_degree = np.sort(np.diff(graph.base_indptr))[::-1]
+        self.max_root_degree = int(degree.max())
+        self.max_rows = int(min(graph.n_roots, base_degree[:WORD_BITS].sum()))
+        salts = {"left": LEFT_SALT, "right": RIGHT_SALT}
+        base_side = "right" if graph.root_side == "left" else "left"
+        self.arrays = {
+            "root_indptr": device.upload(graph.root_indptr),
+            "root_indices": device.upload(graph.root_indices),
+            "base_indptr": device.upload(graph.base_indptr),
+            "base_indices": device.upload(graph.base_indices),
+            "root_weight": device.upload(np.diff(graph.root_members_indptr).astype(VERTEX)),
+            "base_weight": device.upload(np.diff(graph.base_members_indptr).astype(VERTEX)),
+            "root_hash": device.upload(_sums(graph.root_members_indptr, graph.root_members, salts[graph.root_side])),
+            "base_hash": device.upload(_sums(graph.base_members_indptr, graph.base_members, salts[base_side])),
+        }
+        self.params: dict[str, int] = {name: device.address(handle) for name, handle in self.arrays.items()}
+        self.params |= {"n_roots": graph.n_roots, "n_base": graph.n_base}
+
+    def members(self, device: Device) -> Members:
+        """What every vertex stands for, on the device; uploaded when first asked for."""
+        if self._members is None:
+            self._members = Members.of(device, self.graph)
+        return self._members
+
+
+def search_params(graph: MiningGraph, search: Search) -> dict[str, int]:
+    """What counts as a result, by root and base side."""
+    left, right = (search.min_left, search.max_left), (search.min_right, search.max_right)
+    (min_root, max_root), (min_base, max_base) = (left, right) if graph.root_side == "left" else (right, left)
+    unlimited = int(np.iinfo(OFFSET).max)
+    return {
+        "prove": search.mode != "count",
+        "list": search.mode == "list",
+        "root_is_left": graph.root_side == "left",
+        "min_base": min_base,
+        "max_base": unlimited if max_base is None else max_base,
+        "min_root": min_root,
+        "max_root": unlimited if max_root is None else max_root,
+    }
+
+
+def _sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.ndarray:
+    return np.add.reduceat(splitmix64(np.asarray(members).astype(np.uint64) ^ salt), np.asarray(indptr[:-1]))

@@ -1,0 +1,44 @@
+"""The records that all kernels share, as NumPy dtypes, field for field: bicliques, sizes, and how they are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["NOBODY", "PACK_PARAMS", "PACK_TOTALS", "RECORD", "SIZE", "WORD_BITS", "parameters"]
+
+_I32, _I64, _U64 = np.int32, np.int64, np.uint64
+
+#: Nothing: a vertex, a closure, an owner that is not there.
+NOBODY = -1
+#: Base vertices of a word problem; a root with more of them is a hub.
+WORD_BITS = 64
+
+SIZE = np.dtype([("key", _U64), ("count", _U64)])
+
+RECORD = np.dtype([("at", _I64), ("n_base", _I32), ("n_root", _I32)], align=True)
+
+PACK_PARAMS = np.dtype(
+    [
+        (name, _I64)
+        for name in (
+            "records values n_records "
+            "base_indptr base_members base_alone base_lengths base_offsets base_out "
+            "root_indptr root_members root_alone root_lengths root_offsets root_out "
+            "before ended first writing"
+        ).split()
+    ]
+)
+
+#: Rows and their members that come before a range of records.
+PACK_TOTALS = np.dtype([("rows", _I64), ("base", _I64), ("root", _I64)])
+
+
+def parameters(dtype: np.dtype, values: Mapping[str, Any]) -> np.ndarray:
+    """The parameter block of a launch, one record of `dtype`: the fields that `values` has, else 0."""
+    block = np.zeros(1, dtype)
+    for name in dtype.names or ():
+        block[name] = values.get(name, 0)
+    return block

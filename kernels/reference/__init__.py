@@ -1,0 +1,1 @@
+"""The definition, in plain Python sets: the yardstick of every other engine."""

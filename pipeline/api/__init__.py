@@ -1,0 +1,1 @@
+"""What can be asked of the project from Python: mine, open, resume, verify, count, and look ahead."""

@@ -1,0 +1,107 @@
+"""From the words a user says to validated options."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kernels import engines
+from pipeline.api.table import record
+from pipeline.run.progress import Progress, Report, reporter
+from pipeline.workers.options import WorkerOptions
+from schemas.errors import InputError
+from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
+from schemas.work import Mode, Search
+
+__all__ = ["Asked", "choose_engine", "with_engine"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a user asks for.
+
+    Parameters
+    ----------
+    options : RunOptions
+        Their engine may be ``engines.AUTO``; see `with_engine`.
+    limits : RunLimits
+    workers : WorkerOptions
+    call : CallOptions
+    """
+
+    options: RunOptions
+    limits: RunLimits
+    workers: WorkerOptions
+    call: CallOptions
+
+    @classmethod
+    def of(cls, source: Any, given: Mapping[str, Any], mode: Mode, **fixed: Any) -> Asked:
+        """Validated options.
+
+        Parameters
+        ----------
+        source : path or object
+        given : mapping
+            Values by the names of `pipeline.api.table.TABLE`; what it lacks is as usual, other names are left
+            alone.
+        mode : Mode
+            Which the calls ask for in words of their own.
+        **fixed
+            Options that the call does not leave to the user.
+
+        Raises
+        ------
+        InputError
+            If there is no source, or an option is wrong.
+        """
+        if source is None:
+            raise InputError("there is no source; give a path, a table or a graph")
+        given = {**given, **fixed}
+        if given.get("largest") is not None and given.get("max_results") is not None:
+            raise InputError("the largest are known once all have been seen: leave max_results or largest out")
+        options = record(
+            RunOptions,
+            given,
+            source=str(Path(source).absolute()) if isinstance(source, (str, os.PathLike)) else f"<{_type_of(source)}>",
+            search=record(Search, given, mode=mode),
+            build=record(BuildOptions, given),
+            ingest=record(IngestOptions, given),
+        )
+        return cls(
+            options=options,
+            limits=record(RunLimits, given),
+            workers=record(WorkerOptions, given),
+            call=record(CallOptions, given),
+        )
+
+
+def _type_of(source: object) -> str:
+    return type(source).__name__
+
+
+def with_engine(options: RunOptions, scheduler: str | None = None, report: Report | bool | None = None) -> RunOptions:
+    """The same with the engine chosen; `report` is told why it is not a faster one.
+
+    The engine has to run where the workers are: here, or where those of a `scheduler` are.
+    """
+    choice = choose_engine(options.engine, options.search, scheduler)
+    logger.info("engine %s: %s", choice.name, choice.reason)
+    if choice.is_fallback:
+        reporter(report)(Progress("read", note=f"engine {choice.name}: {choice.reason}"))
+    return replace(options, engine=choice.name)
+
+
+def choose_engine(engine: str, search: Search, scheduler: str | None = None) -> engines.Choice:
+    """The engine for a search, and why: one that can run here, or where the workers of a `scheduler` are."""
+    why_not: Callable[[engines.EngineKind], str | None] = engines.here
+    if scheduler is not None:
+        from pipeline.workers.opening import ask_workers  # not before it is needed: workers import compilers
+
+        why_not = ask_workers(scheduler)
+    return engines.choose(engine, lambda kind: why_not(kind) or kind.lacks(search))

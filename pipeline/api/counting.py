@@ -1,0 +1,105 @@
+"""Counting without keeping anything."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+from pipeline.api import steps
+from pipeline.api.choices import Asked, with_engine
+from pipeline.api.table import described
+from pipeline.prepare.plan import Plan
+from pipeline.process import startup
+from pipeline.process.interrupts import Interrupted
+from pipeline.results.results import Count, open_results
+from pipeline.run.accounts import peak_rss_of, seconds_of
+from pipeline.run.files import temporary_folder
+from pipeline.run.folder import RunFolder
+from pipeline.run.ledger import Ledger
+from pipeline.run.progress import Progress, Report, pass_on
+from pipeline.run.session import MiningSession
+from pipeline.workers.devices import Devices
+from schemas.options import LabelType, Order, RootSide, Where
+
+__all__ = ["count"]
+
+
+@described("count")
+def count(
+    source: Any,
+    *,
+    fingerprint: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+    sizes: bool = False,
+    min_left: int = 1,
+    min_right: int = 1,
+    max_left: int | None = None,
+    max_right: int | None = None,
+    max_results: int | None = None,
+    time_limit: float | None = None,
+    engine: str = "auto",
+    root_side: RootSide = "auto",
+    order: Order = "degree",
+    workers: int | None = None,
+    scheduler: str | None = None,
+    slice_seconds: float = 10.0,
+    devices: Devices | None = None,
+    rmm_pool: str | None = None,
+    spill: bool = False,
+    ingest_on: Where = "auto",
+    format: str | None = None,
+    left: str | int | None = None,
+    right: str | int | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    label_type: LabelType = "auto",
+    skip_bad_lines: bool = False,
+    progress: Report | bool | None = None,
+    stop: threading.Event | None = None,
+) -> Count:
+    """Count the maximal bicliques; nothing is kept.
+
+    Parameters
+    ----------
+    source, progress, stop
+        As for `pipeline.mine`.
+    {options}
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C; what was counted until then is its ``so_far`` (`pipeline.process.interrupts.Interrupted`).
+    """
+    given, started = locals(), startup.began()
+    asked = Asked.of(source, given, mode="fingerprint" if fingerprint else "count", ids="dense")
+    notes: list[Progress] = []
+    options = with_engine(asked.options, scheduler, notes.append)
+    startup.over()  # for there is a folder to remove from now on
+    with temporary_folder(folder) as temporary:
+        run = steps.start(source, temporary / "run", options, asked.limits, progress, ingest_on)
+        pass_on(notes, progress)
+        session = steps.run(run.path, asked.workers, asked.limits, progress, stop, keep=False)
+        assert session is not None  # a new run is not complete before it is mined
+        counted = _count_of(run, session, time.perf_counter() - started)
+    if session.ctrl_c:
+        raise Interrupted(f"stopped with {counted.count:,} bicliques counted; nothing is kept", counted)
+    return counted
+
+
+def _count_of(run: RunFolder, session: MiningSession, total_seconds: float) -> Count:
+    manifest, options = run.manifest(), run.options()
+    entries = Ledger.load(run, len(Plan.open(run).roots)).entries.values()
+    return Count(
+        count=session.count,
+        outcome=session.outcome,
+        fingerprint=manifest.fingerprint if manifest else None,
+        total_seconds=total_seconds,
+        sizes=open_results(run.path).sizes() if options.search.sizes else None,
+        input=run.need("ingest"),
+        graph=run.need("build"),
+        options=options.to_json(),
+        seconds=manifest.seconds if manifest else seconds_of(run),
+        peak_rss=manifest.peak_rss if manifest else peak_rss_of(run, entries),
+    )

@@ -1,0 +1,1 @@
+"""What a terminal sees: commands, their options, and what they print."""

@@ -1,0 +1,183 @@
+"""What the command line prints: run cards as ``key: value`` lines, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+from kernels import engines
+from pipeline.api.dry_running import DryRun
+from pipeline.estimate.sample import Guess
+from pipeline.ingest.readers import formats
+from pipeline.proof.verification import Verification
+from pipeline.results.binning import grid
+from pipeline.results.facts import (
+    input_words,
+    memory_words,
+    reduced_words,
+    run_facts,
+    search_words,
+    seconds_words,
+    share,
+    why_none,
+)
+from pipeline.results.results import Count, Results
+from pipeline.run.folder import how_to_resume
+from pipeline.run.progress import size
+from schemas.options import RunOptions
+from schemas.sizes import SizeCounts
+
+__all__ = ["count_card", "dry_run_card", "formats_table", "run_card", "run_json", "size_table", "verify_card"]
+
+
+_WHY = {
+    "max_results": "the limit on the number of results was reached",
+    "time_limit": "the time limit was reached",
+    "interrupted": "it was stopped",
+}
+
+
+def run_card(results: Results) -> str:
+    """A run in some ten lines."""
+    if results.complete:
+        return _lines(run_facts(results))
+    return _lines(
+        [
+            ("bicliques", f"{len(results):,} so far; not complete: {_why(results)}"),
+            ("files", results.path / "bicliques"),
+            ("go on with", how_to_resume(results.path, results.outcome)),
+        ]
+    )
+
+
+def run_json(results: Results) -> dict[str, Any]:
+    """A run as a dictionary for JSON; the manifest, when there is one."""
+    state = {"folder": str(results.path), "complete": results.complete, "outcome": results.outcome}
+    if results.complete:
+        return state | results.manifest.to_json()
+    return state | {"count": len(results), "resume": how_to_resume(results.path, results.outcome)}
+
+
+def count_card(count: Count) -> str:
+    """A count in a few lines."""
+    rows: list[tuple[str, object]] = [("bicliques", f"{count.count:,}")]
+    if not count.complete:
+        rows = [("bicliques", f"at least {count.count:,}"), ("not complete", _WHY[count.outcome])]
+    elif count.count == 0:
+        rows = [
+            ("bicliques", f"none: {why_none(count.input, count.graph, RunOptions.from_json(count.options).search)}")
+        ]
+    if count.fingerprint is not None:
+        rows.append(("fingerprint", count.fingerprint))
+    rows += [("input", input_words(count.input)), ("after reduction", reduced_words(count.graph))]
+    if wanted := search_words(RunOptions.from_json(count.options).search):
+        rows.append(("only with", wanted))
+    rows += [("root side", count.graph["root_side"]), ("engine", count.options["engine"])]
+    rows += [("seconds", f"{seconds_words(count.seconds)}; {count.total_seconds:.2f} in all")]
+    text = _lines([*rows, ("memory", memory_words(count.peak_rss))])
+    return text if count.sizes is None else f"{text}\n\n{size_table(count.sizes)}"
+
+
+def size_table(sizes: SizeCounts) -> str:
+    """Bicliques by size, in bins from each power of two to the next: left sides down, right sides across."""
+    if len(sizes) == 0:
+        return "no bicliques"
+    table = grid(sizes, per_doubling=1)
+    down, across = (
+        [f"{a}" if a + 1 == b else f"{a}-{b - 1}" for a, b in pairwise(edges.tolist())]
+        for edges in (table.left, table.right)
+    )
+    rows = [["left \\ right", *across]]
+    rows += [[name, *(f"{n:,}" if n else "." for n in line)] for name, line in zip(down, table.count, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
+
+
+def verify_card(found: Verification) -> str:
+    """What was proven, what only in a sample, and what not."""
+    text = [f"verified: {found.count:,} bicliques, fingerprint {found.fingerprint}, in {found.seconds:.1f} s", ""]
+    for title, statements in (
+        ("for all rows", found.proven),
+        ("in the sample", found.sampled_only),
+        ("not proven", found.not_proven),
+    ):
+        text += [f"{title}:", *(f"  - {statement}" for statement in statements)]
+    return "\n".join(text)
+
+
+def dry_run_card(dry: DryRun) -> str:
+    """Profile, plan and estimates."""
+    graph, plan, guess = dry.graph, dry.plan, dry.estimate
+    rows: list[tuple[str, object]] = [
+        ("input", input_words(dry.input)),
+        *((f"degrees {side}", _degrees(graph["profile"][side])) for side in ("left", "right")),
+        ("after reduction", reduced_words(graph)),
+        ("root side", f"{graph['root_side']} ({graph['wedges_left']:,} wedges left, {graph['wedges_right']:,} right)"),
+        (
+            "plan",
+            f"{plan['n_roots']:,} roots; {share(plan['heaviest_share'])} of the estimated work in the heaviest, "
+            f"{share(plan['top_share'])} in the heaviest hundredth",
+        ),
+        ("engine", f"{dry.engine.name} ({dry.engine.reason})"),
+        ("memory", _dry_memory(dry)),
+    ]
+    if guess is None:
+        return _lines([*rows, ("bicliques", "none: the thresholds leave nothing of the graph")])
+    busy = ", if none of them ever waits" if (dry.workers or 1) > 1 else ""
+    rows += [
+        ("bicliques", f"about {_range(guess.bicliques, lambda x: f'{x:,.0f}')}"),
+        ("output", "none" if dry.count_only else f"about {_range(guess.bytes, size)}"),
+        (
+            "time",
+            f"about {_range(dry.seconds or guess.seconds, lambda x: f'{x:,.1f} s')} for {_sharers(dry.workers)}{busy}",
+        ),
+        ("estimated from", f"{guess.sampled} roots{_rough(guess.cut)}"),
+    ]
+    return _lines(rows)
+
+
+def _dry_memory(dry: DryRun) -> str:
+    each = f"at most {size(dry.memory.shared)} shared, and {size(dry.memory.worker)} per worker"
+    if dry.total_memory is None:
+        return each
+    who = f"{_sharers(dry.workers)} and this process, on one machine" if dry.workers else _sharers(dry.workers)
+    return f"{each}; {size(dry.total_memory)} for {who}"
+
+
+def _sharers(workers: int | None) -> str:
+    if workers == 0:
+        return "this process"
+    return "one worker" if workers in (None, 1) else f"{workers:,} workers"
+
+
+def formats_table() -> str:
+    """Formats and engines."""
+    text = ["formats (also .gz, .bz2, .xz, .zst for text):"]
+    text += [f"  {format.name:<14} {', '.join(format.patterns):<26} {format.description}" for format in formats()]
+    text += ["", "engines:"]
+    for kind in engines.kinds():
+        reason = kind.why_not()
+        text.append(f"  {kind.name:<14} {kind.description}" + (f" (cannot run here: {reason})" if reason else ""))
+    return "\n".join(text)
+
+
+def _why(results: Results) -> str:
+    return _WHY.get(results.outcome, "it ended before it was done")
+
+
+def _degrees(profile: dict[str, Any]) -> str:
+    mean, median = f"mean {profile['mean']:.1f}", f"median {profile['median']:.0f}"
+    return f"{mean}, {median}, max {profile['max']:,}, Gini {profile['gini']:.2f}"
+
+
+def _range(guess: Guess, write: Any) -> str:
+    return f"{write(guess.value)} ({write(guess.low)} to {write(guess.high)})"
+
+
+def _rough(cut: int) -> str:
+    return f"; a rough guess, for {cut} of them did not finish in their time" if cut else ""
+
+
+def _lines(rows: Iterable[tuple[str, object]]) -> str:
+    return "\n".join(f"{key}: {value}" for key, value in rows)

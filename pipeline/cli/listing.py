@@ -1,0 +1,82 @@
+"""Bicliques as lines of text, cut to the width of a terminal between two labels; and as JSON, in full."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["columns_of", "top_json", "top_table"]
+
+#: Columns of a table when the width is not known; and the least that a side gets.
+_WIDTH, _LEAST_ROOM = 120, 12
+
+
+def top_table(rows: pa.Table, width: int | None = _WIDTH) -> str:
+    """Bicliques, one per line, in lines of `width` columns; None shows all members, however long a line gets.
+
+    A list that does not fit is cut between two labels and says how many follow.
+    """
+    cells = [("#", "left", "right", "edges")]
+    for k in range(len(rows)):
+        n_left, n_right = rows["n_left"][k].as_py(), rows["n_right"][k].as_py()
+        cells.append((str(k + 1), f"{n_left:,}", f"{n_right:,}", f"{n_left * n_right:,}"))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [" ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in cells]
+    room = None if width is None else max(width - len(lines[0]) - len("  {} x {}"), 2 * _LEAST_ROOM)
+    members = (_members(rows["left"][k].values, rows["right"][k].values, room) for k in range(len(rows)))
+    return "\n".join(
+        [f"{lines[0]}  members", *(f"{line}  {text}" for line, text in zip(lines[1:], members, strict=True))]
+    )
+
+
+def top_json(rows: pa.Table) -> list[dict[str, Any]]:
+    """The rows as a dictionary for JSON, lists in full."""
+    return [dict(row) for row in rows.to_pylist()]
+
+
+def _members(left: pa.Array, right: pa.Array, room: int | None) -> str:
+    """Both sides in a room of so many columns, half of it each; what one side leaves, the other one takes."""
+    if room is None:
+        sides = [", ".join(_shown(label) for label in labels.to_pylist()) for labels in (left, right)]
+    else:
+        first = _cut(left, room // 2)
+        second = _cut(right, room - columns_of(first))
+        sides = [_cut(left, room - columns_of(second)), second]
+    return f"{{{sides[0]}}} x {{{sides[1]}}}"
+
+
+def _cut(labels: pa.Array, room: int) -> str:
+    """The labels that fit, and how many more there are; of a first one that does not fit, its beginning."""
+    if len(labels) < room and columns_of(whole := ", ".join(map(_shown, labels.to_pylist()))) <= room:
+        return whole
+    text = ""
+    for k, rest in enumerate(range(len(labels) - 1, -1, -1)):
+        longer = f"{text}, {_shown(labels[k].as_py())}" if text else _shown(labels[k].as_py())
+        more = f", {rest:,} more" if rest else ""
+        if columns_of(longer + more) > room:
+            return f"{text}, {rest + 1:,} more" if text else f"{_beginning(longer, room - len(more))}{more}"
+        text = longer
+    return text
+
+
+def _beginning(text: str, columns: int) -> str:
+    """As much as fits, with three dots for the rest."""
+    text = text[:columns]
+    while text and columns_of(text) > columns - 3:
+        text = text[:-1]
+    return f"{text}..."
+
+
+def _shown(label: object) -> str:
+    """A label on a line of its own: text from a file may hold line breaks, or move the cursor."""
+    text = str(label)
+    return text if text.isprintable() else repr(text)
+
+
+def columns_of(text: str) -> int:
+    """How wide a terminal shows it."""
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)

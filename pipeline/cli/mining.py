@@ -1,0 +1,120 @@
+"""``mine``, ``count`` and ``resume``."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.cli.command import COMPLETE, Command, code_of, complain, progress, say
+from pipeline.cli.options import add_options, add_run, add_source, chosen, refuse
+from pipeline.run.folder import how_to_resume
+from schemas.errors import InputError
+
+if TYPE_CHECKING:
+    from pipeline.results.results import Results
+
+__all__ = ["COMMANDS", "say_results", "so_far"]
+
+
+def _add_mine(command: argparse.ArgumentParser) -> None:
+    add_source(command)
+    command.add_argument("-o", "--output", metavar="OUT", type=Path, help="folder of the run: empty or new")
+    command.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the profile, the plan and estimates of memory, output and time; OUT is not touched",
+    )
+    add_options(command, "mine", "dry_run")
+
+
+def _add_count(command: argparse.ArgumentParser) -> None:
+    add_source(command)
+    add_options(command, "count")
+
+
+def _add_resume(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    add_options(command, "resume")
+
+
+def _mine(arguments: argparse.Namespace) -> int:
+    from pipeline.api import runs
+
+    if arguments.dry_run:
+        return _dry_run(arguments)
+    refuse(arguments, "dry_run", "mine", "{option} is an option of --dry-run; leave it out")
+    if arguments.output is None:
+        raise InputError("mine needs a folder to write into; give it with --output")
+    options = chosen(arguments, "mine")
+    mine = partial(runs.mine, arguments.source, arguments.output, progress=progress(arguments), **options)
+    return say_results(arguments, so_far(mine))
+
+
+def _dry_run(arguments: argparse.Namespace) -> int:
+    from pipeline.api.dry_running import dry_run
+    from pipeline.cli import cards
+
+    no_use = "a dry run has no use for {option}: it writes nothing and estimates all; leave it out"
+    refuse(arguments, "mine", "dry_run", no_use)
+    found = dry_run(arguments.source, progress=progress(arguments), **chosen(arguments, "dry_run"))
+    say(arguments, found.to_json, lambda: cards.dry_run_card(found))
+    return COMPLETE
+
+
+def _count(arguments: argparse.Namespace) -> int:
+    from pipeline.api import counting
+    from pipeline.cli import cards
+
+    options = chosen(arguments, "count")
+    count = so_far(partial(counting.count, arguments.source, progress=progress(arguments), **options))
+    say(arguments, count.to_json, lambda: cards.count_card(count))
+    return code_of(count.outcome)
+
+
+def _resume(arguments: argparse.Namespace) -> int:
+    from pipeline.api import runs
+
+    options = chosen(arguments, "resume")
+    return say_results(arguments, so_far(partial(runs.resume, arguments.run, progress=progress(arguments), **options)))
+
+
+def so_far(work: Callable[[], Any]) -> Any:
+    """What `work` returns, or what it had when Ctrl-C stopped it."""
+    from pipeline.process.interrupts import Interrupted
+
+    try:
+        return work()
+    except Interrupted as stopped:
+        return stopped.so_far
+
+
+def say_results(arguments: argparse.Namespace, results: Results) -> int:
+    """Print the run card, and on stderr how to go on if the run is not complete; the exit code."""
+    from pipeline.cli import cards
+
+    say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))
+    if not results.complete:
+        asked_for = results.outcome in ("max_results", "time_limit")
+        level = logging.INFO if asked_for else logging.WARNING
+        complain(
+            arguments, f"not complete; go on with: {how_to_resume(results.path, results.outcome)}", "stopped", level
+        )
+    return code_of(results.outcome)
+
+
+COMMANDS = (
+    Command(
+        name="mine",
+        help="write every maximal biclique of SOURCE into the folder OUT",
+        add_arguments=_add_mine,
+        run=_mine,
+        imports=("api.runs", "cli.cards", "api.dry_running"),
+        gets_ready=True,
+    ),
+    Command("count", "count them; nothing is kept", _add_count, _count, ("cli.cards", "api.counting"), gets_ready=True),
+    Command("resume", "go on with the run in OUT, however it stopped", _add_resume, _resume, gets_ready=True),
+)

@@ -1,0 +1,154 @@
+"""From words to a command, and from whatever it raises to one sentence and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import io
+import logging
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+from pipeline.cli.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, TERMINATED, complain
+from pipeline.cli.commands import COMMANDS
+from pipeline.process import startup
+from pipeline.process.interrupts import Terminated, terminable
+from pipeline.process.logs import log_to_stderr
+from pipeline.run.folder import how_to_resume
+from pipeline.run.version import __version__
+from schemas.errors import BicliqueError, InputError
+
+__all__ = ["parser", "run"]
+
+_EXIT_CODES = """exit codes:
+  0    complete (for count: counted to the end)
+  1    failure: disk, memory, workers, or a proof that fails; one sentence says which
+  2    bad input or options; nothing was written
+  3    a limit was reached (--max-results, --time-limit), or for status: stopped; the run can be resumed
+  4    for status: the run is being worked on now
+  130  stopped by Ctrl-C; the run can be resumed
+  143  ended by SIGTERM; the run can be resumed
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, as every other error is said."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see: {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``bicliques``."""
+    top, _ = _parsers()
+    return top
+
+
+def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of ``bicliques``, and those of its commands."""
+    shape = argparse.RawDescriptionHelpFormatter
+    top = _Parser(
+        prog="bicliques",
+        description="List every maximal biclique of a bipartite graph, exactly, into Parquet.",
+        epilog=_EXIT_CODES,
+        formatter_class=shape,
+    )
+    top.add_argument("--version", action="version", version=f"bicliques {__version__}")
+    words = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for command in COMMANDS:
+        text = command.help[0].upper() + command.help[1:] + "."
+        options = words.add_parser(
+            command.name, help=command.help, description=text, epilog=_EXIT_CODES, formatter_class=shape
+        )
+        options.add_argument("--json", action="store_true", help="print the result as one JSON object (default: text)")
+        command.add_arguments(options)
+    return top, dict(words.choices)
+
+
+def run(argv: list[str] | None) -> int:
+    """Run one command; its exit code. See `pipeline.cli.main.main`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a label or a name that a terminal has no letters for is no error
+            stream.reconfigure(errors="backslashreplace")
+    arguments = argparse.Namespace()
+    try:
+        _parse(argv, arguments)
+        startup.on_ctrl_c(lambda: _stopped(arguments))
+        log_to_stderr(getattr(arguments, "log", None))
+        if arguments.command is None:
+            parser().print_help()
+            return COMPLETE
+        command = next(command for command in COMMANDS if command.name == arguments.command)
+        for module in command.imports:
+            import_module(f"pipeline.{module}")
+        with terminable(TERMINATED):
+            if not command.gets_ready:
+                startup.over()
+            return command.run(arguments)
+    except InputError as error:
+        complain(arguments, str(error))
+        return BAD_INPUT
+    except BicliqueError as error:
+        complain(arguments, str(error))
+        return FAILURE
+    except KeyboardInterrupt:
+        _stopped(arguments)
+        return INTERRUPTED
+    except Terminated:
+        _stopped(arguments, "ended by SIGTERM")
+        return TERMINATED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of stdout has gone, so nothing can be told
+        return FAILURE
+    except Exception as error:
+        sentence = _last_words(error)
+        if sentence is None:
+            raise
+        complain(arguments, sentence)
+        return FAILURE
+
+
+def _last_words(error: Exception) -> str | None:
+    """A sentence for an error of the file system or of pyarrow that has none yet; None for any other error."""
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", ())
+    if isinstance(error, OSError):
+        reason = error.strerror or error
+        return (
+            f"{error.filename or 'a file'} cannot be used ({reason}); see that it is there, and may be read and written"
+        )
+    if isinstance(error, arrow):
+        reason = str(error).partition("\n")[0].rstrip(".")
+        return f"a file is damaged or too large ({reason}); copy the input again, or mend a run with: bicliques resume"
+    return None
+
+
+def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
+    """Fill `arguments`; a word that no option has is an `InputError` that names the one it may stand for."""
+    top, commands = _parsers()
+    _, unknown = top.parse_known_args(argv, arguments)
+    if not unknown:
+        return
+    used = commands.get(arguments.command, top)
+    known = [name for action in used._actions for name in action.option_strings]
+    close = [
+        match
+        for word in unknown
+        if word.startswith("-")
+        for match in difflib.get_close_matches(word.partition("=")[0].replace("_", "-"), known, 1, 0.75)
+    ]
+    meant = f" (did you mean {' '.join(close)}?)" if close else ""
+    raise InputError(f"unrecognized arguments: {' '.join(unknown)}{meant}; see: {used.prog} --help")
+
+
+def _stopped(arguments: argparse.Namespace, how: str = "stopped") -> None:
+    complain(arguments, f"{how}; {_what_is_left(arguments)}", "stopped", logging.WARNING)
+
+
+def _what_is_left(arguments: argparse.Namespace) -> str:
+    folder = getattr(arguments, "output", None) or getattr(arguments, "run", None)
+    if folder is None or not (folder / "options.json").exists():
+        return "nothing was written"
+    if (folder / "manifest.json").exists():
+        return f"the run in {folder} is complete"
+    return f"go on with: {how_to_resume(folder)}"

@@ -1,0 +1,119 @@
+"""``verify``, ``show``, ``sample``, ``sizes`` and ``report``: what a run found."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+
+from pipeline.cli.command import COMPLETE, Command, progress, say
+from pipeline.cli.options import add_quiet, add_run, natural
+
+__all__ = ["COMMANDS"]
+
+
+def _add_verify(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    command.add_argument(
+        "--sample", type=natural, default=1000, metavar="ROWS", help="rows to compare with the input (default: 1000)"
+    )
+    command.add_argument("--seed", type=natural, default=0, metavar="N", help="of the choice of rows (default: 0)")
+    add_quiet(command)
+
+
+def _add_show(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    _add_rows(command, "-n", "--top")
+    command.add_argument(
+        "--by",
+        choices=("edges", "balance", "left", "right"),
+        default="edges",
+        help="number of edges, size of the smaller side, of the left side, of the right side (default: edges)",
+    )
+
+
+def _add_sample(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    _add_rows(command, "-n")
+    command.add_argument("--seed", type=natural, default=0, metavar="N", help="of the choice (default: 0)")
+
+
+def _add_rows(command: argparse.ArgumentParser, *names: str) -> None:
+    command.add_argument(*names, dest="n", type=int, default=20, metavar="N", help="how many (default: 20)")
+    command.add_argument(
+        "--full", action="store_true", help="all members, however long a line gets (default: what fits the terminal)"
+    )
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from pipeline.api import runs
+    from pipeline.cli import cards
+
+    found = runs.verify(arguments.run, sample=arguments.sample, seed=arguments.seed, progress=progress(arguments))
+    say(arguments, lambda: vars(found) | {"fingerprint": str(found.fingerprint)}, lambda: cards.verify_card(found))
+    return COMPLETE
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from pipeline.api import runs
+    from pipeline.cli import listing
+
+    rows = runs.open_run(arguments.run).top(arguments.n, arguments.by)
+    say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, _width(arguments)))
+    return COMPLETE
+
+
+def _sample(arguments: argparse.Namespace) -> int:
+    from pipeline.api import runs
+    from pipeline.cli import listing
+
+    rows = runs.open_run(arguments.run).sample(arguments.n, arguments.seed)
+    say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, _width(arguments)))
+    return COMPLETE
+
+
+def _width(arguments: argparse.Namespace) -> int | None:
+    """Columns to fill; where stdout is no terminal and ``$COLUMNS`` is not set, 120."""
+    return None if arguments.full else shutil.get_terminal_size((120, 24)).columns
+
+
+def _sizes(arguments: argparse.Namespace) -> int:
+    from pipeline.api import runs
+    from pipeline.cli import cards
+
+    sizes = runs.open_run(arguments.run).sizes()
+    say(arguments, sizes.to_json, lambda: cards.size_table(sizes))
+    return COMPLETE
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from pipeline.api import steps
+
+    page = steps.page(arguments.run, progress(arguments))
+    say(arguments, lambda: {"report": str(page)}, lambda: f"report: {page}")
+    return COMPLETE
+
+
+def _add_report(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    add_quiet(command)
+
+
+COMMANDS = (
+    Command("verify", "check the results of a complete run again, from its files", _add_verify, _verify),
+    Command("show", "print the largest bicliques of a run", _add_show, _show, ("api.runs", "cli.listing")),
+    Command(
+        name="sample",
+        help="print bicliques of a run chosen at random, each as likely as the others",
+        add_arguments=_add_sample,
+        run=_sample,
+        imports=("api.runs", "cli.listing", "proof.row_hashes"),
+    ),
+    Command("sizes", "print how many bicliques of a run there are of each size", lambda c: add_run(c), _sizes),
+    Command(
+        name="report",
+        help="write OUT/report.html again: the run as one page with pictures",
+        add_arguments=_add_report,
+        run=_report,
+        imports=("api.steps", "results.report.make"),
+    ),
+)

@@ -1,0 +1,140 @@
+"""``status`` and ``prune``: runs seen from outside, while they run and after."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.cli.command import COMPLETE, FAILURE, INTERRUPTED, LIMIT, RUNNING, TERMINATED, Command, complain, say
+from pipeline.cli.options import add_run
+from pipeline.process.interrupts import Terminated
+from pipeline.run.progress import size
+
+if TYPE_CHECKING:
+    from pipeline.results.run_status import Status
+    from pipeline.series.pruning import Pruning
+
+__all__ = ["COMMANDS"]
+
+_CODES = {"complete": COMPLETE, "running": RUNNING, "stopped": LIMIT, "failed": FAILURE, "dead": FAILURE}
+
+
+def _add_prune(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", metavar="FOLDER", type=Path, help="holds one folder per run")
+    command.add_argument(
+        "--keep", type=int, default=7, metavar="N", help="complete runs that stay, the newest (default: 7)"
+    )
+    command.add_argument(
+        "--unfinished",
+        action="store_true",
+        help="also runs that are not complete and older than those that stay (default: they stay)",
+    )
+    command.add_argument("--remove", action="store_true", help="do it (default: only say what would be removed)")
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from pipeline.results.run_status import status
+
+    found = status(arguments.run)
+    say(arguments, found.to_json, lambda: status_card(found))
+    return _CODES[found.state]
+
+
+def _prune(arguments: argparse.Namespace) -> int:
+    from pipeline.series.pruning import carry_out, survey
+
+    found = survey(arguments.folder, arguments.keep, arguments.unfinished)
+    if not arguments.remove:
+        say(arguments, found.to_json, lambda: prune_table(found))
+        return COMPLETE
+    # what goes is said before anything does, so that there is a record of it whatever comes between
+    if arguments.json:
+        print(prune_table(found, "goes"), file=sys.stderr, flush=True)
+    else:
+        say(arguments, found.to_json, lambda: prune_table(found, "goes"))
+    try:
+        done = carry_out(found)
+    except (KeyboardInterrupt, Terminated) as stop:
+        complain(arguments, "stopped; the same command removes the rest")
+        return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+    say(arguments, done.to_json, lambda: prune_result(found, done))
+    for problem in done.problems:
+        complain(arguments, problem)
+    return FAILURE if done.problems else COMPLETE
+
+
+def status_card(found: Status) -> str:
+    """A run at one moment, in some ten lines."""
+    rows = [("state", f"{found.state} ({found.why})"), ("done", ", ".join(found.done) or "nothing")]
+    if found.step:
+        rows.append(("now" if found.state == "running" else "next", found.step))
+    if found.share is not None:
+        rows.append(("mined", f"{100 * found.share:.1f} % of the estimated work in {found.slices:,} slices"))
+        rows.append(("bicliques", f"{found.count:,}" + (f", {size(found.bytes)}" if found.bytes else "")))
+        rows.append(("left", f"{found.nodes_left:,} subtrees" if found.nodes_left else "nothing to mine"))
+    if found.silent_seconds is not None:
+        rows.append(("last slice", f"{ago(found.silent_seconds)} ago"))
+    now = time.time()
+    for worker in found.workers:
+        work = f"{worker.slices:,} slices, {worker.bicliques:,} bicliques, busy {worker.busy_seconds:.1f} s"
+        rows.append((f"worker {worker.name}", f"{work}, last seen {ago(now - worker.last_seen)} ago"))
+    rows += [("does not count", problem) for problem in found.problems]
+    if found.go_on:
+        rows.append(("go on with", found.go_on))
+    return "\n".join(f"{key}: {value}" for key, value in rows)
+
+
+def prune_table(found: Pruning, goes: str = "would go") -> str:
+    """One line per run, and what is to become of it; several series under a heading each."""
+    names = list(dict.fromkeys(run.series for run in found.runs))
+    lines = []
+    for name in names:
+        if len(names) > 1:
+            lines.append(f"{name}:" if name else "of no series:")
+        for run in (run for run in found.runs if run.series == name):
+            word = "stays" if run.verdict == "keep" else goes
+            lines.append(f"{word:<9} {size(run.bytes):>9}  {shown(run.path)}  ({run.reason})")
+    if goes != "would go":
+        return "\n".join(lines)
+    return "\n".join([*lines, f"would remove {_total(found)}" + ("; do it with --remove" if found.chosen else "")])
+
+
+def prune_result(found: Pruning, done: Pruning) -> str:
+    """How many of the chosen runs have gone, and which could not go."""
+    wanted, gone = {run.path for run in found.chosen}, {run.path for run in done.chosen}
+    lines = [f"stays {shown(run.path)} ({run.reason})" for run in done.runs if run.path in wanted - gone]
+    return "\n".join([*lines, f"removed {_total(done)}"])
+
+
+def _total(found: Pruning) -> str:
+    return f"{len(found.chosen)} of {len(found.runs)} runs, {size(found.bytes)}"
+
+
+def shown(path: Path) -> str:
+    """A path without characters that a terminal obeys."""
+    return str(path) if str(path).isprintable() else repr(str(path))
+
+
+def ago(seconds: float) -> str:
+    """A time that has passed, roughly."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+_STATUS_HELP = "say what is done of the run in OUT, what is left and how to go on; 4 if it is running"
+
+COMMANDS = (
+    Command("status", _STATUS_HELP, lambda command: add_run(command), _status, ("results.run_status",)),
+    Command(
+        name="prune",
+        help="remove old runs from FOLDER; says what would go until told --remove",
+        add_arguments=_add_prune,
+        run=_prune,
+        imports=("series.pruning",),
+    ),
+)

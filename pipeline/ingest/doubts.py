@@ -1,0 +1,99 @@
+"""What is odd about an input that can still be read: sentences for the log, the card and the facts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.ingest.readers.base import EdgeStream, shorten
+
+__all__ = ["Variants", "duplicate_doubt", "float_doubt", "variants_of"]
+
+#: Labels of a side, and bytes of them, beyond which they are not compared: a million takes half a second, and memory
+#: for 140 bytes each.
+MOST_LABELS, MOST_BYTES = 1_000_000, 1 << 26
+#: Labels handled at a time.
+_SLICE = 1 << 17
+
+_BLANKS = (" ", "\t", "\N{NO-BREAK SPACE}")
+
+
+@dataclass(frozen=True)
+class Variants:
+    """Labels of a side that another one is, but for blanks and capitals.
+
+    Parameters
+    ----------
+    count : int
+        How many fewer labels there would be without blanks and capitals.
+    example : (str, str)
+        Two that would be one; empty without any.
+    """
+
+    count: int
+    example: tuple[str, str] = ("", "")
+
+    def doubt(self, side: str) -> str | None:
+        """In words, with the name of the side."""
+        if self.count == 0:
+            return None
+        one, other = map(shorten, self.example)
+        what = f"{self.count:,} {side} labels differ" if self.count > 1 else f"1 {side} label differs"
+        return f"{what} from another one only in blanks or capitals, such as {one} and {other}; they are not merged"
+
+
+def variants_of(labels: pa.Array) -> Variants | None:
+    """Compare the distinct labels of a side without blanks and capitals; None when they are too many.
+
+    Parameters
+    ----------
+    labels : Array
+        int64, or large_string in any order.
+    """
+    if pa.types.is_integer(labels.type):
+        return Variants(0)
+    if len(labels) > MOST_LABELS or labels.nbytes > MOST_BYTES:
+        return None
+    keys = pa.chunked_array([_key(part) for part in _slices(labels)], labels.type)
+    count = len(labels) - pc.count_distinct(keys).as_py()
+    if count == 0:
+        return Variants(0)
+    counted = keys.value_counts()
+    shared = counted.field("values")[pc.index(pc.greater(counted.field("counts"), 1), True).as_py()]
+    same = labels.filter(pc.equal(keys, shared).combine_chunks())
+    return Variants(count, (same[0].as_py(), same[1].as_py()))
+
+
+def _key(labels: pa.Array) -> pa.Array:
+    labels = pc.utf8_lower(labels)
+    for blank in _BLANKS:
+        labels = pc.replace_substring(labels, blank, "")
+    return labels
+
+
+def _slices(labels: pa.Array) -> Iterator[pa.Array]:
+    return (labels.slice(start, _SLICE) for start in range(0, len(labels), _SLICE))
+
+
+def duplicate_doubt(stream: EdgeStream, duplicates: int, n_rows: int) -> str | None:
+    """More than half of what was read was there already: mostly the wrong columns."""
+    if 2 * duplicates <= n_rows:
+        return None
+    said = f"{duplicates:,} of {n_rows:,} rows are duplicates"
+    if not stream.guessed:
+        return said
+    left, right = stream.side_names
+    return f"{said}; are {left} and {right} the columns you mean? name them with --left and --right"
+
+
+def float_doubt(labels: pa.Array, side: str) -> str | None:
+    """Text that a table with types would hold as floating-point numbers, and be refused for."""
+    if pa.types.is_integer(labels.type) or not all(
+        pc.all(pc.match_substring_regex(part, r"^[0-9]+\.[0-9]+$")).as_py() for part in _slices(labels)
+    ):
+        return None
+    one = shorten(labels[0].as_py())
+    return f"the {side} labels look like floating-point numbers, such as {one}, and are taken as text, digit for digit"

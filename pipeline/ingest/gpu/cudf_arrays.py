@@ -1,0 +1,214 @@
+"""Labels and edges on a device: what CuPy cannot do with them (text, Parquet), by pylibcudf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.gpu.device import free_memory
+from pipeline.ingest.readers.validity import not_utf8
+from pipeline.output.cudf_parquet import chunked_writer, writing_errors
+from pipeline.output.rmm_pool import take_from_pool
+from schemas.dtypes import VERTEX
+from schemas.edges import EDGES
+
+__all__ = ["CudfArrays"]
+
+#: Bytes of page-locked memory, twice, and threads that fill it.
+_STAGE_BYTES, _COPIERS = 32 << 20, 8
+#: Rows of a row group of edges, as on the host.
+_GROUP_ROWS = 1 << 20
+
+
+class _Stage:
+    """Page-locked memory on the way to the device."""
+
+    def __init__(self, cupy: ModuleType):
+        self._stream = cupy.cuda.get_current_stream()
+        self._memory = np.frombuffer(cupy.cuda.alloc_pinned_memory(_STAGE_BYTES), dtype=np.uint8, count=_STAGE_BYTES)
+        self._event = cupy.cuda.Event(disable_timing=True)
+
+    def copy(self, host: np.ndarray, device: Any, threads: ThreadPoolExecutor) -> None:
+        """Copy to the stage on several threads, and from there to the device while the caller goes on."""
+        self._event.synchronize()  # of the copy before
+        cuts = np.linspace(0, len(host), _COPIERS + 1).astype(int)
+        stage = self._memory[: len(host)]
+        list(threads.map(lambda a, b: np.copyto(stage[a:b], host[a:b]), cuts[:-1], cuts[1:]))
+        device.set(stage, stream=self._stream)
+        self._event.record(self._stream)
+
+
+class CudfArrays:
+    """CuPy and pylibcudf. Made where `pipeline.output.cudf_parquet.why_no_cudf` is None."""
+
+    def __init__(self) -> None:
+        import cupy
+        import pylibcudf
+
+        self.xp, self._plc = cupy, pylibcudf
+        self._stages: list[_Stage] = []
+        take_from_pool()
+
+    def free_bytes(self) -> int:
+        """See `Arrays`."""
+        return free_memory(self.xp)
+
+    def upload(self, text: memoryview) -> Any:
+        """See `Arrays`. Through page-locked memory: a copy out of pageable memory takes several times as long."""
+        host, raw = np.frombuffer(text, dtype=np.uint8), self.xp.empty(len(text), dtype=np.uint8)
+        self._stages = self._stages or [_Stage(self.xp), _Stage(self.xp)]
+        with ThreadPoolExecutor(_COPIERS) as threads:
+            for k, start in enumerate(range(0, len(host), _STAGE_BYTES)):
+                stop = start + _STAGE_BYTES
+                self._stages[k % 2].copy(host[start:stop], raw[start:stop], threads)
+        return raw
+
+    def on_device(self, array: Any) -> Any:
+        """See `Arrays`."""
+        return self.xp.asarray(array)
+
+    def on_host(self, array: Any) -> np.ndarray:
+        """See `Arrays`."""
+        host: np.ndarray = self.xp.asnumpy(array)
+        return host
+
+    def read_csv(self, raw: Any, delimiter: str, text: Sequence[bool]) -> list[Any] | None:
+        """See `Arrays`."""
+        io, types = self._plc.io, self._plc.types
+        options = (
+            io.csv.CsvReaderOptions.builder(io.SourceInfo([self._plc.gpumemoryview(raw)]))
+            .delimiter(delimiter)
+            .lineterminator("\n")
+            .quoting(io.types.QuoteStyle.NONE)
+            .compression(io.types.CompressionType.NONE)
+            .na_filter(False)
+            .keep_default_na(False)
+            .build()
+        )
+        options.set_header(-1)
+        options.set_names([str(k) for k in range(len(text))])
+        options.set_dtypes([types.DataType(types.TypeId.STRING if t else types.TypeId.INT64) for t in text])
+        try:
+            columns = io.csv.read_csv(options).columns
+        except RuntimeError:  # libcudf has one type for all that is wrong with a text
+            return None
+        if len(columns) != len(text) or any(column.null_count() for column in columns):
+            return None
+        return [column if t else self._array(column) for column, t in zip(columns, text, strict=True)]
+
+    def read_parquet(self, path: Path, row_groups: list[int], names: list[str]) -> list[Any] | None:
+        """See `Arrays`."""
+        io, plc = self._plc.io, self._plc
+        options = io.parquet.ParquetReaderOptions.builder(io.SourceInfo([str(path)])).column_names(names).build()
+        options.set_row_groups([row_groups])
+        try:
+            read = io.parquet.read_parquet(options)
+        except RuntimeError:  # the host's reader says what is wrong with the file
+            return None
+        by_name = dict(zip(read.column_names(), read.columns, strict=True))
+        columns = []
+        for column in (by_name[name] for name in names):
+            if column.null_count():
+                return None
+            if column.type().id() == plc.TypeId.STRING:
+                columns.append(column)
+            elif plc.traits.is_integral_not_bool(column.type()):
+                # an unsigned number beyond int64 becomes negative, and is refused as such
+                columns.append(self._array(column).astype(np.int64))
+            else:
+                return None
+        return columns
+
+    def from_arrow(self, labels: pa.Array) -> Any:
+        """See `Arrays`."""
+        if pa.types.is_integer(labels.type):
+            return self.xp.asarray(labels.to_numpy())
+        return self._plc.Column.from_arrow(labels.cast(pa.large_string()))
+
+    def to_arrow(self, column: Any) -> pa.Array:
+        """See `Arrays`."""
+        if isinstance(column, self.xp.ndarray):
+            return pa.array(self.on_host(column))
+        return column.to_arrow().cast(pa.large_string())
+
+    def rows(self, column: Any) -> int:
+        """See `Arrays`."""
+        return len(column) if isinstance(column, self.xp.ndarray) else int(column.size())
+
+    def concat(self, columns: list[Any]) -> Any:
+        """See `Arrays`."""
+        if len(columns) == 1:
+            return columns[0]
+        if isinstance(columns[0], self.xp.ndarray):
+            return self.xp.concatenate(columns)
+        return self._plc.concatenate.concatenate(columns)
+
+    def take(self, column: Any, rows: Any) -> Any:
+        """See `Arrays`."""
+        if isinstance(column, self.xp.ndarray):
+            return column[rows]
+        unchecked = self._plc.copying.OutOfBoundsPolicy.DONT_CHECK
+        table = self._plc.Table([column])
+        return self._plc.copying.gather(table, self._column(rows.astype(VERTEX)), unchecked).columns()[0]
+
+    def unique(self, column: Any) -> tuple[Any, Any]:
+        """See `Arrays`."""
+        if isinstance(column, self.xp.ndarray):
+            keys = self.xp.unique(column)  # then a search: less memory than the inverse of a sort
+            return keys, self.xp.searchsorted(keys, column)
+        keys, codes = self._plc.transform.encode(self._plc.Table([column]))
+        return keys.columns()[0], self._array(codes)
+
+    def lengths(self, column: Any) -> Any:
+        """See `Arrays`."""
+        return self._array(self._plc.strings.attributes.count_bytes(column)).astype(np.int64)
+
+    def is_utf8(self, column: Any) -> bool:
+        """See `Arrays`. On the host, unless all of it is ASCII."""
+        if column.data() is None or bool((self.xp.asarray(column.data()).view(np.uint8) < 128).all()):
+            return True
+        return not_utf8(self.to_arrow(column)) is None
+
+    def integers(self, column: Any) -> Any | None:
+        """See `Arrays`."""
+        if int(self.lengths(column).max()) > 18 or not self._all_match(column, "^[0-9]+$"):
+            return None
+        kind = self._plc.DataType(self._plc.TypeId.INT64)
+        return self._array(self._plc.strings.convert.convert_integers.to_integers(column, kind))
+
+    def are_numbers(self, column: Any) -> bool:
+        """See `Arrays`."""
+        return self._all_match(column, r"^-?[0-9]+(\.[0-9]+)?$")
+
+    def write_edges(self, path: Path, words: Iterable[Any]) -> None:
+        """See `Arrays`."""
+        writer: Any = None
+        with writing_errors():
+            for part in words:
+                halves = ((part >> 32).astype(VERTEX), (part & 0xFFFFFFFF).astype(VERTEX))
+                table = self._plc.Table([self._column(half) for half in halves])
+                if writer is None:
+                    writer = chunked_writer(self._plc, path, table, EDGES, _GROUP_ROWS)
+                writer.write(table)
+            writer.close([])
+
+    def _array(self, column: Any) -> Any:
+        """The fixed-width values of a column, which they keep alive."""
+        dtype = np.dtype(column.type().typestr)
+        if column.size() == 0:
+            return self.xp.empty(0, dtype)
+        return self.xp.asarray(column.data()).view(np.uint8)[: column.size() * dtype.itemsize].view(dtype)
+
+    def _column(self, array: Any) -> Any:
+        return self._plc.Column.from_cuda_array_interface(self.xp.ascontiguousarray(array))
+
+    def _all_match(self, column: Any, pattern: str) -> bool:
+        strings = self._plc.strings
+        program = strings.regex_program.RegexProgram.create(pattern, strings.regex_flags.RegexFlags.DEFAULT)
+        return bool(self._array(strings.contains.matches_re(column, program)).all())

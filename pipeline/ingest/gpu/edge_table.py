@@ -1,0 +1,159 @@
+"""Edges on their way from raw labels to the sorted unique table, on a device; larger ones a chunk at a time.
+
+The same result as `normalise.EdgeTable`, by sorting where that one hashes. What fits on the device stays
+there. Beyond, a chunk of edges becomes sorted 64-bit words in main memory (8 bytes per edge, as on the host), and in
+the end ranges of words are gathered from all chunks, one range at a time, and sorted together.
+
+Everything here is array code for NumPy and CuPy alike; what has to do with strings is `pipeline.ingest.gpu.arrays`'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.ingest.gpu.arrays import Arrays
+from pipeline.ingest.table.normalise import SLICE, Labels, digest_of
+from pipeline.ingest.table.numbering import refuse_too_many
+
+__all__ = ["PIECE", "DeviceEdgeTable"]
+
+#: Device memory for an edge of a chunk, in bytes: labels, codes, words, and what sorting them takes.
+_EDGE_BYTES = 160
+#: Edges that are written at a time.
+PIECE = 1 << 24
+#: Words of each chunk from which ranges are chosen.
+_SAMPLE = 4096
+
+
+class _Side:
+    """The labels of one side, numbered in the order of their first chunk, and sorted within it."""
+
+    def __init__(self, name: str, arrays: Arrays, integer: pa.DataType):
+        self.name, self.arrays, self.integer = name, arrays, integer
+        self.known: Any = None
+
+    def number(self, labels: Any) -> Any:
+        """Numbers of the labels of a chunk, int64; numbers once given do not change."""
+        xp, arrays = self.arrays.xp, self.arrays
+        keys, codes = arrays.unique(labels)
+        if self.known is None:
+            self.known = keys
+        else:
+            n, before = arrays.rows(self.known), self.known
+            both, places = arrays.unique(arrays.concat([before, keys]))
+            number = xp.full(arrays.rows(both), -1, dtype=np.int64)
+            number[places[:n]] = xp.arange(n)
+            new = xp.flatnonzero(number[places[n:]] < 0)
+            number[places[n:][new]] = xp.arange(n, n + len(new))
+            self.known = arrays.concat([before, arrays.take(keys, new)])
+            codes = number[places[n:]][codes]
+        is_text = not isinstance(self.known, xp.ndarray)
+        refuse_too_many(self.name, arrays.rows(self.known), int(arrays.lengths(self.known).sum()) if is_text else 0)
+        return codes.astype(np.int64)
+
+    def finish(self) -> tuple[Labels, Any]:
+        """The sorted labels, in main memory, and the rank of every number, int64."""
+        keys, ranks = self.arrays.unique(self.known)
+        self.known = None
+        labels = Labels(self.arrays.to_arrow(keys), np.arange(self.arrays.rows(keys)), self.integer)
+        return labels, ranks.astype(np.int64)
+
+
+class DeviceEdgeTable:
+    """See `normalise.EdgeTable`, whose methods it has.
+
+    Parameters
+    ----------
+    arrays : Arrays
+    integers : (DataType, DataType)
+        See `pipeline.ingest.readers.base.EdgeStream`.
+    capacity : int or None
+        Edges of a chunk; None: as many as fit into the device's free memory.
+    """
+
+    def __init__(self, arrays: Arrays, integers: tuple[pa.DataType, pa.DataType], capacity: int | None = None):
+        self.arrays = arrays
+        self.n_rows = 0
+        self.capacity = capacity or max(arrays.free_bytes() // _EDGE_BYTES, SLICE)
+        self._left, self._right = _Side("left", arrays, integers[0]), _Side("right", arrays, integers[1])
+        self._waiting: list[tuple[Any, Any]] = []
+        self._n_waiting = 0
+        self._chunks: list[Any] = []  # words: numbers first, ranks and sorted in the end
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether the edges were too many for the device at once."""
+        return len(self._chunks) > 1
+
+    def add(self, left: Any, right: Any) -> None:
+        """Append edges: two columns of labels, on the device."""
+        self._waiting.append((left, right))
+        n = self.arrays.rows(left)
+        self._n_waiting += n
+        self.n_rows += n
+        if self._n_waiting >= self.capacity:
+            self._settle()
+
+    def finish(self) -> tuple[Labels, Labels, int]:
+        """Sort; the labels of both sides and the number of duplicates. Called once, with an edge at least."""
+        self._settle()
+        left, left_ranks = self._left.finish()
+        right, right_ranks = self._right.finish()
+        xp = self.arrays.xp
+        for k, words in enumerate(self._chunks):
+            words = self.arrays.on_device(words)
+            ranked = xp.sort((left_ranks[words >> 32] << 32) | right_ranks[words & 0xFFFFFFFF])
+            self._chunks[k] = self.arrays.on_host(ranked) if self.is_chunked else self._distinct(ranked)
+        if self.is_chunked:
+            self._chunks = self._merged()
+        return left, right, self.n_rows - sum(map(len, self._chunks))
+
+    def unique(self) -> Iterator[Any]:
+        """The distinct words (left id above right id, int64) in order, on the device, at most `PIECE` at a time."""
+        for words in self._chunks:
+            for start in range(0, len(words), PIECE):
+                yield self.arrays.on_device(words[start : start + PIECE])
+
+    def write(self, path: Path) -> None:
+        """Write the sorted unique edges."""
+        self.arrays.write_edges(path, self.unique())
+
+    def digest(self, left: Labels, right: Labels) -> str:
+        """See `pipeline.ingest.table.normalise.EdgeTable.digest`."""
+        return digest_of(left, right, map(self.arrays.on_host, self.unique()))
+
+    def _settle(self) -> None:
+        if not self._waiting:
+            return
+        lefts, rights = zip(*self._waiting, strict=True)
+        self._waiting, self._n_waiting = [], 0
+        left = self._left.number(self.arrays.concat(list(lefts)))
+        right = self._right.number(self.arrays.concat(list(rights)))
+        if len(self._chunks) == 1:
+            self._chunks[0] = self.arrays.on_host(self._chunks[0])  # it will not stay the only one
+        words = (left << 32) | right
+        self._chunks.append(words if not self._chunks else self.arrays.on_host(words))
+
+    def _distinct(self, words: Any) -> Any:
+        """Sorted words without repetitions."""
+        new = self.arrays.xp.ones(len(words), dtype=bool)
+        new[1:] = words[1:] != words[:-1]
+        return words[new]
+
+    def _merged(self) -> list[Any]:
+        """All chunks as one sequence of sorted ranges without repetitions, each of which fits on the device."""
+        n_ranges = -(-self.n_rows // self.capacity)
+        sample = np.concatenate([words[:: max(1, len(words) // _SAMPLE)] for words in self._chunks])
+        borders = np.sort(sample)[np.arange(1, n_ranges) * len(sample) // n_ranges]
+        cuts = [[0, *np.searchsorted(words, borders).tolist(), len(words)] for words in self._chunks]
+        ranges = []
+        for k in range(n_ranges):
+            pieces = [words[cut[k] : cut[k + 1]] for words, cut in zip(self._chunks, cuts, strict=True)]
+            together = self.arrays.on_device(np.concatenate(pieces))
+            ranges.append(self.arrays.on_host(self._distinct(self.arrays.xp.sort(together))))
+        return ranges

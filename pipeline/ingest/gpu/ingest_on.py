@@ -1,0 +1,81 @@
+"""Whether the input is read on a GPU, and reading it there."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+from pipeline.ingest.gpu.arrays import Arrays
+from pipeline.ingest.gpu.cudf_arrays import CudfArrays
+from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
+from pipeline.ingest.gpu.reading import device_batches
+from pipeline.ingest.readers.base import EdgeStream
+from pipeline.output.cudf_parquet import why_no_cudf
+from schemas.errors import InputError, ResourceError
+from schemas.options import Where
+
+__all__ = ["IngestOn", "choose_reader", "memory_errors", "read_on_device"]
+
+logger = logging.getLogger(__name__)
+
+#: Where the input is read, numbered and sorted; ``auto`` is the GPU for a large file, if cuDF is there and answers.
+IngestOn = Where
+
+#: Bytes of a file that are worth loading cuDF, which takes about two seconds.
+_WORTH_BYTES = 256 << 20
+
+
+def choose_reader(ingest_on: IngestOn, source: Any) -> tuple[Arrays | None, str]:
+    """The device arrays to read with, None for the host; and the choice in words.
+
+    Raises
+    ------
+    InputError
+        If the wish is none of the three.
+    ResourceError
+        If a GPU was asked for and cannot be used.
+    """
+    if ingest_on not in get_args(Where):
+        raise InputError(f"reading is on auto, cpu or gpu, not {ingest_on!r}")
+    if ingest_on == "cpu":
+        return None, "cpu: asked for"
+    if ingest_on == "auto":
+        path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+        if path is None or not path.exists() or path.stat().st_size < _WORTH_BYTES:
+            return None, f"cpu: the input is no file of {_WORTH_BYTES >> 20} MiB or more, for which a GPU pays"
+    reason = why_no_cudf()
+    if reason is None:
+        return CudfArrays(), "gpu"
+    if ingest_on == "gpu":
+        raise ResourceError(f"the input cannot be read on a GPU: {reason}; choose --ingest-on cpu")
+    return None, f"cpu: {reason}"
+
+
+def read_on_device(stream: EdgeStream, arrays: Arrays, capacity: int | None = None) -> DeviceEdgeTable:
+    """All edges of a stream in a table on the device; `capacity` as there.
+
+    Raises
+    ------
+    ResourceError
+        If the device has too little memory even for one block of the input.
+    """
+    table = DeviceEdgeTable(arrays, stream.integers, capacity)
+    with memory_errors(stream):
+        for left, right in device_batches(stream, arrays):
+            table.add(left, right)
+    return table
+
+
+@contextmanager
+def memory_errors(stream: EdgeStream) -> Iterator[None]:
+    """A sentence where a device has too little memory for the edges of a stream."""
+    try:
+        yield
+    except MemoryError as error:  # of CuPy and of RMM alike
+        raise ResourceError(
+            f"the GPU has too little memory to read {stream.source} ({error}); choose --ingest-on cpu"
+        ) from error

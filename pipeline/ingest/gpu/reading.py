@@ -1,0 +1,102 @@
+"""Any source as batches of labels on a device: what a device reads well there, all else through the host's reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.ingest.gpu.arrays import Arrays
+from pipeline.ingest.gpu.text import text_batches
+from pipeline.ingest.readers.base import EdgeStream
+from pipeline.ingest.readers.blocks import LINE_BYTES
+from pipeline.ingest.readers.delimited import Delimited
+from pipeline.ingest.readers.edge_list import EdgeList
+from pipeline.ingest.readers.parquet import ParquetTable
+
+__all__ = ["device_batches"]
+
+#: Rows of Parquet row groups read together.
+ROWS = 1 << 26
+#: Bytes of text that leave their dictionaries together, where labels are long and repeat.
+TEXT_BYTES = 1 << 28
+
+
+def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, Any]]:
+    """Labels of both sides as columns on the device; see `EdgeStream.chunks` for what else it does.
+
+    Raises
+    ------
+    InputError
+        Where the host's reader would raise it, in the same words.
+    """
+    if isinstance(stream, (EdgeList, Delimited)):
+        yield from text_batches(stream, arrays)
+    elif isinstance(stream, ParquetTable) and stream.options.label_type != "string" and stream.is_exact:
+        yield from _parquet_batches(stream, arrays)
+    else:
+        yield from _uploaded(stream.chunks(), arrays)
+
+
+def _uploaded(batches: Iterable[pa.RecordBatch], arrays: Arrays) -> Iterator[tuple[Any, Any]]:
+    """Batches of the host's reader, dictionaries undone."""
+    for batch in batches:
+        for left, right in _decoded(batch):
+            yield arrays.from_arrow(left), arrays.from_arrow(right)
+
+
+def _decoded(batch: pa.RecordBatch) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """The columns of a batch without dictionaries, in pieces of about `TEXT_BYTES`."""
+    columns = batch.columns
+    behind = [column for column in columns if pa.types.is_dictionary(column.type)]
+    widths = [pc.binary_length(column.dictionary).to_numpy()[column.indices.to_numpy()] for column in behind]
+    until = np.cumsum(sum(widths, np.zeros(len(batch), np.int64)))
+    start = 0
+    while start < len(batch):
+        before = until[start - 1] if start else 0
+        stop = max(int(np.searchsorted(until, before + TEXT_BYTES, side="right")), start + 1)
+        left, right = (_plain(column.slice(start, stop - start)) for column in columns)
+        yield left, right
+        start = stop
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _parquet_batches(stream: ParquetTable, arrays: Arrays) -> Iterator[tuple[Any, Any]]:
+    metadata = stream.file.metadata
+    groups: list[int] = []
+    n_before = n = 0
+    with stream.file:
+        for group in range(metadata.num_row_groups):
+            groups.append(group)
+            n += metadata.row_group(group).num_rows
+            if n >= ROWS or group == metadata.num_row_groups - 1:
+                yield from _some_groups(stream, arrays, groups, n_before)
+                groups, n_before, n = [], n_before + n, 0
+
+
+def _some_groups(stream: ParquetTable, arrays: Arrays, groups: list[int], n_before: int) -> Iterator[tuple[Any, Any]]:
+    columns = arrays.read_parquet(Path(stream.path), groups, [stream.names[k] for k in stream.columns])
+    labels = None if columns is None else [_labels(stream, arrays, column) for column in columns]
+    if labels is not None and labels[0] is not None and labels[1] is not None:
+        if arrays.rows(labels[0]):
+            yield labels[0], labels[1]
+        return
+    yield from _uploaded(stream.groups(groups, n_before), arrays)
+
+
+def _labels(stream: ParquetTable, arrays: Arrays, column: Any) -> Any | None:
+    """A column as it is, if all of it are labels; None where the host has to look closer."""
+    if arrays.rows(column) == 0:
+        return None
+    if isinstance(column, arrays.xp.ndarray):
+        return column if int(column.min()) >= 0 else None
+    lengths = arrays.lengths(column)
+    is_plain = stream.options.label_type == "auto" and int(lengths.min()) > 0 and int(lengths.max()) <= LINE_BYTES
+    return column if is_plain and arrays.is_utf8(column) else None

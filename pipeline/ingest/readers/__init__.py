@@ -1,0 +1,108 @@
+"""Readers: one module a family of formats, and the table of formats that names them."""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from pipeline.ingest.readers.arrow import open_arrow
+from pipeline.ingest.readers.base import EdgeStream, Format, refuse_unused
+from pipeline.ingest.readers.blocks import beginning
+from pipeline.ingest.readers.delimited import open_csv, open_tsv
+from pipeline.ingest.readers.edge_list import open_konect, open_snap
+from pipeline.ingest.readers.fimi import open_fimi
+from pipeline.ingest.readers.matrix_market import open_matrix_market
+from pipeline.ingest.readers.objects import open_object
+from pipeline.ingest.readers.opening import open_file, plain_name
+from pipeline.ingest.readers.parquet import open_parquet
+from pipeline.run.names import url_of
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["EdgeStream", "Format", "formats", "infer", "open_source"]
+
+_TABLE = frozenset({"left", "right", "label_type"})
+_CSV = _TABLE | {"delimiter", "header"}
+_LABELS = frozenset({"label_type"})
+
+_FORMATS = (
+    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", _LABELS, open_konect),
+    Format(
+        "snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", _LABELS, open_snap
+    ),
+    Format("csv", ("*.csv",), "columns between commas, semicolons, bars or tabs; named or counted", _CSV, open_csv),
+    Format("tsv", ("*.tsv", "*.tab"), "the same with tabs", _CSV, open_tsv),
+    Format(
+        "matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", frozenset(), open_matrix_market
+    ),
+    Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", _LABELS, open_fimi),
+    Format("parquet", ("*.parquet", "*.pq"), "two columns, named or the first two", _TABLE, open_parquet),
+    Format(
+        "arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC file or stream, columns as above", _TABLE, open_arrow
+    ),
+)
+
+#: How a file begins whose name does not tell.
+_BEGINNINGS = (
+    (b"%%MatrixMarket", "matrix-market"),
+    (b"%", "konect"),
+    (b"#", "snap"),
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+)
+
+
+def formats() -> tuple[Format, ...]:
+    """The table of formats, in the order in which it is shown."""
+    return _FORMATS
+
+
+def infer(path: Path) -> str:
+    """Name of the format of a file, by its name, or by its beginning where the name does not tell.
+
+    Raises
+    ------
+    InputError
+        If neither tells.
+    """
+    name = plain_name(path)
+    named = [format.name for format in _FORMATS if any(fnmatch(name, pattern) for pattern in format.patterns)]
+    if len(named) == 1:
+        return named[0]
+    start = beginning(path)
+    for mark, format_name in _BEGINNINGS:
+        if start.startswith(mark) and (not named or format_name in named):
+            return format_name
+    if named:
+        return named[-1]  # out.NAME.csv: the suffix says more than the prefix
+    names = ", ".join(format.name for format in _FORMATS)
+    raise InputError(f"neither the name nor the first line of {path} tells its format; say --format, one of {names}")
+
+
+def open_source(source: Any, options: IngestOptions) -> EdgeStream:
+    """The stream of raw edges of a file or of an object in memory.
+
+    Parameters
+    ----------
+    source : path or object
+        A `str` or `os.PathLike` is a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, its format is not known, or an option does not apply to it.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return open_object(source, options)
+    path = Path(source)
+    if (url := url_of(source)) is not None:
+        raise InputError(f"{url} is a URL, and only files of this machine are read; download it, and name the file")
+    open_file(path).close()
+    name = options.format if options.format is not None else infer(path)
+    for format in _FORMATS:
+        if format.name == name:
+            refuse_unused(name, format.options, options)
+            return format.open(path, options)
+    raise InputError(f"there is no format {name!r}; choose one of {', '.join(format.name for format in _FORMATS)}")

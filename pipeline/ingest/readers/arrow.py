@@ -1,0 +1,67 @@
+"""Arrow IPC files and streams, mapped: batches are those of the file, and two columns of it are decompressed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from pipeline.ingest.readers.base import EdgeStream
+from pipeline.ingest.readers.columnar import TableFile
+from pipeline.ingest.readers.tables import FURTHER_ROWS
+from schemas.options import IngestOptions
+
+__all__ = ["open_arrow"]
+
+
+class ArrowTable(TableFile):
+    """Edges of an Arrow IPC file or stream (Feather version 2 is the former)."""
+
+    def open(self) -> pa.Schema:
+        """Read the schema."""
+        with self._mapped() as file:
+            return _reader(file).schema
+
+    def select(self) -> None:
+        """Open the file again, for the chosen columns: only these are decompressed."""
+        self.file = self._mapped()
+        self.reader = _reader(self.file, sorted(self.columns))
+
+    def first_rows(self, columns: list[int]) -> pa.RecordBatch | None:
+        """See `TableFile`."""
+        with self._mapped() as file:
+            return next((batch.slice(0, FURTHER_ROWS) for batch in _batches(_reader(file, columns))), None)
+
+    def _mapped(self) -> pa.MemoryMappedFile:
+        return pa.memory_map(str(self.path))
+
+    def places(self, batch: pa.RecordBatch) -> tuple[int, int]:
+        """Those of two columns, in the order of the file."""
+        return (0, 1) if self.columns[0] < self.columns[1] else (1, 0)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Mapped, so that no more is in memory than is looked at."""
+        with self.file:
+            yield from _batches(self.reader)
+
+
+def _reader(file: pa.NativeFile, columns: Iterable[int] = ()) -> pa.RecordBatchReader | pa.ipc.RecordBatchFileReader:
+    """A reader of some columns, or of all."""
+    options = pa.ipc.IpcReadOptions(included_fields=list(columns))
+    try:
+        return pa.ipc.open_file(file, options=options)
+    except pa.ArrowInvalid:
+        file.seek(0)
+        return pa.ipc.open_stream(file, options=options)
+
+
+def _batches(reader: pa.RecordBatchReader | pa.ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
+    if isinstance(reader, pa.ipc.RecordBatchFileReader):
+        return map(reader.get_batch, range(reader.num_record_batches))
+    return iter(reader)
+
+
+def open_arrow(path: Path, options: IngestOptions) -> EdgeStream:
+    """Open an Arrow IPC file or stream."""
+    return ArrowTable(path, options, "arrow")

@@ -1,0 +1,180 @@
+"""Text files as blocks of whole lines, never read whole.
+
+Whatever the size of a file, at most a block and a line of `LINE_BYTES` are in memory. Line ends become LF, a UTF-8
+byte order mark is dropped, and the last line gets the line end it may lack.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.ingest.readers.opening import FileHash, decompressed, hashed
+from schemas.errors import InputError
+
+__all__ = [
+    "LINE_BYTES",
+    "Block",
+    "beginning",
+    "block_of",
+    "blocks",
+    "numbered_lines",
+    "refuse_long_lines",
+]
+
+#: Bytes of text parsed at a time.
+BLOCK_BYTES = 8 << 20
+
+#: Bytes read at a time where only the first lines are looked at: for a delimiter, a header, sizes.
+HEAD_BYTES = 1 << 20
+
+#: A longer line, or label, is refused: it is mostly a binary file.
+LINE_BYTES = 16 << 20
+
+#: Bytes in which a line end is looked for.
+_LOOK = 1 << 16
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines of a text file.
+
+    Parameters
+    ----------
+    number : int
+        Number of the first line, from 1.
+    data : bytes
+        The lines, each with its LF.
+    torn : bool
+        The first line is only a part of a longer one, whose other parts are in blocks of the same number.
+    """
+
+    number: int
+    data: bytes
+    torn: bool = False
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Every line with its number, without its LF."""
+        for number, line in enumerate(io.BytesIO(self.data), self.number):
+            yield number, line[:-1]
+
+    def pieces(self, size: int) -> Iterator[Block]:
+        """The same lines in blocks of about `size` bytes."""
+        start, number = 0, self.number
+        while start < len(self.data):
+            stop = self.data.find(b"\n", min(start + size, len(self.data) - 1)) + 1
+            yield Block(number, self.data[start:stop], self.torn and start == 0)
+            number += self.data.count(b"\n", start, stop)
+            start = stop
+
+    def starting_at(self, number: int) -> Block:
+        """The block without the lines before line `number`."""
+        start = 0
+        for _ in range(self.number, number):
+            start = self.data.find(b"\n", start) + 1
+            if start == 0:
+                return Block(number, b"")
+        return self if start == 0 else Block(number, self.data[start:])
+
+
+def beginning(path: Path) -> bytes:
+    """The first bytes of a file, decompressed, without a byte order mark."""
+    with hashed(path) as file, decompressed(path, file) as stream:
+        return _without_mark(stream.read(64), path)
+
+
+def numbered_lines(path: Path) -> Generator[tuple[int, bytes]]:
+    """Every line of a file with its number, from 1, without its line end, as far as the caller goes on."""
+    with hashed(path) as file, closing(blocks(path, file, HEAD_BYTES)) as parts:
+        for block in parts:
+            yield from block.lines()
+
+
+def blocks(path: Path, file: FileHash, size: int | None = None, tear: bool = False) -> Generator[Block]:
+    """Blocks of about `size` bytes (`BLOCK_BYTES`), in order; with `tear`, long lines in parts, cut at blanks.
+
+    Raises
+    ------
+    InputError
+        If the file is empty, its compressed stream is truncated or damaged, it is UTF-16, or a line (a word, with
+        `tear`) is longer than `LINE_BYTES`.
+    """
+    size = size or BLOCK_BYTES
+    with decompressed(path, file) as stream:
+        rest, number, torn = b"", 1, False
+        while data := stream.read(size):
+            data = rest + data
+            cut = data.rfind(b"\n") + 1
+            if not tear:
+                refuse_long_lines(path, number, memoryview(data))
+            if cut:
+                yield block_of(path, number, data[:cut], torn)
+                number, torn = number + data.count(b"\n", 0, cut), False
+            rest = data[cut:]
+            if tear and len(rest) >= size and (cut := max(rest.rfind(b" "), rest.rfind(b"\t"))) > 0:
+                yield block_of(path, number, rest[:cut] + b"\n", True)
+                rest, torn = rest[cut:], True
+            if len(rest) > LINE_BYTES:
+                raise long_line(path, number)
+        if rest:
+            yield block_of(path, number, rest + b"\n", torn)
+        elif number == 1:
+            raise InputError(f"{path} is empty; name a file that holds edges")
+
+
+def refuse_long_lines(path: Path, number: int, text: memoryview) -> None:
+    """Refuse a line that is longer than `LINE_BYTES`; `number` is that of the first line of `text`.
+
+    Notes
+    -----
+    Looks at the end of every `LINE_BYTES` only.
+    """
+    start = 0
+    while len(text) - start > LINE_BYTES:
+        stop = _last_line_end(text, start, start + LINE_BYTES + 1)
+        if stop is None:
+            raise long_line(path, number + bytes(text[:start]).count(b"\n"))
+        start = stop
+
+
+def _last_line_end(text: memoryview, start: int, stop: int) -> int | None:
+    """Where the last line begins of those that begin up to `stop`, if it is behind `start`."""
+    while stop > start:
+        look = max(start, stop - _LOOK)
+        end = bytes(text[look:stop]).rfind(b"\n")
+        if end >= 0:
+            return look + end + 1
+        stop = look
+    return None
+
+
+def long_line(path: Path, number: int) -> InputError:
+    """What to say of a line that is longer than `LINE_BYTES`."""
+    return InputError(
+        f"{path}, line {number}: the line is longer than {LINE_BYTES >> 20} MiB; "
+        "this looks like a binary file, so name another one or its --format"
+    )
+
+
+def block_of(path: Path, number: int, data: bytes, torn: bool = False) -> Block:
+    """Whole lines from line `number` on as a block: LF for every line end, no byte order mark.
+
+    Raises
+    ------
+    InputError
+        If the file turns out to be UTF-16.
+    """
+    if number == 1:
+        data = _without_mark(data, path)
+    return Block(number, data.replace(b"\r\n", b"\n") if b"\r" in data else data, torn)
+
+
+def _without_mark(data: bytes, path: Path) -> bytes:
+    if data.startswith(_UTF16):
+        raise InputError(f"{path} is UTF-16 text; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8")
+    return data.removeprefix(b"\xef\xbb\xbf")

@@ -1,0 +1,103 @@
+"""Files of tables with typed columns, of which only the two label columns are read: what Parquet and Arrow share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from pipeline.ingest.readers.columns import find_columns, side_names
+from pipeline.ingest.readers.digests import file_digest
+from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, reading_errors
+from pipeline.ingest.readers.sieve import integers_of
+from pipeline.ingest.readers.tables import REFUSALS, Pair, TableStream, fit_for_flags, reason_of
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["TableFile"]
+
+
+class TableFile(TableStream):
+    """Edges of a Parquet or Arrow file."""
+
+    def __init__(self, path: Path, options: IngestOptions, format: str):
+        super().__init__(str(path), format, options)
+        self.path = path
+        open_file(path).close()
+        try:
+            str(path).encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"the name {path} is not UTF-8, and pyarrow opens no such file; rename it") from error
+        if path.suffix.lower() in COMPRESSIONS:
+            raise InputError(
+                f"{path} is compressed once more around {format}; decompress it, for {format} compresses inside"
+            )
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty; name a file that holds edges")
+        try:
+            schema = self.open()
+            self.names = list(schema.names)
+        except REFUSALS as error:
+            raise self.damaged(reason_of(error)) from error
+        self.columns = find_columns(str(path), options, self.names, len(self.names))
+        self.integers = integers_of(schema, self.columns)
+        self.side_names = side_names(self.names, self.columns)
+        self.guessed = options.left is None
+        self._others = [k for k, kind in enumerate(schema.types) if k not in self.columns and fit_for_flags(kind)]
+        try:
+            self.select()
+        except REFUSALS as error:
+            raise self.damaged(reason_of(error)) from error
+
+    @abstractmethod
+    def open(self) -> pa.Schema:
+        """Open the file; the columns it has."""
+
+    @abstractmethod
+    def select(self) -> None:
+        """Open it once more, for the label columns, which are known now."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Batches of the file, with its label columns at least."""
+
+    def further(self) -> Iterable[Iterable[object]]:
+        """See `TableStream`; nothing, if they cannot be read."""
+        try:
+            batch = self.first_rows(self._others) if self._others else None
+            for column in batch.columns if batch is not None else ():
+                column.validate(full=True)
+                yield column.to_pylist()
+        except REFUSALS:
+            return
+
+    @abstractmethod
+    def first_rows(self, columns: list[int]) -> pa.RecordBatch | None:
+        """`FURTHER_ROWS` of some columns; None if there are no rows."""
+
+    @abstractmethod
+    def places(self, batch: pa.RecordBatch) -> tuple[int, int]:
+        """Where the label columns are in a batch."""
+
+    def pairs(self) -> Iterator[Pair]:
+        """See `TableStream`."""
+        return map(self.pair, self.batches())
+
+    def pair(self, batch: pa.RecordBatch) -> Pair:
+        """The label columns of a batch."""
+        batch.validate()
+        left, right = self.places(batch)
+        return batch.column(left), batch.column(right)
+
+    def digest(self) -> str | None:
+        """Of the file as stored; see `EdgeStream.digest`."""
+        with reading_errors(self.path):
+            return file_digest(self.path)
+
+    def damaged(self, reason: str) -> InputError:
+        """See `TableStream`."""
+        return InputError(
+            f"{self.path} is not a whole {self.format} file ({reason}); copy it again, or name its --format"
+        )

@@ -1,0 +1,180 @@
+"""Which two columns of a table are its left and right labels, and what the sides are called after them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pipeline.ingest.readers.base import SIDES, shorten
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["Flags", "find_columns", "refuse_crossed", "side_names"]
+
+#: Names by which the columns of the two sides are known wherever they are (docs/formats.md): in any capitals, with or
+#: without "id" at the end.
+_PAIRS = (
+    ("left", "right"),
+    ("user", "item"),
+    ("user", "movie"),
+    ("user", "product"),
+    ("customer", "product"),
+    ("customer", "item"),
+    ("author", "paper"),
+    ("actor", "movie"),
+    ("document", "term"),
+    ("document", "word"),
+    ("source", "target"),
+    ("src", "dst"),
+    ("from", "to"),
+    ("row", "column"),
+    ("row", "col"),
+    ("u", "v"),
+)
+
+#: Longest name of a side that is shown.
+_NAME = 60
+
+#: How 0 and 1 are written.
+_FLAGS = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1"}
+
+
+def find_columns(place: str, options: IngestOptions, names: Sequence[object] | None, n: int) -> tuple[int, int]:
+    """Positions of the two label columns of a table.
+
+    Parameters
+    ----------
+    place : str
+        The file (and line) or the object, for the message.
+    names : sequence or None
+        The columns' names, if they have any; a data frame may have others than strings.
+    n : int
+        Number of columns.
+
+    Raises
+    ------
+    InputError
+        If a column does not exist, its name occurs twice, or both options mean the same one; if none are named, and
+        two that are known as the two sides are not the first two.
+    """
+    if n < 2:
+        raise InputError(f"{place}: {n} column(s) where 2 are needed; give a table of edges")
+    if options.left is None or options.right is None:
+        _refuse_other_pair(place, names or ())
+        return 0, 1
+    left, right = (_find_column(place, chosen, names, n) for chosen in (options.left, options.right))
+    if left == right:
+        raise InputError(f"{place}: {options.left!r} and {options.right!r} are the same column; name two columns")
+    return left, right
+
+
+def _find_column(place: str, chosen: str | int, names: Sequence[object] | None, n: int) -> int:
+    if isinstance(chosen, int):
+        if 0 <= chosen < n:
+            return chosen
+        raise InputError(f"{place}: no column {chosen}; positions go from 0 to {n - 1}")
+    positions = [k for k, name in enumerate(names or ()) if name == chosen]
+    if len(positions) == 1:
+        return positions[0]
+    shown, named = ", ".join(repr(name) for name in list(names or ())[:10]), shorten(chosen)
+    problem = f"no column {named}" if not positions else f"{len(positions)} columns are called {named}"
+    raise InputError(f"{place}: {problem}; the columns are {shown}, so name one of them or give a position from 0")
+
+
+def _refuse_other_pair(place: str, names: Sequence[object]) -> None:
+    words = [re.sub(r"[ _.-]*id$", "", name.strip().lower()) if isinstance(name, str) else "" for name in names]
+    if any(set(words[:2]) == set(pair) for pair in _PAIRS):
+        return
+    for pair in _PAIRS:
+        if set(pair) <= set(words):
+            known = [words.index(word) for word in pair]
+            first, sides = (" and ".join(repr(names[k]) for k in places) for places in ((0, 1), known))
+            raise InputError(
+                f"{place}: the first two columns are {first}, but {sides} look like the two sides; "
+                f"give {_options(names, known)}, or {_options(names, (0, 1))} for the first two"
+            )
+
+
+def _options(names: Sequence[object], places: Iterable[int]) -> str:
+    """As on the command line, where digits are a position."""
+    left, right = (
+        shlex.quote(str(names[k])) if names.count(names[k]) == 1 and not str(names[k]).isdecimal() else str(k)
+        for k in places
+    )
+    return f"--left {left} --right {right}"
+
+
+def side_names(names: Sequence[object] | None, columns: tuple[int, int]) -> tuple[str, str]:
+    """The names of the two columns as they may be shown: on one line, not too long; "left" and "right" without any."""
+    left, right = (_shown(names[k]) if names else "" for k in columns)
+    return left or SIDES[0], right or SIDES[1]
+
+
+def _shown(name: object) -> str:
+    text = " ".join(name.split()) if isinstance(name, str) else ""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text if len(text) <= _NAME else text[: _NAME - 3] + "..."
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Columns that hold 0 and 1 alone, as far as the first rows tell.
+
+    Parameters
+    ----------
+    columns : int
+        How many.
+    seen : frozenset of str
+        Which of "0" and "1" they hold.
+    """
+
+    columns: int = 0
+    seen: frozenset[str] = frozenset()
+
+    @classmethod
+    def among(cls, columns: Iterable[Iterable[object]]) -> Flags:
+        """Those of some columns, each as the values of its first rows."""
+        found = [seen for column in columns if (seen := _flags(column))]
+        return cls(len(found), frozenset().union(*found))
+
+
+def _flags(values: Iterable[object]) -> frozenset[str]:
+    """Which of 0 and 1 are among the values; nothing when something else is."""
+    seen = set()
+    for value in values:
+        flag = _FLAGS.get(str(value).strip().lower())
+        if flag is None:
+            return frozenset()
+        seen.add(flag)
+    return frozenset(seen)
+
+
+def refuse_crossed(source: str, labels: pa.Array, further: Callable[[], Flags]) -> None:
+    """Refuse a table of 0 and 1 with a column per vertex, which is no list of edges.
+
+    Parameters
+    ----------
+    source : str
+    labels : Array
+        The distinct values of a column that was read.
+    further : callable
+        The flags among the columns that were not; called if the labels are flags themselves.
+
+    Raises
+    ------
+    InputError
+    """
+    seen = _flags(labels.to_pylist()) if len(labels) <= 2 else frozenset()
+    if not seen:
+        return
+    others = further()
+    if others.columns and len(seen | others.seen) == 2:
+        raise InputError(
+            f"{source} looks like a table with a column per vertex, not like a list of edges: only 0 and 1 are in one "
+            f"of the two columns read, and in {others.columns} more; make an edge of every 1 (pandas: melt), or name "
+            "two columns with --left and --right"
+        )

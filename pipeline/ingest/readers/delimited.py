@@ -1,0 +1,113 @@
+"""CSV and TSV: one edge a line, columns named or counted, fields in double quotes where needed.
+
+A column whose first label is an integer is a column of integers, and text further down is refused as a
+mixture; a column whose first label is text is a column of text, whatever follows. What the first lines are
+(delimiter, header) is `pipeline.ingest.readers.sniff`'s question.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.ingest.readers.base import BadLineError, EdgeStream, shorten
+from pipeline.ingest.readers.blocks import Block
+from pipeline.ingest.readers.columns import refuse_crossed
+from pipeline.ingest.readers.labels import INTEGER, TEXT, looks_integer, parse_label
+from pipeline.ingest.readers.sniff import Layout, sniff, split_fields
+from pipeline.ingest.readers.text import TextStream, parse_table
+from schemas.options import IngestOptions
+
+__all__ = ["open_csv", "open_tsv"]
+
+
+class Delimited(TextStream):
+    """Edges of a CSV or TSV file.
+
+    Parameters
+    ----------
+    layout : Layout
+        What the first lines say.
+    """
+
+    def __init__(self, path: Path, options: IngestOptions, name: str, layout: Layout):
+        super().__init__(path, options, _kinds(layout, options), first_line=layout.first_line)
+        self.format = name
+        self.layout = layout
+        self.side_names = layout.names
+        self.guessed = options.left is None
+
+    def check(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse a table with a column per right vertex."""
+        if self.guessed:
+            refuse_crossed(self.source, right, lambda: self.layout.flags)
+
+    def parse_block(self, block: Block) -> pa.RecordBatch | None:
+        """Arrow on the block, told of quotes only where there are some."""
+        data = block.data
+        if b"\n\n" in data or data.startswith(b"\n"):
+            data = re.sub(rb"\n+", b"\n", data).removeprefix(b"\n")
+        quotes = b'"' in data
+        # Arrow takes one byte for a delimiter, and reads "a"b as ab where the slow pass refuses the line.
+        if not self.layout.delimiter.isascii() or (quotes and not _quotes_fields(data, self.layout.delimiter)):
+            return None
+        types = dict.fromkeys(self.layout.columns, TEXT)
+        columns = parse_table(data, self.layout.n_columns, types, self.layout.delimiter, quotes)
+        return None if columns is None else self.typed(columns[0], columns[1])
+
+    def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
+        """At most one edge."""
+        if not line.strip(" \t"):
+            return []
+        try:
+            fields = split_fields(line, self.layout.delimiter, strict=True)
+        except csv.Error as error:
+            raise BadLineError(
+                f"{shorten(line)} has a quote out of place ({error})",
+                "mend it (a label cannot hold a line break)",
+            ) from None
+        if len(fields) != self.layout.n_columns:
+            found = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+            raise BadLineError(
+                f"{found} where the first line has {self.layout.n_columns} ({shorten(line)})",
+                "mend the line or name the --delimiter",
+            )
+        left, right = (
+            parse_label(fields[k], side, kind)
+            for k, side, kind in zip(self.layout.columns, ("left", "right"), self.kinds, strict=True)
+        )
+        return [(left, right)]
+
+
+def _quotes_fields(data: bytes, delimiter: str) -> bool:
+    """Whether quotes enclose whole fields: they open at a field's start and close at its end, in turn.
+
+    A doubled quote closes and opens again. Quotes inside an unquoted field are right, too, but not seen to be.
+    """
+    text = np.frombuffer(b"\n" + data, dtype=np.uint8)
+    quotes = np.flatnonzero(text == ord('"'))
+    at_border = np.isin(text, [ord(delimiter), ord("\n"), ord('"')])
+    return bool(len(quotes) % 2 == 0 and at_border[quotes[::2] - 1].all() and at_border[quotes[1::2] + 1].all())
+
+
+def _kinds(layout: Layout, options: IngestOptions) -> tuple[pa.DataType, pa.DataType]:
+    if options.label_type != "auto":
+        kind = INTEGER if options.label_type == "int" else TEXT
+        return kind, kind
+    left, right = (INTEGER if looks_integer(label) else TEXT for label in layout.first_labels)
+    return left, right
+
+
+def open_csv(path: Path, options: IngestOptions) -> EdgeStream:
+    """Open a CSV file; its delimiter is found unless given."""
+    return Delimited(path, options, "csv", sniff(path, options, options.delimiter))
+
+
+def open_tsv(path: Path, options: IngestOptions) -> EdgeStream:
+    """Open a file whose delimiter is a tab unless given."""
+    return Delimited(path, options, "tsv", sniff(path, options, options.delimiter or "\t"))

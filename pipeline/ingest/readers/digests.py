@@ -1,0 +1,34 @@
+"""The digest that tells whether a file is still the one that was read: BLAKE3, as ``b3sum`` prints it.
+
+On one core it is two to three times as fast as SHA-256, and all cores can share a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from blake3 import blake3
+
+__all__ = ["Digest", "digest_on_all_cores", "file_digest"]
+
+#: ``update(bytes)`` and ``hexdigest()``, 64 digits, like those of `hashlib`.
+Digest = blake3
+
+
+def digest_on_all_cores() -> blake3:
+    """A digest whose updates take all cores, unless they are small; of no use in a forked process."""
+    return blake3(max_threads=blake3.AUTO)
+
+
+def file_digest(path: Path) -> str:
+    """Digest (hex) of a file's bytes as stored.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb", buffering=0) as file:  # not mapped: a mapped file that is cut short kills its reader
+        digest = hashlib.file_digest(file, digest_on_all_cores)  # type: ignore[arg-type] # whose `update` returns it
+    return digest.hexdigest()

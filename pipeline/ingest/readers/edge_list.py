@@ -1,0 +1,128 @@
+"""KONECT and SNAP: one edge a line, columns separated by blanks or tabs.
+
+KONECT (``out.NAME``): comments begin with ``%``; the first says what the network is (``% bip
+unweighted``), the second may hold the counts (``% edges left right``). Two name spaces, both from 1. Two to
+four columns: left, right, weight, time; an edge with weight zero counts, too.
+
+SNAP: comments begin with ``#``; one name space in the file, of which the first column becomes left and the
+second right, so that vertex 7 on both sides is two vertices. Two to four columns, as above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.ingest.readers.base import BadLineError, EdgeStream, shorten
+from pipeline.ingest.readers.blocks import Block, numbered_lines
+from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number, parse_label
+from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["open_konect", "open_snap"]
+
+_EXTRA = ("weight", "time")
+_MOST_COLUMNS = 2 + len(_EXTRA)
+
+
+class EdgeList(TextStream):
+    """Edges of a KONECT or SNAP file.
+
+    Parameters
+    ----------
+    name, comment : str
+        Name of the format and what its comments begin with.
+    """
+
+    def __init__(self, path: Path, options: IngestOptions, name: str, comment: str, lowest: int):
+        kind = TEXT if options.label_type == "string" else INTEGER
+        super().__init__(path, options, (kind, kind), lowest)
+        self.format = name
+        self.comment = comment
+
+    def parse_block(self, block: Block) -> pa.RecordBatch | None:
+        """Arrow on the tidied block, whose lines must all have as many columns as the first."""
+        data = tidy(block.data, self.comment.encode())
+        n_columns = data.count(b" ", 0, data.find(b"\n") + 1) + 1
+        if data and not 2 <= n_columns <= _MOST_COLUMNS:
+            return None
+        types = {k: TEXT if k < 2 else pa.float64() for k in range(max(n_columns, 2))}
+        columns = parse_table(data, max(n_columns, 2), types)
+        return None if columns is None else self.typed(columns[0], columns[1])
+
+    def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
+        """At most one edge."""
+        if line.startswith(self.comment):
+            return []
+        fields = split_blanks(line)
+        if not fields:
+            return []
+        if not 2 <= len(fields) <= _MOST_COLUMNS:
+            found = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+            raise BadLineError(
+                f"{found} where 2 to {_MOST_COLUMNS} are expected, separated by blanks or tabs ({shorten(line)})",
+                "mend the line or name another --format",
+            )
+        for what, text in zip(_EXTRA, fields[2:], strict=False):
+            check_number(text, what)
+        left, right = (
+            parse_label(text, side, kind, self.lowest)
+            for text, side, kind in zip(fields, ("left", "right"), self.kinds, strict=False)
+        )
+        return [(left, right)]
+
+
+class Konect(EdgeList):
+    """A KONECT file, whose header is checked against its edges."""
+
+    def __init__(self, path: Path, options: IngestOptions):
+        super().__init__(path, options, "konect", "%", lowest=1)
+        with closing(numbered_lines(path)) as lines:
+            comments = [line[1:].split() for _, line in islice(lines, 2) if line.startswith(b"%")]
+        kind = comments[0][0].decode(errors="replace") if comments and comments[0] else "bip"
+        if kind in ("sym", "asym"):
+            raise InputError(
+                f"{path}, line 1: the header says {kind!r}, a network whose columns share one name space; "
+                "if the first column is to be left and the second right, write bip in place of it"
+            )
+        self.counts: tuple[int, ...] | None = None
+        if len(comments) == 2 and len(comments[1]) == 3 and all(word.isdigit() for word in comments[1]):
+            self.counts = tuple(header_number(f"{path}, line 2", word) for word in comments[1])
+
+    def check(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse a file whose second line counts other edges or vertices than there are."""
+        if self.counts is None:
+            return
+        n_lines = self.rows + self.skipped
+        if self.counts[0] != n_lines:
+            raise self._disagree(self.counts[0], "edges", f"the file has {n_lines}")
+        if self.skipped:
+            return
+        for said, labels, side in ((self.counts[1], left, "left"), (self.counts[2], right, "right")):
+            # Names from 1 to n may leave some out: the header then gives the largest or the number in use.
+            largest = pc.max(labels).as_py() if labels.type == INTEGER else max(said, len(labels))
+            if said not in (len(labels), largest):
+                found = f"the file has {len(labels)}" + (f" (largest {largest})" if labels.type == INTEGER else "")
+                raise self._disagree(said, f"{side} vertices", found)
+
+    def _disagree(self, said: int, things: str, found: str) -> InputError:
+        return InputError(
+            f"{self.path}, line 2: the header counts {said} {things}, but {found}; "
+            "the file may be cut short: download it again, or remove line 2 to take it as it is"
+        )
+
+
+def open_konect(path: Path, options: IngestOptions) -> EdgeStream:
+    """Open a KONECT file."""
+    return Konect(path, options)
+
+
+def open_snap(path: Path, options: IngestOptions) -> EdgeStream:
+    """Open a SNAP file."""
+    return EdgeList(path, options, "snap", "#", lowest=0)

@@ -1,0 +1,64 @@
+"""FIMI transactions: line k lists the items of transaction k, so left label k and one edge an item.
+
+A blank line is a transaction without items: it takes its number and has no edges. Items are integers, or
+text with ``--label-type string``; transaction numbers are integers either way, from 1. A transaction may be of any
+length: one that is longer than a block is read in parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.ingest.readers import blocks
+from pipeline.ingest.readers.base import EdgeStream, to_batch
+from pipeline.ingest.readers.blocks import Block
+from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
+from pipeline.ingest.readers.opening import FileHash
+from pipeline.ingest.readers.text import TextStream, split_blanks
+from schemas.options import IngestOptions
+
+__all__ = ["open_fimi"]
+
+#: Bytes of text parsed at a time, and of the part of a transaction that is read together.
+_BLOCK_BYTES = 1 << 20
+
+
+class Fimi(TextStream):
+    """Edges of a file of transactions."""
+
+    format = "fimi"
+
+    def __init__(self, path: Path, options: IngestOptions):
+        super().__init__(path, options, (INTEGER, TEXT if options.label_type == "string" else INTEGER))
+
+    def blocks(self, file: FileHash) -> Iterator[Block]:
+        """Small ones: while a block is parsed, it takes up to 40 times its size."""
+        return blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, _BLOCK_BYTES), tear=True)
+
+    def parse_block(self, block: Block) -> pa.RecordBatch | None:
+        """Arrow's string kernels: lines, then items; blanks in a row leave empty ones, which are dropped."""
+        try:
+            text = block.data.decode().replace("\t", " ")
+        except UnicodeDecodeError:
+            return None
+        lines = pc.split_pattern(pa.array([text[:-1]], TEXT), "\n").flatten()
+        lists = pc.split_pattern(lines, " ")
+        numbers = np.repeat(np.arange(block.number, block.number + len(lines)), pc.list_value_length(lists).to_numpy())
+        there = pc.not_equal(lists.flatten(), "")
+        items = lists.flatten().filter(there)
+        labels = to_integers(items) if self.kinds[1] == INTEGER else items
+        return None if labels is None else to_batch(pa.array(numbers, INTEGER).filter(there), labels)
+
+    def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
+        """One edge per item."""
+        return [(number, parse_label(item, "right", self.kinds[1])) for item in split_blanks(line)]
+
+
+def open_fimi(path: Path, options: IngestOptions) -> EdgeStream:
+    """Open a file of transactions."""
+    return Fimi(path, options)

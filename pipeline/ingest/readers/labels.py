@@ -1,0 +1,118 @@
+"""Which labels are integers, which are text, and what is refused.
+
+One rule for every format: a text is an integer label exactly when it is the plain decimal writing of a
+number from 0 to 2**63 - 1, so that writing the number gives the text back. ``007``, ``+7``, ``0x7`` and
+``7.0`` are not integers: read as 7 they would merge with vertex 7, and come out altered.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.ingest.readers.base import BadLineError, shorten
+from schemas.errors import InputError
+
+__all__ = [
+    "INTEGER",
+    "MAX_INTEGER",
+    "TEXT",
+    "header_number",
+    "looks_integer",
+    "parse_label",
+    "to_integers",
+    "without_empty",
+]
+
+INTEGER = pa.int64()
+TEXT = pa.large_string()
+MAX_INTEGER = 2**63 - 1
+
+_AS_TEXT = "take the labels as text with --label-type string"
+
+
+def header_number(place: str, digits: bytes) -> int:
+    """A number in the header of a file, from its decimal digits.
+
+    Raises
+    ------
+    InputError
+        If it is larger than `MAX_INTEGER`; `place` is the file and the line.
+    """
+    digits = digits.lstrip(b"0") or b"0"
+    if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
+        raise InputError(f"{place}: {shorten(digits.decode())} is larger than 2**63 - 1; correct the header")
+    return int(digits)
+
+
+def to_integers(texts: pa.Array, lowest: int = 0) -> pa.Array | None:
+    """Labels as int64, or None when one of them is not an integer label of at least `lowest`.
+
+    Blanks around a number are not part of it.
+    """
+    numbers = _exact(texts)
+    if numbers is None:
+        numbers = _exact(pc.ascii_trim(texts, " \t"))
+    if numbers is None or (len(numbers) and pc.min(numbers).as_py() < lowest):
+        return None
+    return numbers
+
+
+def _exact(texts: pa.Array) -> pa.Array | None:
+    try:
+        numbers = pc.cast(texts, INTEGER)
+    except pa.ArrowInvalid:
+        return None
+    # Arrow reads 0x10 as 16 and 007 as 7: only what is written back the same way is an integer label.
+    same = pc.all(pc.equal(pc.cast(numbers, texts.type), texts), min_count=0)
+    return numbers if same.as_py() else None
+
+
+def without_empty(texts: pa.Array) -> pa.Array | None:
+    """`texts` itself, or None when one of them is empty."""
+    return None if pc.any(pc.equal(texts, ""), min_count=0).as_py() else texts
+
+
+def looks_integer(text: str) -> bool:
+    """Whether a column that starts with `text` is meant as integers, good or bad ones."""
+    digits = text.strip(" \t").removeprefix("-")
+    return digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
+
+
+def parse_label(text: str, side: str, kind: pa.DataType, lowest: int = 0) -> int | str:
+    """One label of the slow pass: the value, or the reason why it is none.
+
+    Parameters
+    ----------
+    text : str
+        The field as it stands in the file.
+    side : str
+        "left" or "right", for the message.
+    kind : DataType
+        `INTEGER` or `TEXT`.
+    lowest : int
+        Smallest integer the format knows.
+
+    Raises
+    ------
+    BadLineError
+        If it is empty, or not an integer label where one is wanted.
+    """
+    if not text:
+        raise BadLineError(f"the {side} label is empty", "fill it in")
+    if kind != INTEGER:
+        return text
+    digits = text.strip(" \t")
+    if digits.isascii() and digits.isdigit() and digits[0] != "0" and len(digits) < len(str(MAX_INTEGER)):
+        return int(digits)  # most of them; anything else is looked at closely
+    if not looks_integer(digits):
+        raise BadLineError(
+            f"the {side} label {shorten(text)} is not a plain integer, but the column holds integers", _AS_TEXT
+        )
+    if digits[0] == "-":
+        raise BadLineError(f"the {side} label {shorten(text)} is a negative integer", _AS_TEXT)
+    if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
+        raise BadLineError(f"the {side} label {shorten(text)} is larger than 2**63 - 1", _AS_TEXT)
+    if int(digits) < lowest:
+        raise BadLineError(f"the {side} label {digits} is below {lowest}, the first one of this format", _AS_TEXT)
+    return int(digits)

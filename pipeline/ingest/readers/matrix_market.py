@@ -1,0 +1,130 @@
+"""Matrix Market coordinate files: row numbers are left labels, column numbers right ones, as in the file.
+
+An entry that is stored with the value zero is not an edge. A symmetric or skew-symmetric file stores one
+triangle and stands for the whole matrix, so entry (i, j) is edge i - j and edge j - i, as in
+`scipy.io.mmread`; rows and columns remain two name spaces. Values are looked at for zero only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.ingest.readers.base import BadLineError, EdgeStream, shorten, to_batch
+from pipeline.ingest.readers.blocks import Block, numbered_lines
+from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number, parse_label
+from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["open_matrix_market"]
+
+_FIELDS = ("pattern", "integer", "real")
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+
+
+class MatrixMarket(TextStream):
+    """Edges of a Matrix Market file, whose header is checked against its entries."""
+
+    format = "matrix-market"
+
+    def __init__(self, path: Path, options: IngestOptions):
+        with closing(numbered_lines(path)) as lines:
+            self.n_columns, self.is_symmetric = _read_banner(path, next(lines)[1].decode(errors="replace"))
+            self.size_line, (self.n_rows, self.n_cols, self.n_entries) = _read_sizes(path, lines)
+        super().__init__(path, options, (INTEGER, INTEGER), lowest=1, first_line=self.size_line + 1)
+        self.entries = 0
+
+    def parse_block(self, block: Block) -> pa.RecordBatch | None:
+        """Arrow on the tidied block."""
+        types = {0: TEXT, 1: TEXT, 2: pa.float64()} if self.n_columns == 3 else {0: TEXT, 1: TEXT}
+        columns = parse_table(tidy(block.data), self.n_columns, types)
+        batch = None if columns is None else self.typed(columns[0], columns[1])
+        if columns is None or batch is None:
+            return None
+        outside = pc.or_(pc.greater(batch["left"], self.n_rows), pc.greater(batch["right"], self.n_cols))
+        if pc.any(outside, min_count=0).as_py():
+            return None
+        self.entries += batch.num_rows
+        if self.n_columns == 3:
+            batch = batch.filter(pc.not_equal(columns[2], 0.0))
+        return self._whole(batch)
+
+    def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
+        """Up to two edges."""
+        fields = split_blanks(line)
+        if not fields:
+            return []
+        if len(fields) != self.n_columns:
+            found = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+            raise BadLineError(
+                f"{found} where line 1 promises {self.n_columns} ({shorten(line)})", "mend the line or line 1"
+            )
+        i, j = (parse_label(text, side, INTEGER, 1) for text, side in zip(fields, ("left", "right"), strict=False))
+        if int(i) > self.n_rows or int(j) > self.n_cols:
+            raise BadLineError(
+                f"entry ({i}, {j}) is outside the {self.n_rows} x {self.n_cols} matrix of line {self.size_line}",
+                f"mend the entry or line {self.size_line}",
+            )
+        value = check_number(fields[2], "value") if self.n_columns == 3 else 1.0
+        self.entries += 1
+        if value == 0:
+            return []
+        return [(i, j), (j, i)] if self.is_symmetric and i != j else [(i, j)]
+
+    def _whole(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if not self.is_symmetric:
+            return batch
+        rest = batch.filter(pc.not_equal(batch["left"], batch["right"]))
+        left = pa.concat_arrays([batch["left"], rest["right"]])
+        return to_batch(left, pa.concat_arrays([batch["right"], rest["left"]]))
+
+    def check(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse a file with more or fewer entries than its header says."""
+        found, place = self.entries + self.skipped, f"{self.path}, line {self.size_line}"
+        if found != self.n_entries:
+            raise InputError(
+                f"{place}: the header says {self.n_entries} entries, but the file has {found}; "
+                "it may be cut short: download it again, or correct the number"
+            )
+
+
+def _read_banner(path: Path, line: str) -> tuple[int, bool]:
+    """Columns of an entry, and whether only one triangle is stored."""
+    words = line.lower().split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        raise InputError(
+            f"{path}, line 1: {shorten(line)} is not a Matrix Market header; "
+            "it must read %%MatrixMarket matrix coordinate pattern general, or name another --format"
+        )
+    layout, field, symmetry = words[2:]
+    if layout != "coordinate" or field not in _FIELDS or symmetry not in _SYMMETRIES:
+        raise InputError(
+            f"{path}, line 1: '{layout} {field} {symmetry}' is not a sparse matrix of edges; write it as "
+            f"coordinate, {' or '.join(_FIELDS)}, {' or '.join(_SYMMETRIES)}"
+        )
+    return 2 if field == "pattern" else 3, symmetry != "general"
+
+
+def _read_sizes(path: Path, lines: Iterable[tuple[int, bytes]]) -> tuple[int, list[int]]:
+    """Number of the line with the sizes, and the sizes, from the lines below the first."""
+    for number, line in lines:
+        if line.startswith(b"%") or not line.strip():
+            continue
+        words = line.split()
+        if len(words) == 3 and all(word.isdigit() for word in words):
+            return number, [header_number(f"{path}, line {number}", word) for word in words]
+        raise InputError(
+            f"{path}, line {number}: {shorten(line.decode(errors='replace'))} is not a line of sizes; "
+            "the first line after the comments must hold the numbers of rows, columns and entries"
+        )
+    raise InputError(f"{path} has no line of sizes; the file is cut short: download it again")
+
+
+def open_matrix_market(path: Path, options: IngestOptions) -> EdgeStream:
+    """Open a Matrix Market file."""
+    return MatrixMarket(path, options)

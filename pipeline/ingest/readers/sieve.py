@@ -1,0 +1,168 @@
+"""Labels of typed columns (Parquet, Arrow, data frames), and which rows hold none.
+
+Text that repeats stays behind its dictionary: a column of two thousand labels of a megabyte, four of them different,
+takes four megabytes and not two thousand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.ingest.readers.base import BadLineError, shorten
+from pipeline.ingest.readers.blocks import LINE_BYTES
+from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
+from pipeline.ingest.readers.validity import as_bytes, is_text, not_utf8
+from schemas.errors import InputError
+from schemas.options import LabelType
+
+__all__ = ["integers_of", "only_used", "sieve", "why_bad"]
+
+
+def integers_of(schema: pa.Schema, columns: tuple[int, int]) -> tuple[pa.DataType, pa.DataType]:
+    """`EdgeStream.integers` of a table whose label columns are at these positions."""
+    left, right = (_integer_of(schema.field(k).type) for k in columns)
+    return left, right
+
+
+def _integer_of(column: pa.DataType) -> pa.DataType:
+    """int32 where all numbers of the type fit."""
+    if pa.types.is_dictionary(column):
+        column = column.value_type
+    narrow = pa.types.is_integer(column) and column.bit_width < (33 if pa.types.is_signed_integer(column) else 32)
+    return pa.int32() if narrow else INTEGER
+
+
+def sieve(column: pa.Array, what: str, label_type: LabelType) -> tuple[pa.Array, pa.Array]:
+    """Labels of a column, and which rows hold none.
+
+    Parameters
+    ----------
+    column : Array
+        Integers of any width, strings of any layout, or a dictionary of either; its structure is sound
+        (`pipeline.ingest.readers.validity`).
+    what : str
+        The source and the side, for the message.
+    label_type : "auto", "int" or "string"
+        ``int`` reads integers out of strings, ``string`` writes integers as text.
+
+    Returns
+    -------
+    labels : Array
+        int64, large_string, or a dictionary of large_string of which every value occurs.
+    bad : Array of bool
+        Rows whose label is null, empty, too long, not UTF-8, negative, beyond int64 or (with ``int``) not an integer.
+
+    Raises
+    ------
+    InputError
+        If the column holds neither integers nor strings.
+    """
+    if column.type == pa.string_view():  # rows may share their bytes
+        column = column.dictionary_encode()
+    if pa.types.is_dictionary(column.type):
+        return _sieve_dictionary(column, what, label_type)
+    if pa.types.is_integer(column.type):
+        return _sieve_integers(column, label_type)
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), TEXT), pa.array(np.ones(len(column), np.bool_))
+    if not is_text(column.type):
+        raise InputError(f"{what} column is {column.type}, but labels are integers or strings; cast it to one of them")
+    texts = pc.cast(column, TEXT)
+    n_bytes = pc.fill_null(pc.binary_length(texts), 0)
+    bad = pc.or_(pc.equal(n_bytes, 0), pc.greater(n_bytes, LINE_BYTES))
+    if (broken := not_utf8(texts)) is not None:
+        bad = pc.or_(bad, broken)
+        texts = pc.if_else(bad, pa.scalar(None, TEXT), texts)  # they must not be seen
+    return _integers_in(texts, bad) if label_type == "int" else (texts, bad)
+
+
+def only_used(column: pa.Array) -> pa.Array:
+    """A dictionary column without the values that no row has; any other as it is."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    there = np.zeros(len(column.dictionary), np.bool_)
+    rows = pc.drop_null(column.indices).to_numpy()
+    there[rows] = True
+    if there.all():
+        return column
+    places = pa.array(np.cumsum(there, dtype=np.int32) - 1)
+    return pa.DictionaryArray.from_arrays(
+        places.take(column.indices), column.dictionary.take(pa.array(np.flatnonzero(there)))
+    )
+
+
+def _sieve_dictionary(column: pa.DictionaryArray, what: str, label_type: LabelType) -> tuple[pa.Array, pa.Array]:
+    values, rows = column.dictionary, column.indices
+    if values.type == pa.string_view():  # which cannot be taken from
+        encoded = values.dictionary_encode()
+        values, rows = encoded.dictionary, encoded.indices.take(rows)
+        values = pc.cast(values, TEXT)
+    column = only_used(pa.DictionaryArray.from_arrays(rows, values))
+    labels, bad_values = sieve(column.dictionary, what, label_type)
+    bad = pc.fill_null(bad_values.take(column.indices), True)
+    if labels.type != TEXT:
+        return labels.take(column.indices), bad
+    return pa.DictionaryArray.from_arrays(column.indices, labels), bad
+
+
+def _sieve_integers(column: pa.Array, label_type: LabelType) -> tuple[pa.Array, pa.Array]:
+    if label_type == "string":
+        return pc.cast(column, TEXT), pc.is_null(column)
+    # A uint64 beyond int64 wraps to a negative number: both are caught by one comparison.
+    numbers = pc.cast(column, INTEGER, safe=False)
+    return numbers, pc.fill_null(pc.less(numbers, 0), True)
+
+
+def _integers_in(texts: pa.Array, bad: pa.Array) -> tuple[pa.Array, pa.Array]:
+    numbers = to_integers(pc.drop_null(texts)) if not pc.any(bad, min_count=0).as_py() else None
+    if numbers is not None:
+        return numbers, bad
+    values: list[int | str | None] = []
+    for text in texts.to_pylist():
+        try:
+            values.append(parse_label(text or "", "", INTEGER))
+        except BadLineError:
+            values.append(None)
+    numbers = pa.array(values, INTEGER)
+    return numbers, pc.is_null(numbers)
+
+
+def why_bad(column: pa.Array, row: int, side: str) -> BadLineError:
+    """The reason for a row that `sieve` marked.
+
+    Parameters
+    ----------
+    column : Array
+        As it was before.
+    row : int
+    side : str
+        "left" or "right".
+    """
+    value = _stored(column, row)
+    if value is None:
+        return BadLineError(f"the {side} label is null", "fill it in")
+    if isinstance(value, bytes):
+        if len(value) > LINE_BYTES:
+            return BadLineError(f"the {side} label has {len(value):,} bytes, and {LINE_BYTES:,} are the most", "cut it")
+        try:
+            text = value.decode()
+        except UnicodeDecodeError as error:
+            shown = shorten(value.decode(errors="backslashreplace"))
+            return BadLineError(f"byte {error.start + 1} of the {side} label {shown} is not UTF-8", "write it as UTF-8")
+    else:
+        text = str(value)
+    try:
+        label = parse_label(text, side, INTEGER)
+    except BadLineError as bad:
+        return bad
+    raise AssertionError(f"sieve marked the good label {label!r}")
+
+
+def _stored(column: pa.Array, row: int) -> object:
+    """The value of a row; text as bytes, which may not be UTF-8."""
+    if pa.types.is_dictionary(column.type):
+        place = column.indices[row].as_py()
+        return None if place is None else _stored(column.dictionary, place)
+    return as_bytes(column)[row].as_py()

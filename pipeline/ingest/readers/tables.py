@@ -1,0 +1,129 @@
+"""Tables whose columns have types, from a file or from memory, as batches of labels.
+
+Integers of any width become int64 (and 32 bits wide again in the end, if the column is), strings of any layout
+strings. The two label columns are the first two unless named. Rows are counted from 1 in messages.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.ingest.readers.base import EdgeStream, to_batch
+from pipeline.ingest.readers.columns import Flags, refuse_crossed
+from pipeline.ingest.readers.sieve import only_used, sieve, why_bad
+from pipeline.ingest.readers.validity import check_rows, check_values
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["FURTHER_ROWS", "REFUSALS", "ROWS", "Pair", "TableStream", "fit_for_flags", "reason_of"]
+
+#: Rows handled at a time.
+ROWS = 1 << 20
+
+#: Rows of other columns that are looked at.
+FURTHER_ROWS = 100
+
+#: What Arrow raises at a damaged table; names of columns are decoded by pyarrow itself.
+REFUSALS = (pa.ArrowException, OSError, UnicodeDecodeError)
+
+#: The left and the right column of some rows, as they are stored.
+Pair = tuple[pa.Array, pa.Array]
+
+
+class TableStream(EdgeStream):
+    """Edges of a table with typed columns.
+
+    Parameters
+    ----------
+    source, format : str
+    options : IngestOptions
+    unit : str
+        What a row is called in messages.
+    """
+
+    def __init__(self, source: str, format: str, options: IngestOptions, unit: str = "row"):
+        self.source = source
+        self.format = format
+        self.options = options
+        self.unit = unit
+
+    @abstractmethod
+    def pairs(self) -> Iterator[Pair]:
+        """The two columns as they are stored, in batches as large as the table has them."""
+
+    def further(self) -> Iterable[Iterable[object]]:
+        """The first values of the columns that hold no labels, as far as they may hold 0 and 1."""
+        return ()
+
+    @abstractmethod
+    def damaged(self, reason: str) -> InputError:
+        """What to say of a table that Arrow cannot read."""
+
+    def check(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse a table with a column per right vertex."""
+        if self.guessed:
+            refuse_crossed(self.source, right, self._flags)
+
+    def _flags(self) -> Flags:
+        return Flags.among(self.further())
+
+    def chunks(self) -> Iterator[pa.RecordBatch]:
+        """Batches of edges; see `EdgeStream.chunks`."""
+        return self.labelled(self.pairs())
+
+    def labelled(self, pairs: Iterable[Pair], n_before: int = 0) -> Iterator[pa.RecordBatch]:
+        """Batches of edges, at most `ROWS` rows each, of columns before which there are `n_before` rows."""
+        try:
+            for pair in pairs:
+                for left, right in _slices(pair):
+                    yield self._labels(left, right, n_before)
+                    n_before += len(left)
+        except REFUSALS as error:
+            raise self.damaged(reason_of(error)) from error
+
+    def _labels(self, left: pa.Array, right: pa.Array, n_before: int) -> pa.RecordBatch:
+        if n_before == 0 and self.guessed:
+            for column in (left, right):
+                if not pa.types.is_integer(column.type) and fit_for_flags(column.type):
+                    refuse_crossed(self.source, column[:FURTHER_ROWS].unique(), self._flags)
+        left_labels, left_bad = sieve(left, f"{self.source}: the left", self.options.label_type)
+        right_labels, right_bad = sieve(right, f"{self.source}: the right", self.options.label_type)
+        bad = pc.or_(left_bad, right_bad)
+        if not pc.any(bad, min_count=0).as_py():
+            return to_batch(left_labels, right_labels)
+        if not self.options.skip_bad_lines:
+            row = pc.index(bad, True).as_py()
+            column, side = (left, "left") if left_bad[row].as_py() else (right, "right")
+            raise why_bad(column, row, side).at(f"{self.source}, {self.unit} {n_before + row + 1}")
+        good = pc.invert(bad)
+        kept = [only_used(labels.filter(good)) for labels in (left_labels, right_labels)]
+        self.skipped += len(bad) - len(kept[0])
+        return to_batch(*kept)
+
+
+def fit_for_flags(kind: pa.DataType) -> bool:
+    """Whether a column of this type may hold 0 and 1."""
+    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def _slices(pair: Pair) -> Iterator[Pair]:
+    """At most `ROWS` rows at a time, looked through for damage."""
+    left, right = pair
+    for column in pair:
+        check_values(column)
+    if len(left) != len(right):
+        raise pa.ArrowInvalid(f"one column has {len(left)} rows and the other one {len(right)}")
+    for start in range(0, len(left), ROWS):
+        rows = left.slice(start, ROWS), right.slice(start, ROWS)
+        for column in rows:
+            check_rows(column)
+        yield rows
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of what Arrow says."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,0 +1,219 @@
+"""What all text formats share: a fast pass by Arrow, and a slow one that finds the bad line.
+
+A block is parsed by Arrow first. Whenever that meets anything it does not expect (another number of
+columns, text for a number, a quote left open), the block is cut into pieces, those that fail again into
+smaller ones, and the smallest are read line by line in Python. The slow pass alone decides what is bad.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from pipeline.ingest.readers.base import SKIP, BadLineError, EdgeStream, shorten, to_batch
+from pipeline.ingest.readers.blocks import Block, blocks
+from pipeline.ingest.readers.labels import INTEGER, to_integers, without_empty
+from pipeline.ingest.readers.opening import FileHash, hashed
+from schemas.options import IngestOptions
+
+__all__ = ["TextStream", "check_number", "parse_table", "split_blanks", "tidy"]
+
+#: Into how many pieces a block is cut that Arrow refuses, and the size at which the slow pass takes over:
+#: 8 MiB -> 256 KiB -> 8 KiB and the rest of a line.
+_PIECES = 32
+_SLOW_BYTES = 16 << 10
+
+_TAB_TO_BLANK = bytes.maketrans(b"\t", b" ")
+
+
+class TextStream(EdgeStream):
+    """Edges of a text file.
+
+    Parameters
+    ----------
+    path : Path
+    options : IngestOptions
+    kinds : pair of DataType
+        Type of the left and of the right labels, `INTEGER` or `TEXT`.
+    lowest : int
+        Smallest integer label of the format.
+    first_line : int
+        Number of the first line that may hold an edge; the reader has seen to those before it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        options: IngestOptions,
+        kinds: tuple[pa.DataType, pa.DataType],
+        lowest: int = 0,
+        first_line: int = 1,
+    ):
+        self.path = path
+        self.source = str(path)
+        self.options = options
+        self.kinds = kinds
+        self.lowest = lowest
+        self.first_line = first_line
+        self.rows = 0
+        self._digest: str | Future[str] | None = None
+
+    def chunks(self) -> Iterator[pa.RecordBatch]:
+        """Batches of edges; see `EdgeStream.chunks`."""
+        with hashed(self.path) as file:
+            for block in self.blocks(file):
+                batch = pa.concat_batches(list(self.batches_of(block.starting_at(self.first_line))))
+                self.rows += batch.num_rows
+                yield batch
+            self.set_digest(file.finish())
+
+    def blocks(self, file: FileHash) -> Iterator[Block]:
+        """The blocks of the opened file."""
+        return blocks(self.path, file)
+
+    def set_digest(self, digest: str | Future[str]) -> None:
+        """Tell the digest of the file as stored, once it is known or on its way."""
+        self._digest = digest
+
+    def digest(self) -> str | None:
+        """Of the file as stored; see `EdgeStream.digest`."""
+        return self._digest.result() if isinstance(self._digest, Future) else self._digest
+
+    def batches_of(self, block: Block) -> Iterator[pa.RecordBatch]:
+        """Edges of a block: by Arrow where all of it is as expected, else line by line."""
+        # A carriage return that ends no line is a line end for Arrow, and none for the slow pass.
+        batch = None if b"\r" in block.data else self.parse_block(block)
+        if batch is not None:
+            yield batch
+            return
+        pieces = list(block.pieces(len(block.data) // _PIECES)) if len(block.data) > _SLOW_BYTES else []
+        if len(pieces) > 1:
+            for piece in pieces:
+                yield from self.batches_of(piece)
+        else:  # small, or nearly all of it one line
+            yield self.parse_lines(block)
+
+    @abstractmethod
+    def parse_block(self, block: Block) -> pa.RecordBatch | None:
+        """All edges of `block`, or None when a line may be bad: never a guess."""
+
+    @abstractmethod
+    def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
+        """Edges of one line (none for a blank line or a comment).
+
+        Raises
+        ------
+        BadLineError
+            If the line does not fit the format.
+        """
+
+    def parse_lines(self, block: Block) -> pa.RecordBatch:
+        """The slow pass over `block`: refuses the first bad line, or leaves it out and counts it."""
+        edges: list[tuple[int | str, int | str]] = []
+        for number, raw in block.lines():
+            try:
+                edges.extend(self.parse_line(number, _decode(raw)))
+            except BadLineError as bad:
+                in_parts = block.torn and number == block.number
+                if in_parts or not self.options.skip_bad_lines:
+                    raise bad.at(f"{self.path}, line {number}", None if in_parts else SKIP) from None
+                self.skipped += 1
+        return to_batch(*(pa.array([edge[k] for edge in edges], self.kinds[k]) for k in (0, 1)))
+
+    def typed(self, left: pa.Array, right: pa.Array) -> pa.RecordBatch | None:
+        """Two columns of text as labels of this stream's kinds, or None when one of them is bad."""
+        labels = [
+            to_integers(texts, self.lowest) if kind == INTEGER else without_empty(texts)
+            for texts, kind in zip((left, right), self.kinds, strict=True)
+        ]
+        return None if labels[0] is None or labels[1] is None else to_batch(*labels)
+
+
+def _decode(line: bytes) -> str:
+    if b"\r" in line:
+        raise BadLineError("a carriage return inside the line", "save the file with Unix line ends")
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start + 1} is not UTF-8 ({shorten(line.decode(errors='backslashreplace'))})"
+        raise BadLineError(reason, "convert the file to UTF-8 with iconv") from None
+
+
+def tidy(data: bytes, comment: bytes = b"") -> bytes:
+    """Lines without comments and blank lines, one blank between columns, none around a line."""
+    if comment and (data.startswith(comment) or b"\n" + comment in data):
+        data = re.sub(rb"(?m)^%s[^\n]*\n" % re.escape(comment), b"", data)
+    if b"\t" in data:
+        data = data.translate(_TAB_TO_BLANK)
+    if b"  " in data:
+        data = re.sub(rb" +", b" ", data)
+    data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
+    if b"\n\n" in data or data.startswith(b"\n"):
+        data = re.sub(rb"\n+", b"\n", data).removeprefix(b"\n")
+    return data
+
+
+def split_blanks(line: str) -> list[str]:
+    """Columns of a line, separated by runs of blanks and tabs (and by no other white space)."""
+    return [field for field in line.replace("\t", " ").split(" ") if field]
+
+
+def check_number(text: str, what: str) -> float:
+    """A weight or a time.
+
+    Raises
+    ------
+    BadLineError
+        If it is no number.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise BadLineError(f"the {what} {shorten(text)} is not a number", "correct it or remove the column") from None
+
+
+def parse_table(
+    data: bytes, n_columns: int, types: dict[int, pa.DataType], delimiter: str = " ", quotes: bool = False
+) -> list[pa.Array] | None:
+    """Some columns of a table, by Arrow.
+
+    Parameters
+    ----------
+    data : bytes
+        Lines without blank ones, each with its LF.
+    n_columns : int
+        What every line must have.
+    types : dict of int to DataType
+        The columns wanted, by position.
+
+    Returns
+    -------
+    list of Array or None
+        The columns in the order of `types`; None when Arrow refuses, or takes other lines for rows.
+    """
+    if not data:
+        return [pa.array([], kind) for kind in types.values()]
+    names = [str(k) for k in range(n_columns)]
+    try:
+        table = pa_csv.read_csv(
+            pa.BufferReader(data),
+            read_options=pa_csv.ReadOptions(column_names=names),
+            parse_options=pa_csv.ParseOptions(delimiter=delimiter, quote_char='"' if quotes else False),
+            convert_options=pa_csv.ConvertOptions(
+                column_types={names[k]: kind for k, kind in types.items()},
+                include_columns=[names[k] for k in types],
+                null_values=[],
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    # A label with a line break inside quotes makes fewer rows than lines.
+    if table.num_rows != data.count(b"\n"):
+        return None
+    return [column.combine_chunks() for column in table.columns]

@@ -1,0 +1,205 @@
+"""The first step of a run: any edge list in, the normalised edge table and the label tables out."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pipeline.ingest.doubts import duplicate_doubt, float_doubt, variants_of
+from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
+from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
+from pipeline.ingest.readers import EdgeStream, open_source
+from pipeline.ingest.table.normalise import EdgeTable, Labels
+from pipeline.run.names import EDGES_FILE, INGEST_FILES, LEFT_LABELS_FILE, RIGHT_LABELS_FILE, STAGING, refuse_links
+from schemas.errors import InputError, ResourceError
+from schemas.options import IngestOptions
+
+__all__ = ["IngestSummary", "ingest"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class IngestSummary:
+    """What was read.
+
+    Parameters
+    ----------
+    n_left, n_right : int
+        Vertices with an edge.
+    n_edges : int
+        Distinct edges.
+    duplicates : int
+        Edges that were there already.
+    skipped_lines : int
+        Lines left out because of ``skip_bad_lines``.
+    format : str
+        Name of the format, or of the library for an object in memory.
+    source : str
+        The path as given, or the object's type.
+    digest : str
+        BLAKE3 (hex) of the file's bytes as stored; of the labels and edges for an object in memory.
+    left_label, right_label : str
+        "int64", "int32" or "string".
+    left_name, right_name : str
+        Names of the two columns that were read; "left" and "right" where the input has none.
+    left_variants, right_variants : int or None
+        Labels that differ from another one of their side only in blanks or capitals; None when there were too many
+        labels to compare.
+    notes : tuple of str
+        What is odd about the input, in sentences.
+    seconds : float
+    read_on : str
+        "gpu", or "cpu" and why not on a GPU.
+    tables_seconds : float
+        Until the tables were written; on a GPU the digest of a large file takes longer.
+    """
+
+    n_left: int
+    n_right: int
+    n_edges: int
+    duplicates: int
+    skipped_lines: int
+    format: str
+    source: str
+    digest: str
+    left_label: str
+    right_label: str
+    left_name: str
+    right_name: str
+    left_variants: int | None
+    right_variants: int | None
+    notes: tuple[str, ...]
+    seconds: float
+    read_on: str = "cpu"
+    tables_seconds: float = 0.0
+
+
+def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestOn = "auto") -> IngestSummary:
+    """Read `source` and write `EDGES_FILE`, `LEFT_LABELS_FILE` and `RIGHT_LABELS_FILE` into `folder`.
+
+    Parameters
+    ----------
+    source : path or object
+        A file in one of `pipeline.ingest.readers.formats`, or a pandas, Polars or Arrow table, a scipy.sparse
+        matrix, or a networkx graph; an object is not modified.
+    options : IngestOptions
+    folder : Path
+        Exists. After an error it is as it was before.
+    ingest_on : "auto", "cpu" or "gpu"
+        See `pipeline.ingest.gpu.ingest_on.choose_reader`. The tables are the same, wherever they are made.
+
+    Raises
+    ------
+    InputError
+        If the input or an option is wrong: one sentence with the file, the line and the remedy; or if
+        `folder` is not there or may not be written into.
+    ResourceError
+        If writing fails half-way, as on a full disk.
+    """
+    started = time.perf_counter()
+    stream = open_source(source, options)
+    reader, read_on = choose_reader(ingest_on, source)
+    table: EdgeTable | DeviceEdgeTable
+    if reader is not None:
+        table = read_on_device(stream, reader)
+    else:
+        table = EdgeTable(stream.integers)
+        for batch in stream.chunks():
+            if len(batch):
+                table.add(batch)
+    if table.n_rows == 0:
+        left_out = f" ({stream.skipped} bad lines were left out)" if stream.skipped else ""
+        remedy = "check the file and its --format" if isinstance(source, (str, os.PathLike)) else "give one with edges"
+        raise InputError(f"{stream.source} holds no edges{left_out}; {remedy}")
+    guard = partial(memory_errors, stream) if reader is not None else nullcontext
+    with guard():
+        left, right, duplicates = table.finish()
+    stream.check(left.values, right.values)
+    with _all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
+        labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE)]
+        labels.append(threads.submit(right.write, staging / RIGHT_LABELS_FILE))
+        with guard():
+            table.write(staging / EDGES_FILE)
+        for written in labels:
+            written.result()
+    tables_seconds = time.perf_counter() - started
+    variants, notes = _doubts(stream, (left, right), duplicates, table.n_rows)
+    return IngestSummary(
+        n_left=len(left),
+        n_right=len(right),
+        n_edges=table.n_rows - duplicates,
+        duplicates=duplicates,
+        skipped_lines=stream.skipped,
+        format=stream.format,
+        source=stream.source,
+        digest=stream.digest() or table.digest(left, right),
+        left_label=str(left.type),
+        right_label=str(right.type),
+        left_name=stream.side_names[0],
+        right_name=stream.side_names[1],
+        left_variants=variants[0],
+        right_variants=variants[1],
+        notes=notes,
+        seconds=time.perf_counter() - started,
+        read_on=read_on,
+        tables_seconds=tables_seconds,
+    )
+
+
+def _doubts(
+    stream: EdgeStream, labels: tuple[Labels, Labels], duplicates: int, n_rows: int
+) -> tuple[list[int | None], tuple[str, ...]]:
+    """Variants of both sides, and what is odd in sentences, which also go to the log."""
+    counts: list[int | None] = []
+    notes = [duplicate_doubt(stream, duplicates, n_rows)]
+    for own, name in zip(labels, stream.side_names, strict=True):
+        variants = variants_of(own.values)
+        counts.append(None if variants is None else variants.count)
+        notes += [variants.doubt(name) if variants is not None else None, float_doubt(own.values, name)]
+    found = tuple(note for note in notes if note is not None)
+    for note in found:
+        logger.warning("%s: %s", stream.source, note)
+    return counts, found
+
+
+@contextmanager
+def _all_or_nothing(folder: Path) -> Iterator[Path]:
+    """A folder to write into, whose files move to `folder` at the end, the edges last, or disappear."""
+    refuse_links(folder)
+    try:
+        staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written into ({error.strerror}); choose another folder") from error
+    made: list[Path] = []
+    try:
+        for file in INGEST_FILES:
+            (staging / file).parent.mkdir(exist_ok=True)
+        yield staging
+        for file in INGEST_FILES:
+            target = folder / file
+            if not target.parent.exists():
+                target.parent.mkdir()
+                made.append(target.parent)
+            (staging / file).replace(target)
+            made.append(target)
+    except BaseException as error:
+        for path in reversed(made):
+            path.rmdir() if path.is_dir() else path.unlink()
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            place = error.filename2 or error.filename or folder
+            raise ResourceError(f"cannot write {place} ({reason}); make room, or choose another folder") from error
+        raise
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)  # what stays goes when the run goes on

@@ -1,0 +1,219 @@
+"""Raw labels to dense ids, sorted unique edges, label tables: in labels + 8 bytes per edge of memory.
+
+Ids are positions in sorted label order (`schemas.edges`). Labels are numbered as they come, block by block;
+once all are known, the numbers are replaced by the ranks, and an edge, being a pair of 32-bit ids in one
+64-bit word, is sorted as an integer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.ingest.readers.digests import Digest
+from pipeline.ingest.table.numbering import Integers, Texts
+from pipeline.run.files import create
+from schemas.dtypes import VERTEX
+from schemas.edges import EDGES, label_schema
+
+__all__ = ["SLICE", "EdgeTable", "Labels", "digest_of"]
+
+#: Edges or labels handled at a time; also rows of a Parquet row group.
+SLICE = 1 << 20
+#: Bytes of labels handled at a time, where they are long.
+SLICE_BYTES = 1 << 26
+
+#: Column of the pairs that is the high half of their 64-bit word: the left side, so that it sorts first.
+_LEFT = 1 if sys.byteorder == "little" else 0
+_RIGHT = 1 - _LEFT
+
+
+class _Side:
+    """The labels of one side, numbered as they come.
+
+    A block's labels are first numbered within the block. Blocks wait until they hold as many distinct
+    labels, or bytes of labels, as are known already; then all are numbered together. So every label is looked up a
+    constant number of times for each block it occurs in, however many blocks.
+    """
+
+    def __init__(self, name: str, column: int, integer: pa.DataType):
+        self.name = name
+        self.column = column
+        self.integer = integer
+        self.known: Texts | Integers | None = None
+        self.waiting: list[tuple[int, int, pa.Array]] = []
+        self.n_waiting = self.waiting_bytes = 0
+
+    def encode(self, labels: pa.Array, start: int) -> np.ndarray:
+        """Numbers within the block of `labels`, whose edges go to rows from `start`."""
+        encoded = labels if pa.types.is_dictionary(labels.type) else labels.dictionary_encode()
+        self.waiting.append((start, start + len(labels), encoded.dictionary))
+        self.n_waiting += len(encoded.dictionary)
+        self.waiting_bytes += encoded.dictionary.nbytes
+        return encoded.indices.to_numpy()
+
+    def is_due(self) -> bool:
+        """Whether the waiting blocks are to be settled now."""
+        known, n_bytes = (0, 0) if self.known is None else (len(self.known), self.known.nbytes)
+        return self.n_waiting > max(SLICE, known) or self.waiting_bytes > max(SLICE_BYTES, n_bytes)
+
+    def settle(self, pairs: np.ndarray) -> Texts | Integers:
+        """Replace the numbers within blocks, in `pairs`, by numbers of all labels known."""
+        blocks = [labels for _, _, labels in self.waiting]
+        if self.known is None:
+            self.known = (Integers if pa.types.is_integer(blocks[0].type) else Texts)(self.name)
+        numbers_of_blocks = self.known.numbers_of(blocks) if blocks else []
+        for (start, stop, _), numbers in zip(self.waiting, numbers_of_blocks, strict=True):
+            codes = pairs[start:stop, self.column]
+            pairs[start:stop, self.column] = numbers[codes]
+        self.waiting, self.n_waiting, self.waiting_bytes = [], 0, 0
+        return self.known
+
+    def rank(self, pairs: np.ndarray) -> Labels:
+        """Replace the numbers in `pairs` by positions in sorted label order."""
+        values, order, ranks = self.settle(pairs).ranked()
+        self.known = None
+        for start in range(0, len(pairs), SLICE):
+            codes = pairs[start : start + SLICE, self.column]
+            pairs[start : start + SLICE, self.column] = ranks[codes]
+        return Labels(values, order, self.integer)
+
+
+class Labels:
+    """The distinct labels of one side.
+
+    Parameters
+    ----------
+    values : Array
+        int64 or large_string, in any order.
+    order : ndarray
+        Positions in `values` in sorted order.
+    integer : DataType
+        Of the table, if they are integers: int64, or int32 if all fit.
+    """
+
+    def __init__(self, values: pa.Array, order: np.ndarray, integer: pa.DataType):
+        self.values = values
+        self.order = order
+        self.type = integer if pa.types.is_integer(values.type) else pa.string()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def slices(self) -> Iterator[pa.Array]:
+        """The labels in sorted order."""
+        for start, stop in pairwise(self._cuts()):
+            yield pc.cast(self.values.take(pa.array(self.order[start:stop])), self.type)
+
+    def _cuts(self) -> list[int]:
+        """Where slices begin and end, each at most `SLICE` labels and about `SLICE_BYTES`."""
+        if self.type != pa.string():
+            return [*range(0, len(self), SLICE), len(self)]
+        until = np.cumsum(pc.binary_length(self.values).to_numpy()[self.order])
+        cuts = [0]
+        while cuts[-1] < len(self):
+            start = cuts[-1]
+            before = until[start - 1] if start else 0
+            stop = int(np.searchsorted(until, before + SLICE_BYTES, side="right"))
+            cuts.append(min(max(stop, start + 1), start + SLICE))
+        return cuts
+
+    def write(self, path: Path) -> None:
+        """Write the label table."""
+        schema = label_schema(self.type)
+        with create(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for labels in self.slices():
+                writer.write_batch(pa.RecordBatch.from_arrays([labels], schema=schema))
+
+
+class EdgeTable:
+    """Edges on their way from raw batches to the sorted unique table.
+
+    Parameters
+    ----------
+    integers : (DataType, DataType)
+        See `pipeline.ingest.readers.base.EdgeStream`.
+
+    Notes
+    -----
+    8 bytes per edge, and at most an eighth more while it grows; and the labels: of integers up to 60 bytes each at the
+    moment of numbering them, of text three times their bytes and up to 130 bytes each.
+    """
+
+    def __init__(self, integers: tuple[pa.DataType, pa.DataType]) -> None:
+        self.n_rows = 0
+        self._pairs = np.empty((SLICE, 2), dtype=VERTEX)
+        self._left, self._right = _Side("left", _LEFT, integers[0]), _Side("right", _RIGHT, integers[1])
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Append the edges of `batch`, columns left and right."""
+        start, stop = self.n_rows, self.n_rows + len(batch)
+        if stop > len(self._pairs):
+            # realloc: a large block moves by its page table, not by copying
+            self._pairs.resize((max(stop, len(self._pairs) + len(self._pairs) // 8), 2), refcheck=False)
+        self.n_rows = stop
+        for side, labels in ((self._left, batch["left"]), (self._right, batch["right"])):
+            self._pairs[start:stop, side.column] = side.encode(labels, start)
+            if side.is_due():
+                side.settle(self._pairs)
+
+    def finish(self) -> tuple[Labels, Labels, int]:
+        """Sort; the labels of both sides and the number of duplicates. Called once, with an edge at least."""
+        self._pairs.resize((self.n_rows, 2), refcheck=False)
+        labels = self._left.rank(self._pairs), self._right.rank(self._pairs)
+        self._words().sort()
+        return *labels, self.n_rows - sum(len(words) for words in self._unique())
+
+    def write(self, path: Path) -> None:
+        """Write the sorted unique edges."""
+        with create(path) as file, pq.ParquetWriter(file, EDGES, compression="zstd", use_dictionary=False) as writer:
+            for words in self._unique():
+                pairs = words.view(VERTEX).reshape(-1, 2)
+                columns = [pa.array(pairs[:, column]) for column in (_LEFT, _RIGHT)]
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=EDGES))
+
+    def digest(self, left: Labels, right: Labels) -> str:
+        """BLAKE3 (hex) of the labels and the edges, whatever they were read from."""
+        return digest_of(left, right, self._unique())
+
+    def _words(self) -> np.ndarray:
+        return self._pairs.view(np.int64).reshape(-1)
+
+    def _unique(self) -> Iterator[np.ndarray]:
+        """The distinct words, in order, a slice at a time."""
+        words = self._words()
+        for start in range(0, len(words), SLICE):
+            part = words[start : start + SLICE]
+            new = np.empty(len(part), dtype=np.bool_)
+            new[0] = start == 0 or words[start - 1] != part[0]
+            np.not_equal(part[1:], part[:-1], out=new[1:])
+            yield part[new]
+
+
+def digest_of(left: Labels, right: Labels, words: Iterable[np.ndarray]) -> str:
+    """BLAKE3 (hex) of labels and sorted unique words (left id above right id, int64), wherever they are cut."""
+    digest = Digest()
+    for labels in (left, right):
+        is_text = labels.type == pa.string()
+        digest.update(f"{labels.type if is_text else 'int64'} {len(labels)} ".encode())  # however wide
+        if is_text:
+            # All lengths, then all text: no label can be taken for another, wherever slices are cut.
+            for part in labels.slices():
+                digest.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())
+            for part in labels.slices():
+                _, offsets, text = part.buffers()
+                first, last = np.frombuffer(offsets, np.int32, len(part) + 1, 4 * part.offset)[[0, -1]]
+                digest.update(memoryview(text)[first:last])
+        else:
+            for part in labels.slices():
+                digest.update(part.to_numpy().astype("<i8").tobytes())
+    for part in words:
+        digest.update(part.astype("<i8").tobytes())
+    return digest.hexdigest()

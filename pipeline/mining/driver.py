@@ -1,0 +1,308 @@
+"""The fourth step of a run: drive the scheduler, the workers and the ledger until the work is done."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from pipeline.mining.energy import ProcessorEnergy
+from pipeline.mining.instructions import Finish, Policy, Start
+from pipeline.mining.ledger_writer import Commits
+from pipeline.mining.schedule import Scheduler
+from pipeline.mining.watch import Watch
+from pipeline.output.writers import WriteOn
+from pipeline.prepare.plan import Plan
+from pipeline.prepare.weights import weights_of
+from pipeline.process import startup
+from pipeline.process.interrupts import interruptible
+from pipeline.process.logs import tell
+from pipeline.run.accounts import peak_rss
+from pipeline.run.files import disk_errors
+from pipeline.run.folder import RunFolder
+from pipeline.run.ledger import Ledger
+from pipeline.run.progress import Progress, Report
+from pipeline.run.session import MiningSession, how_it_ended, remember
+from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
+from pipeline.workers.pool import Pool, Result, WorkerLostError
+from schemas.errors import BicliqueError, ResourceError
+from schemas.graph import MiningGraph
+from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceReport
+from schemas.options import RunLimits
+from schemas.work import Limits, Subtrees
+
+__all__ = ["mine_run"]
+
+logger = logging.getLogger(__name__)
+
+#: A pool that can grow is asked to after so many seconds of mining, when so many seconds are thought to be left.
+_GROW_AFTER_S, _GROW_FOR_S = 1.0, 4.0
+#: Seconds between two looks at the number of workers.
+_LOOK_S = 1.0
+#: Seconds of this process for a slice that has come back, writing to disk apart, and for the next one.
+_EVENT_S = 0.003
+#: How long a run waits for a worker when it has none.
+_NO_WORKERS_S = 60.0
+
+
+def mine_run(
+    folder: RunFolder,
+    pool: Pool,
+    limits: RunLimits,
+    report: Report,
+    slice_seconds: float = 10.0,
+    stop: threading.Event | None = None,
+    write_on: WriteOn = "auto",
+) -> MiningSession:
+    """Mine what is outstanding, from the ledger on.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Its plan is done.
+    pool : Pool
+    limits : RunLimits
+    report : callable
+        Called with a `Progress` after every slice and about once a second.
+    slice_seconds : float
+        Longest time of a slice.
+    stop : Event
+        When it is set, no slice is started any more, and the running ones are waited for and committed.
+        Ctrl-C does the same in the main thread; a second Ctrl-C abandons the running slices.
+    write_on : "auto", "cpu" or "gpu"
+        See `pipeline.output.writers.open_writer`.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, no worker is left, or a slice fails again and again. The run can be resumed.
+    """
+    folder.need("plan")
+    folder.parts_there(), folder.entries_there()  # before anything is in the way of the first slice
+    for place in (folder.bicliques, folder.ledger):
+        with disk_errors(place):
+            place.mkdir(exist_ok=True)
+    with startup.getting_ready():  # or the time of the first slices would mislead
+        pool.everywhere(warm_up, (str(folder.path.resolve()), folder.run_id(), write_on))
+    startup.log_it()
+    driver = _Driver(folder, pool, limits, report, slice_seconds, stop or threading.Event(), write_on)
+    remember(folder, driver.session("failed"))
+    try:
+        with interruptible(driver.stop) as ctrl_c:
+            outcome = driver.run()
+    except BaseException as error:
+        with suppress(BicliqueError):  # a full disk has been said already
+            remember(folder, driver.session(*how_it_ended(error)))
+        raise
+    finally:
+        driver.commits.close()
+    session = replace(driver.session(outcome), ctrl_c=outcome == "interrupted" and ctrl_c.is_set())
+    remember(folder, session)
+    text = (
+        f"mining ended ({outcome}): {session.count:,} bicliques, {session.slices:,} slices in {session.seconds:.2f} s"
+    )
+    facts = {
+        name: getattr(session, name) for name in ("outcome", "count", "seconds", "slices", "retries", "busy_ratio")
+    }
+    tell(logger, "mined", text, **facts)
+    return session
+
+
+class _Driver:
+    def __init__(
+        self,
+        folder: RunFolder,
+        pool: Pool,
+        limits: RunLimits,
+        report: Report,
+        slice_seconds: float,
+        stop: threading.Event,
+        write_on: WriteOn,
+    ):
+        self.startup = startup.take()
+        self.began, self.started = time.time(), time.monotonic()
+        self.folder, self.pool, self.limits, self.report, self.stop = folder, pool, limits, report, stop
+        self.write_on = write_on
+        self.run_id = folder.run_id()
+        self.plan = Plan.open(folder)
+        self.ledger = Ledger.repair(folder, len(self.plan.roots))
+        self.job = self.ledger.job
+        self.weights = weights_of(self.job, MiningGraph.open(folder.graph))
+        self.seen_before = self.ledger.total.seen
+        self.bytes = sum(part.bytes for part in self.ledger.parts)
+        self.slices = 0
+        self.busy_s = self.capacity_s = 0.0  # of all workers together
+        self.finish: Finish | None = None
+        self.deadline = math.inf
+        self.told_of_stop = False
+        wanted = None if limits.max_results is None else limits.max_results - self.ledger.total.count
+        policy = Policy(
+            max_seconds=slice_seconds,
+            min_seconds=min(0.25, slice_seconds),
+            max_results=wanted,
+            event_seconds=_EVENT_S,
+        )
+        self.machine = Scheduler(policy, max(self.ledger.entries, default=-1) + 1, float(self.plan.weights.sum()))
+        self.left_overs: dict[int, Subtrees] = {}
+        self.taking: dict[int, Start] = {}
+        self.commits = Commits(self.ledger)
+        self.watch = Watch(pool, report)
+        self.energy = ProcessorEnergy()
+        for source, ranges in self.ledger.outstanding().items():
+            self._add(source, ranges)
+
+    def run(self) -> Outcome:
+        looked = now = self.with_workers = time.monotonic()
+        if self.limits.time_limit_s is not None:
+            self.deadline = time.monotonic() + self.limits.time_limit_s
+        self._look_at_workers(now)
+        while self.finish is None:
+            for result in self.pool.wait(0 if self.commits else 0.2):
+                self._receive(result)
+            for committed in self.commits.ended():
+                self._carry_out(self._returned(*committed))
+            before, now = now, time.monotonic()
+            self.capacity_s += self.workers * (now - before)
+            if self.stop.is_set():
+                self._interrupt()
+            if now >= self.deadline:
+                self._carry_out(self.machine.stop("time_limit"))
+            if now - self.started > _GROW_AFTER_S and self.machine.seconds_left > _GROW_FOR_S:
+                self.pool.grow()
+            if now - looked > _LOOK_S:
+                looked = now
+                self._look_at_workers(now)
+            self._tell()
+        if self.finish.outcome == "failed":
+            raise ResourceError(self.finish.reason)
+        return self.finish.outcome
+
+    def session(self, outcome: Outcome, reason: str = "") -> MiningSession:
+        return MiningSession(
+            outcome=outcome,
+            count=self.ledger.total.count,
+            began=self.began,
+            seconds=time.monotonic() - self.started,
+            slices=self.slices,
+            retries=self.machine.retries,
+            workers=self.pool.describe(),
+            busy_seconds=self.busy_s,
+            idle_seconds=max(self.capacity_s - self.busy_s, 0.0),
+            reason=reason,
+            processors=self.energy.facts(),
+            startup=self.startup,
+            peak_rss=peak_rss(),
+        )
+
+    def _add(self, source: int, ranges: list[tuple[int, int]]) -> None:
+        if source == PLAN:
+            self.machine.add_source(source, self.plan.weights, ranges, is_plan=True)
+        else:
+            self.left_overs[source] = self.ledger.left_over(source)
+            self.machine.add_source(source, self.weights.of(self.left_overs[source]), ranges, is_plan=False)
+
+    def _carry_out(self, instructions: list[Start | Finish]) -> None:
+        for instruction in instructions:
+            if isinstance(instruction, Finish):
+                self.finish = instruction
+            else:
+                self.taking[instruction.slice] = instruction
+                task = self._task(instruction)
+                self.watch.started(instruction, task.limits.seconds or 0.0)
+                self.pool.submit(instruction.slice, mine_slice, task)
+
+    def _task(self, start: Start) -> SliceTask:
+        pieces = []
+        for source, first, last in start.took:
+            if source == PLAN:
+                pieces.append(Subtrees.of_roots(self.plan.roots[first:last]))
+            else:
+                pieces.append(self.left_overs[source].take(first, last))
+        seconds = min(start.seconds, self.pool.longest_task_s() or start.seconds)
+        seconds = max(min(seconds, self.deadline - time.monotonic()), 0.01)
+        return SliceTask(
+            folder=str(self.folder.path.resolve()),
+            run=self.run_id,
+            slice=start.slice,
+            attempt=start.attempt,
+            subtrees=Subtrees.concat(pieces).to_bytes(),
+            limits=Limits(seconds, start.rows, self.job.bound(self.ledger.total)),
+            write_on=self.write_on,
+        )
+
+    def _receive(self, result: Result) -> None:
+        if isinstance(result.value, SliceDone):
+            self._commit(result.value)
+        elif isinstance(result.error, BicliqueError):
+            raise result.error  # trying again would not help
+        else:
+            error = result.error
+            reason = str(error) if isinstance(error, WorkerLostError) else f"{type(error).__name__}: {error}"
+            self.watch.failed(result.tag, reason)
+            self._carry_out(self.machine.failed(result.tag, reason))
+
+    def _commit(self, done: SliceDone) -> None:
+        """Begin to write the ledger entry of a slice."""
+        report, start = done.report, self.taking[done.report.slice]
+        left_over, packed = Subtrees.empty(), done.left_over
+        if packed:
+            left_over = Subtrees.from_bytes(packed)
+            pieces = self.machine.pieces_wanted()
+            if pieces > len(left_over):
+                left_over = left_over.spread(pieces)
+                packed = left_over.to_bytes()
+        weights = self.weights.of(left_over)
+        report = replace(report, n_left_over=len(left_over))
+        entry = LedgerEntry(report, start.took, max(self.machine.weight(report.slice) - float(weights.sum()), 0.0))
+        self.commits.begin(entry, packed, (report, left_over, weights))
+
+    def _returned(self, report: SliceReport, left_over: Subtrees, weights: np.ndarray) -> list[Start | Finish]:
+        start = self.taking.pop(report.slice)
+        self.bytes += sum(part.bytes for part in report.parts)
+        self.slices += 1
+        self.busy_s += report.seconds
+        if len(left_over):
+            self.left_overs[report.slice] = left_over
+        instructions = self.machine.returned(report.slice, report.seconds, report.total.seen, weights)
+        self.watch.returned(report, self.ledger.total.seen, self.machine.share)
+        for source in {source for source, _, _ in start.took}:
+            if not self.machine.is_open(source):
+                self.left_overs.pop(source, None)
+        return instructions
+
+    def _interrupt(self) -> None:
+        if not self.told_of_stop and self.machine.running:
+            note = f"stopping: {self.machine.running} slices are being finished; Ctrl-C again abandons them"
+            self.report(Progress("mine", note=note))
+        self.told_of_stop = True
+        self._carry_out(self.machine.stop("interrupted"))
+
+    def _look_at_workers(self, now: float) -> None:
+        self.energy.facts()  # its counters wrap
+        self.watch.look()
+        slots, self.workers = self.pool.slots(), self.pool.workers()
+        if slots:
+            self.with_workers = now
+        elif now - self.with_workers > _NO_WORKERS_S:
+            raise ResourceError(f"no worker has been there for {_NO_WORKERS_S:.0f} seconds; start some")
+        self._carry_out(self.machine.set_slots(slots, self.workers))
+
+    def _tell(self) -> None:
+        seconds = time.monotonic() - self.started
+        self.report(
+            Progress(
+                stage="mine",
+                share=1.0 if self.finish and self.finish.outcome == "complete" else min(self.machine.share, 0.999),
+                bicliques=self.ledger.total.seen,
+                rate=(self.ledger.total.seen - self.seen_before) / max(seconds, 1e-3),
+                bytes=self.bytes,
+                running=self.machine.running,
+                workers=self.pool.describe(),
+                seconds=seconds,
+            )
+        )

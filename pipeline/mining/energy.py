@@ -1,0 +1,86 @@
+"""What a run says of its energy in the manifest: of GPUs slice by slice, of the driver's processors by session."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from pipeline.slices.power import RaplCounter, processor_counter
+from schemas.manifest import LedgerEntry
+
+__all__ = ["NOT_READABLE", "ProcessorEnergy", "energy_facts"]
+
+#: `MiningSession.processors` and the manifest say so, with the reason, where nothing could be measured.
+NOT_READABLE = "not_readable"
+
+
+class ProcessorEnergy:
+    """Energy of the processors of this machine, whoever uses them, from now on."""
+
+    def __init__(self) -> None:
+        self._counter: RaplCounter | str = processor_counter()
+
+    def facts(self) -> dict[str, Any]:
+        """``joules`` so far, or why there are none; has to be asked at least once a minute, for counters wrap."""
+        if isinstance(self._counter, str):
+            return {NOT_READABLE: self._counter}
+        return {"joules": self._counter.joules()}
+
+
+def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]], on_gpus: bool) -> dict[str, Any]:
+    """Joules, watts and bicliques per joule.
+
+    Parameters
+    ----------
+    entries : iterable of LedgerEntry
+    sessions : list of dict
+        `pipeline.run.session.MiningSession` of each.
+    on_gpus : bool
+        Whether the engine ran on GPUs.
+
+    Returns
+    -------
+    dict
+        ``processors``: of the driver's machine, all that ran on it included, sessions that were killed left out.
+        ``gpus``, with a GPU engine: while
+        slices were searched (neither idle between them nor after them), all workers together and each apart.
+    """
+    facts: dict[str, Any] = {"processors": _processors(sessions)}
+    if on_gpus:
+        facts["gpus"] = _gpus([entry for entry in entries if entry.report.stats.joules is not None])
+    return facts
+
+
+def _processors(sessions: list[dict[str, Any]]) -> dict[str, Any]:
+    reasons = {session["processors"][NOT_READABLE] for session in sessions if NOT_READABLE in session["processors"]}
+    if reasons:
+        return {NOT_READABLE: "; ".join(sorted(reasons))}
+    joules = sum(session["processors"]["joules"] for session in sessions)
+    seconds = sum(session["seconds"] for session in sessions)
+    return {"joules": joules, "seconds": seconds, "mean_watts": joules / max(seconds, 1e-9)}
+
+
+def _gpus(measured: list[LedgerEntry]) -> dict[str, Any]:
+    if not measured:
+        return {NOT_READABLE: "no worker could read NVML's energy counter; the log of the workers says why"}
+    if not any(entry.report.stats.joules for entry in measured):
+        return {NOT_READABLE: "the slices were over before NVML's counter moved, which it does some ten times a second"}
+    workers: dict[str, list[LedgerEntry]] = defaultdict(list)
+    for entry in measured:
+        workers[entry.report.worker].append(entry)
+    return _sums(measured) | {"workers": {worker: _sums(some) for worker, some in workers.items()}}
+
+
+def _sums(entries: list[LedgerEntry]) -> dict[str, Any]:
+    reports = [entry.report for entry in entries]
+    joules = sum(report.stats.joules or 0.0 for report in reports)
+    seconds = sum(report.seconds for report in reports)
+    return {
+        "slices": len(entries),
+        "joules": joules,
+        "seconds": seconds,
+        "mean_watts": joules / max(seconds, 1e-9),
+        "peak_watts": max(report.stats.peak_watts or 0.0 for report in reports),
+        "bicliques_per_joule": sum(report.total.seen for report in reports) / max(joules, 1e-9),
+    }

@@ -1,0 +1,100 @@
+"""What the driver says of slices and workers while it mines: which is late, which was lost, how fast they are."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+from pipeline.mining.instructions import Start
+from pipeline.process.logs import tell
+from pipeline.run.progress import Progress, Report
+from pipeline.workers.pool import Pool
+from schemas.manifest import SliceReport
+
+__all__ = ["Watch"]
+
+logger = logging.getLogger(__name__)
+
+#: A slice is late when it has taken so many times the seconds it was given, and so many seconds more: it may have
+#: waited for its turn on a GPU, and it writes after it has searched.
+_FACTOR, _GRACE_S = 4.0, 30.0
+
+
+@dataclass
+class _Running:
+    since: float
+    seconds: float
+    attempt: int
+    late_at: float
+
+
+class Watch:
+    """Follows the slices of one session.
+
+    Parameters
+    ----------
+    pool : Pool
+    report : callable
+        Told the address of the Dask dashboard, once there is one.
+    """
+
+    def __init__(self, pool: Pool, report: Report):
+        self._pool, self._report = pool, report
+        self._running: dict[int, _Running] = {}
+        self._dashboard = ""
+
+    def started(self, start: Start, seconds: float) -> None:
+        """A slice was handed out."""
+        now = time.monotonic()
+        self._running[start.slice] = _Running(now, seconds, start.attempt, now + _FACTOR * seconds + _GRACE_S)
+
+    def returned(self, report: SliceReport, count: int, share: float) -> None:
+        """A slice is committed; `count` bicliques of the run are now, and a `share` of the estimated work is done."""
+        self._running.pop(report.slice, None)
+        rate = report.total.seen / max(report.seconds, 1e-3)
+        text = f"slice {report.slice}: {report.total.seen:,} bicliques in {report.seconds:.2f} s ({rate:,.0f}/s)"
+        tell(
+            logger,
+            "slice",
+            f"{text} by {report.worker}, {report.n_left_over:,} subtrees left over",
+            slice=report.slice,
+            attempt=report.attempt,
+            worker=report.worker,
+            rows=report.total.seen,
+            seconds=round(report.seconds, 6),
+            rate=round(rate, 1),
+            bytes=sum(part.bytes for part in report.parts),
+            left_over=report.n_left_over,
+            total_rows=count,
+            share=round(share, 6),
+        )
+
+    def failed(self, number: int, reason: str) -> None:
+        """A slice was lost or ended in an error; it is tried again, or the run ends."""
+        running = self._running.pop(number, None)
+        attempt = running.attempt + 1 if running else 1
+        text = f"slice {number} failed the {_ORDINALS.get(attempt, f'{attempt}th')} time: {reason}"
+        tell(logger, "failed", text, logging.WARNING, slice=number, attempt=attempt, reason=reason)
+
+    def look(self) -> None:
+        """Say which slices are late, and with whom; again whenever they have taken twice as long."""
+        now = time.monotonic()
+        for number, running in self._running.items():
+            if now < running.late_at:
+                continue
+            taken = now - running.since
+            running.late_at = running.since + 2 * taken
+            worker = self._pool.who(number)
+            where = f"is still with worker {worker}" if worker else "is with no worker yet"
+            remedy = "; end that process if it is stuck: another one mines the slice again" if worker else ""
+            text = f"slice {number} was given {running.seconds:.1f} s and {where} after {taken:.0f} s{remedy}"
+            tell(logger, "late", text, logging.WARNING, slice=number, worker=worker, seconds=round(taken, 1))
+        dashboard = self._pool.dashboard()
+        if dashboard != self._dashboard:
+            self._dashboard = dashboard
+            tell(logger, "dashboard", f"Dask dashboard: {dashboard}", address=dashboard)
+            self._report(Progress("mine", note=f"Dask dashboard: {dashboard}"))
+
+
+_ORDINALS = {1: "first", 2: "second", 3: "third"}

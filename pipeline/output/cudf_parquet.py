@@ -1,0 +1,235 @@
+"""List columns and Parquet files on a device, by CuPy and pylibcudf: the smallest part of cuDF that does it.
+
+All imports of GPU packages are inside functions. Every file has a stream of its own that does not wait for the
+engine's kernels, nor they for it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.output.parallel_writer import writing_threads
+from pipeline.output.part_writer import GROUP_ROWS, Tables, part_schema
+from pipeline.output.rmm_pool import device_bytes, take_from_pool
+from schemas.bicliques import Bicliques
+from schemas.dtypes import VERTEX
+from schemas.errors import DeviceMemoryError
+
+__all__ = ["CudfParquet", "chunked_writer", "why_no_cudf", "writing_errors"]
+
+#: Bytes of a row group before encoding, unless it has `GROUP_ROWS` rows first.
+_GROUP_BYTES = 128 << 20
+#: A thread for so many bytes of the device, and so many threads at most.
+_BYTES_A_THREAD, _MOST_THREADS = 4 << 30, 8
+#: Bytes of a page: the device compresses all pages of a chunk side by side, so there have to be many.
+_PAGE_BYTES = 64 << 10
+
+
+def why_no_cudf() -> str | None:
+    """Why cuDF cannot be used in this process, or None; never raises."""
+    from kernels.gpu.device import why_no_gpu
+
+    if (reason := why_no_gpu()) is not None:
+        return reason
+    try:
+        import pylibcudf  # noqa: F401
+    except ImportError as error:
+        return f"{error.name or 'cuDF'} cannot be imported (pip install 'cudf-cu13==26.10.*')"
+    return None
+
+
+class CudfParquet:
+    """The `pipeline.output.device_writer.Backend` of real devices.
+
+    Parameters
+    ----------
+    tables : Tables
+        Uploaded here, once; None leaves dense ids in the lists.
+    compression : str
+        "zstd" or "snappy", by nvCOMP.
+    names : (str, str)
+        What the input calls the sides, for the metadata of the parts.
+    """
+
+    def __init__(self, tables: Tables, compression: str = "zstd", names: tuple[str, str] = ("left", "right")):
+        import cupy
+        import pylibcudf
+
+        self.cupy, self.plc = cupy, pylibcudf
+        self.schema = part_schema(tables, names)
+        self.compression = compression
+        self.threads = min(max(device_bytes() // _BYTES_A_THREAD, 1), _MOST_THREADS)
+        # of all files together, from the device to the disk; libcudf has four, and reads this when it opens its first
+        os.environ.setdefault("KVIKIO_NTHREADS", str(writing_threads()))
+        take_from_pool()
+        with _memory_errors("hold the labels"):
+            self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
+            #: What files are opened with, which may be before there are rows.
+            self.empty = self.table(Bicliques.from_pairs([], []), cupy.cuda.Stream(non_blocking=True))
+        self.has_text = tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables)
+
+    def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
+        """See `Backend`; synchronises."""
+        with _memory_errors("cut bicliques into chunks"):
+            pieces = [found] if len(found.left) + len(found.right) <= members else self._cut(found, members)
+            self.cupy.cuda.get_current_stream().synchronize()
+        return pieces
+
+    def open(self, path: Path) -> CudfFile:
+        """See `Backend`."""
+        with writing_errors(), _memory_errors(f"open {path}"):
+            return CudfFile(self, path)
+
+    def table(self, piece: Bicliques, stream: Any) -> Any:
+        """The five columns of `schemas.bicliques.biclique_schema`."""
+        lists, numbers = [], []
+        for side, (indptr, ids) in enumerate(((piece.left_indptr, piece.left), (piece.right_indptr, piece.right))):
+            with stream:
+                offsets = self.cupy.asarray(indptr, dtype=VERTEX)
+                own = self.cupy.asarray(ids, dtype=VERTEX)
+                numbers.append(offsets[1:] - offsets[:-1])
+            lists.append(self._list_column(offsets, self._gather(own, side, stream), stream))
+        with stream:
+            numbers.append(self.cupy.asarray(piece.root, dtype=VERTEX))
+        return self.plc.Table([*lists, *(self._column(values, stream) for values in numbers)])
+
+    def _cut(self, found: Bicliques, members: int) -> list[Bicliques]:
+        left, right = self.cupy.asarray(found.left_indptr), self.cupy.asarray(found.right_indptr)
+        until = left + right
+        targets = self.cupy.arange(members, int(until[-1]) + members, members, dtype=until.dtype)
+        inner = self.cupy.searchsorted(until, targets, side="right").get() - 1
+        rows = sorted({0, *(int(row) for row in inner if 0 < row < len(found)), len(found)})
+        bounds = zip(rows, left[rows].get().tolist(), right[rows].get().tolist(), strict=True)
+        return [
+            Bicliques(
+                left[row : next_row + 1] - in_left,
+                found.left[in_left:next_left],
+                right[row : next_row + 1] - in_right,
+                found.right[in_right:next_right],
+                found.root[row:next_row],
+            )
+            for (row, in_left, in_right), (next_row, next_left, next_right) in pairwise(bounds)
+        ]
+
+    def _upload(self, labels: Any) -> Any:
+        return self.plc.Column.from_arrow(labels)
+
+    def _column(self, array: Any, stream: Any) -> Any:
+        return self.plc.Column.from_cuda_array_interface(array, stream=stream)
+
+    def _gather(self, ids: Any, side: int, stream: Any) -> Any:
+        if self.labels is None:
+            return self._column(ids, stream)
+        unchecked = self.plc.copying.OutOfBoundsPolicy.DONT_CHECK
+        source = self.plc.Table([self.labels[side]])
+        (labels,) = self.plc.copying.gather(source, self._column(ids, stream), unchecked, stream=stream).columns()
+        return labels
+
+    def _list_column(self, offsets: Any, values: Any, stream: Any) -> Any:
+        kind = self.plc.DataType(self.plc.TypeId.LIST)
+        return self.plc.Column(kind, len(offsets) - 1, None, None, 0, 0, [self._column(offsets, stream), values])
+
+
+@contextmanager
+def _memory_errors(purpose: str) -> Iterator[None]:
+    """What CuPy and RMM raise without memory, as one error of ours."""
+    try:
+        yield
+    except MemoryError as error:
+        raise DeviceMemoryError(f"there is no device memory left to {purpose} ({error})") from error
+
+
+@contextmanager
+def writing_errors() -> Iterator[None]:
+    """What libcudf raises when it cannot write, as `OSError`: it has no type for a full disk."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise OSError(errno.EIO, f"cuDF cannot write: {error}") from error
+
+
+class CudfFile:
+    """A Parquet file that cuDF writes chunk by chunk; see `pipeline.output.device_writer.ChunkFile`."""
+
+    def __init__(self, backend: CudfParquet, path: Path):
+        self.backend, self.path = backend, path
+        self.stream = backend.cupy.cuda.Stream(non_blocking=True)
+        # zstd alone makes lists of integers smaller, and sooner, than a dictionary does; to numbers that hardly change
+        # from row to row, differences leave it little to do
+        self._writer = chunked_writer(
+            backend.plc,
+            path,
+            backend.empty,
+            backend.schema,
+            group_rows=GROUP_ROWS,
+            compression=backend.compression,
+            dictionary=backend.has_text,
+            differences=[field.name for field in backend.schema if not pa.types.is_list(field.type)],
+            stream=self.stream,
+        )
+
+    def write(self, piece: Bicliques) -> None:
+        """Append these rows.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the device has no memory left for it.
+        OSError
+            If the file cannot be written.
+        """
+        with writing_errors(), _memory_errors(f"write {self.path}"):
+            self._writer.write(self.backend.table(piece, self.stream))
+            self.stream.synchronize()
+
+    def close(self) -> None:
+        """Write the footer."""
+        with writing_errors():
+            self._writer.close([])
+
+
+def chunked_writer(
+    plc: Any,
+    path: Path,
+    table: Any,
+    schema: pa.Schema,
+    group_rows: int,
+    compression: str = "zstd",
+    dictionary: bool = False,
+    differences: Collection[str] = (),
+    stream: Any = None,
+) -> Any:
+    """CuDF's writer of a file of this schema, whose columns have no nulls; `table` is like those it will write.
+
+    Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``).
+    """
+    io = plc.io
+    metadata = io.types.TableInputMetadata(table)
+    for column, field in zip(metadata.column_metadata, schema, strict=True):
+        column.set_name(field.name).set_nullability(False)
+        if pa.types.is_list(field.type):
+            column.child(1).set_nullability(False)  # child 0 is the offsets
+        if field.name in differences:
+            column.set_encoding(io.types.ColumnEncoding.DELTA_BINARY_PACKED)
+    pairs = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+    options = (
+        io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(path)]))
+        .metadata(metadata)
+        .key_value_metadata([pairs])
+        .compression(io.types.CompressionType[compression.upper()])
+        .row_group_size_rows(group_rows)
+        .row_group_size_bytes(_GROUP_BYTES)
+        .max_page_size_bytes(_PAGE_BYTES)
+        .build()
+    )
+    if not dictionary:
+        options.set_dictionary_policy(io.types.DictionaryPolicy.NEVER)
+    return io.parquet.ChunkedParquetWriter.from_options(options, stream=stream)

@@ -1,0 +1,127 @@
+"""The second step of a run: from the edge table to the graph that workers memory-map, and its profile."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernels.graph.prepare import PrepareFacts, prepare
+from pipeline.run.files import disk_errors, settle
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from pipeline.run.tables import read_table
+from schemas.graph import MiningGraph
+from schemas.jobs import job_of
+
+__all__ = ["LABEL_FILES", "DegreeProfile", "build", "degree_profile", "read_edges"]
+
+logger = logging.getLogger(__name__)
+
+#: The label tables as uncompressed Arrow files below ``graph/``, which workers share through the page cache.
+LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
+
+
+@dataclass(frozen=True)
+class DegreeProfile:
+    """Degrees of one side of the graph as it was read.
+
+    Parameters
+    ----------
+    vertices : int
+    mean : float
+    median : float
+    max : int
+    gini : float
+        0 when all degrees are equal, near 1 when few vertices have most edges.
+    """
+
+    vertices: int
+    mean: float
+    median: float
+    max: int
+    gini: float
+
+
+def build(folder: RunFolder) -> dict[str, Any]:
+    """Reduce to the core, merge twins, choose the root side, rank, and store; see `kernels.graph.prepare`.
+
+    Returns
+    -------
+    dict
+        `kernels.graph.prepare.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides,
+        ``built_on`` ("gpu", or "cpu") and ``seconds``.
+
+    Notes
+    -----
+    O(m + n log n) time, about 60 bytes per edge. The GPU builds it if it has read the input and has room.
+    """
+    started = time.perf_counter()
+    options, sizes = folder.options(), folder.need("ingest")
+    left, right = read_edges(folder)
+    search = options.search
+    arguments = (
+        *(left, right, sizes["n_left"], sizes["n_right"], options.build, search.min_left, search.min_right),
+        job_of(search).reductions,
+    )
+    made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" else None
+    graph, prepared, degrees = made or (*prepare(*arguments), [np.bincount(ids) for ids in (left, right)])
+    sources = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
+    tables = {side: read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
+    target = folder.fresh(folder.graph)
+    with disk_errors(target):
+        graph.save(target)
+        for side, labels in tables.items():
+            with pa.ipc.new_file(target / LABEL_FILES[side], labels.schema) as writer:
+                writer.write_table(labels)
+        settle(target)
+    facts = asdict(prepared) | {
+        "nbytes": graph.nbytes,
+        "profile": {side: asdict(degree_profile(n)) for side, n in zip(("left", "right"), degrees, strict=True)},
+        "built_on": "cpu" if made is None else "gpu",
+        "seconds": time.perf_counter() - started,
+    }
+    MiningGraph.open(target).validate()
+    folder.finish("build", facts, folder.own_files(target))
+    return facts
+
+
+def _on_gpu(arguments: tuple[Any, ...]) -> tuple[MiningGraph, PrepareFacts, list[np.ndarray]] | None:
+    """What `prepare` makes of the arguments, and the degrees, by the GPU; None, and said why, when that cannot be."""
+    from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
+    from kernels.gpu.prepare import EDGE_BYTES, on_host, prepare_on
+
+    reason = why_no_gpu()
+    if reason is None:
+        import cupy
+
+        try:
+            if CudaDevice().free_bytes() >= EDGE_BYTES * len(arguments[0]):
+                left, right = (cupy.asarray(ids) for ids in arguments[:2])
+                degrees = [on_host(cupy.bincount(ids)) for ids in (left, right)]
+                return *prepare_on(cupy, left, right, *arguments[2:]), degrees
+            reason = f"{len(arguments[0])} edges need {EDGE_BYTES} bytes each"
+        except MemoryError as error:
+            reason = str(error)
+        finally:
+            release_memory()
+    logger.warning("the graph is built on the CPU: %s", reason)
+    return None
+
+
+def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
+    """The edge table as two int32 columns, sorted by (left, right), 8 bytes per edge."""
+    table = read_table(folder.path / EDGES_FILE)
+    return table["left"].to_numpy(), table["right"].to_numpy()
+
+
+def degree_profile(degrees: np.ndarray) -> DegreeProfile:
+    """Mean, median, maximum and Gini coefficient of the degrees of one side."""
+    ordered, n = np.sort(degrees).astype(np.float64), len(degrees)
+    total = float(ordered.sum())
+    gini = float(2 * (np.arange(1, n + 1) * ordered).sum() / (n * total) - (n + 1) / n)
+    return DegreeProfile(n, total / n, float(np.median(ordered)), int(ordered[-1]), gini)

@@ -1,0 +1,82 @@
+"""Labels by dense id, and dense ids by label."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.prepare.build import LABEL_FILES
+from pipeline.run.folder import RunFolder, how_to_resume
+from schemas.dtypes import VERTEX
+from schemas.errors import IncompleteError
+
+__all__ = ["ids_of", "open_labels"]
+
+
+def open_labels(folder: RunFolder, side: str) -> pa.Array:
+    """The labels of a side in order of dense ids, memory-mapped.
+
+    Raises
+    ------
+    IncompleteError
+        If the file is missing or damaged.
+    """
+    file = folder.graph / LABEL_FILES[side]
+    try:
+        table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise IncompleteError(f"{file} cannot be read ({error}); mend it with: {how_to_resume(folder.path)}") from error
+    return pa.concat_arrays(table["label"].chunks) if table["label"].num_chunks != 1 else table["label"].chunk(0)
+
+
+def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
+    """Dense ids of labels, int32.
+
+    Parameters
+    ----------
+    values : Array
+        int64 or string; or string, dictionary encoded.
+    labels : Array
+        The labels of the side, sorted.
+
+    Raises
+    ------
+    IncompleteError
+        If a value is not a label of this side.
+
+    Notes
+    -----
+    Every distinct value is looked up once: labels repeat. Integers without a gap need no look.
+    """
+    if pa.types.is_integer(labels.type) and _is_range(labels):
+        return _places(values.to_numpy(), labels[0].as_py() if len(labels) else 0, len(labels))
+    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    distinct = encoded.dictionary
+    if pa.types.is_integer(labels.type):
+        known = labels.to_numpy()
+        found = np.minimum(np.searchsorted(known, distinct.to_numpy()), len(known) - 1)
+        missing = np.flatnonzero(known[found] != distinct.to_numpy())
+    else:
+        found = pc.fill_null(pc.index_in(distinct, value_set=labels), -1).to_numpy()
+        missing = np.flatnonzero(found < 0)
+    if len(missing):
+        raise _unknown(distinct[int(missing[0])].as_py())
+    ids: np.ndarray = found.astype(VERTEX)[encoded.indices.to_numpy()]
+    return ids
+
+
+def _is_range(labels: pa.Array) -> bool:
+    return len(labels) == 0 or labels[-1].as_py() - labels[0].as_py() == len(labels) - 1
+
+
+def _places(values: np.ndarray, first: int, n: int) -> np.ndarray:
+    """Of values that are to be among `n` consecutive numbers."""
+    outside = (values < first) | (values > first + n - 1)
+    if outside.any():
+        raise _unknown(int(values[np.argmax(outside)]))
+    return (values - first).astype(VERTEX)
+
+
+def _unknown(label: object) -> IncompleteError:
+    return IncompleteError(f"{label!r} is not the label of a vertex of the input")

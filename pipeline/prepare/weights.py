@@ -1,0 +1,73 @@
+"""Estimated work of a subtree, from wedges and candidates. An estimate steers; it never decides a result."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from schemas.graph import MiningGraph
+from schemas.jobs import Job
+from schemas.work import EVERYTHING, Subtrees
+
+__all__ = ["RootWeights", "weights_of"]
+
+#: Work grows with this power of the wedges of a root; docs/design.md has the measurement.
+_POWER = 1.5
+
+
+class RootWeights:
+    """Weights of the first-level subtrees of a graph, and of pieces of them.
+
+    Parameters
+    ----------
+    graph : MiningGraph
+
+    Attributes
+    ----------
+    by_rank : ndarray, shape (n_roots,), float64
+        ``later ** 1.5 + wedges + 1`` of each root: `later` are its wedges to higher ranks, which become
+        candidates, `wedges` all of them, which its local matrix is built from.
+
+    Notes
+    -----
+    O(edges) time, about 40 bytes per edge while it is made and 16 bytes per root afterwards.
+    """
+
+    def __init__(self, graph: MiningGraph):
+        n, degrees = graph.n_roots, np.diff(graph.base_indptr)
+        ends = np.repeat(graph.base_indptr[1:], degrees)
+        behind = ends - np.arange(1, len(ends) + 1)  # neighbours of the base vertex with a higher rank
+        later = np.bincount(graph.base_indices, weights=behind, minlength=n)
+        wedges = np.bincount(graph.base_indices, weights=np.repeat(degrees, degrees), minlength=n)
+        self.by_rank: np.ndarray = later**_POWER + wedges + 1.0
+        self._candidates = np.minimum(later, np.arange(n - 1, -1, -1))
+
+    def of(self, pieces: Subtrees) -> np.ndarray:
+        """Weight of each node of a list, float64.
+
+        A whole first-level subtree weighs what its root weighs; an opened node the share of its root that
+        its pairs (child, candidate of the child) are of those of the root.
+        """
+        if len(pieces) == 0:
+            return np.empty(0)
+        root = np.minimum.reduceat(pieces.path, pieces.path_indptr[:-1])
+        todo, candidates = pieces.todo.astype(np.float64), np.diff(pieces.candidate_indptr).astype(np.float64)
+        ranged, n_roots = pieces.ranged, len(self.by_rank)
+        density = self._candidates[root[ranged]] / np.maximum(n_roots - 1 - root[ranged], 1)
+        candidates[ranged] = density * (n_roots - pieces.candidates[pieces.candidate_indptr[:-1][ranged]])
+        todo[ranged] *= density
+        pairs = todo * candidates - todo * (todo - 1) / 2
+        all_pairs = self._candidates[root] * (self._candidates[root] + 1) / 2
+        share = np.where(pieces.todo == EVERYTHING, 1.0, np.minimum(pairs / np.maximum(all_pairs, 1.0), 1.0))
+        weights = self.by_rank[root] * share + 1.0
+        slot = np.unique(root, return_inverse=True)[1]
+        excess = np.bincount(slot, weights=weights)[slot] / self.by_rank[root]
+        return weights / np.maximum(excess, 1.0)
+
+
+#: By the name that a job gives: how the work below a root is estimated.
+_ESTIMATES = {"wedges": RootWeights}
+
+
+def weights_of(job: Job, graph: MiningGraph) -> RootWeights:
+    """The weights that fit a job."""
+    return _ESTIMATES[job.weights](graph)

@@ -1,0 +1,1 @@
+"""The process that a command runs in, and those it starts: start-up, log, signals."""

@@ -1,0 +1,89 @@
+"""Ctrl-C and SIGTERM: the driver stops in order. Its workers do not see Ctrl-C (`pipeline.process.children`)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from pipeline.process import startup
+
+__all__ = ["Interrupted", "Terminated", "interruptible", "terminable"]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, after everything that was running was finished and committed.
+
+    Parameters
+    ----------
+    message : str
+    so_far : Results or Count
+        What there is already.
+    """
+
+    def __init__(self, message: str, so_far: Any):
+        super().__init__(message)
+        self.so_far = so_far
+
+
+class Terminated(BaseException):
+    """SIGTERM: what is running is abandoned, what is committed counts, and whatever is temporary is removed."""
+
+    def __init__(self) -> None:
+        super().__init__("it was ended by SIGTERM")
+
+
+@contextmanager
+def terminable(exit_code: int) -> Iterator[None]:
+    """In the main thread, the first SIGTERM raises `Terminated` and later ones do nothing, until the block ends.
+
+    A program that is starting (`pipeline.process.startup`) has nothing to remove: it ends at once, with
+    `exit_code`. Nothing changes where SIGTERM is ignored.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # `timeout` and the like send it twice
+        if startup.is_starting():
+            os._exit(exit_code)
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def interruptible(stop: threading.Event) -> Iterator[threading.Event]:
+    """In the main thread, the first Ctrl-C sets `stop`, and the second one raises KeyboardInterrupt.
+
+    Yields
+    ------
+    Event
+        Set by Ctrl-C alone; `stop` may be set by the caller, too.
+    """
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        pressed.set()
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,81 @@
+"""The log: records with facts for machines, and how the command line writes them to stderr.
+
+Programs get the same records from the standard library's `logging`, under ``pipeline``; ``record.event`` and
+``record.facts`` are what a JSON line holds.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Literal, TextIO
+
+__all__ = ["Form", "JsonLine", "log_to_stderr", "tell", "write_if_possible"]
+
+#: Sentences, or one JSON object a line.
+Form = Literal["text", "json"]
+
+_OURS = ("pipeline", "kernels")
+
+
+def tell(logger: logging.Logger, event: str, message: str, level: int = logging.INFO, **facts: Any) -> None:
+    """Log an event.
+
+    Parameters
+    ----------
+    logger : Logger
+    event : str
+        One word that a machine can look for; docs/operations.md lists them.
+    message : str
+        One sentence.
+    level : int
+    **facts
+        Numbers and names, for machines.
+    """
+    logger.log(level, "%s", message, extra={"event": event, "facts": facts})
+
+
+class JsonLine(logging.Formatter):
+    """One JSON object a record: time (UTC), level, event, message, and the facts of the event."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": getattr(record, "event", "note"),
+            "message": record.getMessage(),
+        }
+        return json.dumps(line | getattr(record, "facts", {}), default=str)
+
+
+def write_if_possible(stream: TextIO | None, text: str) -> None:
+    """Write what the run can do without: it must not end because the disk of its log is full, or its reader has gone.
+
+    A stream that fails leads to nowhere from then on, or Python would try again as it ends, and change the exit code.
+    """
+    if stream is None:  # closed before the process was started
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        with suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            try:
+                os.dup2(nowhere, stream.fileno())
+            finally:
+                os.close(nowhere)
+
+
+def log_to_stderr(form: Form | None = None) -> None:
+    """Our warnings, or with a `form` all events. What libraries say is said by the run itself, if it matters."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLine() if form == "json" else logging.Formatter("bicliques: %(message)s"))
+    handler.addFilter(lambda record: record.name.partition(".")[0] in _OURS)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    for name in _OURS:
+        logging.getLogger(name).setLevel(logging.INFO if form else logging.NOTSET)

@@ -1,0 +1,164 @@
+"""The time before the work: imports, machine code that is loaded, workers that start.
+
+It belongs to no step of a run: `getting_ready` adds it up, and the run tells it apart. For the command line it begins
+with the process and ends with `over`. Until then nothing has been written, so Ctrl-C ends the process where it stands:
+an exception in the middle of an import could come out anywhere, or nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["began", "getting_ready", "is_starting", "log_it", "on_ctrl_c", "over", "process_start", "program", "take"]
+
+#: Exit code after Ctrl-C, as of every program that a signal has ended: 128 + SIGINT.
+_INTERRUPTED = 130
+#: Less than this is not logged.
+_WORTH_A_LINE_S = 0.005
+
+
+class _Clock:
+    """Seconds in blocks that may lie within each other."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds = self._since = self._untold = 0.0
+        self._open = 0
+
+    def begin(self, at: float | None = None) -> None:
+        with self._lock:
+            if self._open == 0:
+                self._since = time.perf_counter() if at is None else at
+            self._open += 1
+
+    def since(self) -> float:
+        with self._lock:
+            return self._since if self._open else time.perf_counter()
+
+    def end(self) -> None:
+        with self._lock:
+            self._open -= 1
+            if self._open == 0:
+                seconds = time.perf_counter() - self._since
+                self._seconds += seconds
+                self._untold += seconds
+
+    def take(self) -> float:
+        with self._lock:
+            seconds, self._seconds = self._seconds, 0.0
+            return seconds
+
+    def untold(self) -> float:
+        with self._lock:
+            seconds, self._untold = self._untold, 0.0
+            return seconds
+
+
+class _Program:
+    """A program that is starting."""
+
+    def __init__(self) -> None:
+        self.is_starting = False
+        self.farewell: Callable[[], None] = lambda: None
+        self.before: Callable[[int, FrameType | None], object] | int | None = None
+
+
+_clock, _program = _Clock(), _Program()
+
+
+@contextmanager
+def getting_ready() -> Iterator[None]:
+    """The time in the block is part of no step."""
+    _clock.begin()
+    try:
+        yield
+    finally:
+        _clock.end()
+
+
+def take() -> float:
+    """Seconds that this process has spent on getting ready, those that were taken before left out."""
+    return _clock.take()
+
+
+def began() -> float:
+    """When the program that is starting was started, by `time.perf_counter`; now if none is."""
+    return _clock.since()
+
+
+def log_it() -> None:
+    """Log the seconds that no line has told yet, if they are worth a line."""
+    import logging  # only here: this module is imported before Ctrl-C is taken care of
+
+    from pipeline.process.logs import tell
+
+    seconds = _clock.untold()
+    if seconds >= _WORTH_A_LINE_S:
+        logger = logging.getLogger(__name__)
+        tell(logger, "startup", f"getting ready took {seconds:.2f} s", seconds=round(seconds, 6))
+
+
+@contextmanager
+def program(began: float | None, farewell: Callable[[], None]) -> Iterator[None]:
+    """A program that is starting, until `over` is called or the block ends.
+
+    Parameters
+    ----------
+    began : float or None
+        When, by `time.perf_counter`; None: now.
+    farewell : callable
+        What Ctrl-C calls before it ends the process; `on_ctrl_c` replaces it.
+    """
+    _clock.begin(began)
+    _program.is_starting, _program.farewell = True, farewell
+    if threading.current_thread() is threading.main_thread():
+        _program.before = signal.signal(signal.SIGINT, _end)
+    try:
+        yield
+    finally:
+        over()
+
+
+def on_ctrl_c(farewell: Callable[[], None]) -> None:
+    """Say something better if Ctrl-C comes before `over`."""
+    _program.farewell = farewell
+
+
+def is_starting() -> bool:
+    """Whether a program is starting, and has written nothing yet."""
+    return _program.is_starting
+
+
+def over() -> None:
+    """There is something to do, and perhaps to undo: Ctrl-C is an exception again."""
+    if _program.is_starting:
+        _program.is_starting = False
+        _clock.end()
+        if _program.before is not None:
+            signal.signal(signal.SIGINT, _program.before)
+            _program.before = None
+
+
+def process_start() -> float:
+    """When this process was started, by `time.perf_counter`, to a hundredth of a second; now if that is not known."""
+    now = time.perf_counter()
+    try:
+        with open("/proc/self/stat") as file:  # noqa: PTH123 - pathlib would be the first thing to wait for
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return now
+    return now - age if age >= 0 else now
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    try:
+        _program.farewell()
+    finally:
+        os._exit(_INTERRUPTED)

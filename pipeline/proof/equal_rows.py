@@ -1,0 +1,58 @@
+"""Rows that are there twice: those that share a hash are compared in full, for an equal hash is not an equal row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pipeline.output.part_writer import Tables
+from pipeline.proof.read_back import read_part
+from pipeline.proof.summary import Tally
+from pipeline.run.folder import RunFolder
+from schemas.errors import IncompleteError
+from schemas.manifest import Part
+
+__all__ = ["refuse_equal_rows"]
+
+
+def refuse_equal_rows(
+    folder: RunFolder,
+    parts: Sequence[Part],
+    tables: Tables,
+    vertices: tuple[np.ndarray, np.ndarray],
+    suspects: np.ndarray,
+) -> None:
+    """Read the parts once more and compare the rows whose hash is among `suspects`.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    parts : sequence of Part
+    tables : Tables
+        As for `pipeline.proof.read_back.read_part`.
+    vertices : (ndarray, ndarray)
+        `schemas.bicliques.vertex_hashes`.
+    suspects : ndarray, uint64
+        Hashes that more than one row has; without any, nothing is read.
+
+    Raises
+    ------
+    IncompleteError
+        If two rows have the same members, naming the parts that hold them.
+    """
+    if len(suspects) == 0:
+        return
+    seen: dict[tuple[bytes, bytes], str] = {}
+    tally = Tally(vertices)
+    for part in parts:
+        for batch in read_part(folder.bicliques / part.name, tables):
+            for row in np.flatnonzero(np.isin(tally.add(batch), suspects)).tolist():
+                left = np.sort(batch.left[batch.left_indptr[row] : batch.left_indptr[row + 1]]).tobytes()
+                right = np.sort(batch.right[batch.right_indptr[row] : batch.right_indptr[row + 1]]).tobytes()
+                if (left, right) in seen:
+                    raise IncompleteError(
+                        f"a row of {part.name} is also in {seen[left, right]}, so a file is not as the run has "
+                        "written it; mine again, into another folder"
+                    )
+                seen[left, right] = part.name

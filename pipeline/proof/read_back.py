@@ -1,0 +1,169 @@
+"""Reading parts back: rows, hashes and counts from Parquet, a row group at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.output.part_writer import Tables, part_schema
+from pipeline.prepare.labels import ids_of
+from pipeline.proof.summary import PartSummary, Tally
+from pipeline.run.folder import RunFolder
+from pipeline.run.tables import LOCAL, open_part
+from pipeline.slices.opened_run import hashes_of, open_run
+from schemas.bicliques import SCHEMA_VERSION, Bicliques
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.errors import IncompleteError
+from schemas.manifest import Part
+
+__all__ = ["PartProof", "ProofTask", "in_pieces", "prove_part", "read_part"]
+
+#: A part of more bytes is read back by several workers, about so many bytes each.
+_PIECE_BYTES = 1 << 23
+
+
+@dataclass(frozen=True)
+class ProofTask:
+    """A part, or some row groups of it, to be read back, on whatever worker.
+
+    Parameters
+    ----------
+    folder, run : str
+        As in `pipeline.slices.worker.SliceTask`.
+    part : Part
+    file : int
+        Position of the part among those of the run.
+    groups : (int, int) or None
+        The first row group and the one behind the last; None: all.
+    keep_hashes : bool
+        Whether the hashes of all rows are to come back, 8 bytes per row.
+    """
+
+    folder: str
+    run: str
+    part: Part
+    file: int = 0
+    groups: tuple[int, int] | None = None
+    keep_hashes: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class PartProof:
+    """What a task has read: its rows, the sum modulo 2**64 of their hashes, and these if they were to be kept."""
+
+    rows: int
+    fingerprint: int
+    hashes: np.ndarray | None = None
+
+
+def in_pieces(task: ProofTask) -> list[ProofTask]:
+    """The proof of a whole part as tasks that can run side by side.
+
+    Raises
+    ------
+    IncompleteError
+        If the part has to be looked at for that, and cannot be read.
+    """
+    pieces = -(-task.part.bytes // _PIECE_BYTES)
+    if pieces < 2:
+        return [task]
+    with open_part(RunFolder(Path(task.folder)).bicliques / task.part.name) as file:
+        n = file.num_row_groups
+    pieces = max(1, min(pieces, n))
+    return [replace(task, groups=groups) for groups in pairwise(n * k // pieces for k in range(pieces + 1))]
+
+
+def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
+    """Count, hash and sum up the rows of a part, or of some of its row groups.
+
+    Raises
+    ------
+    IncompleteError
+        If it cannot be read, has another schema, or holds a label that the input does not have.
+    """
+    run = open_run(task.folder, task.run)
+    tally = Tally(hashes_of(run))
+    rows = total = 0
+    hashes: list[np.ndarray] = []
+    first, _ = task.groups or (0, 0)
+    for group, batch in enumerate(read_part(run.folder.bicliques / task.part.name, run.tables, task.groups), first):
+        own = tally.add(batch, task.file, group)
+        rows += len(batch)
+        total += int(np.add.reduce(own, dtype=np.uint64))
+        if task.keep_hashes:
+            hashes.append(own)
+    kept = np.concatenate([np.empty(0, np.uint64), *hashes]) if task.keep_hashes else None
+    return PartProof(rows, total % 2**64, kept), tally.result()
+
+
+def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None) -> Iterator[Bicliques]:
+    """The rows of a part as dense ids, one batch a row group.
+
+    Parameters
+    ----------
+    path : Path
+    tables : Tables
+        Labels by dense id; None when the part holds dense ids.
+    groups : (int, int) or None
+        As of `ProofTask`.
+
+    Raises
+    ------
+    IncompleteError
+        If the file is damaged, has another schema, or its columns contradict each other.
+    """
+    with open_part(path, read_dictionary=_texts(tables)) as file:
+        _check_schema(path, pq.read_schema(path, filesystem=LOCAL), tables)
+        for group in range(*(groups or (0, file.num_row_groups))):
+            # without Arrow's threads: whoever is in a hurry reads several parts at once
+            yield _batch(path, file.read_row_group(group, use_threads=False), tables)
+
+
+def _texts(tables: Tables) -> list[str]:
+    """Columns of text, which Parquet holds as dictionaries already."""
+    if tables is None:
+        return []
+    return [f"{side}.list.element" for side, t in zip(("left", "right"), tables, strict=True) if t.type == pa.string()]
+
+
+def _check_schema(path: Path, schema: pa.Schema, tables: Tables) -> None:
+    version = (schema.metadata or {}).get(b"bicliques.schema", b"none").decode()
+    if version != str(SCHEMA_VERSION):
+        raise IncompleteError(f"{path} has schema version {version}; this package reads version {SCHEMA_VERSION}")
+    expected = part_schema(tables)
+    if not schema.equals(expected):
+        raise IncompleteError(f"{path} has the columns {_columns(schema)} instead of {_columns(expected)}")
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def _batch(path: Path, table: pa.Table, tables: Tables) -> Bicliques:
+    sides = []
+    for k, side in enumerate(("left", "right")):
+        lists = pa.concat_arrays(_plain(table[side])) if table[side].num_chunks != 1 else table[side].chunk(0)
+        indptr = lists.offsets.to_numpy().astype(OFFSET)
+        values = lists.values.slice(int(indptr[0]), int(indptr[-1] - indptr[0]))
+        # a copy even of ids, for arrays that may not be written to another machine code would be compiled
+        ids = values.to_numpy().astype(VERTEX) if tables is None else ids_of(values, tables[k])
+        indptr = indptr - indptr[0]
+        if not (np.diff(indptr) == table[f"n_{side}"].to_numpy()).all() or (np.diff(indptr) <= 0).any():
+            raise IncompleteError(f"{path}: column n_{side} is not the length of column {side}")
+        sides.append((indptr, ids))
+    return Bicliques(*sides[0], *sides[1], table["root"].to_numpy())
+
+
+def _plain(column: pa.ChunkedArray) -> list[pa.Array]:
+    """Chunks of a column, dictionaries undone: each chunk has its own."""
+    return [pa.ListArray.from_arrays(c.offsets, _decoded(c.values)) for c in column.chunks]
+
+
+def _decoded(values: pa.Array) -> pa.Array:
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values

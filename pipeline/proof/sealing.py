@@ -1,0 +1,297 @@
+"""The last step of a run: the proof that it is complete, and the manifest that says so.
+
+Sealing proves that every node of every source was taken exactly once and nothing is outstanding; that the
+parts are the files the ledger names; that each slice's rows, read back from Parquet, have the count and
+the fingerprint its engine reported; and, up to 2**23 rows, that no two of them are equal. It refuses to write
+``manifest.json`` otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernels import engines
+from pipeline.mining.energy import energy_facts
+from pipeline.output.part_writer import PartWriter
+from pipeline.prepare.plan import Plan
+from pipeline.process import startup
+from pipeline.process.logs import tell
+from pipeline.proof.equal_rows import refuse_equal_rows
+from pipeline.proof.ranking import rank_correlation
+from pipeline.proof.read_back import PartProof, ProofTask, in_pieces, prove_part
+from pipeline.proof.summary import PartSummary, Summary
+from pipeline.run.accounts import peak_rss, peak_rss_of, seconds_of
+from pipeline.run.files import disk_errors, write_json
+from pipeline.run.folder import RunFolder
+from pipeline.run.ledger import Ledger
+from pipeline.run.progress import Progress, Report
+from pipeline.run.session import sessions
+from pipeline.run.version import __version__
+from pipeline.slices.opened_run import hashes_of, open_run
+from pipeline.workers.pool import Pool, run_all
+from schemas.bicliques import SCHEMA_VERSION
+from schemas.errors import IncompleteError
+from schemas.manifest import PLAN, Manifest, Part
+from schemas.totals import Best
+
+__all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove_parts", "seal", "sum_up"]
+
+logger = logging.getLogger(__name__)
+
+#: Of more rows than this the hashes are not compared: `verify` does it, which has room for them on disk.
+_COMPARED_ROWS = 1 << 23
+#: Rows below which one process reads them back before others have started.
+ROWS_WORTH_WORKERS = 10_000_000
+
+
+def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
+    """Prove a run and write its manifest.
+
+    Raises
+    ------
+    IncompleteError
+        If anything is missing or does not agree; the sentence names it.
+    """
+    started = time.perf_counter()
+    facts = {step: folder.need(step) for step in ("ingest", "build", "plan")}
+    plan = Plan.open(folder)
+    ledger = Ledger.load(folder, len(plan.roots))
+    check_cover(ledger)
+    _check_files(ledger)
+    options = folder.options()
+    parts, proven, compared = _written(folder, ledger), 0, 0
+    listing = ledger.job.rows != "none"
+    if listing:
+        proven, compared, summary = prove_parts(folder, ledger, parts, pool, report)
+        summary.write(folder)
+    mined, seconds, taken = sessions(folder), seconds_of(folder), peak_rss_of(folder, ledger.entries.values())
+    seconds["startup"] += startup.take()
+    manifest = Manifest(
+        schema_version=SCHEMA_VERSION,
+        version=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        count=ledger.total.count,
+        fingerprint=ledger.total.fingerprint,
+        proven_rows=proven,
+        compared_rows=compared,
+        run=asdict(folder.origin()),
+        options=options.to_json(),
+        input=facts["ingest"],
+        graph=facts["build"],
+        plan=facts["plan"] | _compare_times(ledger, plan),
+        parts=parts,
+        mining=_mining_facts(ledger, parts, mined, engines.kind(options.engine).place == "gpu"),
+        seconds=seconds | {"prove": time.perf_counter() - started},
+        peak_rss=taken | {"driver": max(taken["driver"], peak_rss())},
+    )
+    write_json(folder.manifest_file, manifest.to_json())
+    word = "proven" if listing else "counted"  # nothing was read back that would prove a count
+    number = None if manifest.fingerprint is None else str(manifest.fingerprint)
+    text = f"{word}: {manifest.count:,} bicliques" + (f", fingerprint {number}" if number else "")
+    tell(logger, word, text, count=manifest.count, fingerprint=number, rows_read=proven)
+    return manifest
+
+
+def sum_up(folder: RunFolder, pool: Pool, report: Report) -> None:
+    """Make the summary of a complete run anew, and prove its parts once more on the way.
+
+    Raises
+    ------
+    IncompleteError
+        As `prove_parts`; the summary is left as it is.
+    """
+    ledger = Ledger.load(folder, len(Plan.open(folder).roots))
+    manifest = folder.manifest()
+    assert manifest is not None
+    *_, summary = prove_parts(folder, ledger, manifest.parts, pool, report)
+    summary.write(folder)
+
+
+def _written(folder: RunFolder, ledger: Ledger) -> tuple[Part, ...]:
+    """The parts of the run; rows that its total holds are written now."""
+    if ledger.job.rows != "total":
+        return ledger.parts
+    run = open_run(str(folder.path.resolve()), folder.run_id())
+    with disk_errors(folder.bicliques):
+        folder.bicliques.mkdir(exist_ok=True)
+    writer = PartWriter(folder.bicliques, 0, run.tables, run.names)
+    assert isinstance(ledger.total, Best)
+    try:
+        writer.add(ledger.total.rows)
+        return tuple(writer.close())
+    except BaseException:
+        writer.discard()
+        raise
+
+
+def prove_parts(
+    folder: RunFolder, ledger: Ledger, of_run: tuple[Part, ...], pool: Pool, report: Report
+) -> tuple[int, int, Summary]:
+    """Read every part back and compare it with what the ledger says of its rows.
+
+    Returns
+    -------
+    (int, int, Summary)
+        The number of rows; how many of them were compared with each other, which is none or all; their summary.
+
+    Raises
+    ------
+    IncompleteError
+        Naming the first slice whose rows are not what its engine reported, or a row that is there twice.
+
+    Notes
+    -----
+    Memory: 8 bytes per row while rows are compared, so at most 64 MB.
+    """
+    started = time.monotonic()
+    claims = _claims(ledger, of_run)
+    parts = [(k, part) for k, claim in enumerate(claims) for part in claim.parts]
+    total = sum(part.rows for _, part in parts)
+    if total > ROWS_WORTH_WORKERS:
+        pool.grow()
+    run, path = folder.run_id(), str(folder.path.resolve())
+    compares = total <= _COMPARED_ROWS
+    tasks = [
+        (claim, task)
+        for k, (claim, part) in enumerate(parts)
+        for task in in_pieces(ProofTask(path, run, part, k, keep_hashes=compares))
+    ]
+    hashes = np.empty(total if compares else 0, np.uint64)
+    outstanding = Counter(task.part.name for _, task in tasks)
+    rows_of: Counter[str] = Counter()
+    found: dict[int, list[PartProof]] = defaultdict(list)
+
+    def proven() -> Iterator[PartSummary]:
+        rows = 0
+        for tag, (proof, summary) in run_all(pool, prove_part, [task for _, task in tasks]):
+            claim, part = tasks[tag][0], tasks[tag][1].part
+            rows_of[part.name] += proof.rows
+            outstanding[part.name] -= 1
+            if outstanding[part.name] == 0:
+                _check_rows(folder, part.name, part.rows, rows_of[part.name])
+            found[claim].append(replace(proof, hashes=None))
+            if proof.hashes is not None:
+                hashes[rows : rows + proof.rows] = proof.hashes[: total - rows]
+            rows += proof.rows
+            seconds = time.monotonic() - started
+            rate = rows / max(seconds, 1e-3)
+            report(Progress("prove", rows / total, rows, rate, workers=pool.describe(), seconds=seconds))
+            yield summary
+
+    facts = folder.need("ingest")
+    summary = Summary.of(proven(), facts["n_left"], facts["n_right"])
+    for k, claim in enumerate(claims):
+        _check_claim(claim, found[k])
+    _check_repeats(folder, [part for _, part in parts], hashes)
+    return total, len(hashes), summary
+
+
+def _check_repeats(folder: RunFolder, parts: list[Part], hashes: np.ndarray) -> None:
+    hashes.sort()
+    suspects = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+    if len(suspects):
+        run = open_run(str(folder.path.resolve()), folder.run_id())
+        refuse_equal_rows(folder, parts, run.tables, hashes_of(run), suspects)
+
+
+def _check_rows(folder: RunFolder, name: str, expected: int, rows: int) -> None:
+    if rows != expected:
+        raise IncompleteError(
+            f"{folder.bicliques / name} holds {rows} rows instead of {expected}; delete it and resume the run"
+        )
+
+
+class _Claim(NamedTuple):
+    """What the ledger says of some parts: their rows, the fingerprint of these, and what to do if it is not so."""
+
+    what: str
+    parts: tuple[Part, ...]
+    rows: int
+    fingerprint: int | None
+    remedy: str
+
+
+def _claims(ledger: Ledger, of_run: tuple[Part, ...]) -> list[_Claim]:
+    """One claim per slice, or one of the whole run where its total holds the rows."""
+    if ledger.job.rows == "total":
+        total = ledger.total
+        return [_Claim("the run", of_run, total.count, total.fingerprint, "resume the run")]
+    reports = [entry.report for entry in ledger.entries.values()]
+    return [
+        _Claim(
+            f"slice {own.slice}",
+            own.parts,
+            own.total.count,
+            own.total.fingerprint,
+            f"delete ledger/{own.slice}.json and resume the run",
+        )
+        for own in reports
+    ]
+
+
+def _check_claim(claim: _Claim, proofs: list[PartProof]) -> None:
+    rows, fingerprint = sum(p.rows for p in proofs), sum(p.fingerprint for p in proofs) % 2**64
+    if (rows, fingerprint) != (claim.rows, claim.fingerprint):
+        raise IncompleteError(
+            f"the Parquet rows of {claim.what} ({rows}, fingerprint {fingerprint}) are not what its engine "
+            f"reported ({claim.rows}, {claim.fingerprint}); {claim.remedy}"
+        )
+
+
+def check_cover(ledger: Ledger) -> None:
+    """Every node of every source taken, none twice (`Ledger.outstanding` refuses those)."""
+    for entry in ledger.entries.values():
+        reason = ledger.problem(entry)
+        if reason:
+            raise IncompleteError(f"slice {entry.report.slice} does not count: {reason}; resume the run")
+    for source, ranges in ledger.outstanding().items():
+        name = "the plan" if source == PLAN else f"the left-over of slice {source}"
+        left = sum(stop - start for start, stop in ranges)
+        raise IncompleteError(f"{left} nodes of {name} are not mined yet; resume the run")
+
+
+def _check_files(ledger: Ledger) -> None:
+    """No files but those the ledger names: an interrupted attempt's are deleted."""
+    with disk_errors(ledger.folder.bicliques):
+        for orphan in ledger.orphans():
+            orphan.unlink()
+
+
+def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
+    """Spearman's correlation of estimated weight and measured time, over the roots that were mined alone."""
+    weight_of = np.empty(len(plan.roots))
+    weight_of[plan.roots] = plan.weights
+    timed = [
+        (float(weight_of[root]), seconds) for entry in ledger.entries.values() for root, seconds in entry.report.timed
+    ]
+    return {"rank_correlation": rank_correlation(timed), "roots_timed": len(timed)}
+
+
+def _mining_facts(
+    ledger: Ledger, parts: tuple[Part, ...], mined: list[dict[str, Any]], on_gpus: bool
+) -> dict[str, Any]:
+    workers: dict[str, dict[str, float]] = defaultdict(lambda: {"slices": 0, "bicliques": 0, "busy_seconds": 0.0})
+    for entry in ledger.entries.values():
+        mine = workers[entry.report.worker]
+        mine["slices"] += 1
+        mine["bicliques"] += entry.report.total.seen
+        mine["busy_seconds"] += entry.report.seconds
+    busy, idle = (sum(session[key] for session in mined) for key in ("busy_seconds", "idle_seconds"))
+    return {
+        "slices": len(ledger.entries),
+        "seen": ledger.total.seen,
+        "retries": sum(session["retries"] for session in mined),
+        "bytes": sum(part.bytes for part in parts),
+        "busy_ratio": busy / max(busy + idle, 1e-9),
+        "workers": dict(workers),
+        "sessions": mined,
+        "energy": energy_facts(ledger.entries.values(), mined, on_gpus),
+    }

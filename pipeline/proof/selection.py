@@ -1,0 +1,205 @@
+"""Some rows of many: the largest bicliques, or some at random, the same ones however a run has written its rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.run.tables import open_part
+from schemas.bicliques import splitmix64
+from schemas.errors import InputError
+from schemas.sizes import SizeCounts
+from schemas.totals import MEASURES, By
+
+__all__ = ["HashesOf", "Largest", "Place", "largest", "places_of", "rows_at", "sampled"]
+
+#: File, row group and row in it, by position from 0.
+Place = tuple[int, int, int]
+#: (file, row group) -> hash of each of its rows, uint64.
+HashesOf = Callable[[Path, int], np.ndarray]
+
+#: Threads that read row groups to draw a sample: each holds one in memory.
+_MOST_THREADS = 8
+
+
+class Largest:
+    """The `n` largest of all bicliques whose sizes were added.
+
+    Parameters
+    ----------
+    n : int
+    by : "edges", "balance", "left" or "right"
+        Ties go to the larger number of edges, then to the larger left side, then to the larger hash.
+
+    Attributes
+    ----------
+    best : ndarray of int64, shape (at most n, 7)
+        Key, edges, left size, hash (its 64 bits, as a number with a sign), file, row group and row, the largest first.
+
+    Raises
+    ------
+    InputError
+        If `by` is something else.
+    """
+
+    def __init__(self, n: int, by: By):
+        if by not in MEASURES:
+            raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
+        self._n, self._by = n, by
+        self.best = np.empty((0, 7), np.int64)
+
+    def add(
+        self,
+        left: np.ndarray,
+        right: np.ndarray,
+        sizes: SizeCounts,
+        hashes: Callable[[], np.ndarray],
+        file: int,
+        group: int,
+    ) -> None:
+        """Look at a row group.
+
+        Parameters
+        ----------
+        left, right : ndarray of int64
+            Sizes of its rows.
+        sizes : SizeCounts
+            How many there are of each.
+        hashes : callable
+            () -> hash of each row, uint64; not called if no row is large enough.
+        file, group : int
+        """
+        least = _least(sizes, self._by, self._n)
+        if len(self.best) == self._n:
+            least = max(least, tuple(self.best[-1, :3].tolist()))
+        rows = _at_least(left, right, self._by, least)
+        if len(rows) == 0:
+            return
+        left, right = left[rows], right[rows]
+        key, edges = _keys(left, right, self._by), left * right
+        hashed = hashes()[rows].view(np.int64)
+        is_tie = (key == least[0]) & (edges == least[1]) & (left == least[2])
+        ties = np.flatnonzero(is_tie)
+        if len(ties) > self._n:
+            ties = ties[np.argpartition(hashed[ties], len(ties) - self._n)[len(ties) - self._n :]]
+        chosen = np.concatenate([np.flatnonzero(~is_tie), ties])
+        place = (np.full(len(chosen), file), np.full(len(chosen), group), rows[chosen])
+        self.merge(np.column_stack([key[chosen], edges[chosen], left[chosen], hashed[chosen], *place]))
+
+    def merge(self, best: np.ndarray) -> None:
+        """What others have found, of other row groups."""
+        both = np.concatenate([self.best, best])
+        self.best = both[np.lexsort(both.T[::-1])[::-1][: self._n]]
+
+    def places(self) -> list[Place]:
+        """Where they are, the largest first."""
+        return places_of(self.best)
+
+
+def places_of(best: np.ndarray) -> list[Place]:
+    """Where rows of `Largest.best` are."""
+    return [(int(file), int(group), int(row)) for file, group, row in best[:, 4:]]
+
+
+def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[Place]:
+    """Where the `n` largest bicliques are, the largest first, as `Largest` has it.
+
+    Reads the two size columns twice, and whole row groups where one of the largest may be.
+    """
+    found, total = Largest(n, by), SizeCounts.empty()
+    for _, _, left, right in _sizes(files):
+        total = SizeCounts.merge([total, SizeCounts.of(left, right)])
+    least = _least(total, by, n)
+    for k, group, left, right in _sizes(files):
+        if len(_at_least(left, right, by, least)):
+            hashes = partial(hashes_of, files[k], group)
+            found.add(left, right, SizeCounts.of(left, right), hashes, k, group)
+    return found.places()
+
+
+def _sizes(files: Sequence[Path]) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
+    """File, row group, and the two sizes of its rows, int64."""
+    for k, file in enumerate(files):
+        with open_part(file) as part:
+            for group in range(part.num_row_groups):
+                sizes = part.read_row_group(group, columns=["n_left", "n_right"])
+                left, right = (column.to_numpy().astype(np.int64) for column in sizes.columns)
+                yield k, group, left, right
+
+
+def sampled(files: Sequence[Path], n: int, seed: int, hashes_of: HashesOf) -> list[Place]:
+    """Where `n` rows are that are chosen at random, or all if there are fewer.
+
+    They are those whose hash, mixed with the seed, is smallest, in that order: which ones depends neither on where they
+    are nor on how many are wanted. Reads every row group, several at a time.
+    """
+    salt = splitmix64(np.array([seed], np.uint64))
+
+    def smallest(place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        mixed = splitmix64(hashes_of(files[place[0]], place[1]) ^ salt)
+        rows = np.argpartition(mixed, n - 1)[:n] if n < len(mixed) else np.arange(len(mixed))
+        return mixed[rows], np.column_stack([np.full(len(rows), place[0]), np.full(len(rows), place[1]), rows])
+
+    best, where = np.empty(0, np.uint64), np.empty((0, 3), np.int64)
+    with ThreadPoolExecutor(min(_MOST_THREADS, len(os.sched_getaffinity(0)))) as threads:
+        for mixed, places in threads.map(smallest, _groups(files)):
+            best, where = np.concatenate([best, mixed]), np.concatenate([where, places])
+            order = np.argsort(best, kind="stable")[:n]
+            best, where = best[order], where[order]
+    return [(int(file), int(group), int(row)) for file, group, row in where]
+
+
+def _groups(files: Sequence[Path]) -> list[tuple[int, int]]:
+    """Every row group, as (file, row group)."""
+    found = []
+    for k, file in enumerate(files):
+        with open_part(file) as part:
+            found += [(k, group) for group in range(part.num_row_groups)]
+    return found
+
+
+def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
+    """What sizes are ranked by."""
+    if by == "edges":
+        return left * right
+    if by == "balance":
+        return np.minimum(left, right)
+    return left if by == "left" else right
+
+
+def _at_least(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) -> np.ndarray:
+    """Rows that rank as high as a key, a number of edges and a left size, or higher."""
+    keys = _keys(left, right, by)
+    rows = np.flatnonzero(keys >= least[0])
+    edges, left = left[rows] * right[rows], left[rows]
+    return rows[(keys[rows] > least[0]) | (edges > least[1]) | ((edges == least[1]) & (left >= least[2]))]
+
+
+def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
+    """Key, edges and left size of the n-th largest; zeros if there are fewer."""
+    left, right = sizes.n_left.astype(np.int64), sizes.n_right.astype(np.int64)
+    ranks = np.column_stack([_keys(left, right, by), left * right, left])
+    order = np.lexsort(ranks.T[::-1])[::-1]
+    at = int(np.searchsorted(np.cumsum(sizes.count[order]), n))
+    return tuple(ranks[order[at]].tolist()) if at < len(order) else (0, 0, 0)
+
+
+def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa.Table:
+    """The rows at `places`, in that order; every row group is read once, and one is in memory at a time."""
+    if not places:
+        return schema.empty_table()
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    groups: dict[tuple[int, int], list[int]] = {}
+    for i in order:
+        groups.setdefault(places[i][:2], []).append(places[i][2])
+    found = []
+    for (k, group), rows in groups.items():
+        with open_part(files[k]) as part:
+            found.append(part.read_row_group(group).take(rows))
+    return pa.concat_tables(found).take(np.argsort(order))

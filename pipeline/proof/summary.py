@@ -1,0 +1,276 @@
+"""What a run's bicliques look like from afar: how many of each size, the largest, in how many each vertex takes part.
+
+The proof reads every row anyway and makes the summary on its way; ``summary/*.parquet`` keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.prepare.labels import open_labels
+from pipeline.proof.selection import Largest, Place, places_of
+from pipeline.run.files import disk_errors, whole_file
+from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.tables import LOCAL
+from schemas.bicliques import Bicliques, splitmix64
+from schemas.dtypes import COUNT
+from schemas.errors import IncompleteError
+from schemas.manifest import Manifest
+from schemas.sizes import SizeCounts
+from schemas.totals import MEASURES, By
+
+__all__ = ["LARGEST", "PartSummary", "Summary", "Tally", "read_largest", "why_damaged"]
+
+#: How many of the largest bicliques are known, by each measure.
+LARGEST = 100
+
+_LARGEST_FILE = "largest.parquet"
+#: What is ours in ``summary/``.
+_FILES = ("sizes.parquet", _LARGEST_FILE, "left.parquet", "right.parquet")
+#: Columns of `pipeline.proof.selection.Largest.best`.
+_LARGEST_COLUMNS = ("key", "edges", "n_left", "hash", "file", "row_group", "row")
+_LARGEST_SCHEMA = pa.schema([("by", pa.string()), *((name, pa.int64()) for name in _LARGEST_COLUMNS)])
+#: Of earlier versions, which did not break ties by the members.
+_WITHOUT_HASHES = _LARGEST_SCHEMA.remove(_LARGEST_SCHEMA.get_field_index("hash"))
+
+
+@dataclass(frozen=True, eq=False)
+class PartSummary:
+    """The summary of some rows, small enough to be sent: only vertices that take part.
+
+    Parameters
+    ----------
+    sizes : SizeCounts
+    left, right : tuple of ndarray
+        Dense ids that take part, ascending, and in how many of the rows; int64.
+    largest : dict of str to ndarray
+        By measure, `pipeline.proof.selection.Largest.best`.
+    """
+
+    sizes: SizeCounts
+    left: tuple[np.ndarray, np.ndarray]
+    right: tuple[np.ndarray, np.ndarray]
+    largest: dict[By, np.ndarray]
+
+
+class Tally:
+    """Adds up batches of bicliques, and hashes their rows on the way.
+
+    Parameters
+    ----------
+    hashes : (ndarray, ndarray)
+        `schemas.bicliques.vertex_hashes`.
+
+    Notes
+    -----
+    Memory: 8 bytes a dense id, and some 50 bytes a row of a batch. Threads with a tally each do not hold each other up.
+    """
+
+    def __init__(self, hashes: tuple[np.ndarray, np.ndarray]):
+        self._sizes = SizeCounts.empty()
+        self._hashes = hashes
+        self._left, self._right = (np.zeros(len(known), COUNT) for known in hashes)
+        self._largest = {by: Largest(LARGEST, by) for by in MEASURES}
+
+    def add(self, batch: Bicliques, file: int = 0, group: int = 0) -> np.ndarray:
+        """Count a batch; one hash a biclique, uint64, whose sum modulo 2**64 is the batch's fingerprint.
+
+        Parameters
+        ----------
+        batch : Bicliques
+        file, group : int
+            The row group it is, for who wants to know where the largest are.
+
+        Raises
+        ------
+        IncompleteError
+            If it has a dense id that no vertex has.
+        """
+        left = _sums(batch.left, batch.left_indptr, self._hashes[0], self._left)
+        right = _sums(batch.right, batch.right_indptr, self._hashes[1], self._right)
+        n_left, n_right = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
+        sizes = SizeCounts.of(n_left, n_right)
+        self._sizes = SizeCounts.merge([self._sizes, sizes])
+        hashes = splitmix64(left ^ splitmix64(right))
+        for largest in self._largest.values():
+            largest.add(n_left, n_right, sizes, lambda: hashes, file, group)
+        return hashes
+
+    def result(self) -> PartSummary:
+        """Of all batches so far."""
+        left, right = ((np.flatnonzero(total), total[total > 0]) for total in (self._left, self._right))
+        return PartSummary(self._sizes, left, right, {by: largest.best for by, largest in self._largest.items()})
+
+
+def _sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: np.ndarray) -> np.ndarray:
+    from kernels.compiled.lists import sum_lists  # only here: it imports Numba
+
+    sums = np.empty(len(indptr) - 1, np.uint64)
+    unknown = sum_lists(ids, indptr, hashes, occurrences, sums)
+    if unknown >= 0:
+        raise IncompleteError(f"a row holds the id {ids[unknown]}, which no vertex has")
+    return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The summary of a run.
+
+    Parameters
+    ----------
+    sizes : SizeCounts
+    left, right : ndarray, shape (n_left,) and (n_right,), int64
+        In how many bicliques each dense id takes part.
+    largest : dict of str to ndarray
+        As in `PartSummary`.
+    """
+
+    sizes: SizeCounts
+    left: np.ndarray
+    right: np.ndarray
+    largest: dict[By, np.ndarray]
+
+    @classmethod
+    def of(cls, parts: Iterable[PartSummary], n_left: int, n_right: int) -> Summary:
+        """The sum of `parts`, one of which is in memory at a time."""
+        sizes, left, right = SizeCounts.empty(), np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
+        largest = {by: Largest(LARGEST, by) for by in MEASURES}
+        for part in parts:
+            sizes = SizeCounts.merge([sizes, part.sizes])
+            left[part.left[0]] += part.left[1]
+            right[part.right[0]] += part.right[1]
+            for by, best in part.largest.items():
+                largest[by].merge(best)
+        return cls(sizes, left, right, {by: found.best for by, found in largest.items()})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Summary):
+            return NotImplemented
+        arrays = [(self.left, other.left), (self.right, other.right)]
+        if self.largest and other.largest:  # else one is of an earlier version
+            arrays += [(self.largest[by], other.largest[by]) for by in MEASURES]
+        return self.sizes == other.sizes and all(np.array_equal(*pair) for pair in arrays)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def write(self, folder: RunFolder) -> None:
+        """Into ``summary/`` of a run: ``sizes.parquet``, ``largest.parquet``, and a table of labels for each side.
+
+        Raises
+        ------
+        ResourceError
+            If the disk is full, or the like.
+        """
+        target = folder.summary
+        with disk_errors(target):
+            target.mkdir(exist_ok=True)
+            for name in _FILES:
+                (target / name).unlink(missing_ok=True)
+            _write(pa.table(vars(self.sizes)), target / "sizes.parquet")
+            _write(_table_of(self.largest), target / _LARGEST_FILE)
+            for side, total in (("left", self.left), ("right", self.right)):
+                columns = {"label": open_labels(folder, side), "bicliques": total}
+                _write(pa.table(columns), target / f"{side}.parquet")
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> Summary:
+        """What `write` wrote.
+
+        Raises
+        ------
+        IncompleteError
+            If a file is missing or damaged.
+        """
+        with _reading(folder):
+            columns = _read(folder.summary / "sizes.parquet")
+            if columns.schema.types != [pa.int32(), pa.int32(), pa.int64()]:
+                raise TypeError("sizes.parquet has other columns")
+            sizes = SizeCounts(*(column.to_numpy() for column in columns.columns))
+            left, right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
+            largest = _read_largest(folder)
+        return cls(sizes, left, right, largest)
+
+
+def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[Place] | None:
+    """Where the `n` largest of a complete run are, the largest first; None if its summary does not know so many.
+
+    Raises
+    ------
+    IncompleteError
+        If it is damaged.
+    """
+    with _reading(folder):
+        best = _read_largest(folder).get(by)
+    if best is None or len(best) < min(n, manifest.count):
+        return None
+    places = places_of(best[:n])
+    if any(not 0 <= file < len(manifest.parts) for file, _, _ in places):
+        raise _damaged(folder, "it names a part that is not there")
+    return places
+
+
+@contextmanager
+def _reading(folder: RunFolder) -> Iterator[None]:
+    try:
+        yield
+    except (LookupError, MemoryError, OSError, pa.ArrowException, TypeError, ValueError) as error:
+        raise _damaged(folder, str(error).partition("\n")[0].rstrip(".")) from error
+
+
+def _damaged(folder: RunFolder, reason: str) -> IncompleteError:
+    return IncompleteError(f"{folder.summary} cannot be read ({reason}); mend it with: {how_to_resume(folder.path)}")
+
+
+def why_damaged(folder: RunFolder, manifest: Manifest) -> str | None:
+    """Why the summary of a complete run is of no use, in words; None when it is there and adds up to the manifest."""
+    try:
+        found = Summary.read(folder)
+    except IncompleteError as error:
+        return f"{folder.summary} cannot be read ({str(error.__cause__ or error).partition(chr(10))[0]})"
+    sizes = found.sizes
+    members = [int((own.astype(COUNT) * sizes.count).sum()) for own in (sizes.n_left, sizes.n_right)]
+    if [sizes.total, int(found.left.sum()), int(found.right.sum())] != [manifest.count, *members]:
+        return f"{folder.summary} is not of the {manifest.count} bicliques of the manifest"
+    return None
+
+
+def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:
+    best = np.concatenate(list(largest.values()))
+    measure = pa.array([by for by, found in largest.items() for _ in found], pa.string())
+    return pa.table([measure, *(pa.array(column) for column in best.T)], schema=_LARGEST_SCHEMA)
+
+
+def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
+    """Empty for a run of an earlier version."""
+    if not (folder.summary / _LARGEST_FILE).exists():
+        return {}
+    table = _read(folder.summary / _LARGEST_FILE)
+    schema = table.schema.remove_metadata()
+    if schema.equals(_WITHOUT_HASHES):
+        return {}
+    if not schema.equals(_LARGEST_SCHEMA):
+        raise TypeError(f"{_LARGEST_FILE} has other columns")
+    best = np.column_stack([table[name].to_numpy() for name in _LARGEST_COLUMNS])
+    measure = np.array(table["by"].to_pylist(), dtype=object)
+    return {by: best[measure == by] for by in MEASURES}
+
+
+def _totals(file: Path) -> np.ndarray:
+    totals: np.ndarray = _read(file, ["bicliques"])["bicliques"].to_numpy()
+    return totals
+
+
+def _write(table: pa.Table, file: Path) -> None:
+    with whole_file(file) as whole:
+        pq.write_table(table, whole, compression="zstd", write_page_checksum=True)
+
+
+def _read(file: Path, columns: list[str] | None = None) -> pa.Table:
+    return pq.read_table(file, columns=columns, filesystem=LOCAL, page_checksum_verification=True)

@@ -1,0 +1,204 @@
+"""Checking the results of a complete run again, from its files alone, in bounded memory.
+
+What it proves and what it does not is part of its answer: see `Verification`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.output.part_writer import Tables
+from pipeline.prepare.build import read_edges
+from pipeline.prepare.labels import open_labels
+from pipeline.prepare.plan import Plan
+from pipeline.proof.adjacency import Adjacency
+from pipeline.proof.equal_hashes import Repeats
+from pipeline.proof.equal_rows import refuse_equal_rows
+from pipeline.proof.read_back import read_part
+from pipeline.proof.sealing import check_cover
+from pipeline.proof.summary import Summary, Tally
+from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.ledger import Ledger
+from pipeline.run.progress import Progress, Report, reporter
+from pipeline.run.session import sessions
+from schemas.bicliques import Bicliques, vertex_hashes
+from schemas.errors import IncompleteError, InputError
+from schemas.jobs import job_of
+from schemas.manifest import Manifest
+from schemas.work import Search
+
+__all__ = ["Verification", "verify_run"]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found to hold.
+
+    Parameters
+    ----------
+    count : int
+        Rows read.
+    fingerprint : int
+        Of these rows.
+    sampled : int
+        Rows compared with the input.
+    proven, sampled_only, not_proven : tuple of str
+        Statements: about all rows, about the sample, and what cannot be seen from the files.
+    seconds : float
+    """
+
+    count: int
+    fingerprint: int
+    sampled: int
+    proven: tuple[str, ...]
+    sampled_only: tuple[str, ...]
+    not_proven: tuple[str, ...]
+    seconds: float
+
+
+def verify_run(path: Path, sample: int = 1000, seed: int = 0, report: Report | bool | None = None) -> Verification:
+    """Read all parts again and check them.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of a complete run.
+    sample : int
+        Rows to compare with the input, chosen at random.
+    seed : int
+        Of that choice.
+
+    Raises
+    ------
+    IncompleteError
+        If the run is not complete, or anything does not hold; the sentence names it.
+    InputError
+        If `path` is not a run, or the run only counted.
+
+    Notes
+    -----
+    Memory: the edges in both directions (16 bytes an edge), 8 bytes a vertex, a row group, and some 100 MB.
+    Disk: 8 bytes a row for temporary files.
+    """
+    started = time.perf_counter()
+    folder = RunFolder(path)
+    options = folder.options()
+    manifest = folder.manifest()
+    if manifest is None:
+        outcome = next((session["outcome"] for session in reversed(sessions(folder))), "")
+        raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
+    if job_of(options.search).rows == "none":
+        raise InputError(f"{path} was mined with --count-only: it holds no bicliques to verify")
+    damage = folder.damage(manifest)
+    if damage:
+        raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")
+    folder.check("ingest", "build", "plan")
+    check_cover(Ledger.load(folder, len(Plan.open(folder).roots)))
+    reading = _Reading(folder, manifest, options.search, options.ids == "labels", sample, seed, reporter(report))
+    reading.run()
+    return Verification(
+        count=reading.rows,
+        fingerprint=reading.fingerprint,
+        sampled=len(reading.wanted),
+        proven=(
+            f"the {len(manifest.parts)} parts are the files that the manifest names, with its schema version",
+            f"their {reading.rows} rows have the count and the fingerprint that the engine reported while mining",
+            "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
+            "every row has the sizes it states, within the limits of the run",
+            "the summary, if there is one, counts these rows",
+            "the ledger accounts for every first-level subtree and every left-over exactly once",
+        ),
+        sampled_only=(
+            f"in {len(reading.wanted)} rows chosen at random (seed {seed}), every pair is an edge of the input, and no "
+            "vertex of the input can be added",
+        ),
+        not_proven=(
+            "rows outside the sample were not compared with the input",
+            *(("that no other biclique is larger rests on the ledger alone",) if options.search.largest else ()),
+            "that no biclique is missing cannot be seen from the rows: mine again with another engine, order or root "
+            "side, and compare count and fingerprint",
+        ),
+        seconds=time.perf_counter() - started,
+    )
+
+
+class _Reading:
+    """One pass over all rows."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        manifest: Manifest,
+        search: Search,
+        labels: bool,
+        sample: int,
+        seed: int,
+        report: Report,
+    ):
+        sizes = folder.need("ingest")
+        self.folder, self.manifest, self.search, self.report = folder, manifest, search, report
+        self.tables: Tables = (open_labels(folder, "left"), open_labels(folder, "right")) if labels else None
+        self.hashes = vertex_hashes(sizes["n_left"], sizes["n_right"])
+        self.adjacency = Adjacency(*read_edges(folder), sizes["n_left"], sizes["n_right"])
+        generator = np.random.default_rng(seed)
+        self.wanted = np.sort(generator.choice(manifest.count, min(sample, manifest.count), replace=False))
+        self.tally = Tally(self.hashes)
+        self.rows = self.fingerprint = 0
+
+    def run(self) -> None:
+        """Read, compare; raises at the first thing that does not hold."""
+        started = time.monotonic()
+        with Repeats(self.manifest.count) as repeats:
+            for k, part in enumerate(self.manifest.parts):
+                path = self.folder.bicliques / part.name
+                for group, batch in enumerate(read_part(path, self.tables)):
+                    hashes = self.tally.add(batch, k, group)
+                    repeats.add(hashes)
+                    self._check_sizes(path, batch)
+                    self._check_sample(path, batch)
+                    self.fingerprint = (self.fingerprint + int(np.add.reduce(hashes, dtype=np.uint64))) % 2**64
+                    self.rows += len(batch)
+                seconds = time.monotonic() - started
+                share = self.rows / max(self.manifest.count, 1)
+                self.report(Progress("prove", min(share, 1.0), self.rows, self.rows / max(seconds, 1e-3)))
+            self._check_totals()
+            refuse_equal_rows(self.folder, self.manifest.parts, self.tables, self.hashes, repeats.found())
+        self._check_summary()
+
+    def _check_sizes(self, path: Path, batch: Bicliques) -> None:
+        for side, indptr in (("left", batch.left_indptr), ("right", batch.right_indptr)):
+            sizes = np.diff(indptr)
+            smallest, largest = getattr(self.search, f"min_{side}"), getattr(self.search, f"max_{side}")
+            if sizes.min() < smallest or (largest is not None and sizes.max() > largest):
+                raise IncompleteError(f"{path} has a row whose {side} side is outside the limits of the run")
+
+    def _check_sample(self, path: Path, batch: Bicliques) -> None:
+        first, last = np.searchsorted(self.wanted, [self.rows, self.rows + len(batch)])
+        for row in (self.wanted[first:last] - self.rows).tolist():
+            left = batch.left[batch.left_indptr[row] : batch.left_indptr[row + 1]]
+            right = batch.right[batch.right_indptr[row] : batch.right_indptr[row + 1]]
+            reason = self.adjacency.objection(left, right)
+            if reason:
+                raise IncompleteError(
+                    f"{path} has a row with {len(left)} left and {len(right)} right members that {reason}"
+                )
+
+    def _check_totals(self) -> None:
+        found, said = (self.rows, self.fingerprint), (self.manifest.count, self.manifest.fingerprint)
+        if found != said:
+            raise IncompleteError(
+                f"the parts hold {found[0]} rows with fingerprint {found[1]}, but the manifest says {said[0]} and "
+                f"{said[1]}"
+            )
+
+    def _check_summary(self) -> None:
+        if not self.folder.summary.exists():
+            return
+        own = Summary.of([self.tally.result()], *map(len, self.hashes))
+        if Summary.read(self.folder) != own:
+            remedy = f"delete it, and make it anew with: {how_to_resume(self.folder.path)}"
+            raise IncompleteError(f"{self.folder.summary} is not of these rows; {remedy}")

@@ -1,0 +1,127 @@
+"""What there is to say of a run, in words: the same on the command line, on the page and in Prefect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pipeline.results.results import Results
+from pipeline.run.progress import size
+from schemas.facts import side_names
+from schemas.manifest import Manifest
+from schemas.options import RunOptions
+from schemas.work import Search
+
+__all__ = [
+    "input_words",
+    "memory_words",
+    "number",
+    "reduced_words",
+    "run_facts",
+    "search_words",
+    "seconds_words",
+    "share",
+    "why_none",
+]
+
+
+def _answer(manifest: Manifest, search: Search) -> str:
+    """How many rows there are, and of what."""
+    if search.largest is None:
+        return f"{manifest.count:,}, all of them"
+    return f"{manifest.count:,}, the largest by {search.by} of {manifest.mining.get('seen', manifest.count):,}"
+
+
+def input_words(facts: dict[str, Any]) -> str:
+    """What was read."""
+    extra = "".join(
+        f", {facts[key]:,} {word}"
+        for key, word in (("duplicates", "duplicates removed"), ("skipped_lines", "bad lines left out"))
+        if facts[key]
+    )
+    left, right = (
+        f"{facts[f'n_{side}']:,} {name}" + ("" if name == side else f" ({side})")
+        for side, name in zip(("left", "right"), side_names(facts), strict=True)
+    )
+    notes = "".join(f"; note: {note}" for note in facts.get("notes", ()))
+    return f"{facts['source']}: {left}, {right}, {facts['n_edges']:,} edges{extra}{notes}"
+
+
+def reduced_words(graph: dict[str, Any]) -> str:
+    """What is left of the input to search."""
+    return f"{graph['merged_left']:,} left, {graph['merged_right']:,} right, {graph['merged_edges']:,} edges"
+
+
+def search_words(search: Search) -> str:
+    """The sizes that were asked for, as "at least 3 left members, at most 9 right members"; empty for any."""
+    words = []
+    for word, bound in (("at least", "min"), ("at most", "max")):
+        for side in ("left", "right"):
+            size = getattr(search, f"{bound}_{side}")
+            if size is not None and (bound == "max" or size > 1):
+                words.append(f"{word} {size:,} {side} member{'' if size == 1 else 's'}")
+    return ", ".join(words)
+
+
+def why_none(facts: dict[str, Any], graph: dict[str, Any], search: Search) -> str:
+    """Why no biclique was found, in one clause, from the facts of reading and building."""
+    for side, least in (("right", search.min_left), ("left", search.min_right)):
+        most, name = graph["profile"][side]["max"], facts.get(f"{side}_name", side)
+        if most < least:
+            vertex = f"{side} vertex" if name == side else name
+            return f"no {vertex} has {least:,} neighbours; the most is {most:,}"
+    if graph["merged_edges"] == 0:
+        return "the two thresholds together leave nothing of the graph"
+    return "no maximal biclique has the sizes that were asked for"
+
+
+def memory_words(peak: dict[str, Any]) -> str:
+    """The most main memory that the processes took."""
+    workers = max(peak["workers"].values(), default=0)
+    text = f"at most {size(peak['driver'])}"
+    return text if workers <= peak["driver"] else f"{text} in the driver, {size(workers)} in a worker"
+
+
+def run_facts(results: Results) -> Iterable[tuple[str, object]]:
+    """What there is to say of a complete run, name and value."""
+    manifest = results.manifest
+    mining, seconds = manifest.mining, manifest.seconds
+    search = RunOptions.from_json(manifest.options).search
+    none = why_none(manifest.input, manifest.graph, search)
+    yield "bicliques", _answer(manifest, search) if manifest.count else f"none: {none}"
+    yield "fingerprint", f"{manifest.fingerprint}{' (the same from Parquet)' if manifest.proven_rows else ''}"
+    yield "input", input_words(manifest.input)
+    yield "after reduction", reduced_words(manifest.graph)
+    if wanted := search_words(search):
+        yield "only with", wanted
+    yield "root side", f"{manifest.graph['root_side']}, {manifest.plan['n_roots']:,} roots"
+    yield "engine", manifest.options["engine"]
+    yield (
+        "mined by",
+        f"{number(len(mining['workers']), 'process', 'processes')} in {number(mining['slices'], 'slice', 'slices')}, "
+        f"busy {share(mining['busy_ratio'])}",
+    )
+    yield "seconds", seconds_words(seconds)
+    if manifest.peak_rss:
+        yield "memory", memory_words(manifest.peak_rss)
+    if manifest.parts:
+        yield "files", f"{results.path / 'bicliques'}: {len(manifest.parts)} Parquet files, {size(manifest.bytes)}"
+    yield "manifest", results.path / "manifest.json"
+    report = results.path / "report.html"
+    if report.exists():
+        yield "report", report
+
+
+def seconds_words(seconds: dict[str, float]) -> str:
+    """Seconds of each step."""
+    return ", ".join(f"{step} {value:.2f}" for step, value in seconds.items())
+
+
+def number(n: int, one: str, many: str) -> str:
+    """A number and its noun."""
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def share(value: float) -> str:
+    """A share as percent."""
+    return f"{100 * value:.1f} %"

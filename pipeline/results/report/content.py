@@ -1,0 +1,261 @@
+"""What the page of a run shows, gathered in bounded memory, however many bicliques there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernels import engines
+from pipeline.mining.energy import NOT_READABLE, energy_facts
+from pipeline.prepare.labels import open_labels
+from pipeline.prepare.plan import Plan
+from pipeline.proof.read_back import read_part
+from pipeline.proof.selection import places_of, rows_at
+from pipeline.proof.summary import PartSummary, Summary, Tally
+from pipeline.results.facts import input_words, reduced_words, run_facts, search_words, why_none
+from pipeline.results.report.timeline import Timeline, timeline
+from pipeline.results.results import Results, open_results
+from pipeline.results.run_status import Status, status
+from pipeline.run.accounts import seconds_of
+from pipeline.run.folder import RunFolder
+from pipeline.run.ledger import Ledger
+from pipeline.run.names import EDGES_FILE
+from pipeline.run.progress import size
+from pipeline.run.session import sessions
+from pipeline.run.tables import open_part
+from schemas.bicliques import vertex_hashes
+from schemas.facts import side_names
+from schemas.jobs import job_of
+from schemas.manifest import LedgerEntry
+from schemas.sizes import SizeCounts
+from schemas.totals import By
+from schemas.work import Search
+
+__all__ = ["Content", "Participant", "content_of"]
+
+#: Rows of each list.
+_TOP, _PARTICIPANTS = 50, 20
+#: What the largest are ranked by.
+_RANKINGS: tuple[By, ...] = ("edges", "balance")
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A vertex, in how many bicliques it takes part, and its number of neighbours in the input."""
+
+    label: str
+    bicliques: int
+    degree: int
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Everything on the page.
+
+    Parameters
+    ----------
+    status : Status
+    listing : bool
+        Whether the run lists its bicliques, or only counts.
+    names : dict of str to str
+        What the input calls each side.
+    search : Search
+        Which bicliques were asked for.
+    none : str
+        Why a complete run found none; empty otherwise.
+    facts : tuple of (str, str)
+        The run card.
+    not_measured : tuple of (str, str)
+        What the card lacks, and why.
+    sizes : SizeCounts or None
+        None when they were not counted.
+    top : dict of str to Table
+        The largest by "edges" and by "balance", with labels; empty when none are listed.
+    participants : dict of str to tuple of Participant
+        By side, those in most bicliques first; empty when none are listed.
+    degrees : dict of str to ndarray, int64
+        By side: how many vertices have each degree, by position.
+    stages : tuple of (str, float)
+        Seconds of each step.
+    timeline : Timeline
+    busy_ratio : float or None
+        Of all workers, over all sessions.
+    """
+
+    status: Status
+    listing: bool
+    names: dict[str, str]
+    search: Search
+    none: str
+    facts: tuple[tuple[str, str], ...]
+    not_measured: tuple[tuple[str, str], ...]
+    sizes: SizeCounts | None
+    top: dict[str, pa.Table]
+    participants: dict[str, tuple[Participant, ...]]
+    degrees: dict[str, np.ndarray]
+    stages: tuple[tuple[str, float], ...]
+    timeline: Timeline
+    busy_ratio: float | None
+
+
+def content_of(path: Path) -> Content:
+    """Gather the content of a run, complete or not.
+
+    Raises
+    ------
+    InputError
+        If `path` is not the folder of a run.
+    IncompleteError
+        If a file of it is damaged.
+
+    Notes
+    -----
+    Of a complete run it reads the summary, the edges (in row groups), the ledger, and the row groups that hold one of
+    the largest bicliques. Of an incomplete one it reads all committed rows once. Memory: a row group, 16 bytes a
+    vertex, and the ledger.
+    """
+    folder, results, now = RunFolder(path), open_results(path), status(path)
+    search = folder.options().search
+    listing = job_of(search).rows != "none"
+    entries = _entries(folder)
+    degrees = _degrees(folder) if folder.facts("ingest") else {}
+    summary = _summary(folder, results) if listing and folder.facts("build") else None
+    sizes = summary.sizes if summary else results.sizes() if search.sizes else None
+    mined = sessions(folder)
+    measured, not_measured = _energy(folder, entries, mined)
+    return Content(
+        status=now,
+        listing=listing,
+        names=dict(zip(("left", "right"), side_names(folder.facts("ingest")), strict=True)),
+        search=search,
+        none=_why_none(folder, search) if results.complete and len(results) == 0 else "",
+        facts=(*((k, str(v)) for k, v in _facts(folder, results, now)), *measured),
+        not_measured=not_measured,
+        sizes=sizes,
+        top={by: _top(results, summary, by) for by in _RANKINGS} if summary and len(results) else {},
+        participants=_participants(folder, summary, degrees) if summary and len(results) else {},
+        degrees={side: np.bincount(own) for side, own in degrees.items()},
+        stages=tuple((results.manifest.seconds if results.complete else seconds_of(folder)).items()),
+        timeline=timeline(entries, mined),
+        busy_ratio=_busy(mined),
+    )
+
+
+def _entries(folder: RunFolder) -> list[LedgerEntry]:
+    if folder.facts("plan") is None:
+        return []
+    ledger, _ = Ledger.survey(folder, len(Plan.open(folder).roots))
+    return list(ledger.entries.values())
+
+
+def _top(results: Results, summary: Summary, by: By) -> pa.Table:
+    if results.complete:
+        return results.top(_TOP, by)  # which compares the summary with the manifest
+    return rows_at(results.files, places_of(summary.largest[by][:_TOP]), results.schema)
+
+
+def _summary(folder: RunFolder, results: Results) -> Summary:
+    """The one that the proof made, or one of the rows that are there so far."""
+    if results.complete and folder.summary.exists():
+        return Summary.read(folder)
+    labels = (open_labels(folder, "left"), open_labels(folder, "right"))
+    tables = labels if folder.options().ids == "labels" else None
+    n_left, n_right = map(len, labels)
+
+    def parts() -> Iterator[PartSummary]:
+        tally = Tally(vertex_hashes(n_left, n_right))
+        for k, file in enumerate(results.files):
+            for group, batch in enumerate(read_part(file, tables)):
+                tally.add(batch, k, group)
+        yield tally.result()
+
+    return Summary.of(parts(), n_left, n_right)
+
+
+def _degrees(folder: RunFolder) -> dict[str, np.ndarray]:
+    """Degree of every dense id, by side, from the edges."""
+    facts = folder.need("ingest")
+    total = {side: np.zeros(facts[f"n_{side}"], np.int64) for side in ("left", "right")}
+    with open_part(folder.path / EDGES_FILE) as edges:
+        for group in range(edges.num_row_groups):
+            rows = edges.read_row_group(group, columns=list(total))
+            for side, own in total.items():
+                own += np.bincount(rows[side].to_numpy(), minlength=len(own))
+    return total
+
+
+def _participants(
+    folder: RunFolder, summary: Summary, degrees: dict[str, np.ndarray]
+) -> dict[str, tuple[Participant, ...]]:
+    found = {}
+    for side, total in (("left", summary.left), ("right", summary.right)):
+        n = min(_PARTICIPANTS, len(total))
+        best = np.argpartition(total, len(total) - n)[len(total) - n :]
+        best = best[np.lexsort((best, -total[best]))]
+        best = best[total[best] > 0]
+        labels = open_labels(folder, side).take(pa.array(best)).to_pylist()
+        found[side] = tuple(
+            Participant(str(label), int(total[i]), int(degrees[side][i])) for label, i in zip(labels, best, strict=True)
+        )
+    return found
+
+
+def _why_none(folder: RunFolder, search: Search) -> str:
+    return why_none(folder.need("ingest"), folder.need("build"), search)
+
+
+def _facts(folder: RunFolder, results: Results, now: Status) -> Iterable[tuple[str, object]]:
+    """The run card; of an incomplete run as much of it as there is."""
+    read, built, origin = folder.facts("ingest"), folder.facts("build"), folder.origin()
+    if results.complete:
+        yield from (fact for fact in run_facts(results) if fact[0] not in ("seconds", "manifest", "report", "files"))
+        if results.files:
+            yield "files", f"{len(results.files)} Parquet, {size(results.manifest.bytes)}"
+    else:
+        yield "bicliques", f"{len(results):,} so far"
+        if read is not None:
+            yield "input", input_words(read)
+        if built is not None:
+            yield "after reduction", reduced_words(built)
+            yield "root side", built["root_side"]
+        if wanted := search_words(folder.options().search):
+            yield "only with", wanted
+        yield "engine", folder.options().engine
+        if now.share is not None:
+            yield "mined", f"{100 * now.share:.1f} % of the estimated work in {now.slices:,} slices"
+    if read is not None:
+        yield "BLAKE3 of the input", read["digest"]
+    if origin.date is not None:
+        yield "stands for", origin.date
+    if results.complete:
+        yield "made", f"{results.manifest.created} by bicliques {results.manifest.version}"
+    else:
+        yield "begun", origin.created
+
+
+def _busy(mined: list[dict[str, Any]]) -> float | None:
+    busy, idle = (sum(session[key] for session in mined) for key in ("busy_seconds", "idle_seconds"))
+    return busy / (busy + idle) if busy + idle > 0 else None
+
+
+def _energy(
+    folder: RunFolder, entries: list[LedgerEntry], mined: list[dict[str, Any]]
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Name and value of each energy that was measured; name, and why not, of each other one."""
+    on_gpus = engines.kind(folder.options().engine).place == "gpu"
+    count = sum(entry.report.total.seen for entry in entries)
+    measured, missing = [], []
+    for device, facts in energy_facts(entries, mined, on_gpus).items() if mined else ():
+        name = f"energy of the {device}"
+        if "joules" not in facts:
+            missing.append((name, str(facts[NOT_READABLE])))
+            continue
+        words = [f"{facts['joules']:,.0f} J", f"{facts['mean_watts']:,.0f} W on average"]
+        words += [f"{1e6 * facts['joules'] / count:,.1f} J per million bicliques"] if count else []
+        measured.append((name, ", ".join(words)))
+    return tuple(measured), tuple(missing)

@@ -1,0 +1,38 @@
+"""Make ``report.html`` of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.results.report.content import content_of
+from pipeline.results.report.page import html_of
+from pipeline.run.files import PathLike, whole_file
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import refuse_links
+
+__all__ = ["report"]
+
+
+def report(folder: PathLike) -> Path:
+    """Write the page of a run, complete or not, into its folder; an older one is replaced.
+
+    Returns
+    -------
+    Path
+        ``report.html``: one file that needs no network.
+
+    Raises
+    ------
+    InputError
+        If `folder` is not that of a run, or a folder in it is a link.
+    IncompleteError
+        If a file of it is damaged.
+    ResourceError
+        If the disk is full, or the like.
+    """
+    run = RunFolder(Path(folder))
+    refuse_links(run.path)
+    text = html_of(content_of(run.path))
+    with whole_file(run.report) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))  # as a name that is no text
+    return run.report

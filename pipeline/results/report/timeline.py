@@ -1,0 +1,150 @@
+"""What every worker did when: from the ledger to lanes of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from schemas.manifest import LedgerEntry
+
+__all__ = ["Block", "Lane", "Stretch", "Timeline", "timeline"]
+
+#: More blocks than this are joined where the gap between them could not be seen.
+_MOST_BLOCKS = 1500
+
+
+@dataclass(frozen=True)
+class Block:
+    """A slice, or several that follow each other closely.
+
+    Parameters
+    ----------
+    start, stop : float
+        Seconds on the axis.
+    busy, writing : float
+        Seconds in slices, and those of them in which the search waited for output.
+    slices, rows : int
+    first, last : int
+        Numbers of the first and the last slice.
+    """
+
+    start: float
+    stop: float
+    busy: float
+    writing: float
+    slices: int
+    rows: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A worker: its blocks, and how much of each session from its first slice in it to the end it was busy, 0 to 1."""
+
+    worker: str
+    blocks: tuple[Block, ...]
+    busy_share: float
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A session of mining on the axis, in seconds, and how it ended."""
+
+    start: float
+    stop: float
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Sessions one after the other, the time between them left out.
+
+    Parameters
+    ----------
+    sessions : tuple of Stretch
+    lanes : tuple of Lane
+        The busiest worker first.
+    """
+
+    sessions: tuple[Stretch, ...]
+    lanes: tuple[Lane, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Length of the axis."""
+        return self.sessions[-1].stop if self.sessions else 0.0
+
+
+def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[dict[str, Any]], most_lanes: int = 64) -> Timeline:
+    """Lanes of the workers, by the clocks of the workers.
+
+    Parameters
+    ----------
+    entries : sequence of LedgerEntry
+    sessions : sequence of dict
+        `pipeline.run.session.sessions`; a slice belongs to the last one that began before it.
+    most_lanes : int
+        So many workers, the busiest.
+    """
+    if not entries:
+        return Timeline((), ())
+    begins = sorted(session["began"] for session in sessions) or [min(entry.report.began for entry in entries)]
+    of_session: list[list[LedgerEntry]] = [[] for _ in begins]
+    for entry in entries:
+        k = max((k for k, began in enumerate(begins) if began <= entry.report.began + 1.0), default=0)
+        of_session[k].append(entry)
+    stretches: list[Stretch] = []
+    blocks: dict[str, list[Block]] = {}
+    present: dict[str, float] = {}
+    offset = 0.0
+    for k, own in enumerate(of_session):
+        said: dict[str, Any] = sessions[k] if k < len(sessions) else {"seconds": 0.0, "outcome": "failed"}
+        begin = min([begins[k], *(entry.report.began for entry in own)])
+        length = max([said["seconds"], *(entry.report.began + entry.report.seconds - begin for entry in own)])
+        if length <= 0:
+            continue
+        stretches.append(Stretch(offset, offset + length, said["outcome"]))
+        for entry in own:
+            blocks.setdefault(entry.report.worker, []).append(_block(entry, offset - begin))
+        for worker in {entry.report.worker for entry in own}:
+            first = min(
+                entry.report.began for entry in own if entry.report.worker == worker
+            )  # before, it was being started
+            present[worker] = present.get(worker, 0.0) + length - (first - begin)
+        offset += length
+    width = 0.0 if len(entries) <= _MOST_BLOCKS else offset / 1000
+    lanes = [
+        Lane(worker, _joined(own, width), min(sum(block.busy for block in own) / max(present[worker], 1e-9), 1.0))
+        for worker, own in blocks.items()
+    ]
+    lanes.sort(key=lambda lane: -sum(block.busy for block in lane.blocks))
+    return Timeline(tuple(stretches), tuple(lanes[:most_lanes]))
+
+
+def _block(entry: LedgerEntry, shift: float) -> Block:
+    start, writing = entry.report.began + shift, entry.report.stats.writing_seconds
+    stop = start + entry.report.seconds
+    return Block(
+        start, stop, entry.report.seconds, writing, 1, entry.report.total.seen, entry.report.slice, entry.report.slice
+    )
+
+
+def _joined(blocks: list[Block], width: float) -> tuple[Block, ...]:
+    joined: list[Block] = []
+    for block in sorted(blocks, key=lambda block: block.start):
+        last = joined[-1] if joined else None
+        if last is not None and width > 0 and block.start - last.stop < width and block.stop - last.start < 8 * width:
+            joined[-1] = replace(
+                last,
+                stop=max(last.stop, block.stop),
+                busy=last.busy + block.busy,
+                writing=last.writing + block.writing,
+                slices=last.slices + block.slices,
+                rows=last.rows + block.rows,
+                last=block.last,
+            )
+        else:
+            joined.append(block)
+    return tuple(joined)

@@ -1,0 +1,216 @@
+"""Files that are either whole or not there, and errors of the file system in one sentence."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from pipeline.run.names import temporary_name
+from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.records import checked, sealed
+
+__all__ = [
+    "PathLike",
+    "checksum",
+    "create",
+    "disk_errors",
+    "flush",
+    "read_json",
+    "replace_file",
+    "settle",
+    "temporary_errors",
+    "temporary_folder",
+    "whole_file",
+    "write_json",
+]
+
+#: How a path may be given.
+PathLike = str | os.PathLike[str]
+
+logger = logging.getLogger(__name__)
+
+#: A file system that takes no more: not a user's permission, not a broken disk.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+    """A folder in `place`, or where the system keeps such, that is gone after the block.
+
+    Raises
+    ------
+    InputError
+        If it cannot be made.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="bicliques-", dir=place))
+    except OSError as error:
+        where = "the temporary folder ($TMPDIR)" if place is None else place
+        raise InputError(f"nothing can be put into {where} ({error.strerror}); name another one") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # or an error of it would hide the one that ended the block
+        if os.path.lexists(folder):
+            logger.warning("%s could not be removed; delete it", folder)
+
+
+@contextmanager
+def disk_errors(place: Path) -> Iterator[None]:
+    """Turn an error of the file system into one sentence.
+
+    Raises
+    ------
+    ResourceError
+        Naming `place`, or what below it is in the way, and the reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # of NumPy, when the disk has taken a part of an array
+            raise ResourceError(f"cannot write all of {place} ({error}); make room") from error
+        remedy = "make room" if error.errno in _FULL else "see that it can be written"
+        if error.errno == errno.EISDIR:
+            place, remedy = _folder_in_the_way(place, error), "move it away"
+        raise ResourceError(f"cannot write {place} ({os.strerror(error.errno)}); {remedy}") from error
+
+
+def _folder_in_the_way(place: Path, error: OSError) -> Path:
+    """The folder that has the name of a file, as far as the error tells."""
+    names = [Path(os.fsdecode(name)) for name in (error.filename2, error.filename) if name is not None]
+    return next((name for name in names if name.is_dir() and name.is_relative_to(place)), place)
+
+
+@contextmanager
+def temporary_errors(folder: Path, needed: int) -> Iterator[None]:
+    """Turn an error of the file system below a `temporary_folder` into one sentence.
+
+    Raises
+    ------
+    ResourceError
+        Naming the folder, the reason, and the bytes that are needed in all.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise ResourceError(
+            f"cannot write the temporary folder {folder} ({reason}); make room for {needed:,} bytes there, or name "
+            "another place in $TMPDIR"
+        ) from error
+
+
+def create(path: Path) -> IO[bytes]:
+    """Open a new file to write into.
+
+    A file of that name is removed before. If it is a link, the link is removed, and its target stays as it is.
+    """
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "wb")
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[IO[bytes]]:
+    """A new file to write into, which gets the name `target` after the block; after an error it is gone.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, or the like.
+    """
+    temporary = target.with_name(temporary_name(target.name))
+    with disk_errors(target):
+        try:
+            with create(temporary) as file:
+                yield file
+            replace_file(temporary, target)
+        except BaseException:
+            with suppress(OSError):  # which would hide what went wrong
+                temporary.unlink(missing_ok=True)
+            raise
+
+
+def replace_file(temporary: Path, target: Path) -> None:
+    """Give a finished file its name, and make sure that both survive a loss of power."""
+    flush(temporary)
+    temporary.replace(target)
+    flush(target.parent)
+
+
+def settle(folder: Path) -> None:
+    """Make sure that the files of a folder survive a loss of power."""
+    for path in (*folder.iterdir(), folder):
+        flush(path)
+
+
+def flush(path: Path) -> None:
+    """Make sure that what was written to a file, or which names a folder has, survives a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def checksum(file: Path) -> int:
+    """CRC-32 of a file's bytes; about a second per gigabyte."""
+    crc = 0
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            crc = zlib.crc32(block, crc)
+    return crc
+
+
+def write_json(target: Path, data: dict[str, Any]) -> None:
+    """Write a record with its checksum (`schemas.records`); the file is either whole or not there.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, or the like.
+    """
+    with whole_file(target) as file:
+        file.write(json.dumps(sealed(data), indent=1).encode())
+
+
+def _read(file: Path) -> bytes:
+    """The bytes of a regular file; a pipe is refused, because its end may never come."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "It is not a regular file", str(file))
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read()
+    finally:
+        os.close(descriptor)
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """The record in a JSON file, without its checksum.
+
+    Raises
+    ------
+    IncompleteError
+        If it is missing or damaged.
+    """
+    try:
+        data = json.loads(_read(file))
+    except (OSError, RecursionError, ValueError) as error:
+        raise IncompleteError(f"{file} cannot be read ({error})") from error
+    if not isinstance(data, dict):
+        raise IncompleteError(f"{file} does not hold a JSON object")
+    try:
+        return checked(data)
+    except IncompleteError as error:
+        raise IncompleteError(f"{file} cannot be used ({error})") from error

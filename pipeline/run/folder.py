@@ -1,0 +1,398 @@
+"""The folder of a run: its files and what they say. What they are called is in `pipeline.run.names`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipeline.run.files import checksum, disk_errors, read_json, write_json
+from pipeline.run.names import (
+    LOCK_FILE,
+    MANIFEST_FILE,
+    OPTIONS_FILE,
+    REPORT_FILE,
+    is_entry,
+    is_ours,
+    is_part,
+    refuse_links,
+)
+from pipeline.run.version import __version__
+from schemas.bicliques import SCHEMA_VERSION
+from schemas.errors import IncompleteError, InputError
+from schemas.facts import STEPS, StepFiles
+from schemas.manifest import Manifest
+from schemas.options import RunLimits, RunOptions, RunOrigin
+from schemas.records import check_facts, read_as
+
+__all__ = ["RunFolder", "day_in", "how_to_resume", "without_days"]
+
+_ANEW = "start the run again in another folder"
+#: Where the files of a step are.
+_PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)}
+
+T = TypeVar("T")
+
+_DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
+
+
+def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
+    """The command that goes on with the run in `path`, to be pasted into a shell whatever the folder is called.
+
+    Parameters
+    ----------
+    path : path
+    outcome : str
+        How the run ended: a limit on the number of results that was reached would be reached again at once, and is
+        lifted.
+    """
+    return f"bicliques resume {shlex.quote(str(path))}{' --max-results none' if outcome == 'max_results' else ''}"
+
+
+def _children(place: Path) -> list[Path]:
+    """What is in a folder of a run, by name; nothing if it is missing."""
+    try:
+        return sorted(place.iterdir())
+    except FileNotFoundError:
+        return []
+    except NotADirectoryError as error:
+        run = place.parent
+        raise IncompleteError(
+            f"{place} is a file, where the run has a folder; move it away, then continue with: {how_to_resume(run)}"
+        ) from error
+
+
+def day_in(name: str) -> str | None:
+    """The only day that a name holds, as in ``2026-01-31`` or ``day=2026-01-31``; None for none and for several."""
+    days = _DAY.findall(name)
+    try:
+        return date.fromisoformat(days[0]).isoformat() if len(days) == 1 else None
+    except ValueError:  # 2026-99-99
+        return None
+
+
+def without_days(name: str) -> str:
+    """The same with ``{date}`` for every day in it: what the names of one night's and the next night's input share."""
+    return _DAY.sub("{date}", name)
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths below the folder of a run, and its JSON files.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    path: Path
+
+    @property
+    def graph(self) -> Path:
+        """The reduced graph and the memory-mapped labels."""
+        return self.path / "graph"
+
+    @property
+    def plan(self) -> Path:
+        """Roots in dealing order, and their weights."""
+        return self.path / "plan"
+
+    @property
+    def bicliques(self) -> Path:
+        """The Parquet parts."""
+        return self.path / "bicliques"
+
+    @property
+    def summary(self) -> Path:
+        """See `pipeline.proof.summary`."""
+        return self.path / "summary"
+
+    @property
+    def report(self) -> Path:
+        """The run as a page with pictures."""
+        return self.path / REPORT_FILE
+
+    @property
+    def ledger(self) -> Path:
+        """One JSON file a committed slice."""
+        return self.path / "ledger"
+
+    @property
+    def manifest_file(self) -> Path:
+        """There when the run is complete and proven."""
+        return self.path / MANIFEST_FILE
+
+    @property
+    def lock_file(self) -> Path:
+        """See `pipeline.run.lock`."""
+        return self.path / LOCK_FILE
+
+    def options(self) -> RunOptions:
+        """What identifies the run.
+
+        Raises
+        ------
+        InputError
+            If this is not the folder of a run.
+        IncompleteError
+            If ``options.json`` is damaged.
+        """
+        return self._of_header("options", RunOptions.from_json)
+
+    def limits(self) -> RunLimits:
+        """The limits the run was last started with."""
+        return self._of_header("limits", lambda data: read_as(RunLimits, data, "limits"))
+
+    def origin(self) -> RunOrigin:
+        """Where the run stands among others."""
+        return self._of_header("origin", lambda data: read_as(RunOrigin, data, "origin"))
+
+    def run_id(self) -> str:
+        """A name no other run has, wherever its folder is."""
+        return self.origin().run
+
+    def write_options(
+        self, options: RunOptions, limits: RunLimits, series: str | None = None, date: str | None = None
+    ) -> None:
+        """Store what the run is; `limits` may be replaced later, the rest stays as it is.
+
+        Parameters
+        ----------
+        options : RunOptions
+        limits : RunLimits
+        series, date : str or None
+            See `schemas.options.RunOrigin`; of a new run. None takes the day from the name of the folder, if it holds
+            one.
+        """
+        file = self.path / OPTIONS_FILE
+        if file.exists():
+            header = self._header()  # with what a later version wrote there
+            limits_there = header.get("limits")
+            known = limits_there if isinstance(limits_there, dict) else {}
+            write_json(file, header | {"version": __version__, "limits": known | vars(limits)})
+            return
+        created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        origin = RunOrigin(uuid.uuid4().hex, created, series, date or day_in(self.path.absolute().name))
+        header = {
+            "origin": asdict(origin),
+            "version": __version__,
+            "schema_version": SCHEMA_VERSION,
+            "options": options.to_json(),
+            "limits": vars(limits),
+        }
+        write_json(file, header)
+
+    def facts(self, step: str) -> dict[str, Any] | None:
+        """What a finished step wrote down; None when it is not done.
+
+        Raises
+        ------
+        IncompleteError
+            If that is damaged; resuming the run mends it.
+        """
+        file = self.step_file(step)
+        if not file.exists():
+            return None
+        facts = self._record(file, STEPS.get(step))
+        facts.pop("files", None)
+        return facts
+
+    def need(self, step: str) -> dict[str, Any]:
+        """What a finished step wrote down.
+
+        Raises
+        ------
+        IncompleteError
+            If the step is not done.
+        """
+        facts = self.facts(step)
+        if facts is None:
+            raise IncompleteError(f"step {step} of {self.path} is not done; continue with: {how_to_resume(self.path)}")
+        return facts
+
+    def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] = ()) -> None:
+        """Mark a step as done: written after everything else of the step; `files` are what it made."""
+        with disk_errors(self.step_file(step)):
+            self.step_file(step).parent.mkdir(exist_ok=True)
+            sums = {str(file.relative_to(self.path)): checksum(file) for file in sorted(files)}
+        write_json(self.step_file(step), facts | ({"files": sums} if sums else {}))
+
+    def checksums(self, step: str) -> dict[str, int]:
+        """CRC-32 of the files a finished step made, by path below the folder, as the step wrote them down."""
+        sums: dict[str, int] = self._record(self.step_file(step), STEPS.get(step)).get("files", {})
+        return sums
+
+    def keep_checksums(self, step: str) -> dict[str, int]:
+        """Those of the files of a step that is to be done again; a record that is damaged keeps nothing else.
+
+        Where the record is damaged so that it does not tell them, they are those of the files that are there. So a
+        step that is done again can be compared with what it gave before, also after another interruption.
+        """
+        file = self.step_file(step)
+        try:
+            sums = read_json(file).get("files")
+            check_facts(StepFiles, {"files": sums}, step)
+        except IncompleteError:
+            sums = None
+        if not isinstance(sums, dict):
+            there = (path for name in _PLACES[step] for path in _children(self.path / name))
+            sums = {str(path.relative_to(self.path)): checksum(path) for path in there if path.is_file()}
+        try:
+            self.facts(step)
+        except IncompleteError:
+            write_json(file, {"files": sums})
+        return sums
+
+    def broken(self, step: str) -> Path | None:
+        """A file that is not, or not any more, what a finished step made; None when all are."""
+        for name, expected in self.checksums(step).items():
+            file = self.path / name
+            try:
+                found = checksum(file)
+            except OSError:
+                return file
+            if found != expected:
+                return file
+        return None
+
+    def check(self, *steps: str) -> None:
+        """Refuse to go on with files that are not what the steps made.
+
+        Raises
+        ------
+        IncompleteError
+            If a step is not done, or naming the first such file.
+        """
+        for step in steps:
+            self.need(step)
+            file = self.broken(step)
+            if file is not None:
+                raise IncompleteError(f"{file} is missing or damaged; mend it with: {how_to_resume(self.path)}")
+
+    def step_file(self, step: str) -> Path:
+        """Where a step writes down that it is done."""
+        return self.path / "steps" / f"{step}.json"
+
+    def fresh(self, folder: Path) -> Path:
+        """Make `folder`, and remove what an interrupted step may have left there; what a user has put there stays."""
+        refuse_links(self.path)
+        with disk_errors(folder):
+            folder.mkdir(exist_ok=True)
+        for file in self.own_files(folder):
+            with disk_errors(file):
+                file.unlink()
+        return folder
+
+    def own_files(self, folder: Path) -> list[Path]:
+        """The files in one of the run's folders that have a name the run gives there."""
+        return sorted(filter(is_ours, folder.iterdir()))
+
+    def manifest(self) -> Manifest | None:
+        """The proof of a complete run; None while there is none.
+
+        Raises
+        ------
+        IncompleteError
+            If it is damaged; resuming the run mends it.
+        """
+        if not self.manifest_file.exists():
+            return None
+        try:
+            return Manifest.from_json(read_json(self.manifest_file))
+        except IncompleteError as error:
+            raise IncompleteError(self._mendable(self.manifest_file, error)) from error
+
+    def parts_there(self) -> dict[str, int]:
+        """Bytes of every file in ``bicliques/`` that has the name of a part; other files are not the run's.
+
+        Raises
+        ------
+        IncompleteError
+            If something is in the way: no folder, a folder with the name of a part, or a Parquet file or folder of
+            somebody else, whose rows readers of the whole folder would take for bicliques.
+        """
+        sizes = {}
+        for path in _children(self.bicliques):
+            if is_part(path.name):
+                if not path.is_file():
+                    raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a part"))
+                sizes[path.name] = path.stat().st_size
+            elif path.suffix == ".parquet" and not path.name.startswith((".", "_")):
+                raise IncompleteError(self._in_the_way(path, "is not of this run, and would be read as a part of it"))
+        return sizes
+
+    def entries_there(self) -> list[Path]:
+        """The files in ``ledger/`` that have the name of an entry; other files are not the run's.
+
+        Raises
+        ------
+        IncompleteError
+            If something is in the way: no folder, or a folder with the name of an entry.
+        """
+        entries = [path for path in _children(self.ledger) if is_entry(path.name)]
+        for path in entries:
+            if not path.is_file():
+                raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a ledger entry"))
+        return entries
+
+    def damage(self, manifest: Manifest) -> str | None:
+        """The first part that is not as the manifest says, in words; None when all are.
+
+        Raises
+        ------
+        IncompleteError
+            As `parts_there`.
+        """
+        named = {part.name: part.bytes for part in manifest.parts}
+        there = self.parts_there()
+        for name in sorted(named.keys() | there.keys()):
+            size, expected = there.get(name, "no"), named.get(name, "none")
+            if name not in named or size != expected:
+                return f"{self.bicliques / name} has {size} bytes, but the manifest says {expected}"
+        return None
+
+    def _in_the_way(self, path: Path, what: str) -> str:
+        return f"{path} {what}; move it away, then continue with: {how_to_resume(self.path)}"
+
+    def _mendable(self, file: Path, error: IncompleteError) -> str:
+        """Of a record that resuming makes again."""
+        text = str(error) if str(file) in str(error) else f"{file} cannot be used ({error})"
+        return f"{text}; mend it with: {how_to_resume(self.path)}"
+
+    def _record(self, file: Path, kind: type | None) -> dict[str, Any]:
+        try:
+            data = read_json(file)
+            if kind is not None:
+                check_facts(kind, data, file.stem)
+        except IncompleteError as error:
+            raise IncompleteError(self._mendable(file, error)) from error
+        return data
+
+    def _of_header(self, name: str, read: Callable[[Any], T]) -> T:
+        try:
+            return read(self._header().get(name))
+        except IncompleteError as error:
+            if str(self.path / OPTIONS_FILE) in str(error):
+                raise
+            raise IncompleteError(f"{self.path / OPTIONS_FILE} cannot be used ({error}); {_ANEW}") from error
+
+    def _header(self) -> dict[str, Any]:
+        file = self.path / OPTIONS_FILE
+        if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the name is too long or may not be seen
+            raise InputError(f"{self.path} is not the folder of a run: it has no options.json")
+        try:
+            header = read_json(file)
+        except IncompleteError as error:
+            raise IncompleteError(f"{error}; {_ANEW}") from error
+        if header.get("schema_version") != SCHEMA_VERSION:
+            raise InputError(
+                f"{self.path} was made with schema version {header.get('schema_version')}, and this package reads "
+                f"version {SCHEMA_VERSION}; use version {header.get('version')} of the package"
+            )
+        return header

@@ -1,0 +1,229 @@
+"""The ledger: which work is done, what it gave, and what is therefore still to be done.
+
+Work comes from *sources*: the plan, and the left-over of every committed slice. An entry says which
+ranges of which sources its slice took. So the outstanding work of a run is nothing that is stored: it
+is all nodes of all sources minus the ranges taken. An entry whose source, or one of whose files, is
+missing never happened: it is dropped, and so is every entry that took from its left-over.
+
+One writer: the driver that holds the lock of the run.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from pipeline.run.files import disk_errors, read_json, write_json
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import is_entry, refuse_links
+from schemas.errors import IncompleteError
+from schemas.jobs import Job, job_of
+from schemas.manifest import PLAN, LedgerEntry, Part
+from schemas.totals import Total
+from schemas.work import Subtrees
+
+__all__ = ["Ledger"]
+
+logger = logging.getLogger(__name__)
+
+
+class Ledger:
+    """All valid entries of a run.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    n_plan : int
+        Nodes of the plan.
+    entries : dict of int to LedgerEntry
+        By number of the slice, ascending; of their totals the outlines.
+    """
+
+    def __init__(self, folder: RunFolder, n_plan: int, entries: dict[int, LedgerEntry]):
+        self.folder = folder
+        self.n_plan = n_plan
+        self.entries = entries
+        self._total: Total | None = None
+        self._adding = threading.Lock()  # entries are written side by side
+
+    @cached_property
+    def job(self) -> Job:
+        """Of the run."""
+        return job_of(self.folder.options().search)
+
+    @property
+    def total(self) -> Total:
+        """Of all entries together."""
+        return self.job.zero if self._total is None else self._total
+
+    def _add(self, entry: LedgerEntry) -> None:
+        self._total = self.total + entry.report.total
+        outline = replace(entry.report, total=entry.report.total.outline())
+        self.entries[entry.report.slice] = replace(entry, report=outline)
+
+    @classmethod
+    def load(cls, folder: RunFolder, n_plan: int) -> Ledger:
+        """Read the ledger as it is.
+
+        Raises
+        ------
+        IncompleteError
+            If an entry is damaged.
+        """
+        ledger = cls(folder, n_plan, {})
+        for entry in sorted((ledger._read(file) for file in folder.entries_there()), key=_number_of):
+            ledger._add(entry)
+        return ledger
+
+    @classmethod
+    def survey(cls, folder: RunFolder, n_plan: int) -> tuple[Ledger, dict[Path, str]]:
+        """The entries that count, and for each file that does not, why; nothing is touched."""
+        ledger, found, problems = cls(folder, n_plan, {}), {}, {}
+        for file in folder.entries_there():
+            try:
+                entry = ledger._read(file)
+                found[entry.report.slice] = entry
+            except IncompleteError as error:
+                problems[file] = f"{error}; its slice is mined again"
+        for entry in (found[k] for k in sorted(found)):
+            reason = ledger.problem(entry)
+            if reason is None:
+                ledger._add(entry)
+            else:
+                number = entry.report.slice
+                problems[ledger.file(number)] = f"slice {number} is mined again: {reason}"
+        return ledger, problems
+
+    @classmethod
+    def repair(cls, folder: RunFolder, n_plan: int) -> Ledger:
+        """Read the ledger, and make the folder agree with it, so that the run can go on.
+
+        Deletes damaged entries, entries whose parts are missing or have another size, entries whose
+        source is gone, entries half written, and parts that no remaining entry names. Files that do not have the name
+        of an entry or a part stay.
+        """
+        refuse_links(folder.path)
+        ledger, problems = cls.survey(folder, n_plan)
+        with disk_errors(folder.ledger):
+            for file, problem in problems.items():
+                logger.warning("%s", problem)
+                file.unlink()
+            for file in folder.own_files(folder.ledger):
+                if not is_entry(file.name):  # it was being written
+                    file.unlink()
+            for orphan in ledger.orphans():
+                logger.info("%s belongs to no committed slice and is deleted", orphan)
+                orphan.unlink()
+        return ledger
+
+    def file(self, number: int) -> Path:
+        """Where the entry of a slice is."""
+        return self.folder.ledger / f"{number}.json"
+
+    def left_over(self, number: int) -> Subtrees:
+        """The left-over of a slice, from its file."""
+        return LedgerEntry.from_json(read_json(self.file(number)), self.job)[1]
+
+    def commit(self, entry: LedgerEntry, left_over: bytes) -> None:
+        """Make a slice's work count, at once and for good.
+
+        Parameters
+        ----------
+        entry : LedgerEntry
+        left_over : bytes
+            Packed by `Subtrees.to_bytes`; empty for none.
+
+        Raises
+        ------
+        ResourceError
+            If the disk is full; the slice does not count then.
+        """
+        write_json(self.file(entry.report.slice), entry.to_json(left_over))
+        with self._adding:
+            self._add(entry)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Parts of all entries."""
+        return tuple(part for entry in self.entries.values() for part in entry.report.parts)
+
+    def source_size(self, source: int) -> int:
+        """Number of nodes of a source."""
+        return self.n_plan if source == PLAN else self.entries[source].report.n_left_over
+
+    def outstanding(self) -> dict[int, list[tuple[int, int]]]:
+        """The ranges that no slice has taken, by source; sources without any are left out.
+
+        Raises
+        ------
+        IncompleteError
+            If two slices took the same node.
+        """
+        taken: dict[int, list[tuple[int, int, int]]] = {k: [] for k in (PLAN, *self.entries)}
+        for entry in self.entries.values():
+            for source, start, stop in entry.took:
+                taken[source].append((start, stop, entry.report.slice))
+        gaps: dict[int, list[tuple[int, int]]] = {}
+        for source, ranges in taken.items():
+            free = _gaps(source, sorted(ranges), self.source_size(source))
+            if free:
+                gaps[source] = free
+        return gaps
+
+    def _read(self, file: Path) -> LedgerEntry:
+        remedy = "delete it and resume the run"
+        try:
+            entry, _ = LedgerEntry.from_json(read_json(file), self.job)
+        except IncompleteError as error:
+            raise IncompleteError(f"ledger entry {file} cannot be used ({error}); {remedy}") from error
+        if file.name != f"{entry.report.slice}.json":
+            raise IncompleteError(f"ledger entry {file} says that it is slice {entry.report.slice}; {remedy}")
+        return entry
+
+    def problem(self, entry: LedgerEntry) -> str | None:
+        """Why an entry cannot count, given the ones before it; None when it can."""
+        for source, start, stop in entry.took:
+            if source != PLAN and source not in self.entries:
+                return f"the ledger entry of slice {source}, whose left-over it took, is missing"
+            if not 0 <= start < stop <= self.source_size(source):
+                return f"it took nodes {start} to {stop} of source {source}, which has {self.source_size(source)}"
+        for part in entry.report.parts:
+            path = self.folder.bicliques / part.name
+            size = path.stat().st_size if path.exists() else None
+            if size != part.bytes:
+                return f"{path} has {size if size is not None else 'no'} bytes instead of {part.bytes}"
+        return None
+
+    def orphans(self) -> Iterator[Path]:
+        """Parts in ``bicliques/``, whole or not, that no entry names.
+
+        Raises
+        ------
+        IncompleteError
+            As `RunFolder.parts_there`.
+        """
+        named = {part.name for part in self.parts}
+        return (self.folder.bicliques / name for name in self.folder.parts_there() if name not in named)
+
+
+def _number_of(entry: LedgerEntry) -> int:
+    return entry.report.slice
+
+
+def _gaps(source: int, taken: list[tuple[int, int, int]], size: int) -> list[tuple[int, int]]:
+    """Maximal ranges of ``0..size - 1`` outside the sorted ranges `taken`."""
+    free, end, last = [], 0, -1
+    for start, stop, number in taken:
+        if start < end:
+            name = "the plan" if source == PLAN else f"the left-over of slice {source}"
+            raise IncompleteError(f"slices {last} and {number} both took node {start} of {name}; start the run again")
+        if start > end:
+            free.append((end, start))
+        end, last = stop, number
+    if end < size:
+        free.append((end, size))
+    return free

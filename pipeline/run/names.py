@@ -1,0 +1,265 @@
+"""Every name in the folder of a run, and the forms of those that hold a number: nothing else there is ever deleted.
+
+OUT/options.json                what identifies the run
+    steps/{ingest,build,plan}.json   a step's facts, written last: the step is done
+    edges/  labels/             the normalised input (`pipeline.ingest.step`)
+    graph/                      the reduced graph and the labels, memory-mapped by workers
+    plan/                       roots in dealing order, and their weights
+    bicliques/part-*.parquet    the results
+    summary/                    how many of each size, the largest, and in how many each vertex takes part
+    ledger/<slice>.json         one entry a committed slice
+    manifest.json               the proof, once complete
+    _SUCCESS                    for other programs, once complete (`pipeline.series.marks`)
+    report.html                 the run as a page with pictures
+    run.lock                    while a driver works on the run
+    .ingest-*                   the input while it is read
+
+A file that is not whole yet is called ``.NAME.tmp``, and a part ``.part-*.tmp``. A user may put other things beside
+these, and a folder may be a link to a place that is not the run's. So code that deletes asks here, and goes through no
+link.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+import stat
+import uuid
+from pathlib import Path
+
+from schemas.errors import InputError
+
+__all__ = [
+    "EDGES_FILE",
+    "FOLDERS",
+    "INGEST_FILES",
+    "LEFT_LABELS_FILE",
+    "LOCK_FILE",
+    "MANIFEST_FILE",
+    "OPTIONS_FILE",
+    "REPORT_FILE",
+    "RIGHT_LABELS_FILE",
+    "STAGING",
+    "SUCCESS_FILE",
+    "is_entry",
+    "is_file",
+    "is_folder",
+    "is_ours",
+    "is_part",
+    "is_staging",
+    "make_ready",
+    "part_name",
+    "part_stem",
+    "refuse_links",
+    "refuse_url",
+    "remove_ours",
+    "stranger_in",
+    "temporary_name",
+    "unnamed_part",
+    "url_of",
+]
+
+#: Where the tables are, below the folder of a run.
+EDGES_FILE = Path("edges/edges.parquet")
+LEFT_LABELS_FILE = Path("labels/left.parquet")
+RIGHT_LABELS_FILE = Path("labels/right.parquet")
+INGEST_FILES = (LEFT_LABELS_FILE, RIGHT_LABELS_FILE, EDGES_FILE)
+
+logger = logging.getLogger(__name__)
+
+OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE = "options.json", "manifest.json", "report.html"
+LOCK_FILE, SUCCESS_FILE = "run.lock", "_SUCCESS"
+#: Beginning of the name of the folder that the input is read into; eight characters follow that cannot be guessed.
+STAGING = ".ingest-"
+
+#: The folders of a run, and the names that each may hold.
+_FORMS = {
+    "steps": r"[a-z]+\.json",
+    "edges": r"edges\.parquet",
+    "labels": r"(left|right)\.parquet",
+    "graph": r"[a-z_]+\.npy|graph\.json|(left|right)_labels\.arrow",
+    "plan": r"(roots|weights)\.npy",
+    "bicliques": r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet",
+    "summary": r"(sizes|largest|left|right)\.parquet",
+    "ledger": r"(0|[1-9]\d*)\.json",
+}
+FOLDERS = tuple(_FORMS)
+_UNNAMED_PART = r"\.part-\d{6,}-[0-9a-f]{12}-\d+\.tmp"
+_STAGING = re.compile(r"\.ingest-[a-z0-9_]{8}")
+#: The beginning of a URL; a `Path` has only one slash left of it.
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/(?P<second>/?)")
+
+
+def _pattern(form: str) -> re.Pattern[str]:
+    return re.compile(rf"{form}|\.({form})\.tmp", re.ASCII)
+
+
+_FILES = _pattern("|".join(map(re.escape, (OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE, LOCK_FILE, SUCCESS_FILE))))
+_OURS = {folder: _pattern(form) for folder, form in _FORMS.items()}
+_OURS["bicliques"] = re.compile(f"{_FORMS['bicliques']}|{_UNNAMED_PART}", re.ASCII)
+_ENTRY = re.compile(_FORMS["ledger"], re.ASCII)
+
+
+def temporary_name(name: str) -> str:
+    """What a file is called until it is whole."""
+    return f".{name}.tmp"
+
+
+def part_stem(slice_number: int) -> str:
+    """Beginning of the names of the parts of one attempt at a slice; no other attempt has it."""
+    return f"part-{slice_number:06d}-{uuid.uuid4().hex[:12]}"
+
+
+def part_name(stem: str, number: int) -> str:
+    """Name of a part that is whole."""
+    return f"{stem}-{number}.parquet"
+
+
+def unnamed_part(stem: str, number: int) -> str:
+    """Name of a part that is being written."""
+    return f".{stem}-{number}.tmp"
+
+
+def is_part(name: str) -> bool:
+    """Whether a writer gives such names to its parts, finished or not."""
+    return _OURS["bicliques"].fullmatch(name) is not None
+
+
+def is_entry(name: str) -> bool:
+    """Whether an entry of a ledger is called so."""
+    return _ENTRY.fullmatch(name) is not None
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is a folder itself, and no link to one."""
+    return _kind(path) == stat.S_IFDIR
+
+
+def is_file(path: Path) -> bool:
+    """Whether it is a regular file itself, and no link to one."""
+    return _kind(path) == stat.S_IFREG
+
+
+def is_staging(path: Path) -> bool:
+    """Whether it is a folder that the input was read into."""
+    return _STAGING.fullmatch(path.name) is not None and is_folder(path)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file or a link in a folder of a run has a name that we give there."""
+    form = _OURS.get(path.parent.name)
+    return form is not None and form.fullmatch(path.name) is not None and not is_folder(path)
+
+
+def refuse_links(run: Path) -> None:
+    """Refuse a run that has a link in the place of a folder, because the link may lead to other people's files.
+
+    Raises
+    ------
+    InputError
+        Naming the link.
+    """
+    for name in FOLDERS:
+        if os.path.islink(run / name):  # noqa: PTH114 - Path.is_symlink raises where looking is not allowed
+            raise InputError(
+                f"{run / name} is a link, and nothing is written or deleted through one; put the folder that it leads "
+                "to in its place"
+            )
+
+
+def make_ready(run: Path) -> None:
+    """Refuse links, and remove what was left of the input that was being read; before something is written into a run.
+
+    Raises
+    ------
+    InputError
+        Naming the link.
+    """
+    refuse_links(run)
+    for left in filter(is_staging, sorted(run.iterdir())):
+        try:
+            remove_ours(left)
+            left.rmdir()
+        except OSError as error:
+            logger.warning("%s is left of reading the input and cannot be removed (%s)", left, error.strerror)
+
+
+def url_of(path: str | os.PathLike[str]) -> str | None:
+    """The URL that was given as a path, with all its slashes; None if it is none, or such a path is there."""
+    given = os.fspath(path)
+    url = _URL.match(given)
+    if url is None or os.path.lexists(given):
+        return None
+    slashes = "///" if url["scheme"] == "file" else "//"
+    return given if url["second"] else f"{url['scheme']}:{slashes}{given[url.end() :]}"
+
+
+def refuse_url(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder to write into that is not on this machine.
+
+    Raises
+    ------
+    InputError
+        With the URL.
+    """
+    if (url := url_of(folder)) is not None:
+        raise InputError(f"{url} is a URL, and runs are written to this machine; name a folder, and copy it afterwards")
+
+
+def stranger_in(run: Path) -> Path | None:
+    """The first thing in the folder of a run that the run has not made, which may be a link; None if there is none."""
+    for path in sorted(run.iterdir()):
+        if is_staging(path):
+            found = stranger_in(path)
+        elif path.name in FOLDERS and is_folder(path):
+            found = next((child for child in sorted(path.iterdir()) if not is_ours(child)), None)
+        else:
+            found = None if _is_file_of_run(path) else path
+        if found is not None:
+            return found
+    return None
+
+
+def remove_ours(run: Path, keep: tuple[str, ...] = ()) -> None:
+    """Remove what a run has made in its folder, `keep` and the rest excepted; ``options.json`` goes last.
+
+    Raises
+    ------
+    OSError
+        If something of it cannot be removed.
+    """
+    for path in sorted(run.iterdir(), key=lambda path: (path.name == OPTIONS_FILE, path.name)):
+        if path.name in keep:
+            continue
+        if is_staging(path):
+            remove_ours(path)
+            _remove_if_empty(path)
+        elif path.name in FOLDERS and is_folder(path):
+            for child in path.iterdir():
+                if is_ours(child):
+                    child.unlink(missing_ok=True)
+            _remove_if_empty(path)
+        elif _is_file_of_run(path):
+            path.unlink(missing_ok=True)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):  # somebody has put something into it, or was quicker
+            raise
+
+
+def _is_file_of_run(path: Path) -> bool:
+    return _FILES.fullmatch(path.name) is not None and not is_folder(path)
+
+
+def _kind(path: Path) -> int:
+    """The kind of file, 0 if there is none or looking is not allowed."""
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return 0

@@ -1,0 +1,130 @@
+"""The folder of a new run: made whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pipeline.run.files import disk_errors
+from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.lock import locked
+from pipeline.run.names import (
+    FOLDERS,
+    LOCK_FILE,
+    MANIFEST_FILE,
+    OPTIONS_FILE,
+    is_folder,
+    is_staging,
+    refuse_url,
+    remove_ours,
+    stranger_in,
+    temporary_name,
+)
+from schemas.errors import BicliqueError, InputError
+
+__all__ = ["new_run"]
+
+
+@contextmanager
+def new_run(path: Path) -> Iterator[RunFolder]:
+    """Make the folder of a new run and hold its lock; when the block fails, everything made is removed again.
+
+    Raises
+    ------
+    InputError
+        If `path` is a URL or not UTF-8, exists and is not an empty folder, cannot be made, or another driver works in
+        it.
+
+    Notes
+    -----
+    A folder in which a run was killed before it had options counts as empty: neither it nor anybody else can use it.
+    """
+    refuse_url(path)
+    _refuse_name(path)
+    made = _make(path)
+    try:
+        _refuse_content(path)
+        with locked(path / LOCK_FILE):
+            _refuse_content(path)
+            with disk_errors(path):
+                remove_ours(path, keep=(LOCK_FILE,))
+            try:
+                yield RunFolder(path)
+            except BaseException:
+                with suppress(OSError):  # or it would hide what went wrong
+                    remove_ours(path)
+                raise
+    except BaseException:
+        _unmake(made)
+        raise
+
+
+def _refuse_name(path: Path) -> None:
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the name of the output folder {path} is not UTF-8, and pyarrow cannot write there; name another one"
+        ) from error
+
+
+def _refuse_content(path: Path) -> None:
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise InputError(f"the output folder {path} is not writable; name another one")
+    try:
+        is_empty = all(map(_is_left_over, path.iterdir()))
+    except OSError as error:
+        raise InputError(f"the output folder {path} cannot be read ({error.strerror}); name another one") from error
+    if not is_empty:
+        raise InputError(f"the output folder {path} {_what_is_in(path)}; name another one{_how_to_go_on(path)}")
+
+
+def _what_is_in(path: Path) -> str:
+    try:
+        source = RunFolder(path).options().source
+    except BicliqueError:  # no run, or a damaged one
+        return "is not empty"
+    state = "complete" if (path / MANIFEST_FILE).exists() else "unfinished"
+    return f"is not empty: it holds the {state} run of {source}"
+
+
+def _how_to_go_on(path: Path) -> str:
+    if not (path / OPTIONS_FILE).exists() or (path / MANIFEST_FILE).exists():
+        return ""
+    return f", or continue the run in it with: {how_to_resume(path)}"
+
+
+def _is_left_over(path: Path) -> bool:
+    """Whether a run that was killed before it had options, or while it removed itself, may have left it."""
+    if path.name in (LOCK_FILE, temporary_name(OPTIONS_FILE)):
+        return not is_folder(path)
+    if is_staging(path):
+        return stranger_in(path) is None
+    return path.name in FOLDERS and is_folder(path) and not any(path.iterdir())
+
+
+def _make(path: Path) -> list[Path]:
+    """Make `path` and what is missing above it; the folders made, innermost first."""
+    missing = [folder for folder in (path, *path.parents) if not _exists(folder)]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # the latter for a NUL in the name
+        _unmake([folder for folder in missing if _exists(folder)])
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the output folder {path} cannot be made ({reason}); name another one") from error
+    return missing
+
+
+def _exists(folder: Path) -> bool:
+    return os.path.exists(folder)  # noqa: PTH110 - Path.exists raises where a name is too long or may not be seen
+
+
+def _unmake(made: list[Path]) -> None:
+    """Remove folders that were made, unless somebody has put something into them meanwhile."""
+    for folder in made:
+        try:
+            folder.rmdir()
+        except OSError:
+            return

@@ -1,0 +1,141 @@
+"""How far a run is: a record for callbacks, and a line for people on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, TextIO
+
+from pipeline.process.logs import write_if_possible
+
+__all__ = ["Progress", "Report", "Stage", "pass_on", "reporter"]
+
+Stage = Literal["read", "build", "plan", "mine", "prove", "report"]
+
+_STAGES: dict[Stage, str] = {
+    "read": "reading",
+    "build": "building the graph",
+    "plan": "weighing the roots",
+    "mine": "mining",
+    "prove": "proving",
+    "report": "writing the report",
+}
+
+#: Seconds between two lines where there is no terminal, and between two states of the bar.
+_LINE_S, _BAR_S = 10.0, 0.2
+_BAR_WIDTH = 24
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A moment of a run.
+
+    Parameters
+    ----------
+    stage : Stage
+    share : float
+        Of the estimated work of the stage, 0 to 1.
+    bicliques : int
+        Of the whole run so far; while proving, rows read back.
+    rate : float
+        Bicliques a second, over this session.
+    bytes : int
+        Of the parts written so far.
+    running : int
+        Slices running now.
+    workers : str
+        In a few words.
+    seconds : float
+        Since the stage began.
+    note : str
+        Something to say once, such as that machine code is being compiled.
+    """
+
+    stage: Stage
+    share: float = 0.0
+    bicliques: int = 0
+    rate: float = 0.0
+    bytes: int = 0
+    running: int = 0
+    workers: str = ""
+    seconds: float = 0.0
+    note: str = ""
+
+
+Report = Callable[[Progress], None]
+
+
+def reporter(wish: Report | bool | None, stream: TextIO | None = None) -> Report:
+    """What to call with every `Progress`.
+
+    Parameters
+    ----------
+    wish : callable, bool or None
+        A callable is used as it is. True writes to `stream`, False nothing, None to it if it is a terminal.
+    stream : TextIO
+        Default stderr. On a terminal one line is rewritten; elsewhere a line is written every 10 seconds.
+    """
+    stream = stream or sys.stderr
+    if callable(wish):
+        return wish
+    if wish is False or (wish is None and not stream.isatty()):
+        return lambda progress: None
+    return _Line(stream)
+
+
+def pass_on(notes: Iterable[Progress], wish: Report | bool | None) -> None:
+    """Report what was kept back until the input turned out to be good."""
+    report = reporter(wish)
+    for note in notes:
+        report(note)
+
+
+class _Line:
+    def __init__(self, stream: TextIO):
+        self.stream = stream
+        self.is_terminal = stream.isatty()
+        self.last = 0.0
+        self.open = False
+        self.stage = ""
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.note:
+            self._write(progress.note, keep=True)
+            return
+        done_is_told = ("read", "build", "plan") if self.is_terminal else ("read", "build", "plan", "report")
+        if progress.stage in done_is_told and progress.share >= 1.0:
+            return  # the next stage says that this one is done, or the result does
+        now = time.monotonic()
+        new = progress.stage != self.stage or progress.share >= 1.0
+        if not new and now - self.last < (_BAR_S if self.is_terminal else _LINE_S):
+            return
+        self.last, self.stage = now, progress.stage
+        self._write(line(progress, self.is_terminal), keep=progress.share >= 1.0)
+
+    def _write(self, text: str, keep: bool) -> None:
+        line = f"\r\x1b[2K{text}" + ("\n" if keep else "") if self.is_terminal else f"{text}\n"
+        write_if_possible(self.stream, line)
+
+
+def line(progress: Progress, with_bar: bool = False) -> str:
+    """A moment in one line, at most some 100 characters."""
+    words = [f"{_STAGES[progress.stage]:<9}"]
+    if progress.stage in ("mine", "prove"):
+        filled = int(progress.share * _BAR_WIDTH)
+        words += [f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}]"] if with_bar else []
+        words += [f"{100 * progress.share:5.1f} % of the work", f"{progress.bicliques:,} bicliques"]
+        words += [f"{progress.rate:,.0f}/s"] if progress.rate else []
+        words += [size(progress.bytes)] if progress.bytes else []
+        words += [progress.workers] if progress.workers else []
+    return "  ".join(words)
+
+
+def size(n_bytes: float) -> str:
+    """Bytes with a unit."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} TB"

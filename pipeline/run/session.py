@@ -1,0 +1,130 @@
+"""One call of mining: how it ended, and what is remembered of it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pipeline.process.interrupts import Terminated
+from pipeline.run.files import disk_errors
+from pipeline.run.folder import RunFolder
+from schemas.errors import BicliqueError, IncompleteError
+from schemas.manifest import Manifest, Outcome
+from schemas.records import read_as
+
+__all__ = ["MiningSession", "how_it_ended", "last_session", "mend_sessions", "remember", "sessions"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MiningSession:
+    """What one call of `mine_run` did.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        "complete" when no work is left; else why the run stopped, resumable.
+    count : int
+        Bicliques of the whole run so far.
+    began : float
+        When it began, in seconds since 1970 (UTC).
+    seconds : float
+        Wall time of this session.
+    slices, retries : int
+        Of this session.
+    workers : str
+        In a few words.
+    busy_seconds, idle_seconds : float
+        Of all workers together: in slices, and not.
+    reason : str
+        One sentence when it failed, or one clause when it was stopped by something other than Ctrl-C; else empty.
+    processors : dict
+        `pipeline.mining.energy.ProcessorEnergy` of the session.
+    ctrl_c : bool
+        Whether Ctrl-C stopped it, and not the caller.
+    startup : float
+        Seconds that this process took to get ready since the session before, or its start (`pipeline.process.startup`).
+    peak_rss : int
+        Most main memory that this process had taken when the session ended, in bytes.
+    """
+
+    outcome: Outcome
+    count: int
+    began: float
+    seconds: float
+    slices: int
+    retries: int
+    workers: str
+    busy_seconds: float
+    idle_seconds: float
+    reason: str = ""
+    processors: dict[str, Any] = field(default_factory=dict)
+    ctrl_c: bool = False
+    startup: float = 0.0
+    peak_rss: int = 0
+
+    @property
+    def busy_ratio(self) -> float:
+        """Share of the workers' time that was spent in slices, 0 to 1."""
+        return self.busy_seconds / max(self.busy_seconds + self.idle_seconds, 1e-9)
+
+
+def how_it_ended(error: BaseException) -> tuple[Outcome, str]:
+    """Outcome and reason of a session that `error` ends; one that is no `Exception` comes from outside."""
+    if isinstance(error, BicliqueError):
+        return "failed", str(error)
+    if isinstance(error, Exception):
+        return "failed", f"{type(error).__name__}: {error}"
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", ""
+    if isinstance(error, Terminated):
+        return "interrupted", str(error)
+    return "interrupted", f"it was cancelled ({type(error).__name__})"
+
+
+def remember(folder: RunFolder, session: MiningSession) -> None:
+    """Add a session to those of the run, or say of the last one how it ended."""
+    facts = asdict(session) | {"busy_ratio": session.busy_ratio}
+    before = [other for other in sessions(folder) if other["began"] != session.began]
+    folder.finish("mine", {"sessions": [*before, facts]})
+
+
+def last_session(folder: RunFolder) -> MiningSession:
+    """The session that ended last; the run is complete."""
+    facts = {"processors": {}} | sessions(folder)[-1]
+    facts.pop("busy_ratio", None)
+    return read_as(MiningSession, facts, "the last session")
+
+
+def mend_sessions(folder: RunFolder, manifest: Manifest | None) -> None:
+    """Make a damaged record of the sessions anew: from the manifest of a complete run, else without any.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, or the like.
+    """
+    file = folder.step_file("mine")
+    try:
+        if sessions(folder) or manifest is None:
+            return
+        reason = f"{file} is missing"
+    except IncompleteError as error:
+        reason = str(error.__cause__ or error)
+    if manifest is not None:
+        logger.warning("%s; it is made anew from the manifest", reason)
+        folder.finish("mine", {"sessions": manifest.mining["sessions"]})
+    else:
+        logger.warning(
+            "%s; the seconds and watts of the sessions so far are forgotten, their bicliques are not", reason
+        )
+        with disk_errors(file):
+            file.unlink()
+
+
+def sessions(folder: RunFolder) -> list[dict[str, Any]]:
+    """`MiningSession` of every session, oldest first, as dictionaries; of one that was killed, how it began."""
+    facts = folder.facts("mine")
+    return list(facts["sessions"]) if facts else []

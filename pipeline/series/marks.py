@@ -1,0 +1,98 @@
+"""What tells other programs that a run is complete: ``_SUCCESS`` in its folder, and the link ``latest`` beside it.
+
+Only runs on a schedule leave them (`flows.mine.mine`). ``_SUCCESS`` is written after everything else in the folder, and
+is there only as long as the manifest is.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pipeline.run.files import disk_errors, flush
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import SUCCESS_FILE
+from pipeline.series.runs import is_run, newest_complete, runs_in, series_of
+from schemas.errors import BicliqueError, InputError
+
+__all__ = ["LATEST", "mark_complete", "point_to_newest", "withdraw_mark"]
+
+LATEST = "latest"
+
+
+def mark_complete(run: Path) -> None:
+    """Put an empty file ``_SUCCESS`` into the folder of a complete run, unless it is there.
+
+    Raises
+    ------
+    ResourceError
+        If it cannot be written.
+    """
+    with disk_errors(run / SUCCESS_FILE):
+        try:
+            descriptor = os.open(run / SUCCESS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            return
+        os.close(descriptor)
+        flush(run)
+
+
+def withdraw_mark(run: Path) -> None:
+    """Remove ``_SUCCESS``: the run is not complete any more."""
+    with disk_errors(run / SUCCESS_FILE):
+        (run / SUCCESS_FILE).unlink(missing_ok=True)
+
+
+def point_to_newest(run: Path) -> Path | None:
+    """Have the link ``latest`` beside a run lead to the newest complete run of its series, which may be another one.
+
+    Returns
+    -------
+    Path or None
+        The run it leads to now; None when no run of the series is complete.
+
+    Raises
+    ------
+    InputError
+        If something else is called ``latest``, which is left alone: a file, a folder, a link to anything but a run of
+        this series.
+    ResourceError
+        If the link cannot be made.
+    """
+    place = run.absolute().parent
+    newest = newest_complete(runs_in(place), series_of(RunFolder(run).origin()))
+    if newest is None:
+        return None
+    link = place / LATEST
+    led_to = _led_to(link, newest.series)
+    if led_to == newest.path.name:
+        return newest.path
+    new = place / f".{LATEST}.{RunFolder(run).run_id()}.tmp"
+    with disk_errors(link):
+        if new.is_symlink():  # of a process that was killed
+            new.unlink()
+        new.symlink_to(newest.path.name)
+        new.replace(link)  # at once: a reader that follows it finds the old or the new one
+        flush(place)
+    return newest.path
+
+
+def _led_to(link: Path, series: str | None) -> str | None:
+    """The name of the run that our link leads to; None while there is no such link."""
+    if not os.path.lexists(link):
+        return None
+    if not link.is_symlink():
+        raise InputError(f"{link} is no link, so it is left alone and does not lead to the newest run; rename it")
+    name = os.readlink(link)  # noqa: PTH115 - as text: a Path would forget a slash at its end
+    target = link.parent / name
+    is_beside = name not in (".", "..") and "/" not in name
+    if not is_beside or (os.path.lexists(target) and not (is_run(target) and _is_of(target, series))):
+        raise InputError(f"{link} leads to {name}, which is no run of {series}, so it is left alone; rename it")
+    return name
+
+
+def _is_of(run: Path, series: str | None) -> bool:
+    try:
+        return series_of(RunFolder(run).origin()) == series
+    except BicliqueError:
+        return False

@@ -1,0 +1,260 @@
+"""Old runs: which of a folder's runs can go, and their removal. Whatever is not surely an old run stays."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pipeline.run.files import PathLike
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import OPTIONS_FILE
+from pipeline.series.removal import finish_removal, is_half_removed, refuse_strangers, remove_run
+from pipeline.series.runs import FoundRun, entries_of, newest_complete, runs_in, series_of
+from schemas.errors import BicliqueError, InputError
+
+__all__ = ["OldRun", "Pruning", "carry_out", "prune", "prune_after", "survey"]
+
+logger = logging.getLogger(__name__)
+
+Verdict = Literal["keep", "remove"]
+
+
+@dataclass(frozen=True)
+class OldRun:
+    """One run below the folder.
+
+    Parameters
+    ----------
+    path : Path
+    verdict : "keep" or "remove"
+    reason : str
+        One clause.
+    series : str or None
+        See `pipeline.series.runs.series_of`.
+    moment : str
+        By which runs of a series are ordered: the day it stands for, then when it was created (UTC).
+    complete : bool
+    bytes : int
+        Of all its files.
+    """
+
+    path: Path
+    verdict: Verdict
+    reason: str
+    series: str | None
+    moment: str
+    complete: bool
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What was, or would be, removed.
+
+    Parameters
+    ----------
+    folder : Path
+    runs : tuple of OldRun
+        Series by series, the newest first; then what an earlier prune left half removed.
+    removed : bool
+        False for a dry run.
+    problems : tuple of str
+        One sentence for each run that could not be removed.
+    """
+
+    folder: Path
+    runs: tuple[OldRun, ...]
+    removed: bool = False
+    problems: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> list[OldRun]:
+        """The runs that go."""
+        return [run for run in self.runs if run.verdict == "remove"]
+
+    @property
+    def bytes(self) -> int:
+        """Of the runs that go."""
+        return sum(run.bytes for run in self.chosen)
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        runs = [asdict(run) | {"path": str(run.path)} for run in self.runs]
+        facts = {"folder": str(self.folder), "removed": self.removed, "bytes": self.bytes}
+        return facts | {"problems": list(self.problems), "runs": runs}
+
+
+def prune(folder: PathLike, keep: int = 7, *, unfinished: bool = False, remove: bool = False) -> Pruning:
+    """Remove old runs from a folder that holds one folder per run.
+
+    Parameters
+    ----------
+    folder : path
+        Only what lies directly in it and is a run is looked at; links are not followed.
+    keep : int
+        So many complete runs of each series stay, the newest. A series is the runs of one source, or of sources
+        that differ only in a day, such as ``in/2026-01-31.csv`` and ``in/2026-02-01.csv``. Runs of an object in memory
+        are of no series, and stay.
+    unfinished : bool
+        Also remove runs that are not complete, if they are older than every complete run of their series that stays.
+        A run that somebody works on is never removed.
+    remove : bool
+        False only says what would be removed.
+
+    Returns
+    -------
+    Pruning
+        A run that cannot be removed is in ``problems``, and does not keep the others from being removed.
+
+    Raises
+    ------
+    InputError
+        If `folder` is not a folder, is a run itself, or `keep` is less than 1.
+    ResourceError
+        If the folder cannot be read.
+
+    Notes
+    -----
+    Runs are ordered by the day that they stand for, then by when they were created, both as ``options.json`` says;
+    times of files do not matter. A run whose folder holds anything that the run has not made stays, and its reason
+    says what that is.
+    """
+    found = survey(folder, keep, unfinished)
+    return carry_out(found) if remove else found
+
+
+def prune_after(run: PathLike, keep: int) -> Pruning:
+    """What a run that has just become complete does for its series: remove the older ones, if it is the newest itself.
+
+    Parameters
+    ----------
+    run : path
+        Its folder. It stays, as do newer runs and those of other series.
+    keep : int
+        As for `prune`.
+
+    Returns
+    -------
+    Pruning
+        Of its own series, and of what an earlier prune left.
+    """
+    path = Path(run).absolute()
+    origin = RunFolder(path).origin()
+    series, newest = series_of(origin), newest_complete(runs_in(path.parent), series_of(origin))
+    found = survey(path.parent, keep)
+    spared = None
+    if newest is not None and newest.moment > origin.moment:
+        spared = f"{newest.path.name} is newer than {path.name}, and only the newest run removes others"
+        logger.info("no old run goes: %s", spared)
+    runs = []
+    for each in found.runs:
+        if each.series == series and (spared or each.path.name == path.name):
+            each = replace(each, verdict="keep", reason=spared or "it has just become complete")
+        if each.series == series or is_half_removed(each.path):
+            runs.append(each)
+    return carry_out(replace(found, runs=tuple(runs)))
+
+
+def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning:
+    """Say what `prune` would remove, and touch nothing."""
+    place = Path(folder)
+    if keep < 1:
+        raise InputError(f"the number of runs to keep must be at least 1, not {keep}")
+    if not os.path.isdir(place):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
+        raise InputError(f"{place} is not a folder; name the one that holds the folders of the runs")
+    if os.path.exists(place / OPTIONS_FILE):  # noqa: PTH110 - so does Path.exists
+        raise InputError(f"{place} is a run itself; name the folder above it, {place.absolute().parent}")
+    by_series: dict[str | None, list[FoundRun]] = defaultdict(list)
+    for run in runs_in(place):
+        by_series[run.series].append(run)
+    runs = [old for series in sorted(by_series, key=str) for old in _judge(by_series[series], keep, unfinished)]
+    reason = "an earlier prune was stopped while it removed this run"
+    left = [path for path in entries_of(place) if is_half_removed(path)]
+    runs += [OldRun(path, "remove", reason, None, "", False, _bytes(path)) for path in left]
+    return Pruning(place, tuple(runs))
+
+
+def carry_out(found: Pruning) -> Pruning:
+    """Remove what a survey chose, after saying in the log what that is.
+
+    Returns
+    -------
+    Pruning
+        The runs as they are now: one that somebody has begun to work on stays, and one that cannot be removed is in
+        ``problems``.
+    """
+    for run in found.chosen:
+        logger.info("%s goes: %s", run.path, run.reason)
+    runs, problems = [], []
+    for run in found.runs:
+        try:
+            runs.append(_remove(run) if run.verdict == "remove" else run)
+        except BicliqueError as error:
+            runs.append(replace(run, verdict="keep", reason="it could not be removed"))
+            problems.append(str(error))
+    return Pruning(found.folder, tuple(runs), True, tuple(problems))
+
+
+def _judge(found: list[FoundRun], keep: int, unfinished: bool) -> list[OldRun]:
+    """Verdicts on the runs of one series, which are sorted."""
+    moments = [run.moment for run in found if run.complete]
+    oldest = moments[:keep][-1] if moments else ""
+    runs, rank = [], 0
+    for run in found:
+        rank += run.complete
+        verdict: Verdict = "keep"
+        reason = f"complete, number {rank} from the newest" if run.complete else "not complete"
+        if run.in_use:
+            reason = run.in_use
+        elif run.series is None:
+            reason = "nobody knows which runs it follows: its input was an object in memory, or its version did not say"
+        elif run.complete and rank > keep:
+            verdict = "remove"
+        elif unfinished and not run.complete and run.moment < oldest:
+            verdict, reason = "remove", "not complete, and older than the complete runs that stay"
+        if verdict == "remove" and (objection := _objection(run.path)):
+            verdict, reason = "keep", objection
+        runs.append(OldRun(run.path, verdict, reason, run.series, run.moment, run.complete, _bytes(run.path)))
+    return runs
+
+
+def _objection(path: Path) -> str:
+    """Why a run cannot be removed as it is; empty if it can."""
+    try:
+        refuse_strangers(path)
+    except InputError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.filename or path} cannot be looked at ({error.strerror})"
+    return ""
+
+
+def _remove(run: OldRun) -> OldRun:
+    """The run as it then is."""
+    if is_half_removed(run.path):
+        finish_removal(run.path)
+        logger.info("removed %s", run.path)
+        return run
+    before = (run.complete, run.moment)
+    try:
+        if not remove_run(run.path, lambda now: (now.manifest() is not None, now.origin().moment) == before):
+            return replace(run, verdict="keep", reason="somebody has just worked on it")
+    except InputError as error:
+        return replace(run, verdict="keep", reason=str(error))
+    logger.info("removed %s", run.path)
+    return run
+
+
+def _bytes(path: Path) -> int:
+    """Of all files below; somebody may work there."""
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118 - quicker, for many files
+    return total

@@ -1,0 +1,86 @@
+"""The runs that a folder holds, and which of them follow one another as nights do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.run.folder import RunFolder, without_days
+from pipeline.run.lock import holder
+from pipeline.run.names import OPTIONS_FILE, is_file, is_folder
+from schemas.errors import BicliqueError, ResourceError
+from schemas.options import RunOrigin
+
+__all__ = ["FoundRun", "entries_of", "is_run", "newest_complete", "runs_in", "series_of"]
+
+
+@dataclass(frozen=True)
+class FoundRun:
+    """One run of a folder.
+
+    Parameters
+    ----------
+    path : Path
+    complete : bool
+    in_use : str
+        Why it must not be touched, in one clause; else empty.
+    series : str or None
+        See `series_of`.
+    moment : str
+        See `schemas.options.RunOrigin`; empty when the run does not say.
+    """
+
+    path: Path
+    complete: bool
+    in_use: str
+    series: str | None
+    moment: str
+
+
+def runs_in(place: Path) -> list[FoundRun]:
+    """The runs directly in a folder, the newest of all first; links and hidden folders are left out.
+
+    Raises
+    ------
+    ResourceError
+        If the folder cannot be read.
+    """
+    paths = [path for path in entries_of(place) if not path.name.startswith(".") and is_run(path)]
+    return sorted(map(_look, paths), key=lambda run: (run.moment, run.path.name), reverse=True)
+
+
+def series_of(origin: RunOrigin) -> str | None:
+    """What a run has in common with those before and after it; None when that cannot be told.
+
+    ``in/2026-01-31.csv`` and ``in/2026-02-01.csv`` are of the series ``in/{date}.csv``, whatever filled in the day.
+    """
+    return None if origin.series is None else without_days(origin.series)
+
+
+def newest_complete(runs: list[FoundRun], series: str | None) -> FoundRun | None:
+    """The first of `runs` that is complete and of this series."""
+    return next((run for run in runs if run.series == series and run.complete), None)
+
+
+def entries_of(place: Path) -> list[Path]:
+    """Everything directly in a folder, by name."""
+    try:
+        return sorted(place.iterdir())
+    except OSError as error:
+        raise ResourceError(f"{place} cannot be read ({error.strerror}); ask its owner") from error
+
+
+def is_run(path: Path) -> bool:
+    """Whether it is a folder that a run was begun in, and no link to one."""
+    return is_folder(path) and is_file(path / OPTIONS_FILE)
+
+
+def _look(path: Path) -> FoundRun:
+    folder = RunFolder(path)
+    try:
+        origin, complete = folder.origin(), folder.manifest() is not None
+        at_work = holder(folder.lock_file)
+    except BicliqueError as error:
+        return FoundRun(path, False, f"left alone: {error}", None, "")
+    in_use = f"running: {at_work.words}" if at_work is not None and at_work.alive else ""
+    return FoundRun(path, complete, in_use, series_of(origin), origin.moment)

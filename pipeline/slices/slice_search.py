@@ -1,0 +1,105 @@
+"""Several calls of an engine that together are the search of one slice."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from schemas.bicliques import Bicliques
+from schemas.graph import MiningGraph
+from schemas.jobs import job_of
+from schemas.stats import EngineStats
+from schemas.totals import Total
+from schemas.work import EVERYTHING, Emit, Engine, Limits, Search, Slice, Subtrees
+
+__all__ = ["SliceSearch"]
+
+#: Share of the slice's time that the roots that are timed may take together.
+_PROBE_SHARE = 0.1
+
+
+class _TimedEmit:
+    """An `Emit` that remembers how long it took."""
+
+    def __init__(self, emit: Emit, on_device: bool):
+        self._emit, self.on_device = emit, on_device
+        self.seconds = 0.0
+
+    def __call__(self, found: Bicliques) -> None:
+        began = time.perf_counter()
+        self._emit(found)
+        self.seconds += time.perf_counter() - began
+
+
+class SliceSearch:
+    """The limits of a slice and the sums over its calls.
+
+    Parameters
+    ----------
+    engine : Engine
+    graph : MiningGraph
+    search : Search
+    limits : Limits
+        Of all calls together; the time runs from now on.
+    emit : Emit
+    on_device : bool
+        Whether `emit` takes arrays of the engine's device.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        graph: MiningGraph,
+        search: Search,
+        limits: Limits,
+        emit: Emit,
+        on_device: bool = False,
+    ):
+        self.started = time.perf_counter()
+        self.engine, self.graph, self.search, self.limits = engine, graph, search, limits
+        self._emit = _TimedEmit(emit, on_device)
+        self.total: Total = job_of(search).zero
+        self.stats = EngineStats()
+        self.left_over: list[Subtrees] = []
+        self.timed: list[tuple[int, float]] = []
+
+    def _mine(self, work: Subtrees, seconds: float | None) -> Slice | None:
+        """Mine `work` for at most `seconds`; None, and all of it left over, when the slice's limits are reached."""
+        rows = None if self.limits.rows is None else self.limits.rows - self.total.seen
+        if rows == 0 or (seconds is not None and seconds <= 0):
+            self.left_over.append(work)
+            return None
+        found = self.engine.mine(self.graph, work, self.search, Limits(seconds, rows, self.limits.bound), self._emit)
+        self.total += found.total
+        self.stats += found.stats
+        return found
+
+    @property
+    def writing(self) -> float:
+        """Seconds in which the search waited for the output."""
+        return self._emit.seconds
+
+    def _seconds_left(self) -> float | None:
+        return None if self.limits.seconds is None else self.limits.seconds - (time.perf_counter() - self.started)
+
+    def all_of(self, work: Subtrees, n_probes: int) -> None:
+        """At most `n_probes` roots alone, timed, so that weights can be compared with times; then the rest."""
+        n_probes = n_probes if len(work) > n_probes else 0
+        probes = np.unique(np.linspace(0, len(work) - 1, n_probes).astype(int)).tolist()
+        rest, start = [], 0
+        patience = None if self.limits.seconds is None else _PROBE_SHARE * self.limits.seconds
+        for k in (k for k in probes if work.todo[k] == EVERYTHING):
+            began = time.perf_counter()
+            if patience is not None and began - self.started > patience:
+                break
+            rest.append(work.take(start, k))
+            start = k + 1
+            found = self._mine(work.take(k, k + 1), patience)
+            if found is not None and len(found.left_over) == 0:
+                self.timed.append((int(work.path_of(k)[0]), time.perf_counter() - began))
+            elif found is not None:
+                rest.append(found.left_over)
+        found = self._mine(Subtrees.concat([*rest, work.take(start, len(work))]), self._seconds_left())
+        if found is not None:
+            self.left_over.append(found.left_over)

@@ -1,0 +1,256 @@
+"""What runs in a worker: one slice of mining, or the proof of a few parts. Knows no scheduler.
+
+A worker opens a run once and keeps it (`pipeline.slices.opened_run`); the engine and its workspace are its own
+(`pipeline.slices.engine_turns`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from traceback import clear_frames
+
+import numpy as np
+
+from kernels import engines
+from kernels.engines import EngineKind
+from pipeline.output import writers
+from pipeline.output.part_writer import to_batch
+from pipeline.output.writers import WriteOn, Writer, open_writer
+from pipeline.run.accounts import peak_rss
+from pipeline.run.version import __version__
+from pipeline.slices import engine_turns
+from pipeline.slices.engine_turns import Server, turn
+from pipeline.slices.first_use import keeping_code
+from pipeline.slices.opened_run import OpenRun, close_run, open_run
+from pipeline.slices.power import PowerMeter, Usage, gpu_counter
+from pipeline.slices.slice_search import SliceSearch
+from schemas.bicliques import Bicliques
+from schemas.errors import DeviceMemoryError, IncompleteError
+from schemas.jobs import job_of
+from schemas.manifest import SliceReport
+from schemas.stats import SliceStats
+from schemas.work import Limits, Subtrees
+
+__all__ = [
+    "SliceDone",
+    "SliceTask",
+    "forget",
+    "identity",
+    "mine_slice",
+    "reasons",
+    "version",
+    "warm_up",
+]
+
+logger = logging.getLogger(__name__)
+
+#: Roots of a slice that are mined alone and timed; a GPU's time is too precious for one root at a time.
+_PROBES = {"core": 8, "gpu": 0}
+
+
+@dataclass(frozen=True)
+class SliceTask:
+    """What a worker needs to know to mine one slice.
+
+    Parameters
+    ----------
+    folder : str
+        Of the run, as every worker sees it.
+    run : str
+        Identity of the run: another one may have been in the same folder before.
+    slice, attempt : int
+    subtrees : bytes
+        Packed by `Subtrees.to_bytes`.
+    limits : Limits
+    write_on : WriteOn
+    """
+
+    folder: str
+    run: str
+    slice: int
+    attempt: int
+    subtrees: bytes
+    limits: Limits
+    write_on: WriteOn = "auto"
+
+
+@dataclass(frozen=True)
+class SliceDone:
+    """A slice as it comes back from a worker: the report, and its left-over, packed by `Subtrees.to_bytes`."""
+
+    report: SliceReport
+    left_over: bytes
+
+
+def mine_slice(task: SliceTask) -> SliceDone:
+    """Mine one slice: its bicliques go to Parquet, everything else into the report.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, or the like; nothing is left behind.
+    """
+    run = open_run(task.folder, task.run)
+    kind = engines.kind(run.options.engine)
+    work = Subtrees.from_bytes(task.subtrees)
+    with turn(kind, task.run) as server, _metered(kind) as used:
+        began, started = time.time(), time.perf_counter()
+        session, writer = _search(server, run, task, work)
+        searched = time.perf_counter()
+    try:
+        parts = writer.close()
+        usage = used.result() if used is not None else None
+    except DeviceMemoryError as error:  # the last chunks did not fit: the slice once more
+        writer.discard()
+        del writer, session  # which hold the engine
+        with turn(kind, task.run) as server:
+            _go_on_smaller(server, error)
+        return mine_slice(task)
+    except BaseException:
+        writer.discard()
+        raise
+    closed = time.perf_counter()
+    rows, left_over = sum(part.rows for part in parts), Subtrees.concat(session.left_over)
+    if job_of(run.options.search).rows == "slices" and rows != session.total.count:
+        for part in parts:
+            (run.folder.bicliques / part.name).unlink()
+        raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
+    # a GPU searches the next slice while this one is written
+    own = (closed if kind.place == "core" else searched) - started
+    report = SliceReport(
+        slice=task.slice,
+        attempt=task.attempt,
+        parts=tuple(parts),
+        total=session.total,
+        n_left_over=len(left_over),
+        began=began,
+        seconds=own,
+        worker=identity(),
+        stats=SliceStats(
+            engine=session.stats,
+            writing_seconds=session.writing + own - (searched - started),
+            closing_seconds=closed - started - own,
+            peak_rss=peak_rss(),
+            halvings=server.halvings,
+            joules=usage.joules if usage is not None else None,
+            peak_watts=usage.peak_watts if usage is not None else None,
+        ),
+        timed=tuple(session.timed),
+    )
+    return SliceDone(report, left_over.to_bytes() if len(left_over) else b"")
+
+
+def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
+    """The search of a slice; again with smaller buffers where a GPU has too little memory for them."""
+    while True:
+        try:
+            session, writer = _attempt(server, run, task, work)
+        except DeviceMemoryError as error:
+            _go_on_smaller(server, error)
+        else:
+            if nodes := session.stats.cpu_nodes:
+                text = "slice %d: the cpu engine mined %d nodes of hubs that do not fit into the memory of the GPU"
+                logger.warning(text, task.slice, nodes)
+            return session, writer
+
+
+def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
+    """One try, of which nothing stays when it fails."""
+    writer = _open_writer(run, server.kind, task.slice, task.write_on)
+    try:
+        on_device = getattr(writer, "on_device", False)
+        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add, on_device)
+        session.all_of(work, _PROBES[server.kind.place])
+    except BaseException:
+        writer.discard()
+        raise
+    return session, writer
+
+
+def _open_writer(run: OpenRun, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
+    """The writer of a slice; who only counts needs none of a GPU's."""
+    place = kind.place if job_of(run.options.search).rows == "slices" else "core"
+    return open_writer(run.folder.bicliques, number, run.tables, place, write_on, run.names)
+
+
+def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
+    """An engine with half the memory from now on; the error if there is none smaller."""
+    cause: BaseException | None = error
+    while cause is not None:  # its frames hold the engine and the writer, whose memory is to be given back
+        clear_frames(cause.__traceback__)
+        cause = cause.__cause__
+    if not server.make_smaller():
+        raise error
+    logger.warning("%s goes on with half the device memory: %s", identity(), error)
+
+
+@contextmanager
+def _metered(kind: EngineKind) -> Iterator[Future[Usage] | None]:
+    """The energy of the block, if its engine has a device of its own whose energy can be read."""
+    meter = _gpu_meter() if kind.place == "gpu" else None
+    if meter is None:
+        yield None
+    else:
+        with meter.stretch() as usage:
+            yield usage
+
+
+@cache
+def _gpu_meter() -> PowerMeter | None:
+    counter = gpu_counter()
+    if isinstance(counter, str):
+        logger.warning("the energy of this GPU is not measured: %s", counter)
+        return None
+    return PowerMeter(counter)
+
+
+def forget() -> None:
+    """Give back the memory of the last run: of the calling thread's engine, and of the process's on a GPU."""
+    close_run()
+    writers.forget()
+    engine_turns.forget()
+
+
+def warm_up(task: tuple[str, str, WriteOn]) -> None:
+    """Load what the first slice would load: machine code, what pyarrow imports at its first array, a GPU's graph, cuDF.
+
+    Parameters
+    ----------
+    task : (folder, identity) of the run, and who writes
+    """
+    folder, run, write_on = task
+    opened = open_run(folder, run)
+    kind = engines.kind(opened.options.engine)
+    if kind.place == "core":
+        with keeping_code():
+            engines.compile_engine(kind.name)
+    else:
+        with turn(kind, run) as server:
+            first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))
+            with suppress(DeviceMemoryError):  # the first slice goes on with less, and says so
+                server.engine.mine(opened.graph, first, opened.options.search, Limits(), lambda _: None)
+                _open_writer(opened, kind, 0, write_on).discard()
+    to_batch(Bicliques.from_pairs([([0], [0])]), None)
+
+
+def identity(_: object = None) -> str:
+    """Host and process, as the ledger and the log name a worker."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def reasons() -> dict[str, str | None]:
+    """Why each engine cannot run in this process, None when it can."""
+    return {kind.name: kind.why_not() for kind in engines.kinds()}
+
+
+def version() -> str:
+    """Of the package, where this runs."""
+    return __version__

@@ -1,0 +1,82 @@
+"""Which GPUs a run uses: all that are visible, or those the user names."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Sequence
+
+from schemas.errors import InputError, ResourceError
+
+__all__ = ["Devices", "choose_devices", "device_numbers", "visible_devices"]
+
+#: How GPUs are named: a number, numbers, or as on the command line, ``"0,1"``.
+Devices = int | str | Sequence[int]
+
+
+def device_numbers(devices: Devices) -> tuple[int, ...]:
+    """GPUs by their numbers among the visible ones, from 0.
+
+    Raises
+    ------
+    InputError
+        If they are named in another way.
+    """
+    named = devices.split(",") if isinstance(devices, str) else [devices] if isinstance(devices, int) else devices
+    try:
+        numbers = tuple(int(number) if isinstance(number, str) else operator.index(number) for number in named)
+    except (TypeError, ValueError):
+        numbers = ()
+    if not numbers or min(numbers) < 0:
+        raise InputError(f"GPUs are numbers from 0, as 0,1 or [0, 1], not {devices!r}; correct --devices")
+    return numbers
+
+
+def visible_devices() -> list[str]:
+    """GPUs this process may use, as ``CUDA_VISIBLE_DEVICES`` names them; empty without one.
+
+    That variable decides where it is set, else the driver counts.
+    """
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [name.strip() for name in named.split(",") if name.strip() not in ("", "-1")]
+    try:
+        import cupy
+    except ImportError:
+        return []
+    try:
+        return [str(k) for k in range(cupy.cuda.runtime.getDeviceCount())]
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return []
+
+
+def choose_devices(devices: Devices | None, workers: int | None) -> list[str]:
+    """GPUs to start a worker on, as ``CUDA_VISIBLE_DEVICES`` names them.
+
+    Parameters
+    ----------
+    devices : int, str, sequence of int or None
+        As of `device_numbers`; None for all.
+    workers : int or None
+        Use the first so many of them.
+
+    Raises
+    ------
+    InputError
+        If a device or a number of workers is named that is not there.
+    ResourceError
+        If there is no GPU at all.
+    """
+    visible = visible_devices()
+    if not visible:
+        raise ResourceError("a GPU engine was asked for, but no GPU is visible; choose --engine cpu")
+    chosen = list(range(len(visible))) if devices is None else list(device_numbers(devices))
+    for device in chosen:
+        if device not in range(len(visible)):
+            there = "GPU 0 only" if len(visible) == 1 else f"GPUs 0 to {len(visible) - 1}"
+            raise InputError(f"there is no GPU {device} here, {there}; correct --devices")
+    if len(set(chosen)) < len(chosen):
+        raise InputError(f"a GPU is named twice in {chosen}; one worker per GPU is all it can serve")
+    if workers is not None and workers > len(chosen):
+        raise InputError(f"{workers} workers need a GPU each, and there are {len(chosen)}; lower --workers")
+    return [visible[device] for device in chosen[:workers]]

@@ -1,0 +1,103 @@
+"""The workers a user asked for. Not part of a run's identity: a run may be resumed with others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from pipeline.workers.devices import Devices, device_numbers
+from schemas.errors import InputError
+from schemas.option import Call, option
+from schemas.options import Where
+
+__all__ = ["WorkerOptions"]
+
+#: The calls that start workers, and the one that only asks how many there would be.
+_STARTS: tuple[Call, ...] = ("mine", "count", "resume", "demo", "flow")
+_ASKS: tuple[Call, ...] = (*_STARTS, "dry_run")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """How many workers, and where. Not part of a run's identity: a run may be resumed with others.
+
+    The workers of a `scheduler`, which come instead of `workers`, see the run's folder under the same path.
+    """
+
+    workers: int | None = option(
+        None,
+        help="processes on this machine; 0 works in this one",
+        group="workers",
+        on=_ASKS,
+        metavar="N",
+        otherwise="this one, then one a core or a GPU if it takes longer",
+        least=0,
+    )
+    scheduler: str | None = option(
+        None,
+        help="of a running Dask scheduler, as tls://10.0.0.1:8786",
+        group="workers",
+        on=_ASKS,
+        metavar="ADDRESS",
+        otherwise="none",
+    )
+    slice_seconds: float = option(
+        10.0,
+        help="longest time a worker works without reporting",
+        group="workers",
+        on=_STARTS,
+        metavar="SECONDS",
+    )
+    devices: Devices | None = option(
+        None,
+        help="with a GPU engine: a worker on each of these GPUs, as 0,1",
+        group="workers",
+        on=_ASKS,
+        metavar="LIST",
+        otherwise="all",
+    )
+    rmm_pool: str | None = option(
+        None,
+        help="with a GPU engine: a pool of so much device memory in each worker, as 40GB or 0.8",
+        group="workers",
+        on=_STARTS,
+        metavar="SIZE",
+        otherwise="none",
+    )
+    spill: bool = option(
+        False,
+        help="with a GPU engine: cuDF may move buffers to main memory",
+        group="workers",
+        on=_STARTS,
+        otherwise="it fails when a device is full",
+    )
+    write_on: Where = option(
+        "auto",
+        help="with a GPU engine: who encodes the results",
+        group="workers",
+        on=("mine", "resume", "flow"),
+        otherwise="auto, the GPU if cuDF is there",
+    )
+
+    def __post_init__(self) -> None:
+        if self.devices is not None:
+            device_numbers(self.devices)  # which refuses other things
+        if self.workers is not None and type(self.workers) is not int:
+            raise InputError(f"the number of workers must be a whole number (int), not {self.workers!r}")
+        if self.workers is not None and self.workers < 0:
+            raise InputError(f"the number of workers must be 0 or more, not {self.workers}")
+        if self.workers is not None and self.scheduler is not None:
+            raise InputError("give either a number of workers or the address of a scheduler, not both")
+        if self.on_gpus and self.scheduler is not None:
+            raise InputError(
+                "GPUs, pools and spilling are options of the workers of a scheduler; start those with them"
+            )
+        if self.write_on not in get_args(Where):
+            raise InputError(f"writing is on auto, cpu or gpu, not {self.write_on!r}")
+        if not self.slice_seconds > 0:
+            raise InputError(f"slices must last more than 0 seconds, not {self.slice_seconds}")
+
+    @property
+    def on_gpus(self) -> bool:
+        """Whether an option is set that only workers on GPUs have."""
+        return self.devices is not None or self.rmm_pool is not None or self.spill

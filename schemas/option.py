@@ -1,0 +1,102 @@
+"""What an option says of itself, once, at the field that holds it.
+
+The command line with its ``--help``, the keywords of the Python calls, the form of a flow and docs/options.md are made
+from this (`pipeline.api.table`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+__all__ = ["GROUPS", "NEW", "Call", "Group", "Option", "option", "option_of"]
+
+#: Where an option can be given: the Python calls and the commands of that name (``dry_run`` is ``mine --dry-run``),
+#: and the flow `mine`.
+Call = Literal["mine", "count", "resume", "dry_run", "demo", "flow"]
+
+#: Everything that starts with an input.
+NEW: tuple[Call, ...] = ("mine", "count", "dry_run", "flow")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Options that are shown together.
+
+    Parameters
+    ----------
+    title : str or None
+        In ``--help``; None puts them among those that belong to one command.
+    help : str
+        A sentence, for the form of a flow and docs/options.md.
+    """
+
+    title: str | None
+    help: str
+
+
+#: In the order in which they are shown.
+GROUPS: Mapping[str, Group] = MappingProxyType(
+    {
+        "result": Group(title=None, help="What a run gives."),
+        "thresholds": Group(title="which bicliques", help="Which bicliques count."),
+        "limits": Group(title="when to stop, resumable", help="When a run stops although work is left."),
+        "search": Group(
+            title="how to search; none of these changes the result",
+            help="How to search; none of these changes the result.",
+        ),
+        "workers": Group(title="workers", help="Who searches, and where; the result is the same."),
+        "reading": Group(title="how to read SOURCE", help="How to read the input."),
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """What is told of an option beside its name, its type and its default, which are those of the field.
+
+    Parameters
+    ----------
+    help : str
+        One clause in small letters, without the default.
+    group : str
+        A key of `GROUPS`.
+    on : tuple of Call
+    metavar : str or None
+        What stands for the value in ``--help``: its unit, where it has one. None for switches and choices.
+    otherwise : str or None
+        What happens without it, in words; None where the default says that.
+    name : str or None
+        Of the keyword and the option, if it is not that of the field.
+    asked : object
+        What a call asks for when nobody says anything, if that is not the default of the field; None: it is.
+    least : int or None
+        The command line refuses a smaller number at once.
+    is_limit : bool
+        The word ``none`` lifts it, and resuming leaves it as it was.
+    words : mapping
+        Another `help` for some of the calls.
+    """
+
+    help: str
+    group: str
+    on: tuple[Call, ...] = NEW
+    metavar: str | None = None
+    otherwise: str | None = None
+    name: str | None = None
+    asked: Any = None
+    least: int | None = None
+    is_limit: bool = False
+    words: Mapping[Call, str] = field(default_factory=dict)
+
+
+def option(default: Any, **told: Any) -> Any:
+    """A field of a dataclass that a user can choose, to be given by name; `told` are the fields of `Option`."""
+    return field(default=default, kw_only=True, metadata={"option": Option(**told)})
+
+
+def option_of(each: Field[Any]) -> Option | None:
+    """What a field says of itself; None if nobody can choose it."""
+    return each.metadata.get("option")

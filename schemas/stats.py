@@ -1,0 +1,88 @@
+"""Numbers of a slice, for people and for measurements. None of them decides a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["EngineStats", "SliceStats"]
+
+
+@dataclass(frozen=True)
+class EngineStats:
+    """What an engine says of its calls. Sums of calls are sums of these, in any grouping; a ratio is made at the end.
+
+    Parameters
+    ----------
+    seconds : float
+        Wall time of the calls.
+    kernel_s, busy_kernel_s : float
+        On a GPU: time of its kernels, and the same weighted by the share of their warps or blocks that had work.
+    launches, voided : int
+        Of kernels, and how many of them counted for nothing because a buffer was too short.
+    cpu_nodes : int
+        Nodes that the CPU engine got because they did not fit on the device.
+    counters : dict of str to int
+        What only one engine counts, as tests of candidates.
+    phases : dict of str to float
+        Seconds of `kernel_s` by phase, of an engine that breaks its time down.
+    """
+
+    seconds: float = 0.0
+    kernel_s: float = 0.0
+    busy_kernel_s: float = 0.0
+    launches: int = 0
+    voided: int = 0
+    cpu_nodes: int = 0
+    counters: dict[str, int] = field(default_factory=dict)
+    phases: dict[str, float] = field(default_factory=dict)
+
+    def __add__(self, other: EngineStats) -> EngineStats:
+        return EngineStats(
+            seconds=self.seconds + other.seconds,
+            kernel_s=self.kernel_s + other.kernel_s,
+            busy_kernel_s=self.busy_kernel_s + other.busy_kernel_s,
+            launches=self.launches + other.launches,
+            voided=self.voided + other.voided,
+            cpu_nodes=self.cpu_nodes + other.cpu_nodes,
+            counters={k: self.counters.get(k, 0) + other.counters.get(k, 0) for k in (self.counters | other.counters)},
+            phases={k: self.phases.get(k, 0.0) + other.phases.get(k, 0.0) for k in (self.phases | other.phases)},
+        )
+
+    @property
+    def busy_ratio(self) -> float:
+        """Share of the warps or blocks of a GPU that had work, over the time of its kernels; 1 without kernels."""
+        return self.busy_kernel_s / self.kernel_s if self.kernel_s else 1.0
+
+
+@dataclass(frozen=True)
+class SliceStats:
+    """What a worker says of a slice besides its result.
+
+    Parameters
+    ----------
+    engine : EngineStats
+    writing_seconds, closing_seconds : float
+        Of the slice's seconds, how many went into output; and on a GPU, how many went into it after them.
+    peak_rss : int
+        Most main memory of the worker until then, bytes.
+    halvings : int
+        How often the memory of the engine had been halved.
+    joules, peak_watts : float or None
+        Of the worker's GPU; None where they cannot be read.
+    """
+
+    engine: EngineStats = field(default_factory=EngineStats)
+    writing_seconds: float = 0.0
+    closing_seconds: float = 0.0
+    peak_rss: int = 0
+    halvings: int = 0
+    joules: float | None = None
+    peak_watts: float | None = None
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> SliceStats:
+        """From a ledger entry; those of an earlier version, which were one flat table of numbers, say nothing."""
+        from schemas.records import read_as
+
+        return read_as(cls, data if "engine" in data else {}, "the statistics")

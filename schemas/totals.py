@@ -1,0 +1,269 @@
+"""What slices add up to. Which of these a run has, its job says (`schemas.jobs`).
+
+A total is a value: totals are added in any order and grouping, and the sum is exact. So a scheduler may deal work as it
+likes, a run may be resumed, and a ledger entry that is dropped is subtracted by adding up the others.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.bicliques import Bicliques, hashes_of_rows
+from schemas.dtypes import OFFSET, VERTEX
+from schemas.errors import IncompleteError, InputError
+from schemas.sizes import SizeCounts
+
+__all__ = ["MEASURES", "Best", "By", "Found", "Total", "fingerprint_from", "keys_of"]
+
+#: What bicliques are ranked by.
+By = Literal["edges", "balance", "left", "right"]
+MEASURES: tuple[By, ...] = get_args(By)
+
+
+class Total(Protocol):
+    """The sum of slices."""
+
+    @property
+    def count(self) -> int:
+        """Rows of the result."""
+        ...
+
+    @property
+    def seen(self) -> int:
+        """Bicliques that the engines have come to, whether they are rows of the result or not."""
+        ...
+
+    @property
+    def fingerprint(self) -> int | None:
+        """Of the rows of the result (`schemas.bicliques.fingerprint`); None when they were not hashed."""
+        ...
+
+    @property
+    def sizes(self) -> SizeCounts | None:
+        """How many rows there are of each size; None when that was not counted."""
+        ...
+
+    def __add__(self, other: Self) -> Self: ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Fields of a ledger entry."""
+        ...
+
+    def outline(self) -> Found:
+        """What it says of one slice, without what takes much memory: `Found.count` is `seen`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Found:
+    """How many bicliques were found, and which: the total of the job that finds all of them.
+
+    Parameters
+    ----------
+    count : int
+    fingerprint : int or None
+        Sum modulo 2**64 (`schemas.bicliques.fingerprint`); None when none were computed.
+    sizes : SizeCounts or None
+        The same bicliques by size; None unless they were counted by size.
+    """
+
+    count: int = 0
+    fingerprint: int | None = None
+    sizes: SizeCounts | None = None
+
+    @property
+    def seen(self) -> int:
+        """All that were found are rows."""
+        return self.count
+
+    def __add__(self, other: Found) -> Found:
+        prints, sizes = (self.fingerprint, other.fingerprint), (self.sizes, other.sizes)
+        return Found(
+            self.count + other.count,
+            None if prints[0] is None or prints[1] is None else (prints[0] + prints[1]) % 2**64,
+            None if sizes[0] is None or sizes[1] is None else SizeCounts.merge([sizes[0], sizes[1]]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Fields of a ledger entry. A fingerprint is text: many readers of JSON lose digits of 64-bit numbers."""
+        return {
+            "count": self.count,
+            "fingerprint": None if self.fingerprint is None else str(self.fingerprint),
+            "sizes": None if self.sizes is None else self.sizes.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Found:
+        """Inverse of `to_json`.
+
+        Raises
+        ------
+        IncompleteError
+            If the sizes are damaged, or are not as many as the bicliques.
+        TypeError, ValueError, KeyError
+            If a field is missing or is something else.
+        """
+        sizes = None if data.get("sizes") is None else SizeCounts.from_json(data["sizes"])
+        found = cls(_count(data["count"]), fingerprint_from(data["fingerprint"]), sizes)
+        if sizes is not None and sizes.total != found.count:
+            raise IncompleteError(f"it found {found.count} bicliques, and {sizes.total} by size")
+        return found
+
+    def outline(self) -> Found:
+        """Without the sizes."""
+        return Found(self.count, self.fingerprint)
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The `k` largest of all bicliques that were seen, the largest first.
+
+    They are in a total order, so the answer does not depend on who found what: by `keys_of`, then by the hash.
+
+    Parameters
+    ----------
+    k : int
+    by : By
+    seen : int
+    rows : Bicliques
+        At most `k`, in that order.
+    """
+
+    k: int
+    by: By
+    seen: int
+    rows: Bicliques
+
+    @property
+    def count(self) -> int:
+        """Rows: `k`, or all if there are fewer."""
+        return len(self.rows)
+
+    @property
+    def fingerprint(self) -> int:
+        """Of the rows."""
+        return int(np.add.reduce(hashes_of_rows(self.rows), dtype=np.uint64))
+
+    @property
+    def sizes(self) -> SizeCounts:
+        """Of the rows."""
+        return SizeCounts.of(np.diff(self.rows.left_indptr), np.diff(self.rows.right_indptr))
+
+    @property
+    def least(self) -> int | None:
+        """The first key of the last row once there are `k`: less than that is no row. None before."""
+        return int(keys_of(self.rows, self.by)[0, -1]) if len(self.rows) == self.k else None
+
+    @classmethod
+    def of(cls, k: int, by: By, found: Bicliques, least: int | None = None) -> Best:
+        """The largest of a batch, whose arrays may change afterwards; without those whose key is less than `least`."""
+        large = found if least is None else found.pick(np.flatnonzero(keys_of(found, by)[0] >= least))
+        order = np.lexsort((hashes_of_rows(large).view(np.int64), *keys_of(large, by)[::-1]))[::-1][:k]
+        return cls(k, by, len(found), large.pick(order))
+
+    def __add__(self, other: Best) -> Best:
+        if (self.k, self.by) != (other.k, other.by):
+            raise ValueError(f"the {self.k} largest by {self.by} and the {other.k} by {other.by} have no sum")
+        best = Best.of(self.k, self.by, Bicliques.concat([self.rows, other.rows]))
+        return Best(self.k, self.by, self.seen + other.seen, best.rows)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Best):
+            return NotImplemented
+        mine, theirs = (hashes_of_rows(total.rows).tolist() for total in (self, other))
+        return (self.k, self.by, self.seen, mine) == (other.k, other.by, other.seen, theirs)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_json(self) -> dict[str, Any]:
+        """Fields of a ledger entry; the rows are an Arrow stream."""
+        lists = (pa.LargeListArray.from_arrays(self.rows.left_indptr, self.rows.left), self.rows.right_indptr)
+        batch = pa.record_batch(
+            {
+                "left": lists[0],
+                "right": pa.LargeListArray.from_arrays(lists[1], self.rows.right),
+                "root": pa.array(self.rows.root),
+            }
+        )
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+            writer.write_batch(batch)
+        packed = base64.b64encode(sink.getvalue().to_pybytes()).decode()
+        return {"count": self.count, "fingerprint": str(self.fingerprint), "seen": self.seen, "rows": packed}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], k: int, by: By) -> Best:
+        """Inverse of `to_json`.
+
+        Raises
+        ------
+        IncompleteError
+            If the rows are damaged, or are not those that the fingerprint is of.
+        TypeError, ValueError, KeyError
+            If a field is missing or is something else.
+        """
+        try:
+            table = pa.ipc.open_stream(base64.b64decode(data["rows"], validate=True)).read_all().combine_chunks()
+            left, right = (table[name].combine_chunks() for name in ("left", "right"))
+        except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+            raise IncompleteError(f"its rows cannot be read: {error}") from error
+        rows = Bicliques(
+            left.offsets.to_numpy().astype(OFFSET),
+            left.values.to_numpy().astype(VERTEX),
+            right.offsets.to_numpy().astype(OFFSET),
+            right.values.to_numpy().astype(VERTEX),
+            table["root"].to_numpy().astype(VERTEX),
+        )
+        found = cls(k, by, _count(data["seen"]), rows)
+        if (found.count, found.fingerprint) != (data["count"], fingerprint_from(data["fingerprint"])):
+            raise IncompleteError(f"its rows are not the {data['count']} with fingerprint {data['fingerprint']}")
+        return found
+
+    def outline(self) -> Found:
+        """How many were seen."""
+        return Found(self.seen)
+
+
+def keys_of(rows: Bicliques, by: By) -> np.ndarray:
+    """What rows are ranked by, the most telling first; equal rows of it are ranked by their hash.
+
+    Parameters
+    ----------
+    rows : Bicliques
+    by : By
+        Number of edges, size of the smaller side, size of the left or right side. Ties go to the larger number of
+        edges, then to the larger left side.
+
+    Returns
+    -------
+    ndarray, shape (3, n), int64
+
+    Raises
+    ------
+    InputError
+        If `by` is something else.
+    """
+    if by not in MEASURES:
+        raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
+    left, right = (np.diff(indptr).astype(np.int64) for indptr in (rows.left_indptr, rows.right_indptr))
+    edges = left * right
+    key = {"edges": edges, "balance": np.minimum(left, right), "left": left, "right": right}[by]
+    return np.stack([key, edges, left])
+
+
+def fingerprint_from(text: object) -> int | None:
+    """A fingerprint from JSON, where it is a decimal string."""
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"the fingerprint is {text!r:.40}, not a decimal string")
+    return None if text is None else int(text)
+
+
+def _count(number: object) -> int:
+    if type(number) is not int or number < 0:
+        raise TypeError(f"count is {number!r:.40}, not a whole number")
+    return number

@@ -1,0 +1,101 @@
+"""Every CUDA header stands alone: it includes the files whose names it uses, and no others."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from kernels.gpu.source import FOLDER, compile_options
+from tests.kernels.resources import compile_source
+
+FILES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.cu*"))
+HEADERS = [name for name in FILES if name.endswith(".cuh")]
+
+#: A macro, a record, a type, the parameter block, or a function that begins a line.
+_DEFINITION = re.compile(
+    r"^(?:#define (?P<macro>\w+)|struct (?P<record>\w+)|typedef [\w ]+ (?P<type>\w+);|__constant__ \w+ (?P<block>\w+);"
+    r"|(?:template <.*>\s)?__device__ [^;={(]*?\b(?P<function>\w+)\()",
+    re.MULTILINE,
+)
+
+
+@cache
+def code(name: str) -> str:
+    return re.sub(r"//.*", "", (FOLDER / name).read_text())
+
+
+@cache
+def definitions(name: str) -> dict[str, re.Pattern[str]]:
+    """What a file defines, and how a use of it looks: a function is called, and a field of the same name is none."""
+    found = {}
+    for match in _DEFINITION.finditer(code(name)):
+        word = match[match.lastgroup]
+        call = r"(?:<[^;()]*>)?\(" if match.lastgroup == "function" else r"\b"
+        found[word] = re.compile(rf"(?<![\w.>]){word}{call}")
+    return found
+
+
+def includes(name: str) -> list[str]:
+    return re.findall(r'^#include "(.*)"', code(name), re.MULTILINE)
+
+
+def used_files(name: str) -> list[str]:
+    """Headers of `name`'s folder and of the common one that define something it uses."""
+    in_reach = [other for other in HEADERS if other != name and Path(other).parts[0] in ("common", Path(name).parts[0])]
+    own = definitions(name)
+    return [
+        other
+        for other in in_reach
+        if any(word not in own and use.search(code(name)) for word, use in definitions(other).items())
+    ]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_includes_what_it_uses_and_nothing_else(name):
+    assert sorted(includes(name)) == used_files(name)
+
+
+def test_definitions_and_uses_are_found():
+    """Else the test above would compare nothing with nothing."""
+    found = {word for name in FILES for word in definitions(name)}
+    assert found >= {"NOBODY", "Item", "i32", "params", "sum_below", "search_levels", "set_of", "open_subtree"}
+    assert len(used_files("bitmatrix/hub.cuh")) > 10
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_a_header_compiles_alone(name):
+    pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip install '.[nvrtc]')")
+    options = [*compile_options(()), "--gpu-architecture=compute_90"]
+    assert compile_source(f'#include "{name}"\n', f"{Path(name).stem}.cu", options) == ""
+
+
+def test_no_constant_of_a_hash_is_stated_twice():
+    factors = [word for name in FILES for word in re.findall(r"\b(?:0x[0-9A-Fa-f]{8,}|\d{8,})(?:u|ull)\b", code(name))]
+    masks = {"0xffffffffu", "0x55555555u", "0x33333333u", "0x0f0f0f0fu", "0x00ff00ffu", "0x0000ffffu"}
+    numbers = [factor for factor in factors if factor not in masks]
+    assert "2654435769u" in numbers
+    assert len(numbers) == len(set(numbers))
+
+
+def test_the_reading_order_of_the_page_uses_nothing_too_early():
+    """Names without a folder are of the kernel that the row or the sentence is about."""
+    page = (FOLDER.parents[1] / "docs" / "kernels.md").read_text()
+    section = page.partition("## In what order to read the headers")[2].partition("\n## ")[0]
+    of_bitmatrix, of_cumbe = section.split("For `cumbe`, read")
+    read = []
+    for folder, text in (("bitmatrix", of_bitmatrix), ("cumbe", of_cumbe)):
+        words = [word if "/" in word else f"{folder}/{word}" for word in re.findall(r"`([\w/]+)`", text)]
+        read += [f"{word}.cuh" for word in words]
+    assert sorted(read) == HEADERS
+    for name in read:
+        assert {other for other in includes(name) if read.index(other) > read.index(name)} == set()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_named_in_comments_exist(name):
+    beside = (FOLDER / name).parent
+    for word in re.findall(r"[\w/]+\.(?:cuh?|py|md)\b", "".join(re.findall(r"//.*", (FOLDER / name).read_text()))):
+        assert (beside / word).exists() or (FOLDER.parents[1] / word).exists(), f"{name} speaks of {word}"

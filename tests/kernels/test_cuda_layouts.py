@@ -1,0 +1,123 @@
+"""What host and kernels share lies where both think: each field of each record, and the numbers that both state.
+
+The host's side is a NumPy dtype or a constant. From these lists come the ``static_assert`` lines that are compiled here
+together with the header.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from kernels.bitmatrix import layout as bitmatrix
+from kernels.bitmatrix.memory import HUB_DEPTH, HUB_FRAME, GpuSizes, scratch
+from kernels.cumbe import layout as cumbe
+from kernels.cumbe.memory import CumbeSizes
+from kernels.gpu import records, slice_run
+from kernels.gpu.source import FOLDER, compile_options
+from tests.kernels.resources import CompileError, compile_source
+
+pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip install '.[nvrtc]')")
+
+_SIZES, _CUMBE_SIZES = GpuSizes(), CumbeSizes()
+
+#: File and record -> the host's dtype.
+LAYOUTS: dict[tuple[str, str], np.dtype] = {
+    ("common/types.cuh", "Record"): records.RECORD,
+    ("common/types.cuh", "SizeSlot"): records.SIZE,
+    ("common/pack.cu", "PackTotals"): records.PACK_TOTALS,
+    ("common/pack.cu", "PackParams"): records.PACK_PARAMS,
+    ("bitmatrix/types.cuh", "Item"): bitmatrix.ITEM,
+    ("bitmatrix/types.cuh", "Queue"): bitmatrix.QUEUE,
+    ("bitmatrix/types.cuh", "Params"): bitmatrix.PARAMS,
+    ("bitmatrix/worker.cuh", "Scratch"): scratch(_SIZES.row_cap, _SIZES.list_cap),
+    ("cumbe/types.cuh", "CumbeItem"): cumbe.CUMBE_ITEM,
+    ("cumbe/types.cuh", "CumbeQueue"): cumbe.CUMBE_QUEUE,
+    ("cumbe/types.cuh", "Shelf"): cumbe.SHELF,
+    ("cumbe/types.cuh", "CumbeParams"): cumbe.CUMBE_PARAMS,
+}
+
+#: Records of the files above of which the host knows the size alone, or nothing.
+SIZES = {
+    ("bitmatrix/worker.cuh", "HubFrame"): HUB_FRAME.itemsize,
+    ("cumbe/types.cuh", "Level"): 4 * cumbe.LEVEL_INTS,
+}
+OF_THE_KERNEL = {"PackSide", "SideSums", "WarpShared", "Worker", "Problem", "Span", "Place"}
+
+#: File -> what the host calls the numbers that its macros stand for. Those of the sizes are what launchers define: with
+#: the same defaults, the budget is that of the kernels that run.
+CONSTANTS: dict[str, dict[str, int]] = {
+    "common/types.cuh": {"NOBODY": records.NOBODY},
+    "bitmatrix/types.cuh": {
+        "ROOT": bitmatrix.ROOT,
+        "HUB": bitmatrix.HUB,
+        "WORD": bitmatrix.WORD,
+        "PATH": bitmatrix.PATH,
+        "BASE_CAP": records.WORD_BITS,
+        "HUB_DEPTH": HUB_DEPTH,
+        "ROW_CAP": _SIZES.row_cap,
+        "LIST_CAP": _SIZES.list_cap,
+        "POLL": _SIZES.poll,
+        "GIVE_MIN": _SIZES.give_min,
+        "NARROW": _SIZES.narrow,
+        "MIN_BLOCKS": _SIZES.min_blocks,
+    },
+    "bitmatrix/candidate_window.cuh": {"WINDOW_WORDS": _SIZES.window_words},
+    "bitmatrix/queue.cuh": {"GIVEN": bitmatrix.GIVEN},
+    "common/biclique.cuh": {"SIZES_OVERFLOW": slice_run.SIZES_OVERFLOW},
+    "cumbe/types.cuh": {"N_PHASES": len(cumbe.PHASES), "IDLING": cumbe.PHASES.index("idling"), **_CUMBE_SIZES.defines},
+}
+
+
+def field_of(record: str, name: str) -> str:
+    """How the kernel calls a field: the parameters of packing hold those of the two sides in records of their own."""
+    of_a_side = record == "PackParams" and name.startswith(("base_", "root_"))
+    return name.replace("_", ".", 1) if of_a_side else name
+
+
+def assertions(record: str, dtype: np.dtype) -> list[str]:
+    # NVRTC has no offsetof; this is what its header would make of it
+    lines = [f'static_assert(sizeof({record}) == {dtype.itemsize}, "size of {record}");']
+    for name, (form, offset, *_) in (dtype.fields or {}).items():
+        field = field_of(record, name)
+        lines += [
+            f'static_assert(__INTADDR__(&((({record}*)0)->{field})) == {offset}, "where {field} is");',
+            f'static_assert(sizeof((({record}*)0)->{field}) == {form.itemsize}, "size of {field}");',
+        ]
+    return lines
+
+
+def check(file: str, lines: list[str]) -> None:
+    options = [*compile_options(()), "--gpu-architecture=compute_90"]
+    assert compile_source("\n".join([f'#include "{file}"', *lines, ""]), "layouts.cu", options) == ""
+
+
+@pytest.mark.parametrize(("file", "record"), LAYOUTS)
+def test_fields_of_a_record_lie_where_the_host_writes_them(file, record):
+    check(file, assertions(record, LAYOUTS[file, record]))
+
+
+@pytest.mark.parametrize(("file", "record"), SIZES)
+def test_a_record_is_as_long_as_the_host_counts(file, record):
+    check(file, [f'static_assert(sizeof({record}) == {SIZES[file, record]}, "size of {record}");'])
+
+
+@pytest.mark.parametrize("file", CONSTANTS)
+def test_host_and_kernel_state_the_same_number(file):
+    check(file, [f'static_assert({name} == {value}, "{name}");' for name, value in CONSTANTS[file].items()])
+
+
+def test_no_record_of_these_files_is_forgotten():
+    files = {file for file, _ in LAYOUTS}
+    found = {record for file in files for record in re.findall(r"^struct (\w+)", (FOLDER / file).read_text(), re.M)}
+    assert found == {record for _, record in [*LAYOUTS, *SIZES]} | OF_THE_KERNEL
+
+
+def test_two_fields_that_changed_places_are_noticed():
+    names = list(bitmatrix.PARAMS.names or ())
+    at = names.index("n_pool")
+    names[at], names[at + 1] = names[at + 1], names[at]
+    with pytest.raises(CompileError, match="where n_pool is"):
+        check("bitmatrix/types.cuh", assertions("Params", np.dtype([(name, np.int64) for name in names])))

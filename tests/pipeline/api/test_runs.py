@@ -1,0 +1,281 @@
+"""The whole pipeline in one process: whatever is varied, count and fingerprint are those of the engine alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pipeline
+from kernels import engines
+from kernels.cpu.engine import CpuEngine
+from kernels.cpu.workspace import Sizes
+from kernels.reference.engine import closed_pairs
+from pipeline.output import part_writer
+from pipeline.slices.worker import SliceTask
+from pipeline.workers.pool import InProcess
+from schemas.bicliques import SCHEMA_VERSION
+from schemas.errors import InputError
+from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+
+EDGES = random_edges(60, 40, 0.3, 1)
+SMALL = random_edges(14, 11, 0.4, 2)
+
+
+def rows_of(results: pipeline.Results) -> set[tuple[frozenset[Any], frozenset[Any]]]:
+    table = results.to_arrow(columns=["left", "right"]).to_pydict()
+    rows = [(frozenset(a), frozenset(b)) for a, b in zip(table["left"], table["right"], strict=True)]
+    assert len(rows) == len(set(rows)) == len(results)
+    return set(rows)
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_the_rows_are_the_maximal_bicliques_in_the_users_labels(tmp_path: Path, strings: bool) -> None:
+    source = write_edges(tmp_path / "g.parquet", SMALL, strings)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    names = (lambda x: f"u{x}", lambda x: f"thing {x}") if strings else (int, int)
+    expected = {
+        (frozenset(names[0](u * 3 + 5) for u in left), frozenset(names[1](v * 7 + 1) for v in right))
+        for left, right in closed_pairs({(int(u), int(v)) for u, v in SMALL})
+    }
+    assert rows_of(results) == expected
+    assert results.complete
+    assert results.outcome == "complete"
+    assert results.manifest.schema_version == SCHEMA_VERSION
+    frame = results.to_pandas()
+    assert (frame.n_left == frame.left.map(len)).all()
+    assert (frame.n_right == frame.right.map(len)).all()
+    if not strings:  # dense ids follow the order of the labels, and words have another one
+        assert manifest_pair(tmp_path / "out") == answer(SMALL)
+
+
+def test_dense_ids_are_rows_of_the_label_tables(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", SMALL, strings=True)
+    dense = pipeline.mine(source, tmp_path / "dense", ids="dense", workers=0, progress=False)
+    named = pipeline.mine(source, tmp_path / "named", workers=0, progress=False)
+    assert dense.manifest.fingerprint == named.manifest.fingerprint
+    left, right = (
+        pd.read_parquet(tmp_path / "dense" / "labels" / f"{side}.parquet").label for side in ("left", "right")
+    )
+    translated = {(frozenset(left[list(a)]), frozenset(right[list(b)])) for a, b in rows_of(dense)}
+    assert translated == rows_of(named)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"root_side": "left"},
+        {"root_side": "right"},
+        {"order": "two-hop"},
+        {"order": "unilateral"},
+        {"order": "id"},
+        {"slice_seconds": 0.01},
+        {"ids": "dense"},
+        {"count_only": True},
+    ],
+    ids=str,
+)
+def test_nothing_changes_the_answer(tmp_path: Path, options: dict[str, Any]) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, **options)
+    assert manifest_pair(tmp_path / "out") == answer(EDGES)
+
+
+def test_the_reference_engine_gives_the_same(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", SMALL)
+    for engine in ("reference", "cpu"):
+        results = pipeline.mine(source, tmp_path / engine, engine=engine, workers=0, progress=False)
+        assert (len(results), results.manifest.fingerprint) == answer(SMALL)
+        assert results.manifest.options["engine"] == engine
+
+
+def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = Sizes(hub_bits=64, hub_list=16, hub_frame_bits=16, word_stack=64, rows=7, members=40)
+    kind = replace(engines.kind("cpu"), make=lambda halvings: CpuEngine(tiny))
+    monkeypatch.setitem(engines._KINDS, "cpu", kind)
+    for name, value in (("GROUP_MEMBERS", 60), ("GROUP_ROWS", 9), ("PART_BYTES", 30_000)):
+        monkeypatch.setattr(part_writer, name, value)
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False)
+    assert (len(results), results.manifest.fingerprint) == answer(EDGES)
+    assert len(load_ledger(tmp_path / "out").entries) > 5
+    assert len(results.files) > 5
+    pipeline.verify(tmp_path / "out", progress=False)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        {"min_left": 3},
+        {"min_right": 4},
+        {"min_left": 3, "min_right": 3},
+        {"max_left": 4},
+        {"max_right": 3},
+        {"min_left": 2, "max_left": 6, "min_right": 2, "max_right": 5},
+    ],
+    ids=str,
+)
+def test_thresholds_prune_and_filter_the_maximal_bicliques(tmp_path: Path, search: dict[str, int]) -> None:
+    source = write_edges(tmp_path / "g.parquet", SMALL)
+    every = rows_of(pipeline.mine(source, tmp_path / "all", workers=0, progress=False))
+    some = pipeline.mine(source, tmp_path / "some", workers=0, progress=False, **search)
+
+    def wanted(side: str, size: int) -> bool:
+        return search.get(f"min_{side}", 1) <= size <= search.get(f"max_{side}", size)
+
+    assert rows_of(some) == {(a, b) for a, b in every if wanted("left", len(a)) and wanted("right", len(b))}
+    assert pipeline.count(source, workers=0, progress=False, **search).count == len(some) < len(every)
+    pipeline.verify(tmp_path / "some", progress=False)
+
+
+def test_thresholds_that_leave_nothing_are_a_complete_answer(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", SMALL)
+    results = pipeline.mine(source, tmp_path / "out", min_left=15, workers=0, progress=False)
+    assert results.complete
+    assert len(results) == len(results.to_pandas()) == results.top().num_rows == 0
+    assert list(results.to_pandas().columns) == ["left", "right", "n_left", "n_right", "root"]
+    assert pipeline.verify(tmp_path / "out", progress=False).count == 0
+    assert pipeline.count(source, min_left=15, workers=0, progress=False).count == 0
+    assert pipeline.dry_run(source, min_left=15, progress=False).estimate is None
+
+
+@pytest.mark.parametrize("most", [1, 10, 1500])
+def test_max_results_is_exact_and_the_run_goes_on_from_there(tmp_path: Path, most: int) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    out = tmp_path / "out"
+    results = pipeline.mine(source, out, max_results=most, workers=0, slice_seconds=0.02, progress=False)
+    assert len(results) == len(results.to_pandas()) == most
+    assert results.outcome == "max_results"
+    assert not (out / "manifest.json").exists()
+    again = pipeline.resume(out, workers=0, progress=False)
+    assert (len(again), again.outcome) == (most, "max_results")
+    more = pipeline.resume(out, max_results=most + 5, workers=0, progress=False)
+    assert len(more) == most + 5
+    whole = pipeline.resume(out, max_results=None, workers=0, progress=False)
+    assert (len(whole), whole.manifest.fingerprint) == answer(EDGES)
+    assert len(rows_of(whole)) == len(whole)
+
+
+def test_as_many_results_as_there_are_is_complete(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", SMALL)
+    count, _ = answer(SMALL)
+    assert pipeline.mine(source, tmp_path / "out", max_results=count + 1, workers=0, progress=False).complete
+
+
+def test_a_time_limit_stops_and_leaves_a_resumable_run(tmp_path: Path) -> None:
+    edges = random_edges(300, 90, 0.35, 7)
+    source = write_edges(tmp_path / "g.parquet", edges)
+    out = tmp_path / "out"
+    results = pipeline.mine(source, out, time_limit=0.3, workers=0, progress=False)
+    assert results.outcome == "time_limit"
+    assert 0 < len(results) < 4_000_000
+    assert len(results) == sum(len(results.to_arrow(columns=["root"])[name]) for name in ["root"])
+    again = pipeline.resume(out, time_limit=0.2, workers=0, progress=False)
+    assert len(again) > len(results)
+    sessions = json.loads((out / "steps" / "mine.json").read_text())["sessions"]
+    assert [session["outcome"] for session in sessions] == ["time_limit", "time_limit"]
+
+
+def test_no_slice_is_given_more_time_than_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    submit = InProcess.submit
+
+    def watched(pool: InProcess, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        if isinstance(argument, SliceTask):
+            given.append(argument.limits.seconds or math.inf)
+        submit(pool, tag, function, argument)
+
+    monkeypatch.setattr(InProcess, "submit", watched)
+    source = write_edges(tmp_path / "g.parquet", random_edges(300, 90, 0.35, 7))
+    results = pipeline.mine(source, tmp_path / "out", time_limit=0.1, workers=0, progress=False)
+    assert results.outcome == "time_limit"
+    assert 0 < max(given) <= 0.1
+
+
+def test_count_counts_and_leaves_nothing(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    (tmp_path / "scratch").mkdir()
+    count, fingerprint = answer(EDGES)
+    found = pipeline.count(source, workers=0, folder=tmp_path / "scratch", progress=False)
+    assert (found.count, found.complete, found.fingerprint) == (count, True, None)
+    proved = pipeline.count(source, fingerprint=True, root_side="left", workers=0, progress=False)
+    assert proved.fingerprint == fingerprint
+    stopped = pipeline.count(source, max_results=5, workers=0, progress=False)
+    assert (stopped.count, stopped.complete, stopped.outcome) == (5, False, "max_results")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_run_that_only_counted_says_so_when_asked_for_rows(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", SMALL)
+    results = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False)
+    assert len(results) == answer(SMALL)[0]
+    assert results.manifest.proven_rows == 0
+    for ask in (results.to_pandas, results.top, lambda: pipeline.verify(tmp_path / "out")):
+        with pytest.raises(InputError, match="--count-only"):
+            ask()
+
+
+def test_objects_are_sources_too(tmp_path: Path) -> None:
+    table = pa.table({"left": EDGES[:, 0], "right": EDGES[:, 1]})
+    results = pipeline.mine(table, tmp_path / "out", workers=0, progress=False)
+    assert (len(results), results.manifest.fingerprint) == answer(EDGES)
+
+
+@pytest.mark.parametrize("source", [None, 7, [(1, 2)], b"x.csv"], ids=str)
+def test_other_objects_are_refused(tmp_path: Path, source: Any) -> None:
+    with pytest.raises(InputError, match=r"no source|is not a graph"):
+        pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_complete_run_is_left_alone_by_resume(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", SMALL)
+    pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    before = {path: path.stat().st_mtime_ns for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()}
+    assert pipeline.resume(tmp_path / "out").complete
+    after = {path: path.stat().st_mtime_ns for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()}
+    assert before == after
+
+
+def test_resume_makes_the_page_that_a_full_disk_kept_from_a_complete_run(tmp_path: Path) -> None:
+    source, page = write_edges(tmp_path / "g.parquet", SMALL), tmp_path / "out" / "report.html"
+    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    assert not page.exists()
+    pipeline.resume(tmp_path / "out", progress=False)
+    assert page.exists()
+
+
+def test_the_manifest_is_the_run_card(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    manifest = pipeline.mine(source, tmp_path / "out", workers=0, progress=False).manifest
+    assert manifest.input["n_edges"] == len(EDGES)
+    assert len(manifest.input["digest"]) == 64
+    assert manifest.proven_rows == manifest.count
+    assert list(manifest.seconds) == ["startup", "ingest", "build", "plan", "mine", "prove"]
+    assert list(manifest.peak_rss["workers"]) == list(manifest.mining["workers"])
+    assert manifest.peak_rss["driver"] >= manifest.peak_rss["workers"].popitem()[1] > 50 << 20
+    assert manifest.bytes == sum(path.stat().st_size for path in (tmp_path / "out" / "bicliques").iterdir())
+    assert 0 < manifest.mining["busy_ratio"] <= 1
+    assert manifest.graph["profile"]["left"]["max"] == np.bincount(EDGES[:, 0]).max()
+    assert -1 <= manifest.plan["rank_correlation"] <= 1
+    assert manifest.plan["roots_timed"] > 3
+
+
+def test_progress_grows_and_ends_with_everything(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    seen: list[Any] = []
+    results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.02, progress=seen.append)
+    stages = list(dict.fromkeys(moment.stage for moment in seen))
+    assert stages == ["read", "build", "plan", "mine", "prove", "report"]
+    mining = [moment for moment in seen if moment.stage == "mine"]
+    assert [m.bicliques for m in mining] == sorted(m.bicliques for m in mining)
+    assert (mining[-1].share, mining[-1].bicliques) == (1.0, len(results))
+    assert mining[-1].bytes == results.manifest.bytes

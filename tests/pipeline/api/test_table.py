@@ -1,0 +1,101 @@
+"""The table of options, and what is compared with it: signatures of the Python calls, their docstrings, a page."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from pipeline.api.table import RECORDS, TABLE, entries_of, record
+from schemas.option import GROUPS, option_of
+from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
+from schemas.work import Search
+from tests import options
+
+#: Of every call, beside the options.
+OF_A_CALL = ["progress", "stop"]
+#: Fields that nobody chooses by name: records of options, the source, and what the calls have words of their own for.
+NOT_CHOSEN = {"RunOptions": {"source", "search", "build", "ingest"}, "Search": {"mode"}}
+
+
+@pytest.mark.parametrize("call", options.CALLS)
+def test_keywords_of_a_call_are_those_of_the_table(call: Any) -> None:
+    """Names, types and defaults, in the order of groups; if not, run: python -m tests.options --write."""
+    parameters = inspect.signature(getattr(pipeline, call)).parameters.values()
+    found = [
+        f"    {each.name}: {each.annotation} = {_literal(each.default)},".replace("'", '"')
+        for each in parameters
+        if each.kind is each.KEYWORD_ONLY and each.name not in OF_A_CALL
+    ]
+    assert found == options.keywords(call)
+
+
+def _literal(default: Any) -> str:
+    if default == "as before":
+        return "AS_BEFORE"
+    return f'"{default}"' if isinstance(default, str) else repr(default)
+
+
+@pytest.mark.parametrize("call", options.CALLS)
+def test_the_docstring_of_a_call_tells_of_every_option(call: Any) -> None:
+    told = getattr(pipeline, call).__doc__
+    assert "{options}" not in told
+    for entry in entries_of(call):
+        assert f"\n    {entry.name} : {entry.annotation}\n        " in told
+
+
+def test_the_page_is_what_the_table_says() -> None:
+    assert options.PAGE.read_text() == options.page(), "run: python -m tests.options --write"
+
+
+def test_keywords_are_written_where_the_signature_is() -> None:
+    source = "def mine(\n    *,\n    old: int = 1,\n    progress: bool = True,\n) -> None:\n    ...\n"
+    written = options.with_keywords(source, "mine").splitlines()
+    assert written[:2] == ["def mine(", "    *,"]
+    assert written[2:-3] == options.keywords("mine")
+    assert written[-3] == "    progress: bool = True,"
+    for call, file in options.CALLS.items():
+        assert options.with_keywords(file.read_text(), call) == file.read_text()
+
+
+def test_every_field_of_a_record_is_an_option() -> None:
+    for kind in RECORDS:
+        silent = {each.name for each in fields(kind) if option_of(each) is None}
+        assert silent == NOT_CHOSEN.get(kind.__name__, set())
+
+
+def test_names_and_groups_are_unambiguous() -> None:
+    names = [entry.name for entry in TABLE]
+    assert len(set(names)) == len(names)
+    assert {entry.told.group for entry in TABLE} == set(GROUPS)
+    assert [entry for entry in TABLE if not entry.told.on] == []
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_records_are_made_with_names_only(kind: Any) -> None:
+    with pytest.raises(TypeError, match="positional"):
+        kind("list", 2)
+
+
+def test_a_record_takes_what_it_has() -> None:
+    given = {"min_left": 3, "root_side": "left", "left": "user", "engine": "cpu", "nothing": 1}
+    assert record(Search, given, mode="count") == Search("count", min_left=3)
+    assert record(BuildOptions, given) == BuildOptions(root_side="left")
+    assert record(IngestOptions, given) == IngestOptions(left="user")
+    assert record(RunOptions, given, source="x").engine == "cpu"
+    assert record(RunOptions, {}, source="x").engine == "auto"
+
+
+def test_limits_may_stay_as_they_were() -> None:
+    before = RunLimits(max_results=7, time_limit_s=3.0)
+    assert record(RunLimits, {"max_results": "as before", "time_limit": None}, before) == RunLimits(max_results=7)
+
+
+def test_unknown_keywords_are_refused(tmp_path: Path) -> None:
+    for call in (pipeline.count, pipeline.dry_run):
+        with pytest.raises(TypeError, match="rootside"):
+            call(tmp_path, rootside="left")  # type: ignore[operator]

@@ -1,0 +1,295 @@
+"""The command line: words, exit codes, one sentence an error, nothing written on bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.cli import main
+from pipeline.cli.program import parser
+from pipeline.run.version import __version__
+from tests.support.runs import ROOT, answer, bicliques, environment, manifest_pair, random_edges, write_edges
+
+EDGES = random_edges(40, 30, 0.3, 4)
+QUIET = ("--workers", "0", "--quiet")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_edges(tmp_path / "g.parquet", EDGES)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
+    code = main.main([str(word) for word in words])
+    output, error = capsys.readouterr()
+    return code, output, error
+
+
+def test_no_arguments_print_help(capsys: pytest.CaptureFixture[str]) -> None:
+    code, output, error = run(capsys)
+    assert (code, error) == (0, "")
+    for word in ("mine", "count", "resume", "verify", "show", "formats", "demo", "exit codes", "130"):
+        assert word in output
+
+
+def test_the_module_and_the_script_are_the_same_program() -> None:
+    ended = bicliques("formats")
+    assert ended.returncode == 0
+    assert "matrix-market" in ended.stdout
+    assert "reference" in ended.stdout
+    assert 'bicliques = "pipeline.cli.main:main"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_every_option_has_help_with_its_default() -> None:
+    commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+    for name, command in commands.items():
+        for action in command._actions:
+            if action.option_strings and action.dest not in ("help", "output", "dry_run", "count_only"):
+                assert action.help, f"{name} {action.option_strings}"
+                assert "default" in action.help or action.nargs == 0, f"{name} {action.option_strings}: {action.help}"
+
+
+def test_mine_show_verify(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, output, error = run(capsys, "mine", source, "-o", out, *QUIET)
+    assert (code, error) == (0, "")
+    count, fingerprint = answer(EDGES)
+    assert f"bicliques: {count:,}, all of them" in output
+    assert f"fingerprint: {fingerprint} (the same from Parquet)" in output
+    code, output, _ = run(capsys, "show", out, "--top", "3", "--by", "balance")
+    assert code == 0
+    assert len(output.splitlines()) == 4
+    code, output, _ = run(capsys, "verify", out, "--quiet")
+    assert code == 0
+    assert "no two rows are equal" in output
+    assert "not proven" in output
+
+
+def test_labels_cannot_spoil_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source, out = tmp_path / "g.parquet", tmp_path / "out"
+    pq.write_table(pa.table({"user": ["a\nb", "\x1b[2J"], "item": ["milk", "Käse"]}), source)
+    run(capsys, "mine", source, "-o", out, *QUIET)
+    _, output, _ = run(capsys, "show", out)
+    assert len(output.splitlines()) == 3
+    assert r"{'a\nb'} x {milk}" in output
+    assert r"{'\x1b[2J'} x {Käse}" in output
+
+
+def test_json_is_for_machines(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    count, fingerprint = answer(EDGES)
+
+    def read(*words: str | Path) -> Any:
+        code, output, _ = run(capsys, *words, "--json")
+        assert code == 0
+        return json.loads(output)
+
+    mined = read("mine", source, "-o", out, *QUIET)
+    assert (mined["count"], mined["fingerprint"], mined["complete"]) == (count, str(fingerprint), True)
+    counted = read("count", source, "--fingerprint", *QUIET)
+    assert (counted["count"], counted["fingerprint"], counted["outcome"]) == (count, str(fingerprint), "complete")
+    rows = read("show", out, "--top", "2")
+    assert rows[0]["n_left"] * rows[0]["n_right"] >= rows[1]["n_left"] * rows[1]["n_right"]
+    assert read("verify", out, "--quiet")["count"] == count
+    assert read("formats")["engines"]["cpu"] is None
+    dry = read("mine", source, "--dry-run", "--sample-time", "0.5", "--quiet")
+    assert dry["estimate"]["bicliques"]["low"] <= count <= dry["estimate"]["bicliques"]["high"]
+
+
+def test_limits_end_with_3_and_say_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    code, output, error = run(capsys, "mine", source, "-o", out, "--max-results", "7", *QUIET)
+    assert code == 3
+    assert "7 so far; not complete: the limit on the number of results was reached" in output
+    assert error == f"bicliques: not complete; go on with: bicliques resume {out} --max-results none\n"
+    assert f"bicliques resume {out} --max-results none\n" in output
+    assert run(capsys, "resume", out, *QUIET)[0] == 3
+    assert run(capsys, "resume", out, "--max-results", "none", *QUIET)[0] == 0
+    assert manifest_pair(out) == answer(EDGES)
+    code, output, _ = run(capsys, "count", source, "--max-results", "7", *QUIET)
+    assert code == 3
+    assert "at least 7" in output
+
+
+def test_a_result_that_cannot_be_printed_is_a_failure_in_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "pipeline", "formats"],
+            cwd=ROOT,
+            env=environment(),
+            stdout=full,
+            stderr=-1,
+            text=True,
+        )
+    assert ended.returncode == 1
+    assert re.fullmatch(r"bicliques: [^\n]+ \(No space left on device\); make room[^\n]+\n", ended.stderr)
+
+
+def test_a_time_limit_ends_with_3(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "large.parquet", random_edges(250, 80, 0.35, 7))
+    code, output, _ = run(capsys, "mine", source, "-o", tmp_path / "out", "--time-limit", "0.2", *QUIET)
+    assert code == 3
+    assert "the time limit was reached" in output
+
+
+def test_a_dry_run_touches_nothing(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    code, output, _ = run(
+        capsys, "mine", source, "-o", tmp_path / "out", "--dry-run", "--sample-time", "0.5", "--quiet"
+    )
+    assert code == 0
+    for word in ("degrees left", "root side", "plan", "memory: at most", "output: about", "time: about"):
+        assert word in output
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_progress_goes_to_stderr_in_plain_lines(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
+) -> None:
+    _, output, error = run(capsys, "mine", source, "-o", tmp_path / "out", "--workers", "0")
+    assert "% of the work" in error
+    assert "\r" not in error
+    assert "% of the work" not in output
+
+
+def test_the_demonstration(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    code, output, _ = run(capsys, "demo", "--output", out, *QUIET)
+    assert code == 0
+    assert "bicliques: 56,688, all of them" in output
+    program = output[output.index("import pandas") :]
+    assert len(program.splitlines()) == 3
+    names: dict[str, Any] = {}
+    exec(program, names)
+    assert len(names["bicliques"]) == 56_688
+    assert str(next((out / "bicliques").iterdir())) in output
+
+
+BAD = {
+    "no such file": (["mine", "nothing.csv", "-o", "OUT"], "nothing.csv"),
+    "not an edge list": (["mine", "words.csv", "-o", "OUT"], "column"),
+    "unknown format": (["mine", "SOURCE", "-o", "OUT", "--format", "xml"], "there is no format 'xml'"),
+    "no output": (["mine", "SOURCE"], "give it with --output"),
+    "output not empty": (["mine", "SOURCE", "-o", "full"], "is not empty; name another one"),
+    "output is a file": (["mine", "SOURCE", "-o", "words.csv"], "cannot be made"),
+    "output below a file": (["mine", "SOURCE", "-o", "words.csv/out"], "cannot be made"),
+    "name too long": (["mine", "x" * 300, "-o", "OUT"], "cannot be opened (File name too long)"),
+    "output name too long": (["mine", "SOURCE", "-o", "a/" + "x" * 300], "cannot be made (File name too long)"),
+    "output name with a NUL": (["mine", "SOURCE", "-o", "a\0b"], "cannot be made (embedded null byte)"),
+    "run with a long name": (["resume", "x" * 300], "is not the folder of a run"),
+    "output where nobody writes": (["mine", "SOURCE", "-o", "/proc/out"], "cannot be made"),
+    "unknown command": (["dig"], "invalid choice: 'dig'"),
+    "unknown option": (["mine", "SOURCE", "-o", "OUT", "--fast"], "unrecognized arguments: --fast"),
+    "threshold of 0": (["mine", "SOURCE", "-o", "OUT", "--min-left", "0"], "min_left must be at least 1, not 0"),
+    "threshold of 65 bits": (["mine", "SOURCE", "-o", "OUT", "--min-left", str(2**64)], "at most 2**63 - 1"),
+    "filter of 65 bits": (["count", "SOURCE", "--max-right", str(2**64)], "at most 2**63 - 1"),
+    "results beyond counting": (["mine", "SOURCE", "-o", "OUT", "--max-results", str(2**63)], "at most 2**63 - 1"),
+    "threshold not a number": (["mine", "SOURCE", "-o", "OUT", "--min-left", "x"], "invalid int value: 'x'"),
+    "nothing between": (["count", "SOURCE", "--min-left", "5", "--max-left", "4"], "max_left is 4, less than min_left"),
+    "no results wanted": (["mine", "SOURCE", "-o", "OUT", "--max-results", "0"], "max_results must be at least 1"),
+    "no time": (["mine", "SOURCE", "-o", "OUT", "--time-limit", "0"], "time limit must be more than 0"),
+    "workers and scheduler": (["count", "SOURCE", "--workers", "2", "--scheduler", "tcp://x:1"], "not both"),
+    "GPUs for an engine on cores": (["mine", "SOURCE", "-o", "OUT", "--engine", "cpu", "--devices", "0"], "cores"),
+    "nowhere to count": (["count", "SOURCE", "--folder", "gone"], "be put into gone (No such file or directory)"),
+    "negative seed": (["verify", "full", "--seed", "-1"], "-1 is less than 0"),
+    "no time for a sample": (["mine", "SOURCE", "--dry-run", "--sample-time", "0"], "must be more than 0 seconds"),
+    "negative workers": (["count", "SOURCE", "--workers", "-1"], "less than 0"),
+    "slices of no time": (["mine", "SOURCE", "-o", "OUT", "--slice-seconds", "0"], "slices must last more than 0"),
+    "resume nothing": (["resume", "OUT"], "is not the folder of a run"),
+    "verify nothing": (["verify", "full"], "is not the folder of a run"),
+    "show nothing": (["show", "full"], "is not the folder of a run"),
+    "option of another format": (["mine", "SOURCE", "-o", "OUT", "--delimiter", ";"], "--delimiter"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_sentence_exit_code_2_and_nothing_written(
+    name: str, capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("words.csv").write_text("only one column\n1\n2\n")
+    Path("full").mkdir()
+    Path("full/letter.txt").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    words, expected = BAD[name]
+    code, output, error = run(capsys, *(str(source) if word == "SOURCE" else word for word in words), *progress(words))
+    assert (code, output) == (2, "")
+    assert re.fullmatch(r"bicliques: [^\n]+\n", error), error
+    assert expected in error
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def progress(words: list[str]) -> list[str]:
+    return ["--quiet"] if words[0] in ("mine", "count", "resume", "verify") else []
+
+
+def test_how_to_go_on_can_be_pasted_into_a_shell(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "it's my run; $HOME 100 %"
+    code, output, error = run(capsys, "mine", source, "-o", out, "--max-results", "7", *QUIET)
+    assert code == 3
+    for text in (output, error, run(capsys, "verify", out, "--quiet")[2], run(capsys, "status", out)[1]):
+        command = text.partition("bicliques resume ")[2].splitlines()[0]
+        assert shlex.split(command)[0] == str(out), text
+
+
+def test_an_empty_output_folder_stays_when_the_input_is_bad(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    assert run(capsys, "mine", "nothing.csv", "-o", tmp_path / "out", *QUIET)[0] == 2
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_folders_made_for_a_run_that_did_not_begin_are_removed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(capsys, "mine", "nothing.csv", "-o", tmp_path / "a" / "b" / "c", *QUIET)[0] == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_mine_refuses_a_folder_that_it_may_not_write(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir(mode=0o500)
+    code, _, error = run(capsys, "mine", source, "-o", tmp_path / "out", *QUIET)
+    assert code == 2
+    assert "is not writable" in error
+
+
+def test_failure_is_exit_code_1(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(capsys, "mine", source, "-o", out, *QUIET)
+    part = next((out / "bicliques").iterdir())
+    part.write_bytes(part.read_bytes()[:-1])
+    code, output, error = run(capsys, "verify", out, "--quiet")
+    assert (code, output) == (1, "")
+    assert re.fullmatch(r"bicliques: [^\n]+\n", error)
+    assert part.name in error
+
+
+def test_a_run_that_is_not_complete_is_not_verified(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    run(capsys, "mine", source, "-o", out, "--max-results", "5", *QUIET)
+    code, _, error = run(capsys, "verify", out, "--quiet")
+    assert code == 1
+    assert f"continue with: bicliques resume {out}" in error
+    assert run(capsys, "show", out)[0] == 0

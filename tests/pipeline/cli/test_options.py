@@ -1,0 +1,129 @@
+"""Every option of every command is used, or refused in a sentence; none is dropped in silence."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from pipeline.api.table import entries_of
+from pipeline.cli import main
+from pipeline.cli.commands import COMMANDS
+from pipeline.cli.program import parser
+from schemas.errors import InputError
+from tests.support.runs import random_edges, write_edges
+
+#: The words before an option, the Python function that it has to reach, and the options that say nothing of the run.
+CALLS: dict[str, tuple[list[str], str, set[str]]] = {
+    "mine": (["mine", "X", "--output", "OUT"], "pipeline.api.runs.mine", {"output", "dry_run"}),
+    "dry_run": (["mine", "X", "--dry-run"], "pipeline.api.dry_running.dry_run", {"output", "dry_run"}),
+    "count": (["count", "X"], "pipeline.api.counting.count", set()),
+    "resume": (["resume", "OUT"], "pipeline.api.runs.resume", set()),
+    "demo": (["demo"], "pipeline.api.runs.mine", {"output"}),
+}
+#: Of every command: how to print.
+PLAIN = {"help", "json", "quiet", "log"}
+
+
+def actions_of(command: str) -> list[argparse.Action]:
+    commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+    return [action for action in commands[command]._actions if action.option_strings]
+
+
+CASES = [
+    pytest.param(call, action, id=f"{call}-{action.dest}")
+    for call, (words, _, others) in CALLS.items()
+    for action in actions_of(words[0])
+    if action.dest not in PLAIN | others
+]
+
+
+@pytest.mark.parametrize(("call", "option"), CASES)
+def test_an_option_reaches_the_call_or_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, call: Any, option: argparse.Action
+) -> None:
+    given: list[dict[str, Any]] = []
+
+    def note(*_: Any, **options: Any) -> None:
+        given.append(options)
+        raise InputError("noted")
+
+    words, function, _ = CALLS[call]
+    monkeypatch.setattr(function, note)
+    value = [] if option.nargs == 0 else [str(option.choices[-1]) if option.choices else "3"]
+    name = option.option_strings[-1]
+    code = main.main([*words, name, *value])
+    error = capsys.readouterr().err
+    assert code == 2
+    defaults = {entry.name: entry.default_on(call) for entry in entries_of(call)}
+    if option.dest in defaults:
+        assert error == "bicliques: noted\n"
+        assert given[0][option.dest] not in (None, defaults[option.dest]), "it was dropped"
+    else:
+        assert name in error, "it was dropped"
+        assert error.endswith("; leave it out\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [(["mine", "X", "--output", "OUT"], "--sample-time"), (["mine", "X", "--dry-run"], "--slice-seconds")],
+)
+def test_what_is_said_for_another_call_is_refused_even_if_it_is_usual(
+    capsys: pytest.CaptureFixture[str], words: list[str], option: str
+) -> None:
+    assert main.main([*words, option, "10"]) == 2
+    assert option in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_without_options_a_call_is_as_from_python(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, call: Any
+) -> None:
+    given: list[dict[str, Any]] = []
+
+    def note(*_: Any, **options: Any) -> None:
+        given.append(options)
+        raise InputError("noted")
+
+    words, function, _ = CALLS[call]
+    monkeypatch.setattr(function, note)
+    assert main.main(words) == 2
+    usual = {entry.name: entry.default_on(call) for entry in entries_of(call)}
+    assert usual | given[0] == usual | {"progress": True}
+
+
+class Noting(argparse.Namespace):
+    """Notes which options a command looks at."""
+
+    seen: set[str] = set()  # noqa: RUF012  one for all
+
+    def __getattribute__(self, name: str) -> Any:
+        Noting.seen.add(name)
+        return super().__getattribute__(name)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    source = write_edges(folder / "g.parquet", random_edges(12, 9, 0.4, 1))
+    pipeline.mine(source, folder / "out", workers=0, progress=False, report=False)
+    return folder / "out"
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.name not in {w[0] for w, *_ in CALLS.values()}])
+def test_other_commands_look_at_all_their_options(command: Any, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = {"formats": [], "prune": [str(run.parent)]}.get(command.name, [str(run)])
+    arguments = parser().parse_args([command.name, *where], Noting())
+    Noting.seen.clear()
+    assert command.run(arguments) == 0
+    assert {action.dest for action in actions_of(command.name)} - {"help"} <= Noting.seen
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_what_a_command_imports_before_it_starts_is_there(command: Any) -> None:
+    for module in command.imports:
+        assert importlib.util.find_spec(f"pipeline.{module}") is not None, module

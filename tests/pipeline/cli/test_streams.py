@@ -1,0 +1,31 @@
+"""A run goes on when what it says cannot be written: stderr on a full disk, closed, or with nobody who reads it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from tests.support.runs import random_edges, write_edges
+
+EDGES = random_edges(12, 9, 0.4, 1)
+CODE = "import sys; from pipeline.cli.main import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-", "<&- >&- 2>&-", "2> >(true)"])
+def test_a_run_does_not_end_because_stderr_fails(tmp_path: Path, streams: str) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    words = [sys.executable, "-c", CODE, "mine", source, "-o", tmp_path / "out", "--workers", "0", "--no-report"]
+    ended = subprocess.run(["bash", "-c", f'"$@" {streams}', "bash", *words], capture_output=True, check=False)
+    assert ended.returncode == 0
+    assert pipeline.open_run(tmp_path / "out").complete
+
+
+@pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-"])
+def test_an_error_that_cannot_be_said_keeps_its_exit_code(tmp_path: Path, streams: str) -> None:
+    words = [sys.executable, "-c", CODE, "status", tmp_path]
+    ended = subprocess.run(["bash", "-c", f'"$@" {streams}', "bash", *words], capture_output=True, check=False)
+    assert ended.returncode == 2

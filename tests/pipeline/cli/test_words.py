@@ -1,0 +1,289 @@
+"""What a person is told: lists cut between labels, levels of a log, odd letters."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import shutil
+import signal
+import threading
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pipeline
+from pipeline.cli import cards, listing, main
+from pipeline.process.interrupts import Interrupted
+from pipeline.run.progress import Progress
+from pipeline.run.version import __version__
+from pipeline.workers.options import WorkerOptions
+from schemas.errors import InputError
+from tests.support.runs import ROOT, answer, bicliques, random_edges, write_edges
+
+EDGES = random_edges(40, 30, 0.3, 4)
+#: Two million: seconds of work.
+LARGE = random_edges(250, 80, 0.35, 7)
+QUIET = ("--workers", "0", "--quiet")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_edges(tmp_path / "g.parquet", EDGES)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
+    code = main.main([str(word) for word in words])
+    output, error = capsys.readouterr()
+    return code, output, error
+
+
+NAMES = ["Дмитрий van der Berg", "李 Ivanov", "東京", "Ann", "Bob Müller", "José Ng", "🌟", "C" * 300]
+ROWS = pa.table(
+    {"left": [NAMES, ["Ann"], NAMES[-1:]], "right": [["milk"], NAMES, NAMES], "n_left": [8, 1, 1], "n_right": [1, 8, 8]}
+)
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 120, 200, 700])
+def test_lists_are_cut_between_labels_and_say_how_many_follow(width: int) -> None:
+    _, *lines = listing.top_table(ROWS, width).splitlines()
+    for line, row in zip(lines, ROWS.to_pylist(), strict=True):
+        assert listing.columns_of(line) <= max(width, 60), line
+        sides = line[line.index("{") + 1 : -1].split("} x {")
+        for text, labels in zip(sides, (row["left"], row["right"]), strict=True):
+            *shown, last = text.split(", ")
+            if last.endswith(" more"):
+                assert int(last.removesuffix(" more")) == len(labels) - len(shown)
+            else:
+                shown.append(last)
+                assert len(shown) == len(labels)
+            whole = [label for label in shown if not label.endswith("...")]
+            assert whole == labels[: len(whole)], "a label was cut in the middle"
+            assert len(shown) - len(whole) <= (len(shown) == 1), "the beginning of a label, where others are shown"
+
+
+def test_all_members_are_shown_when_asked_for() -> None:
+    line = listing.top_table(ROWS, None).splitlines()[1]
+    assert line.endswith(f"{{{', '.join(NAMES)}}} x {{milk}}")
+
+
+def test_show_and_sample_take_the_same_words(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(capsys, "mine", source, "-o", tmp_path / "out", *QUIET, "--no-report")
+    for command in ("show", "sample"):
+        assert len(run(capsys, command, tmp_path / "out")[1].splitlines()) == 21
+        assert len(run(capsys, command, tmp_path / "out", "-n", "3")[1].splitlines()) == 4
+        widths = {}
+        for columns in ("60", "150"):
+            monkeypatch.setenv("COLUMNS", columns)
+            widths[columns] = max(map(len, run(capsys, command, tmp_path / "out")[1].splitlines()))
+        assert widths["60"] <= 60 < widths["150"] <= 150
+        assert " more}" not in run(capsys, command, tmp_path / "out", "--full")[1]
+    assert run(capsys, "show", tmp_path / "out", "--top", "3") == run(capsys, "show", tmp_path / "out", "-n", "3")
+
+
+def test_the_version_is_told() -> None:
+    ended = bicliques("--version")
+    assert (ended.returncode, ended.stdout) == (0, f"bicliques {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["mine", "X", "--min_left", "3"], "--min_left 3 (did you mean --min-left?); see: bicliques mine --help"),
+        (["count", "X", "--fingerprnt"], "--fingerprnt (did you mean --fingerprint?); see: bicliques count --help"),
+        (["count", "X", "--nothing-like-it"], "--nothing-like-it; see: bicliques count --help"),
+        (["--versoin"], "--versoin (did you mean --version?); see: bicliques --help"),
+    ],
+)
+def test_a_misspelt_option_is_named_with_the_one_that_is_meant(
+    capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
+) -> None:
+    code, _, error = run(capsys, *words)
+    assert (code, error) == (2, f"bicliques: unrecognized arguments: {sentence}\n")
+
+
+def test_a_dry_run_tells_of_the_workers_that_are_asked_for(source: Path) -> None:
+    one, four = (pipeline.dry_run(source, workers=n, sample_time=0.5, progress=False) for n in (1, 4))
+    none, here = (pipeline.dry_run(source, workers=n, sample_time=0.5, progress=False) for n in (None, 0))
+    assert one.total_memory == one.memory.total(1)
+    assert four.total_memory == four.memory.total(4)
+    assert none.total_memory is None
+    assert here.total_memory == here.memory.shared + here.memory.worker
+    assert four.estimate is not None
+    assert four.seconds is not None
+    assert four.seconds.value == pytest.approx(four.estimate.seconds.value / 4)
+    assert "for 4 workers, if none of them ever waits" in cards.dry_run_card(four)
+    assert "for 4 workers and this process, on one machine" in cards.dry_run_card(four)
+    assert "for one worker" in cards.dry_run_card(none)
+    assert "for this process" in cards.dry_run_card(here)
+
+
+def test_a_dry_run_asks_the_workers_of_a_scheduler(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"tcp://far:7": {"bitmatrix": "it is night", "cpu": None, "cumbe": None, "reference": None}}
+    pool = SimpleNamespace(reasons=lambda: answers, workers=lambda: 5, close=lambda: None)
+    monkeypatch.setattr("pipeline.workers.opening._cluster", lambda: SimpleNamespace(connect=lambda *_: pool))
+    found = pipeline.dry_run(source, scheduler="tcp://far:1", sample_time=0.5, progress=False)
+    assert found.workers == 5
+    assert "worker tcp://far:7 says: it is night" in found.engine.reason
+
+
+def test_the_time_for_a_sample_is_an_option_of_a_dry_run(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
+) -> None:
+    code, _, error = run(capsys, "mine", source, "-o", tmp_path / "out", "--sample-time", "3")
+    assert code == 2
+    assert "--sample-time is an option of --dry-run; leave it out" in error
+
+
+def test_a_limit_that_was_asked_for_is_no_error_in_the_log(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = bicliques("mine", source, "-o", out, "--max-results", "3", "--workers", "0", "--log", "json")
+    assert ended.returncode == 3
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert {line["level"] for line in lines} == {"info"}
+    assert lines[-1]["event"] == "stopped"
+    assert lines[-1]["message"] == f"not complete; go on with: bicliques resume {out} --max-results none"
+
+
+def test_count_logs_counted_and_not_proven(source: Path) -> None:
+    ended = bicliques("count", source, "--workers", "0", "--log", "json")
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert not [line for line in lines if line["event"] == "proven"]
+    (counted,) = [line for line in lines if line["event"] == "counted"]
+    assert counted["fingerprint"] is None
+    assert "None" not in counted["message"]
+
+
+def test_an_engine_that_is_passed_over_is_told_once_the_input_is_good(source: Path) -> None:
+    assert bicliques("count", "nothing.csv").stderr.splitlines()[-1].startswith("bicliques: nothing.csv")
+    for words in (["count", "nothing.csv"], ["mine", "nothing.csv", "-o", "OUT"]):
+        assert "engine cpu" not in bicliques(*words).stderr
+    notes: list[str] = []
+    pipeline.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
+    assert any(note.startswith("engine cpu: the fastest that can run here") for note in notes)
+
+
+def test_what_is_to_be_installed_can_be_pasted_anywhere() -> None:
+    """Not ``.[gpu]``, which only a clone of the project has; the same versions as there."""
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["gpu"]
+    told = [re.findall(r"pip install '(.*?)'", path.read_text()) for path in (ROOT / "pipeline").rglob("*.py")]
+    told.append(re.findall(r"pip install '(.*?)'", (ROOT / "kernels/gpu/device.py").read_text()))
+    assert len([name for names in told for name in names if name in extra]) == sum(map(len, told)) >= 3
+
+
+def test_count_tells_what_mine_tells(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:
+    _, output, _ = run(capsys, "count", source, "--min-left", "2", "--sizes", "--json", *QUIET)
+    told = json.loads(output)
+    run(capsys, "mine", source, "-o", tmp_path / "out", "--min-left", "2", "--no-report", *QUIET)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    for record in ("input", "graph", "options", "seconds", "peak_rss"):
+        assert told[record].keys() == manifest[record].keys(), record
+    assert told["input"]["digest"] == manifest["input"]["digest"]
+    assert told["graph"]["root_side"] == manifest["graph"]["root_side"]
+    assert told["options"]["search"]["min_left"] == 2
+    assert told["fingerprint"] is None
+    assert told["peak_rss"]["driver"] > 50 << 20
+    stopped = pipeline.count(source, max_results=3, workers=0, progress=False)
+    assert list(stopped.seconds) == ["startup", "ingest", "build", "plan", "mine"]
+    assert stopped.options["engine"] == "cpu"
+
+
+class CtrlC:
+    """A progress callback that presses it once, when something has been found."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    def __call__(self, moment: Progress) -> None:
+        if moment.stage == "mine" and moment.bicliques and not self.pressed:
+            self.pressed = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_is_an_exception_after_the_commit(tmp_path: Path) -> None:
+    source, out = write_edges(tmp_path / "g.parquet", LARGE), tmp_path / "out"
+    options: dict[str, Any] = {"workers": 0, "slice_seconds": 0.05}
+    with pytest.raises(KeyboardInterrupt, match="go on with: bicliques resume") as caught:
+        pipeline.mine(source, out, progress=CtrlC(), **options)
+    assert isinstance(caught.value, Interrupted)
+    assert len(caught.value.so_far) == len(pipeline.open_run(out)) > 0
+    assert pipeline.status(out).why == "it was stopped by Ctrl-C"
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.resume(out, progress=CtrlC(), **options)
+    with pytest.raises(KeyboardInterrupt, match="nothing is kept") as caught:
+        pipeline.count(source, progress=CtrlC(), **options)
+    assert 0 < caught.value.so_far.count <= answer(LARGE)[0]  # type: ignore[attr-defined]
+
+
+def test_an_event_of_the_caller_stops_with_what_there_is(tmp_path: Path) -> None:
+    source, stop = write_edges(tmp_path / "g.parquet", LARGE), threading.Event()
+
+    def watch(moment: Any) -> None:
+        if moment.bicliques:
+            stop.set()
+
+    results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.05, progress=watch, stop=stop)
+    assert (results.outcome, results.complete) == ("interrupted", False)
+
+
+def test_ctrl_c_of_the_command_line_prints_what_there_is(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    source = write_edges(tmp_path / "g.parquet", LARGE)
+    monkeypatch.setattr("pipeline.cli.mining.progress", lambda arguments: CtrlC())
+    code, output, error = run(capsys, "mine", source, "-o", tmp_path / "out", "--slice-seconds", "0.05", *QUIET)
+    assert code == 130
+    assert "so far; not complete: it was stopped" in output
+    assert error == f"bicliques: not complete; go on with: bicliques resume {tmp_path / 'out'}\n"
+    code, output, _ = run(capsys, "count", source, "--slice-seconds", "0.05", *QUIET)
+    assert code == 130
+    assert "bicliques: at least " in output
+    with caplog.at_level(logging.INFO, "pipeline"):
+        code, _, _ = run(capsys, "resume", tmp_path / "out", "--slice-seconds", "0.05", "--log", "json", *QUIET)
+    assert code == 130
+    (stopped,) = [record for record in caplog.records if getattr(record, "event", "") == "stopped"]
+    assert stopped.levelname == "WARNING"
+
+
+def test_letters_that_a_terminal_lacks_are_printed_as_escapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    table, out = pa.table({"l": ["Käse", "東京"], "r": ["x", "x"]}), tmp_path / "out"
+    pipeline.mine(table, out, workers=0, progress=False, report=False)
+    ended = bicliques("show", out, "--full")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert r"K\xe4se" in ended.stdout
+    assert r"\u6771\u4eac" in ended.stdout
+
+
+def test_a_folder_whose_name_is_no_text_is_told_of_all_the_same(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / os.fsdecode(b"runs-\xff")
+    pipeline.mine(source, tmp_path / "out", max_results=3, workers=0, progress=False)
+    shutil.copytree(tmp_path / "out", out)
+    ended = bicliques("status", out)
+    assert (ended.returncode, ended.stderr) == (3, "")
+    assert r"runs-\udcff" in ended.stdout
+
+
+@pytest.mark.parametrize("devices", ["0", "0,1", 0, [0, 1], (1,), ["0", "1"], range(2)], ids=str)
+def test_gpus_are_named_as_on_the_command_line_or_as_numbers(devices: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    expected = {"0": ["4"], "0,1": ["4", "7"], "[0, 1]": ["4", "7"], "(1,)": ["7"]}
+    WorkerOptions(devices=devices)
+    found = pipeline.workers.opening.choose_devices(devices, None)  # type: ignore[attr-defined]
+    assert found == expected.get(str(devices), ["4"] if devices == 0 else ["4", "7"])
+
+
+@pytest.mark.parametrize("devices", ["a", "0;1", "", [], [0.5], {}, -1, "1,,2"], ids=repr)
+def test_devices_that_are_no_numbers_of_gpus_are_refused(devices: Any) -> None:
+    with pytest.raises(InputError, match="GPUs are numbers from 0, as 0,1 or"):
+        WorkerOptions(devices=devices)

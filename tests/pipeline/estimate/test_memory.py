@@ -1,0 +1,72 @@
+"""Memory is the graph and a bounded workspace: a run with millions of rows peaks where one with few does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernels import engines
+from pipeline.api import steps
+from pipeline.estimate.memory import PROCESS_BYTES, memory_bound
+from pipeline.run.folder import RunFolder
+from schemas.options import RunLimits, RunOptions
+from schemas.work import Search
+from tests.support.runs import environment, random_edges, write_edges
+
+EDGES = random_edges(300, 90, 0.35, 7)
+ROWS = 4_884_077
+#: What the lists of these rows would take in memory, with 64-bit labels.
+LISTS_BYTES = 500 << 20
+
+PROGRAM = """
+import pathlib, re, sys, pipeline
+import pyarrow as pa
+from kernels import engines
+from pipeline.api import runs
+def peak():  # ru_maxrss would start from the parent's
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())[1]) << 10
+peaks = {}
+def watch(progress):
+    peaks[progress.stage] = peak()
+engines.compile_engine("cpu")
+pa.array([1])  # imports pandas
+before = peak()
+results = pipeline.mine(sys.argv[1], sys.argv[2], max_results=int(sys.argv[3]), engine="cpu", workers=0, progress=watch)
+print(len(results), before, peaks["mine"], peak())
+"""
+
+
+def peaks(source: Path, out: Path, most: int) -> tuple[int, int, int]:
+    """Peak memory in bytes of a process of its own: before its first slice, until the end of mining, and at the end."""
+    command = [sys.executable, "-c", PROGRAM, str(source), str(out), str(most)]
+    ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+    rows, before, mining, whole = map(int, ended.stdout.split())
+    assert rows == min(most, ROWS)
+    return before, mining, whole
+
+
+def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: Path) -> None:
+    engines.compile_engine("cpu")  # else the first child does, and compiling is not part of the bound
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    _, few, _ = peaks(source, tmp_path / "few", 500_000)
+    before, many, whole = peaks(source, tmp_path / "many", 10**9)
+    bound = memory_bound(RunFolder(tmp_path / "many"))
+    assert PROCESS_BYTES / 2 < before < bound.process
+    assert whole - before < bound.shared + bound.workspace + bound.writing < LISTS_BYTES
+    assert many - few < LISTS_BYTES / 8
+
+
+@pytest.mark.parametrize("mode", ["list", "count"])
+def test_the_bound_is_made_of_what_it_says(tmp_path: Path, mode: str) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4), strings=True)
+    steps.start(source, tmp_path / "out", RunOptions(source=str(source), search=Search(mode=mode)), RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    bound = memory_bound(RunFolder(tmp_path / "out"))
+    assert bound.worker == PROCESS_BYTES + bound.workspace + bound.writing
+    assert bound.workspace > 40 << 20
+    assert (bound.writing > 200 << 20) == (mode == "list")
+    assert bound.total(4) - bound.total(3) == bound.worker
+    assert bound.shared > 1000

@@ -1,0 +1,289 @@
+"""Reading on a device gives the files that reading on the host gives, byte for byte, or the same sentence."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.ingest import step as ingesting
+from pipeline.ingest.gpu import edge_table, reading, text
+from pipeline.ingest.gpu import ingest_on as gpu_ingest
+from pipeline.ingest.step import ingest
+from pipeline.ingest.table import normalise
+from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from schemas.errors import InputError, ResourceError
+from schemas.options import IngestOptions
+from tests.support.host_arrays import HostArrays
+
+
+def outcome(source: Any, options: IngestOptions, folder: Path, on: str) -> object:
+    """The summary, the label files and the edges, or the sentence."""
+    folder.mkdir()
+    try:
+        summary = ingest(source, options, folder, on)  # type: ignore[arg-type]
+    except InputError as error:
+        assert list(folder.iterdir()) == []
+        return str(error)
+    labels = [(folder / file).read_bytes() for file in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)]
+    return replace(summary, seconds=0.0, tables_seconds=0.0, read_on=""), labels, pq.read_table(folder / EDGES_FILE)
+
+
+@pytest.fixture
+def arrays(monkeypatch: pytest.MonkeyPatch) -> HostArrays:
+    made = HostArrays()
+    monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
+    monkeypatch.setattr(gpu_ingest, "CudfArrays", lambda: made)
+    return made
+
+
+def same(source: Any, folder: Path, **options: Any) -> Any:
+    """Both ways agree; what came of it."""
+    host = outcome(source, IngestOptions(**options), folder / "host", "cpu")
+    device = outcome(source, IngestOptions(**options), folder / "device", "gpu")
+    assert device == host
+    return host
+
+
+PLAIN = {
+    "konect": ("out.x", "% bip unweighted\n% 4 3 2\n1 1\n2 1\n3 2\n1 2\n"),
+    "konect with tabs": ("out.x", "1\t1\n2\t1\n"),
+    "konect with weights": ("out.x", "% bip\n1 1 1 978300019\n2 1 -3 978300019\n3 2 0.5 7\n"),
+    "konect with whole weights": ("out.x", "1 1 1\n2 1 5\n"),
+    "snap": ("x.el", "# a\n# b\n0 5\n7 5\n0 5\n"),
+    "snap, text": ("x.el", "ann b\nbob \u00e9t\u00e9\n", {"label_type": "string"}),
+    "csv": ("x.csv", "user,item\n3,4\n30,4\n3,4\n"),
+    "csv, crlf, no end": ("x.csv", "user,item\r\n3,4\r\n30,4"),
+    "csv, byte order mark": ("x.csv", "\ufeff3,4\n30,4\n", {"header": False}),
+    "csv, mixed": ("x.csv", "n,user,item,when\n9,ann,4,x y\n8,bob,4,\u00fc\n", {"left": "user", "right": "item"}),
+    "csv, large integers": ("x.csv", "123456789012345678,1\n999999999999999999,2\n", {"header": False}),
+    "tsv, text": ("x.tsv", "NA\tnull\nnan\tnull\n", {"header": False, "label_type": "string"}),
+}
+NOT_PLAIN = {
+    "runs of blanks": ("out.x", "1  1\n 2 1\n"),
+    "a tab and a blank": ("x.el", "a\t \n", {"label_type": "string"}),
+    "a blank and a tab": ("x.el", "a\tb c\n", {"label_type": "string"}),
+    "comments between": ("x.el", "1 2\n# and\n3 4\n"),
+    "blank lines": ("x.csv", "1,2\n\n3,4\n", {"header": False}),
+    "quotes": ("x.csv", '"a",b\n"c,d",b\n', {"header": False}),
+    "leading zeros": ("x.csv", "1,2\n07,3\n", {"header": False}),
+    "zeros made up for": ("x.csv", "1,2\n07,3\n,5\n", {"header": False, "skip_bad_lines": True}),
+    "too large": ("x.csv", "1,2\n18446744073709551621,3\n", {"header": False}),
+    "just too large": ("x.csv", "1,2\n9223372036854775808,3\n", {"header": False}),
+    "largest": ("x.csv", "9223372036854775807,2\n5,3\n", {"header": False}),
+    "negative": ("x.csv", "1,2\n-4,3\n", {"header": False}),
+    "below the lowest": ("out.x", "1 1\n0 1\n"),
+    "hexadecimal": ("x.csv", "1,2\n0x5,3\n", {"header": False}),
+    "text for a number": ("x.csv", "1,2\na,3\n", {"header": False}),
+    "text for a weight": ("out.x", "1 1 1\n1 2 one\n"),
+    "a weight with an exponent": ("out.x", "1 1 1\n1 2 1e5\n"),
+    "an empty label": ("x.csv", "a,b\n,c\n", {"header": False}),
+    "too many columns": ("x.csv", "1,2\n3,4,5\n6\n", {"header": False}),
+    "bad lines left out": ("x.csv", "1,2\nx,3\n4,5\n,\n6,7\n", {"header": False, "skip_bad_lines": True}),
+    "a carriage return inside": ("x.csv", "1,2\n3\r4,5\n", {"header": False}),
+    "header counts wrong": ("out.x", "% bip\n% 9 3 2\n1 1\n2 1\n"),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_text_is_read_by_the_device(tmp_path: Path, arrays: HostArrays, name: str) -> None:
+    file, content, *options = PLAIN[name]
+    (tmp_path / file).write_bytes(content.encode())
+    assert isinstance(same(tmp_path / file, tmp_path, **(options[0] if options else {})), tuple)
+    assert arrays.parsed == 1, "the host read it"
+
+
+@pytest.mark.parametrize("name", NOT_PLAIN)
+def test_text_that_is_not_plain_is_read_by_the_host_with_equal_tables(
+    tmp_path: Path, arrays: HostArrays, name: str
+) -> None:
+    file, content, *options = NOT_PLAIN[name]
+    (tmp_path / file).write_bytes(content.encode())
+    same(tmp_path / file, tmp_path, **(options[0] if options else {}))
+
+
+@pytest.mark.parametrize("content", [b"", b"% bip\n", b"\xff\xfe1\x00", b"a,\xff\n", b"1,2\n3,\xc3\n"])
+def test_device_and_host_refuse_bad_input_with_the_same_sentence(
+    tmp_path: Path, arrays: HostArrays, content: bytes
+) -> None:
+    for file in ("out.x", "x.csv"):
+        folder = tmp_path / file.replace(".", "")
+        folder.mkdir()
+        (folder / file).write_bytes(content)
+        assert isinstance(same(folder / file, folder, label_type="string"), str)
+
+
+@pytest.mark.parametrize("capacity", [None, 40])
+def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, capacity: int | None
+) -> None:
+    rng = np.random.default_rng(1)
+    pairs = rng.integers(0, 60, (900, 2))
+    lines = [f"{u} {v}" for u, v in pairs]
+    lines[300] = "# in between"
+    (tmp_path / "x.el").write_text("\n".join(lines))
+    monkeypatch.setattr(text, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(text, "_PIECE_BYTES", 60)
+    monkeypatch.setattr(text, "_LOOK", 16)
+    monkeypatch.setattr(normalise, "SLICE", 64)
+    monkeypatch.setattr(edge_table, "PIECE", 64)
+    tables = []
+    table = edge_table.DeviceEdgeTable
+
+    def small(arrays: HostArrays, integers: Any, _: int | None) -> edge_table.DeviceEdgeTable:
+        tables.append(table(arrays, integers, capacity))
+        return tables[-1]
+
+    monkeypatch.setattr(gpu_ingest, "DeviceEdgeTable", small)
+    summary, *_ = same(tmp_path / "x.el", tmp_path)
+    assert summary.n_edges == len({tuple(pair) for k, pair in enumerate(pairs.tolist()) if k != 300})
+    assert tables[0].is_chunked == (capacity is not None)
+    assert arrays.parsed > 5
+
+
+def test_compressed_text_and_formats_without_a_device_reader(tmp_path: Path, arrays: HostArrays) -> None:
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"1,2\n3,4\n"))
+    (tmp_path / "x.dat").write_text("1 2 3\n\n2 3\n")
+    for name in ("x.csv.gz", "x.dat"):
+        folder = tmp_path / name.replace(".", "")
+        folder.mkdir()
+        same(tmp_path / name, folder, **({"header": False} if "csv" in name else {}))
+    frame = pd.DataFrame({"u": ["b", "a", "b"], "v": [3, 3, 3]})
+    same(frame, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "plain"),
+    [
+        (pa.array([3, 1, 3], pa.int16()), pa.array([7, 7, 7], pa.uint64()), True),
+        (pa.array(["b", "a", "\u00e9"]), pa.array([1, 2, 3]), True),
+        (pa.array(["b", "a", "b"]).dictionary_encode(), pa.array(["x", "y", "z"], pa.large_string()), True),
+        (pa.array([1, None, 2]), pa.array([1, 2, 3]), False),
+        (pa.array([1, -2, 2]), pa.array([1, 2, 3]), False),
+        (pa.array([1, 2**63, 2], pa.uint64()), pa.array([1, 2, 3]), False),
+        (pa.array(["a", "", "b"]), pa.array([1, 2, 3]), False),
+        (pa.array([1.5, 2.5, 3.5]), pa.array([1, 2, 3]), False),
+        (pa.array([b"a", b"b\xff", b"c"]).view(pa.string()), pa.array([1, 2, 3]), False),
+    ],
+)
+@pytest.mark.parametrize("skip", [False, True])
+def test_parquet(
+    tmp_path: Path,
+    arrays: HostArrays,
+    monkeypatch: pytest.MonkeyPatch,
+    left: pa.Array,
+    right: pa.Array,
+    plain: bool,
+    skip: bool,
+) -> None:
+    monkeypatch.setattr(reading, "ROWS", 2)
+    pq.write_table(pa.table({"w": [0.5] * 3, "u": left, "v": right}), tmp_path / "x.parquet", row_group_size=1)
+    same(tmp_path / "x.parquet", tmp_path, left="u", right="v", skip_bad_lines=skip)
+    assert (arrays.parsed > 0 and arrays.refused == 0) == plain or not plain
+
+
+@pytest.mark.parametrize("label_type", ["int", "string"])
+def test_parquet_labels_read_as_another_type(tmp_path: Path, arrays: HostArrays, label_type: str) -> None:
+    pq.write_table(pa.table({"u": ["10", "9", "10"], "v": [1, 2, 2]}), tmp_path / "x.parquet")
+    same(tmp_path / "x.parquet", tmp_path, label_type=label_type)
+
+
+@st.composite
+def any_text(draw: st.DrawFn, alphabet: str) -> tuple[str, bytes, dict[str, Any]]:
+    """A file name, what the file holds, and options of ingest."""
+    field = st.text(alphabet, max_size=4)
+    lines = draw(st.lists(st.lists(field, min_size=1, max_size=3), min_size=1, max_size=8))
+    delimiter = draw(st.sampled_from([" ", "\t", ","]))
+    file = draw(st.sampled_from(["out.x", "x.el", "x.csv", "x.tsv"]))
+    kind = draw(st.sampled_from(["auto", "string", "int"]))
+    skip = draw(st.booleans())
+    end = draw(st.sampled_from(["\n", "", "\r\n"]))
+    options = {"label_type": kind, "skip_bad_lines": skip} | ({"header": False} if "sv" in file else {})
+    return file, ("\n".join(delimiter.join(line) for line in lines) + end).encode(), options
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(any_text('0123 ,\t"-+.ax#%\u00e9\r'))
+def test_device_and_host_read_any_text_alike(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[str, bytes, dict[str, Any]]
+) -> None:
+    file, content, options = case
+    folder = tmp_path_factory.mktemp("any")
+    (folder / file).write_bytes(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
+        patch.setattr(gpu_ingest, "CudfArrays", HostArrays)
+        patch.setattr(text, "_PIECE_BYTES", 8)
+        same(folder / file, folder, **options)
+
+
+def test_a_gpu_is_used_when_it_pays_and_is_there(
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "x.el"
+    source.write_text("1 2\n")
+    choose = gpu_ingest.choose_reader
+    assert choose("cpu", source) == (None, "cpu: asked for")
+    assert choose("auto", source)[1].startswith("cpu: the input is no file of 256 MiB")
+    assert choose("auto", pd.DataFrame())[0] is None
+    assert choose("gpu", source) == (arrays, "gpu")
+    monkeypatch.setattr(gpu_ingest, "_WORTH_BYTES", 3)
+    assert choose("auto", source) == (arrays, "gpu")
+    monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: "no CUDA device answers")
+    assert choose("auto", source) == (None, "cpu: no CUDA device answers")
+    with pytest.raises(ResourceError, match=r"cannot be read on a GPU: no CUDA device answers; choose --ingest-on cpu"):
+        choose("gpu", source)
+    with pytest.raises(InputError, match="auto, cpu or gpu"):
+        choose("tpu", source)  # type: ignore[arg-type]
+    assert ingesting.ingest(source, IngestOptions(), tmp_path).read_on == "cpu: no CUDA device answers"
+
+
+def test_one_very_long_line_is_no_plain_text_and_ends_in_a_sentence(
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_PIECE_BYTES", 60)
+    (tmp_path / "x.el").write_bytes(b"1 2\n" + b"x" * 5000 + b"\n")
+    assert "line 2" in same(tmp_path / "x.el", tmp_path)
+
+
+def test_a_device_without_memory_for_the_edges_is_a_sentence(
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: object) -> None:
+        raise MemoryError("std::bad_alloc")
+
+    (tmp_path / "x.el").write_bytes(b"1 2\n3 4\n")
+    for method in ("unique", "write_edges"):
+        folder = tmp_path / method
+        folder.mkdir()
+        with monkeypatch.context() as patch:
+            patch.setattr(HostArrays, method, none_left)
+            with pytest.raises(ResourceError, match=r"too little memory to read .*x.el.*choose --ingest-on cpu"):
+                ingest(tmp_path / "x.el", IngestOptions(), folder, "gpu")
+        assert list(folder.iterdir()) == []
+
+
+def test_a_block_that_cannot_be_hashed_is_no_digest(
+    arrays: HostArrays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def update(self, _: memoryview) -> None:
+            raise MemoryError("no room for threads")
+
+        def hexdigest(self) -> str:
+            return "0" * 64
+
+    monkeypatch.setattr(text, "digest_on_all_cores", Full)
+    (tmp_path / "x.el").write_text("1 2\n3 4\n")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(MemoryError, match="no room for threads"):
+        ingest(tmp_path / "x.el", IngestOptions(), tmp_path / "out", "gpu")

@@ -1,0 +1,58 @@
+"""Numbers of labels: the same label the same number, whatever blocks it comes in, and ranks in sorted order."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.ingest.table.numbering import Integers, Texts
+from tests.pipeline.ingest.test_ingest import in_child
+
+BLOCKS = st.lists(st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=9, unique=True), max_size=4), max_size=5)
+
+
+@pytest.mark.parametrize("kind", [Integers, Texts])
+@given(rounds=BLOCKS)
+def test_a_label_keeps_its_number(kind: type[Integers] | type[Texts], rounds: list[list[list[int]]]) -> None:
+    numbering = kind("left")
+    number_of: dict[object, int] = {}
+    for blocks in filter(None, rounds):
+        arrays = [pa.array(block) if kind is Integers else pa.array(map(str, block)) for block in blocks]
+        arrays = [array.cast(pa.large_string()) if kind is Texts else array for array in arrays]
+        for array, numbers in zip(arrays, numbering.numbers_of(arrays), strict=True):
+            for label, number in zip(array.to_pylist(), numbers.tolist(), strict=True):
+                assert number_of.setdefault(label, number) == number
+    assert sorted(number_of.values()) == list(range(len(numbering)))
+    values, order, ranks = numbering.ranked()
+    assert [values[k].as_py() for k in order.tolist()] == sorted(number_of)
+    assert {label: int(ranks[number]) for label, number in number_of.items()} == {
+        label: rank for rank, label in enumerate(sorted(number_of))
+    }
+
+
+MEMORY = """
+import pathlib, re, numpy as np, pyarrow as pa
+from pipeline.ingest.table.numbering import Integers
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text()).group(1)) / 1024
+numbering = Integers("left")
+labels = np.random.default_rng(1).permutation(2_000_000) * 3
+numbering.numbers_of([pa.array([1, 2])])
+before = peak()
+for part in np.split(labels, 8):
+    numbering.numbers_of([pa.array(part)])
+numbering.ranked()
+print(len(numbering), peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_an_integer_takes_some_sixty_bytes(tmp_path: Path) -> None:
+    n, mebibytes = in_child(MEMORY, tmp_path).split()
+    assert int(n) == 2_000_002
+    assert float(mebibytes) * 2**20 < 60 * int(n)

@@ -1,0 +1,80 @@
+"""What the manifest says of energy: sums, watts, bicliques per joule, or why nothing could be measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.mining import energy
+from pipeline.mining.energy import energy_facts
+from pipeline.slices import worker
+from pipeline.slices.power import PowerMeter
+from schemas.manifest import LedgerEntry
+from schemas.stats import SliceStats
+from tests.pipeline.slices.test_engine_turns import FakeGpu, gpu, mined, prepared
+from tests.support.runs import ledger_entry
+
+__all__ = ["gpu"]  # a fixture
+
+
+def entry(number: int, count: int, seconds: float, name: str, **stats: float) -> LedgerEntry:
+    return ledger_entry(
+        number, (-1, number, number + 1), count=count, seconds=seconds, worker=name, stats=SliceStats(**stats)
+    )
+
+
+class Counter:
+    """Counts ten joules more at every look; ten watts."""
+
+    name = "toy"
+    total = 0.0
+
+    def joules(self) -> float:
+        self.total += 10.0
+        return self.total
+
+    def watts(self) -> float:
+        return 12.5
+
+
+def test_gpus_are_summed_together_and_each_apart() -> None:
+    entries = [
+        entry(0, 100, 2.0, "a:1", joules=800.0, peak_watts=500.0),
+        entry(1, 300, 2.0, "a:2", joules=1200.0, peak_watts=700.0),
+        entry(2, 999, 9.0, "a:2"),  # could not be measured
+        entry(3, 0, 1.0, "a:1", joules=400.0, peak_watts=450.0),
+    ]
+    facts = energy_facts(entries, [{"processors": {"joules": 50.0}, "seconds": 2.0}], on_gpus=True)
+    assert facts["processors"] == {"joules": 50.0, "seconds": 2.0, "mean_watts": 25.0}
+    gpus = facts["gpus"]
+    assert (gpus["slices"], gpus["joules"], gpus["mean_watts"], gpus["peak_watts"]) == (3, 2400.0, 480.0, 700.0)
+    assert gpus["bicliques_per_joule"] == pytest.approx(400 / 2400)
+    assert gpus["workers"]["a:2"]["mean_watts"] == 600.0
+    assert gpus["workers"]["a:1"]["joules"] == 1200.0
+
+
+def test_what_cannot_be_read_has_a_reason() -> None:
+    sessions = [{"processors": {"joules": 1.0}, "seconds": 1.0}, {"processors": {"not_readable": "no"}, "seconds": 1.0}]
+    facts = energy_facts([entry(0, 1, 1.0, "a:1")], sessions, on_gpus=True)
+    assert facts["processors"] == {"not_readable": "no"}
+    assert "NVML" in facts["gpus"]["not_readable"]
+    assert "gpus" not in energy_facts([], sessions, on_gpus=False)
+    short = entry(0, 1, 0.01, "a:1", joules=0.0, peak_watts=90.0)
+    assert "before NVML's counter moved" in energy_facts([short], sessions, on_gpus=True)["gpus"]["not_readable"]
+
+
+def test_a_manifest_has_the_joules_of_every_slice(
+    tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_gpu_meter", lambda: PowerMeter(Counter()))
+    monkeypatch.setattr(energy, "processor_counter", lambda: "this machine has none")
+    folder = prepared(tmp_path)
+    mined(folder)
+    facts = json.loads(folder.manifest_file.read_text())["mining"]["energy"]
+    assert facts["processors"] == {"not_readable": "this machine has none"}
+    assert facts["gpus"]["slices"] > 1
+    assert facts["gpus"]["joules"] >= 10.0 * facts["gpus"]["slices"]
+    assert facts["gpus"]["peak_watts"] >= 12.5
+    assert facts["gpus"]["bicliques_per_joule"] > 0

@@ -1,0 +1,59 @@
+"""Ledger entries on their way to the disk: an error of one is raised, and closing waits for all."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from pipeline.mining.ledger_writer import Commits
+from schemas.errors import ResourceError
+
+
+class Disk:
+    """Stands for a ledger, whose `commit` waits until the disk is `ready`."""
+
+    def __init__(self, error: Exception | None = None):
+        self.ready, self.error, self.written = threading.Event(), error, list[Any]()
+
+    def commit(self, entry: Any, left_over: bytes) -> None:
+        self.ready.wait()
+        if self.error is not None:
+            raise self.error
+        self.written.append(entry)
+
+
+def begun(disk: Disk) -> Commits:
+    commits = Commits(disk)  # type: ignore[arg-type]
+    commits.begin("an entry", b"", "its context")  # type: ignore[arg-type]
+    return commits
+
+
+def test_a_context_comes_back_once_its_entry_is_written() -> None:
+    disk = Disk()
+    commits = begun(disk)
+    assert commits.ended() == []
+    assert len(commits) == 1
+    disk.ready.set()
+    commits.close()
+    assert disk.written == ["an entry"]
+    assert commits.ended() == ["its context"]
+    assert len(commits) == 0
+
+
+def test_an_entry_that_cannot_be_written_is_an_error() -> None:
+    disk = Disk(ResourceError("the disk is full"))
+    commits = begun(disk)
+    disk.ready.set()
+    commits.close()
+    with pytest.raises(ResourceError, match="the disk is full"):
+        commits.ended()
+
+
+def test_closing_waits_for_what_is_being_written() -> None:
+    disk = Disk()
+    commits = begun(disk)
+    threading.Timer(0.05, disk.ready.set).start()
+    commits.close()
+    assert disk.written == ["an entry"]

@@ -1,0 +1,55 @@
+"""The scheduler before up to 1,000 simulated workers, with work as uneven as recorded roots are."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.simulate import RECORDED, Nodes, World, draw, simulate
+from pipeline.mining.instructions import Policy
+
+RECORDINGS = json.loads(RECORDED.read_text())
+
+
+@pytest.mark.parametrize(
+    ("workers", "seconds", "least"),
+    [
+        (2, 60, 0.88),
+        (4, 20, 0.88),
+        (64, 120, 0.88),
+        pytest.param(1000, 240, 0.8, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_workers_are_busy(workers: int, seconds: float, least: float) -> None:
+    nodes = draw(RECORDINGS["bookcrossing_core"], 20 * workers, seconds * workers, seed=3)
+    world = World(workers)
+    found = simulate(nodes, world, Policy(event_seconds=world.commit_s), seed=3)
+    assert found.efficiency > least
+    assert found.driver_busy < 0.95
+
+
+def test_a_driver_that_does_not_mind_its_pace_is_overrun() -> None:
+    nodes = draw(RECORDINGS["bookcrossing_core"], 5120, 30 * 256, seed=3)
+    minded = simulate(nodes, World(256), Policy(event_seconds=0.003), seed=3)
+    overrun = simulate(nodes, World(256), Policy(event_seconds=0.0), seed=3)
+    assert minded.efficiency > 1.2 * overrun.efficiency
+
+
+def test_lost_workers_cost_their_slices_and_no_work() -> None:
+    nodes = draw(RECORDINGS["youtube"], 4000, 20 * 50, seed=4)
+    world = World(50, lost_rate=0.03)
+    found = simulate(nodes, world, Policy(event_seconds=world.commit_s, attempts=10), seed=4)
+    assert found.retries > 5
+    assert found.efficiency > 0.5
+
+
+def test_one_root_that_is_half_of_all_work_does_not_keep_one_worker_busy_alone() -> None:
+    """Nobody knows that it is: its weight says as little of its work as that of any other."""
+    rng = np.random.default_rng(5)
+    work = rng.pareto(1.5, 2000) + 0.01
+    work[700] = work.sum()
+    nodes = Nodes(np.ones(2000) + rng.random(2000), work * 400 / work.sum())
+    found = simulate(nodes, World(8), Policy(event_seconds=0.01), seed=5)
+    assert found.efficiency > 0.8

@@ -1,0 +1,144 @@
+"""A watched run: log lines with facts, the dashboard, and workers that are late or gone, by name."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from pipeline.mining import watch
+from pipeline.mining.instructions import Start
+from pipeline.mining.watch import Watch
+from pipeline.run.progress import Progress
+from pipeline.workers.pool import InProcess
+from tests.support.runs import answer, bicliques, random_edges, write_edges
+
+EDGES = random_edges(40, 30, 0.3, 4)
+LARGE = random_edges(250, 80, 0.35, 7)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_edges(tmp_path / "g.parquet", EDGES)
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_json_lines(source: Path, tmp_path: Path) -> None:
+    ended = bicliques("mine", source, "-o", tmp_path / "out", "--workers", "0", "--log", "json")
+    assert ended.returncode == 0
+    lines = lines_of(ended.stderr)
+    assert all(line["level"] == "info" and line["time"].endswith("+00:00") for line in lines)
+    assert [line["step"] for line in lines if line["event"] == "step"] == ["ingest", "build", "plan"]
+    slices = [line for line in lines if line["event"] == "slice"]
+    count, fingerprint = answer(EDGES)
+    assert sum(line["rows"] for line in slices) == count == slices[-1]["total_rows"]
+    for line in slices:
+        assert line["rate"] == pytest.approx(line["rows"] / line["seconds"], rel=0.1)
+        host, _, process = line["worker"].rpartition(":")
+        assert host
+        assert int(process)
+        assert line["attempt"] == 0
+    mined = next(line for line in lines if line["event"] == "mined")
+    assert (mined["outcome"], mined["count"]) == ("complete", count)
+    assert next(line for line in lines if line["event"] == "proven")["fingerprint"] == str(fingerprint)
+
+
+def test_text_lines_and_none(source: Path, tmp_path: Path) -> None:
+    ended = bicliques("mine", source, "-o", tmp_path / "a", "--workers", "0", "--log", "text")
+    assert "bicliques: slice 0: " in ended.stderr
+    assert "% of the work" not in ended.stderr
+    assert bicliques("mine", source, "-o", tmp_path / "b", "--workers", "0", "--quiet").stderr == ""
+
+
+def test_what_is_wrong_is_a_line_too(source: Path, tmp_path: Path) -> None:
+    ended = bicliques("mine", "nothing.csv", "-o", tmp_path / "out", "--log", "json")
+    assert ended.returncode == 2
+    assert [line["event"] for line in lines_of(ended.stderr) if line["level"] == "error"] == ["error"]
+    ended = bicliques("mine", source, "-o", tmp_path / "out", "--max-results", "3", "--workers", "0", "--log", "json")
+    assert ended.returncode == 3
+    assert "go on with: bicliques resume" in lines_of(ended.stderr)[-1]["message"]
+
+
+def test_programs_get_the_same_facts(source: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "pipeline"):
+        results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    facts = [record.facts for record in caplog.records if getattr(record, "event", "") == "slice"]  # type: ignore[attr-defined]
+    assert sum(fact["rows"] for fact in facts) == len(results)
+
+
+def test_the_dashboard_is_shown_and_there(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "large.parquet", LARGE)
+    seen: list[str] = []
+
+    def look(progress: Progress) -> None:
+        if "dashboard" in progress.note:
+            address = progress.note.partition(": ")[2]
+            with urllib.request.urlopen(address.replace("/status", "/health"), timeout=300) as page:
+                seen.append(f"{page.status} {address}")
+
+    pipeline.mine(source, tmp_path / "out", workers=1, progress=look, report=False, max_results=1000)
+    assert len(seen) == 1
+    assert seen[0].startswith("200 http://")
+    assert seen[0].endswith("/status")
+
+
+def test_a_stuck_worker_is_named_and_then_a_dead_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker is stopped (it answers nothing); when it is told of, it is killed, and the run goes on without it."""
+    monkeypatch.setattr(watch, "_GRACE_S", 0.5)
+    source, out = write_edges(tmp_path / "large.parquet", LARGE), tmp_path / "out"
+    stuck: list[str] = []
+
+    def stop_one_then_kill_it(progress: Progress) -> None:
+        if progress.bicliques and not stuck:
+            stuck.append(pipeline.status(out).workers[0].name)
+            os.kill(int(stuck[0].rpartition(":")[2]), signal.SIGSTOP)
+        if stuck and "killed" not in stuck and told("late", f"is still with worker {stuck[0]} after"):
+            os.kill(int(stuck[0].rpartition(":")[2]), signal.SIGKILL)
+            stuck.append("killed")
+
+    def told(event: str, words: str) -> bool:
+        return any(getattr(r, "event", "") == event and words in r.getMessage() for r in caplog.records)
+
+    with caplog.at_level(logging.INFO, "pipeline"):
+        results = pipeline.mine(
+            source, out, workers=2, slice_seconds=0.1, progress=stop_one_then_kill_it, report=False, count_only=True
+        )
+    assert results.manifest.count == answer(LARGE)[0]
+    assert stuck[1:] == ["killed"]
+    assert told("failed", f"its worker {stuck[0]} died")
+    assert results.manifest.mining["retries"] >= 1
+
+
+class Silent(InProcess):
+    def who(self, tag: int) -> str:
+        return "far:7"
+
+
+def test_it_says_so_again_only_after_twice_the_time(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("pipeline.mining.watch.time.monotonic", lambda: now[0])
+    seen = Watch(Silent(), lambda progress: None)
+    seen.started(Start(3, 0, (), 10.0, None), 10.0)
+    told = []
+    for _ in range(400):
+        seen.look()
+        told.append(len(caplog.records))
+        now[0] += 1.0
+    assert [k for k in range(1, 400) if told[k] > told[k - 1]] == [70, 140, 280]
+    assert "slice 3 was given 10.0 s and is still with worker far:7 after 70 s" in caplog.messages[0]
+    seen.failed(3, "it died")
+    assert caplog.messages[-1] == "slice 3 failed the first time: it died"

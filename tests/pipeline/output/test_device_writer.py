@@ -1,0 +1,166 @@
+"""The GPU's writer with a backend that is the CPU: chunks, parts, a chunk a thread, errors, nothing half written."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.output import device_writer
+from pipeline.output.device_writer import DeviceWriter
+from pipeline.output.part_writer import part_schema, pieces_of, to_batch
+from pipeline.proof.read_back import read_part
+from schemas.bicliques import Bicliques
+from schemas.errors import DeviceMemoryError, ResourceError
+from tests.pipeline.output.test_part_writer import LABELS, some
+
+
+class Host:
+    """The same as `pipeline.output.cudf_parquet.CudfParquet`, by NumPy and pyarrow."""
+
+    def __init__(self, threads: int = 4) -> None:
+        self.threads = threads
+        self.waiting = self.most = 0
+        self.opened = 0
+        self.written: list[Bicliques] = []
+        self.lock = threading.Lock()
+        self.go = threading.Event()
+        self.go.set()
+
+    def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
+        return pieces_of(found, members)
+
+    def open(self, path: Path) -> HostFile:
+        return HostFile(self, path)
+
+
+class HostFile:
+    def __init__(self, host: Host, path: Path):
+        self.host = host
+        host.opened += 1
+        self.writer = pq.ParquetWriter(path, part_schema(LABELS))
+
+    def write(self, piece: Bicliques) -> None:
+        with self.host.lock:
+            self.host.waiting += 1
+            self.host.most = max(self.host.most, self.host.waiting)
+            self.host.written.append(piece)
+        self.host.go.wait(60)
+        self.writer.write_table(pa.Table.from_batches([to_batch(piece, LABELS)]))
+        with self.host.lock:
+            self.host.waiting -= 1
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+def test_all_rows_that_go_into_the_writer_are_in_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 50)
+    monkeypatch.setattr(device_writer, "PART_BYTES", 3000)
+    host = Host()
+    out = DeviceWriter(tmp_path, 7, host)
+    batches = [some(n, seed) for seed, n in enumerate([0, 90, 1, 200])]
+    wanted = [pair for batch in batches for pair in batch.to_pairs()]
+    for batch in batches:
+        out.add(batch)
+    parts = out.close()
+    assert len(parts) > 2
+    assert {path.name for path in tmp_path.iterdir()} == {part.name for part in parts}
+    assert all(p.name.startswith("part-000007-") and (tmp_path / p.name).stat().st_size == p.bytes for p in parts)
+    assert [pq.ParquetFile(tmp_path / p.name).metadata.num_rows for p in parts] == [p.rows for p in parts]
+    found = [pair for p in parts for b in read_part(tmp_path / p.name, LABELS) for pair in b.to_pairs()]
+    assert sorted(found) == sorted(wanted)
+    assert all(len(piece) == 1 or len(piece.left) + len(piece.right) <= 50 for piece in host.written)
+
+
+def test_one_biclique_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 3)
+    out = DeviceWriter(tmp_path, 0, Host())
+    out.add(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
+    assert sum(part.rows for part in out.close()) == 2
+
+
+def test_no_rows_make_no_part(tmp_path: Path) -> None:
+    out = DeviceWriter(tmp_path, 0, Host())
+    out.add(some(0))
+    assert out.close() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_engine_waits_only_when_a_batch_finds_no_free_thread(tmp_path: Path) -> None:
+    host = Host(threads=2)
+    host.go.clear()
+    out = DeviceWriter(tmp_path, 0, host)
+    added = threading.Event()
+
+    def engine() -> None:
+        for seed in range(3):
+            out.add(some(10, seed))
+        added.set()
+
+    thread = threading.Thread(target=engine)
+    thread.start()
+    assert not added.wait(0.3)
+    assert host.most == 2
+    host.go.set()
+    assert added.wait(60)
+    thread.join()
+    assert sum(part.rows for part in out.close()) == 30
+    assert host.most <= 2
+
+
+def test_a_file_is_open_before_it_is_needed(tmp_path: Path) -> None:
+    host = Host()
+    host.go.clear()
+    out = DeviceWriter(tmp_path, 0, host)
+    assert host.opened == 0
+    for n in (1, 2, 3):
+        out.add(some(10, n))
+        while len(host.written) < n or host.opened < n + 1:
+            time.sleep(0.01)
+    host.go.set()
+    assert len(out.close()) == 3
+    assert host.opened == 4
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_next_file_that_is_not_needed_may_fail_to_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, begin = Host(), HostFile.__init__
+
+    def fail(self: HostFile, host: Host, path: Path) -> None:
+        begin(self, host, path)
+        if host.opened > 1:
+            raise OSError(28, "no space")
+
+    monkeypatch.setattr(HostFile, "__init__", fail)
+    out = DeviceWriter(tmp_path, 0, host)
+    out.add(some(10))
+    assert [part.rows for part in out.close()] == [10]
+    assert host.opened == 2
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("error", [OSError(5, "cuDF cannot write: no space"), DeviceMemoryError("no memory")])
+def test_an_error_comes_out_and_nothing_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(device_writer, "PART_BYTES", 1)
+    out = DeviceWriter(tmp_path, 0, Host())
+    out.add(some(5))
+    while not out.parts:  # a part is there already
+        time.sleep(0.01)
+
+    def fail(self: Any, *rows: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(HostFile, "write", fail)
+    out.add(some(5))
+    with pytest.raises(ResourceError):
+        out.close()
+    out.discard()
+    assert list(tmp_path.iterdir()) == []

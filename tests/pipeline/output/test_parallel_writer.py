@@ -1,0 +1,107 @@
+"""Parts written on several threads hold what one thread would have written, in bounded memory, or nothing."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipeline.output import part_writer
+from pipeline.output.parallel_writer import ParallelWriter
+from pipeline.output.part_writer import PartWriter
+from pipeline.proof.read_back import read_part
+from schemas.bicliques import Bicliques
+from schemas.errors import ResourceError
+from schemas.manifest import Part
+from tests.pipeline.output.test_part_writer import LABELS, some
+
+
+def pairs_of(folder: Path, parts: list[Part], tables: part_writer.Tables) -> list[object]:
+    return sorted(pair for p in parts for batch in read_part(folder / p.name, tables) for pair in batch.to_pairs())
+
+
+@pytest.mark.parametrize("tables", [None, LABELS], ids=["dense", "labels"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_whatever_goes_in_comes_out_though_its_arrays_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, tables: part_writer.Tables
+) -> None:
+    monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 40)
+    monkeypatch.setattr(part_writer, "PART_BYTES", 4000)
+    out = ParallelWriter(tmp_path, 3, tables, threads)
+    batches = [some(n, seed) for seed, n in enumerate([0, 90, 1, 200, 33])]
+    wanted = sorted(pair for batch in batches for pair in batch.to_pairs())
+    for batch in batches:
+        out.add(batch)
+        for array in (batch.left, batch.right, batch.root, batch.left_indptr, batch.right_indptr):
+            array.fill(0)
+    parts = out.close()
+    assert {path.name for path in tmp_path.iterdir()} == {p.name for p in parts}
+    assert all(p.name.startswith("part-000003-") and (tmp_path / p.name).stat().st_size == p.bytes for p in parts)
+    assert sum(p.rows for p in parts) == 324
+    assert pairs_of(tmp_path, parts, tables) == wanted
+
+
+def test_few_rows_make_one_part_and_none_make_none(tmp_path: Path) -> None:
+    out = ParallelWriter(tmp_path, 0, LABELS, 4)
+    out.add(some(20))
+    assert [part.rows for part in out.close()] == [20]
+    assert ParallelWriter(tmp_path, 1, LABELS, 4).close() == []
+
+
+def test_row_groups_are_encoded_in_parallel_at_most_one_per_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = threading.Barrier(2)
+    running: list[int] = []
+    most = 0
+    write = PartWriter.write_group
+
+    def slow(self: PartWriter, batches: list[pa.RecordBatch]) -> None:
+        nonlocal most
+        running.append(1)
+        most = max(most, len(running))
+        together.wait(60)  # only a second thread lets the first one go on
+        write(self, batches)
+        running.pop()
+
+    monkeypatch.setattr(PartWriter, "write_group", slow)
+    monkeypatch.setattr(part_writer, "GROUP_ROWS", 10)
+    out = ParallelWriter(tmp_path, 0, LABELS, 2)
+    for seed in range(8):
+        out.add(some(10, seed))
+    assert sum(part.rows for part in out.close()) == 80
+    assert most == 2
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 40)
+    monkeypatch.setattr(part_writer, "PART_BYTES", 1)  # every group makes a part
+    write = PartWriter.write_group
+    fifth = threading.Semaphore(4)
+
+    def full(self: PartWriter, batches: list[pa.RecordBatch]) -> None:
+        if not fifth.acquire(blocking=False):
+            raise ResourceError("cannot write x (No space left on device); make room")
+        write(self, batches)
+
+    monkeypatch.setattr(PartWriter, "write_group", full)
+    out = ParallelWriter(tmp_path, 0, LABELS, 2)
+    with pytest.raises(ResourceError, match="make room"):
+        out.add(some(500))
+    assert list(tmp_path.iterdir())
+    out.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_the_last_group_comes_out_of_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: PartWriter, batches: list[pa.RecordBatch]) -> None:
+        raise ResourceError("cannot write x (No space left on device); make room")
+
+    monkeypatch.setattr(PartWriter, "write_group", full)
+    out = ParallelWriter(tmp_path, 0, LABELS, 2)
+    out.add(Bicliques.from_pairs([([0], [0])], [0]))
+    with pytest.raises(ResourceError, match="make room"):
+        out.close()
+    out.discard()

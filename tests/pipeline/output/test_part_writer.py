@@ -1,0 +1,212 @@
+"""Parts: rows as they were found, row groups bounded, nothing half written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pipeline
+from pipeline.output import part_writer, writers
+from pipeline.output.parallel_writer import ParallelWriter
+from pipeline.output.part_writer import PartWriter, to_batch, writer_bytes
+from pipeline.proof.read_back import read_part
+from schemas.bicliques import Bicliques
+from schemas.errors import IncompleteError, ResourceError
+from tests.support.runs import random_edges, write_edges
+
+LABELS = (pa.array([10, 20, 30, 40]), pa.array(["a", "b", "c"]))
+
+
+def some(n: int, seed: int = 0) -> Bicliques:
+    rng = np.random.default_rng(seed)
+    pairs = [
+        (
+            rng.choice(4, rng.integers(1, 5), replace=False).tolist(),
+            rng.choice(3, 2, replace=False).tolist(),
+        )
+        for _ in range(n)
+    ]
+    return Bicliques.from_pairs(pairs, list(range(n)))
+
+
+def test_labels_take_the_place_of_ids() -> None:
+    batch = to_batch(Bicliques.from_pairs([([0, 2], [1]), ([3], [2, 0])], [5, 6]), LABELS)
+    assert batch.to_pylist() == [
+        {"left": [10, 30], "right": ["b"], "n_left": 2, "n_right": 1, "root": 5},
+        {"left": [40], "right": ["c", "a"], "n_left": 1, "n_right": 2, "root": 6},
+    ]
+
+
+@pytest.mark.parametrize("tables", [None, LABELS], ids=["dense", "labels"])
+def test_a_batch_does_not_refer_to_the_engines_arrays(tables: part_writer.Tables) -> None:
+    found = some(50)
+    batch = to_batch(found, tables)
+    before = batch.to_pylist()
+    for array in (found.left, found.right, found.root, found.left_indptr, found.right_indptr):
+        array.fill(0)
+    assert batch.to_pylist() == before
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sizes=st.lists(st.integers(0, 60), max_size=8),
+    members=st.integers(1, 200),
+    rows=st.integers(1, 60),
+    part=st.integers(1, 8000),
+    dense=st.booleans(),
+)
+def test_whatever_goes_in_comes_out(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], members: int, rows: int, part: int, dense: bool
+) -> None:
+    folder, tables = tmp_path_factory.mktemp("parts"), None if dense else LABELS
+    batches = [some(n, seed) for seed, n in enumerate(sizes)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(part_writer, "GROUP_MEMBERS", members)
+        patch.setattr(part_writer, "GROUP_ROWS", rows)
+        patch.setattr(part_writer, "PART_BYTES", part)
+        out = PartWriter(folder, 3, tables)
+        for batch in batches:
+            out.add(batch)
+        parts = out.close()
+    assert {path.name for path in folder.iterdir()} == {p.name for p in parts}
+    assert all((folder / p.name).stat().st_size == p.bytes for p in parts)
+    assert all(p.name.startswith("part-000003-") for p in parts)
+    back = [pair for p in parts for batch in read_part(folder / p.name, tables) for pair in batch.to_pairs()]
+    assert back == [pair for batch in batches for pair in batch.to_pairs()]
+    assert sum(p.rows for p in parts) == sum(sizes)
+    for p in parts:
+        file = pq.ParquetFile(folder / p.name)
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            held = sum(table["n_left"].to_pylist()) + sum(table["n_right"].to_pylist())
+            assert held < 2 * members + 14
+        file.close()
+
+
+def test_one_biclique_larger_than_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 3)
+    out = PartWriter(tmp_path, 0, LABELS)
+    out.add(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
+    (part,) = out.close()
+    assert pq.read_table(tmp_path / part.name)["n_left"].to_pylist() == [4, 1]
+
+
+def test_no_rows_make_no_part(tmp_path: Path) -> None:
+    assert PartWriter(tmp_path, 0, LABELS).close() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_discard_removes_the_parts_of_a_slice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_writer, "GROUP_ROWS", 10)
+    monkeypatch.setattr(part_writer, "PART_BYTES", 500)
+    out = PartWriter(tmp_path, 0, LABELS)
+    out.add(some(95))
+    assert list(tmp_path.iterdir())
+    out.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = PartWriter(tmp_path, 0, LABELS)
+    out.add(some(5))
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "Error writing bytes to file")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    with pytest.raises(ResourceError, match=r"cannot write .* \(No space left on device\); make room"):
+        out.close()
+    out.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_bound_follows_the_labels() -> None:
+    assert writer_bytes(None) < writer_bytes(LABELS) < writer_bytes((pa.array(["x" * 1000]), LABELS[1]))
+
+
+def test_a_slice_makes_as_many_parts_as_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each can be read by itself, none is much larger than it should be, and their rows are those that went in."""
+    monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 40)
+    monkeypatch.setattr(part_writer, "PART_BYTES", 3000)
+    out = PartWriter(tmp_path, 0, LABELS)
+    batches = [some(n, seed) for seed, n in enumerate((95, 1, 44, 200))]
+    for batch in batches:
+        out.add(batch)
+    parts = out.close()
+    assert len(parts) > 3
+    assert [part.rows for part in parts] == [pq.read_metadata(tmp_path / part.name).num_rows for part in parts]
+    assert [part.bytes for part in parts] == [(tmp_path / part.name).stat().st_size for part in parts]
+    largest_group = max(
+        pq.read_metadata(tmp_path / part.name).row_group(k).total_byte_size
+        for part in parts
+        for k in range(pq.read_metadata(tmp_path / part.name).num_row_groups)
+    )
+    footer = 4000
+    assert max(part.bytes for part in parts) < 3000 + largest_group + footer
+    back = [pair for part in parts for batch in read_part(tmp_path / part.name, LABELS) for pair in batch.to_pairs()]
+    assert back == [pair for batch in batches for pair in batch.to_pairs()]
+
+
+LONG = (pa.array([10, 20, 30, 40]), pa.array(["a" * 300, "b" * 700, "c"]))
+
+
+@pytest.mark.parametrize("kind", ["one", "parallel"])
+def test_a_row_group_holds_so_many_bytes_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """2 Mi members of long labels have more text than the 32-bit offsets of a column can tell apart."""
+    monkeypatch.setattr(part_writer, "GROUP_BYTES", 5000)
+    batches = [some(n, seed) for seed, n in enumerate((60, 3, 40))]
+    out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
+    for batch in batches:
+        out.add(batch)
+    parts = out.close()
+    groups = [rows for part in parts for rows in read_part(tmp_path / part.name, LONG)]
+    assert len(groups) > 10
+    lengths = np.array([len(label) for label in LONG[1].to_pylist()])
+    sizes = [int(lengths[rows.right].sum()) for rows in groups]
+    assert max(sizes) <= 5000
+    assert sum(sizes) > 10 * 2500, "groups are no smaller than they have to be"
+    rows = sorted(pair for group in groups for pair in group.to_pairs())
+    assert rows == sorted(pair for batch in batches for pair in batch.to_pairs())
+
+
+def test_only_long_labels_limit_the_bytes_of_a_row_group(tmp_path: Path) -> None:
+    for tables in (None, LABELS):
+        assert PartWriter(tmp_path, 0, tables).room.until(some(5)) is None
+
+
+@pytest.mark.parametrize("kind", ["one", "parallel"])
+def test_a_biclique_whose_labels_fit_into_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(part_writer, "GROUP_BYTES", 500)
+    monkeypatch.setattr(part_writer, "_MOST_BYTES", 1000)
+    out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
+    out.add(Bicliques.from_pairs([([0], [0, 1]), ([0, 1], [1])], [0, 1]))
+    with pytest.raises(
+        ResourceError, match=r"has 3 right members whose labels take 1,001 bytes.*mine with --ids dense"
+    ):
+        out.add(Bicliques.from_pairs([([0], [1]), ([0], [0, 1, 2])], [2, 3]))
+    out.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+class DroppingWriter(PartWriter):
+    """One that loses the last row of every batch."""
+
+    def add(self, found: Bicliques) -> None:
+        kept, *_ = part_writer.pieces_of(found, int(found.left_indptr[-2] + found.right_indptr[-2]))
+        super().add(kept)
+
+
+def test_a_slice_whose_writer_loses_a_row_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is left, not even the rows that were written."""
+    monkeypatch.setattr(writers, "PartWriter", DroppingWriter)
+    source = write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 2))
+    with pytest.raises(IncompleteError, match=r"slice 0 found \d+ bicliques, but \d+ were written"):
+        pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    assert list((tmp_path / "out" / "bicliques").iterdir()) == []
+    assert list((tmp_path / "out" / "ledger").iterdir()) == []

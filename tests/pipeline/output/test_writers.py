@@ -1,0 +1,56 @@
+"""Who writes: one thread for a core; several threads or the GPU for a GPU; never a silent other one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline.output import parallel_writer, writers
+from pipeline.output.device_writer import DeviceWriter
+from pipeline.output.parallel_writer import ParallelWriter, writing_threads
+from pipeline.output.part_writer import PartWriter
+from pipeline.output.writers import open_writer
+from schemas.errors import ResourceError
+
+
+@pytest.fixture
+def cudf(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "why_no_cudf", lambda: None)
+    monkeypatch.setattr(writers, "_backend", lambda tables, names: SimpleNamespace(threads=1))
+
+
+def test_a_core_writes_with_its_own_thread(tmp_path: Path) -> None:
+    assert isinstance(open_writer(tmp_path, 0, None, "core"), PartWriter)
+
+
+@pytest.mark.usefixtures("cudf")
+@pytest.mark.parametrize(("where", "kind"), [("gpu", DeviceWriter), ("cpu", ParallelWriter), ("auto", DeviceWriter)])
+def test_a_gpu_writes_unless_the_cpu_was_asked_for(tmp_path: Path, where: Any, kind: type) -> None:
+    out = open_writer(tmp_path, 0, None, "gpu", where)
+    assert isinstance(out, kind)
+    assert getattr(out, "on_device", False) == (kind is DeviceWriter)
+    out.discard()
+
+
+def test_without_cudf_the_host_writes_unless_the_gpu_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        writers, "why_no_cudf", lambda: "pylibcudf cannot be imported (pip install 'cudf-cu13==26.10.*')"
+    )
+    assert isinstance(open_writer(tmp_path, 0, None, "gpu"), ParallelWriter)
+    with pytest.raises(ResourceError, match=r"cuDF cannot write the bicliques: pylibcudf .*; choose --write-on cpu"):
+        open_writer(tmp_path, 0, None, "gpu", "gpu")
+
+
+def test_workers_of_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_writer.os, "sched_getaffinity", lambda process: set(range(64)))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert writing_threads() == 16
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,0,1,2,4,5,6,7")
+    assert writing_threads() == 8
+    monkeypatch.setattr(parallel_writer.os, "sched_getaffinity", lambda process: {0})
+    assert writing_threads() == 1

@@ -1,0 +1,70 @@
+"""The graph is built where the input was read, and on the CPU, said so, where that fails."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels.gpu import device, prepare
+from pipeline.api import steps
+from pipeline.ingest.gpu import ingest_on as gpu_ingest
+from pipeline.run.folder import RunFolder
+from schemas.graph import MiningGraph
+from schemas.options import RunLimits, RunOptions
+from tests.support.host_arrays import HostArrays
+from tests.support.runs import random_edges, write_edges
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
+    toy = types.SimpleNamespace(free=1 << 30, released=0)
+    monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
+    monkeypatch.setattr(gpu_ingest, "CudfArrays", HostArrays)
+    monkeypatch.setattr(device, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(device, "CudaDevice", lambda: types.SimpleNamespace(free_bytes=lambda: toy.free))
+    monkeypatch.setattr(device, "release_memory", lambda: setattr(toy, "released", toy.released + 1))
+    monkeypatch.setitem(sys.modules, "cupy", np)
+    return toy
+
+
+def graph(tmp_path: Path, on: str) -> tuple[RunFolder, MiningGraph]:
+    source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.2, 3))
+    steps.start(source, tmp_path / on, RunOptions(source=str(source)), RunLimits(), False, on)  # type: ignore[arg-type]
+    steps.prepare(tmp_path / on, False)
+    folder = RunFolder(tmp_path / on)
+    return folder, MiningGraph.open(folder.graph)
+
+
+def test_the_graph_is_the_same(tmp_path: Path, gpu: types.SimpleNamespace) -> None:
+    host, wanted = graph(tmp_path, "cpu")
+    folder, made = graph(tmp_path, "gpu")
+    assert (folder.need("build")["built_on"], host.need("build")["built_on"]) == ("gpu", "cpu")
+    assert folder.need("build")["profile"] == host.need("build")["profile"]
+    assert gpu.released == 1
+    for file in host.graph.iterdir():
+        assert file.read_bytes() == (folder.graph / file.name).read_bytes(), file.name
+    assert made.n_edges == wanted.n_edges
+
+
+@pytest.mark.parametrize("trouble", ["room", "memory"])
+def test_without_room_on_the_gpu_the_cpu_builds_and_says_so(
+    tmp_path: Path,
+    gpu: types.SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    trouble: str,
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise MemoryError("out of memory")
+
+    if trouble == "room":
+        gpu.free = 100
+    else:
+        monkeypatch.setattr(prepare, "prepare_on", fail)
+    folder, _ = graph(tmp_path, "gpu")
+    assert folder.need("build")["built_on"] == "cpu"
+    assert "the graph is built on the CPU: " in caplog.text

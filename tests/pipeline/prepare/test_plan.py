@@ -1,0 +1,236 @@
+"""Build, plan and estimates: what is stored, in which order, and how good the guesses are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pipeline
+from kernels import engines
+from kernels.cpu.engine import CpuEngine
+from kernels.graph.prepare import prepare
+from pipeline.api import steps
+from pipeline.estimate.sample import estimate
+from pipeline.prepare.build import degree_profile
+from pipeline.prepare.labels import open_labels
+from pipeline.prepare.plan import Plan
+from pipeline.prepare.weights import RootWeights
+from pipeline.proof.ranking import rank_correlation
+from pipeline.run.folder import RunFolder
+from schemas.errors import IncompleteError
+from schemas.graph import MiningGraph
+from schemas.options import BuildOptions, RunLimits, RunOptions
+from schemas.totals import Found
+from schemas.work import Limits, Search, Slice, Subtrees
+from tests.support.runs import answer, random_edges, write_edges
+
+
+def prepared(tmp_path: Path, edges: np.ndarray, strings: bool = False) -> RunFolder:
+    source = write_edges(tmp_path / "g.parquet", edges, strings)
+    steps.start(source, tmp_path / "out", RunOptions(source=str(source)), RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    return RunFolder(tmp_path / "out")
+
+
+def graph_of(edges: np.ndarray, order: str = "degree") -> MiningGraph:
+    n_left, n_right = (int(edges[:, k].max()) + 1 for k in (0, 1))
+    return prepare(edges[:, 0], edges[:, 1], n_left, n_right, BuildOptions(order=order))[0]  # type: ignore[arg-type]
+
+
+def test_workers_map_the_graph_that_was_built(tmp_path: Path) -> None:
+    edges = random_edges(40, 30, 0.3, 4)
+    folder = prepared(tmp_path, edges, strings=True)
+    stored, made = MiningGraph.open(folder.graph), graph_of(edges)
+    stored.validate()
+    assert isinstance(stored.root_indices, np.memmap)
+    assert (stored.n_roots, stored.n_edges) == (made.n_roots, made.n_edges)
+    labels = open_labels(folder, "left")
+    assert labels.to_pylist() == sorted(f"u{3 * u + 5}" for u in range(40))
+
+
+def test_the_profile_and_the_wedges_are_stored(tmp_path: Path) -> None:
+    edges = random_edges(40, 30, 0.3, 4)
+    facts = prepared(tmp_path, edges).need("build")
+    degrees = np.bincount(edges[:, 0])
+    assert facts["profile"]["left"]["mean"] == pytest.approx(degrees.mean())
+    assert facts["profile"]["left"]["max"] == degrees.max()
+    assert facts["wedges_right"] == (np.bincount(edges[:, 0]) ** 2).sum()
+
+
+@pytest.mark.parametrize(
+    ("degrees", "gini"), [([3, 3, 3, 3], 0.0), ([0, 0, 0, 1], 0.75), ([1, 2, 3, 4], 0.25)], ids=str
+)
+def test_gini(degrees: list[int], gini: float) -> None:
+    assert degree_profile(np.array(degrees)).gini == pytest.approx(gini)
+
+
+def test_the_plan_has_every_root_once_heavy_ones_first(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, random_edges(60, 40, 0.3, 1))
+    plan, graph = Plan.open(folder), MiningGraph.open(folder.graph)
+    assert sorted(plan.roots.tolist()) == list(range(graph.n_roots))
+    assert (np.diff(plan.weights) <= 0).all()
+    assert (plan.weights == RootWeights(graph).by_rank[plan.roots]).all()
+    facts = folder.need("plan")
+    assert facts["heaviest_share"] == pytest.approx(plan.weights[0] / plan.weights.sum())
+
+
+def test_a_damaged_plan_is_an_error_in_one_sentence(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, random_edges(20, 10, 0.3, 1))
+    (folder.plan / "roots.npy").write_bytes(b"nothing")
+    with pytest.raises(IncompleteError, match="mend it with: bicliques resume"):
+        Plan.open(folder)
+
+
+def test_weights_count_wedges() -> None:
+    graph = graph_of(random_edges(30, 20, 0.3, 2))
+    expected = np.zeros(graph.n_roots)
+    for v in range(graph.n_roots):
+        later = every = 0
+        for u in graph.root_indices[graph.root_indptr[v] : graph.root_indptr[v + 1]]:
+            others = graph.base_indices[graph.base_indptr[u] : graph.base_indptr[u + 1]]
+            later += int((others > v).sum())
+            every += len(others)
+        expected[v] = later**1.5 + every + 1
+    assert RootWeights(graph).by_rank == pytest.approx(expected)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 1000), stops=st.integers(1, 400), pieces=st.sampled_from([0, 8]))
+def test_what_is_left_of_a_root_weighs_less_than_the_root(seed: int, stops: int, pieces: int) -> None:
+    graph = graph_of(random_edges(40, 25, 0.4, seed))
+    weights = RootWeights(graph)
+    roots = np.arange(graph.n_roots)
+    found = CpuEngine().mine(graph, Subtrees.of_roots(roots), Search("count"), Limits(rows=stops), lambda _: None)
+    left = found.left_over.spread(pieces) if pieces else found.left_over
+    of_left = weights.of(left)
+    assert len(of_left) == len(left)
+    assert (of_left > 0).all()
+    root = [int(left.path_of(i).min()) for i in range(len(left))]
+    by_root = np.bincount(root, weights=of_left, minlength=graph.n_roots) if len(left) else np.zeros(graph.n_roots)
+    assert (by_root <= weights.by_rank * (1 + 1e-9)).all()
+    assert weights.of(Subtrees.of_roots(roots)) == pytest.approx(weights.by_rank)
+
+
+def test_a_range_of_ranks_weighs_what_its_share_of_the_root_does() -> None:
+    graph = graph_of(random_edges(90, 60, 0.3, 1))
+    weights, n = RootWeights(graph), graph.n_roots
+    begin = np.array([1, n // 2, n - 2])
+    ranges = Subtrees.of_ranges(np.arange(4), np.zeros(3, int), begin, n - begin, np.zeros(3, bool))
+    each = [float(weights.of(ranges.take(k, k + 1))[0]) for k in range(3)]
+    assert each[0] == pytest.approx(weights.by_rank[0])
+    assert 0.15 < each[1] / each[0] < 0.35, "half of the candidates are a quarter of the pairs"
+    assert each[2] < 0.05 * each[0]
+
+
+def test_weights_rank_roots_as_time_does() -> None:
+    """On a graph with heavy-tailed degrees; the count of bicliques stands for time, which is noisy in a test."""
+    rng = np.random.default_rng(3)
+    edges = np.unique(
+        np.stack([(rng.pareto(1.1, 20000) * 20).astype(int) % 900, rng.integers(0, 700, 20000)], 1), axis=0
+    )
+    left, right = (np.unique(edges[:, k], return_inverse=True)[1] for k in (0, 1))
+    graph = graph_of(np.stack([left, right], 1).astype(np.int32))
+    weights, engine = RootWeights(graph).by_rank, CpuEngine()
+    chosen = rng.choice(graph.n_roots, 120, replace=False)
+    counts = [
+        engine.mine(graph, Subtrees.of_roots(np.array([r])), Search("count"), Limits(), lambda _: None).count
+        for r in chosen
+    ]
+    correlation = rank_correlation([(float(weights[r]), float(c)) for r, c in zip(chosen, counts, strict=True)])
+    assert correlation is not None
+    assert correlation > 0.8
+
+
+def test_rank_correlation() -> None:
+    assert rank_correlation([(1, 10), (2, 20), (3, 30)]) == pytest.approx(1.0)
+    assert rank_correlation([(1, 3), (2, 2), (3, 1)]) == pytest.approx(-1.0)
+    assert rank_correlation([(1, 1), (2, 1), (3, 5)]) == pytest.approx(np.sqrt(3) / 2)
+    assert rank_correlation([(1, 1), (2, 2)]) is None
+    assert rank_correlation([(1, 1), (2, 1), (3, 1)]) is None
+
+
+def test_estimates_come_near_the_truth(tmp_path: Path) -> None:
+    edges = random_edges(200, 120, 0.2, 9)
+    folder = prepared(tmp_path, edges)
+    guess = estimate(folder, budget_s=200.0)
+    count, _ = answer(edges)
+    results = pipeline.resume(folder.path, workers=0, progress=False)
+    assert guess.bicliques.low <= count <= guess.bicliques.high
+    assert guess.bicliques.high < 2 * count
+    assert 0.5 * results.manifest.bytes < guess.bytes.value < 2 * results.manifest.bytes
+    assert guess.cut == 0
+
+
+def test_a_sample_of_everything_is_exact(tmp_path: Path) -> None:
+    edges = random_edges(20, 10, 0.3, 9)
+    guess = estimate(prepared(tmp_path, edges), budget_s=1000.0)
+    assert guess.bicliques.low == guess.bicliques.value == guess.bicliques.high == answer(edges)[0]
+
+
+def test_a_sample_says_what_was_cut(tmp_path: Path) -> None:
+    guess = estimate(prepared(tmp_path, random_edges(500, 80, 0.4, 7)), budget_s=0.5)  # of 39 million bicliques
+    assert guess.cut > 0
+    assert guess.bicliques.value > 1e6
+
+
+def test_a_sample_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an engine that takes all the time that it is given and does next to nothing."""
+    folder, now = prepared(tmp_path, random_edges(90, 40, 0.3, 7)), [0.0]
+
+    class Slow:
+        name = "slow"
+
+        def mine(self, graph: MiningGraph, work: Subtrees, search: Search, limits: Limits, _: Any) -> Slice:
+            now[0] += limits.seconds or math.inf
+            return Slice(Found(1), work)
+
+    monkeypatch.setitem(engines._KINDS, "cpu", replace(engines.kind("cpu"), make=lambda _: Slow()))
+    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr(engines, "compile_engine", lambda name: None)
+    guess = estimate(folder, budget_s=32.0)
+    assert (guess.sampled, guess.cut, now[0]) == (16, 16, 32.0)
+
+
+def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It compiles, or loads machine code, which would look like a root that takes half a minute."""
+    used, now = [], [0.0]
+
+    def mine(self: CpuEngine, *arguments: Any) -> Slice:
+        now[0] += 0.0 if used else 60.0
+        used.append(self)
+        return mine_at_once(self, *arguments)
+
+    edges = random_edges(20, 10, 0.3, 9)
+    folder = prepared(tmp_path, edges)
+    mine_at_once = CpuEngine.mine
+    monkeypatch.setattr(CpuEngine, "mine", mine)
+    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
+    guess = estimate(folder, budget_s=30.0)
+    assert guess.sampled > 1
+    assert guess.bicliques.value == answer(edges)[0]
+
+
+def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine of known cost: a second for each call, and for root k so many thousandths; slices have many roots."""
+    folder, now = prepared(tmp_path, random_edges(20, 10, 0.3, 9)), [0.0]
+
+    class Known:
+        name = "known"
+
+        def mine(self, graph: MiningGraph, work: Subtrees, *_: Any) -> Slice:
+            now[0] += 1.0 + sum(int(work.path_of(k)[0]) for k in range(len(work))) / 1000
+            return Slice(Found(1), Subtrees.empty())
+
+    monkeypatch.setitem(engines._KINDS, "cpu", replace(engines.kind("cpu"), make=lambda _: Known()))
+    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
+    guess = estimate(folder, budget_s=1000.0)
+    n = guess.sampled
+    assert n == folder.need("plan")["n_roots"] > 5
+    assert guess.seconds.value == pytest.approx(sum(range(n)) / 1000)

@@ -1,0 +1,176 @@
+"""Before the work: what it takes is told apart, and Ctrl-C ends it in one sentence wherever it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from pipeline.process import startup
+from tests.support.runs import bicliques, environment, random_edges, write_edges
+
+EDGES = random_edges(40, 30, 0.3, 4)
+#: Two million: seconds of work.
+LARGE = random_edges(250, 80, 0.35, 7)
+
+#: Prints what each step imports and which functions it compiles or loads: nothing, if that was done before.
+WATCH = """
+import gc, sys
+import pipeline
+from pipeline.api import steps
+from pipeline.mining import driver
+from pipeline.proof import sealing
+from numba.core.dispatcher import Dispatcher
+
+def there():
+    functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]
+    loaded = {f"{f.__module__}.{f.__name__}{signature}" for f in functions for signature in f.signatures}
+    return loaded | {name for name in sys.modules if name.partition(".")[0] in HEAVY}
+
+HEAVY = ("cffi", "charset_normalizer", "kernels", "llvmlite", "numba", "pandas", "pipeline", "scipy", "unittest")
+
+def watch(home, name):
+    whole = getattr(home, name)
+    def watched(*arguments, **options):
+        before = there()
+        found = whole(*arguments, **options)
+        print(name, sorted(there() - before))
+        return found
+    setattr(home, name, watched)
+
+watch(steps, "ingest_source")
+watch(steps, "build_graph")
+watch(steps, "plan_roots")
+watch(driver._Driver, "run")
+watch(sealing, "prove_parts")
+pipeline.mine(sys.argv[1], sys.argv[2], workers=0, progress=False, report=False, min_left=2, order=sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("order", ["degree", "two-hop"])
+def test_no_step_imports_anything_or_loads_machine_code(tmp_path: Path, order: str) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES, strings=True)
+    words = [sys.executable, "-c", WATCH, str(source), str(tmp_path / "out"), order]
+    ended = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=300, check=True)
+    names = ("ingest_source", "build_graph", "plan_roots", "run", "prove_parts")
+    assert ended.stdout.splitlines() == [f"{name} []" for name in names]
+
+
+def test_the_command_line_counts_from_the_start_of_its_process(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    began = time.monotonic()
+    told = json.loads(bicliques("count", source, "--workers", "0", "--quiet", "--json").stdout)
+    waited = time.monotonic() - began
+    assert list(told["seconds"]) == ["startup", "ingest", "build", "plan", "mine", "prove"]
+    assert 0 < sum(told["seconds"].values()) <= told["total_seconds"] + 0.02
+    assert told["total_seconds"] <= waited + 0.02, "the kernel counts in hundredths"
+    mined = bicliques("mine", source, "-o", tmp_path / "out", "--workers", "0", "--quiet", "--no-report")
+    seconds = json.loads((tmp_path / "out" / "manifest.json").read_text())["seconds"]
+    assert next(iter(seconds)) == "startup"
+    assert f"seconds: startup {seconds['startup']:.2f}, ingest" in mined.stdout
+
+
+def test_a_second_run_of_a_process_has_nothing_left_to_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    pipeline.mine(source, tmp_path / "first", workers=0, progress=False, report=False)
+    now = [0.0]
+    monkeypatch.setattr("pipeline.process.startup.time.perf_counter", lambda: now[0])
+    startup.take()
+    monkeypatch.setattr("pipeline.slices.first_use._convert_an_array", lambda: now.__setitem__(0, now[0] + 5.0))
+    again = pipeline.mine(source, tmp_path / "again", workers=0, progress=False, report=False)
+    assert again.manifest.seconds["startup"] == 5.0, "what was loaded before is not counted again"
+
+
+def test_blocks_within_blocks_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("pipeline.process.startup.time.perf_counter", lambda: now[0])
+    startup.take()
+    with startup.getting_ready():
+        now[0] += 1
+        with startup.getting_ready():
+            now[0] += 2
+    now[0] += 50
+    assert (startup.take(), startup.take()) == (3.0, 0.0)
+    with startup.program(90.0, lambda: None):
+        with startup.getting_ready():
+            now[0] += 4
+        startup.over()
+        now[0] += 50
+    assert startup.take() == now[0] - 50 - 90
+
+
+def interrupted(words: list[str | Path], program: str) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        "-c",
+        f"{program}\nfrom pipeline.cli.main import main\nsys.exit(main())",
+        *map(str, words),
+    ]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "pipeline.process.startup",
+        "argparse",
+        "pyarrow",
+        "pipeline.cli.results",
+        "numba",
+        "pipeline.api.steps",
+        "pandas",
+    ],
+)
+def test_ctrl_c_during_an_import_is_one_sentence(tmp_path: Path, module: str) -> None:
+    source, scratch = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "scratch"
+    scratch.mkdir()
+    program = (
+        "import signal, sys\n"
+        f"found = lambda event, facts: event == 'import' and facts[0] == {module!r} and signal.raise_signal(2)\n"
+        "sys.addaudithook(found)"
+    )
+    ended = interrupted(["count", source, "--folder", scratch, "--quiet"], program)
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr == "bicliques: stopped; nothing was written\n"
+    assert list(scratch.iterdir()) == []
+
+
+def test_ctrl_c_inside_a_destructor_still_ends_the_start(tmp_path: Path) -> None:
+    """As in what the interpreter calls when it frees an object, which imports do all the time."""
+    program = (
+        "import signal, sys\n"
+        "class Freed:\n"
+        "    def __del__(self):\n"
+        "        signal.raise_signal(2)\n"
+        "sys.addaudithook(lambda event, facts: (event, facts[:1]) == ('import', ('pyarrow',)) and Freed() and None)"
+    )
+    ended = interrupted(["count", write_edges(tmp_path / "g.parquet", EDGES), "--quiet"], program)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "bicliques: stopped; nothing was written\n")
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.05, 0.1, 0.2, 0.3])
+def test_ctrl_c_soon_after_the_start_leaves_no_traceback(tmp_path: Path, delay_s: float) -> None:
+    source = write_edges(tmp_path / "g.parquet", LARGE)
+    program = (  # which says that it is up with the first thing that it imports
+        "import sys; from pipeline.cli.main import main\n"
+        "first = ('import', ('pipeline.process.startup',))\n"
+        "sys.addaudithook(lambda event, facts: (event, facts[:1]) == first and print('up', flush=True))\n"
+        "sys.exit(main())"
+    )
+    words = [sys.executable, "-c", program, "mine", str(source), "-o", str(tmp_path / "out"), "--quiet"]
+    with subprocess.Popen(words, env=environment(), stdout=-1, stderr=-1, text=True) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "up\n"
+        time.sleep(delay_s)
+        os.kill(started.pid, signal.SIGINT)
+        _, error = started.communicate(timeout=120)
+    assert started.returncode == 130
+    assert error.splitlines()[-1].startswith("bicliques: ")
+    assert "Traceback" not in error

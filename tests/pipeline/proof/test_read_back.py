@@ -1,0 +1,182 @@
+"""Large parts are read back piece by piece, and the pieces are the part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.api import steps
+from pipeline.api.runs import mine, resume, verify
+from pipeline.output import part_writer
+from pipeline.prepare.labels import open_labels
+from pipeline.proof import read_back, sealing
+from pipeline.proof.read_back import ProofTask, in_pieces, prove_part, read_part
+from pipeline.proof.selection import places_of, rows_at
+from pipeline.proof.summary import Summary
+from pipeline.run.folder import RunFolder
+from pipeline.workers.thread_pool import InThreads
+from schemas.bicliques import row_hashes, vertex_hashes
+from schemas.errors import IncompleteError
+from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunFolder, np.ndarray]:
+    """A run of one part with many row groups, which are a piece each."""
+    monkeypatch.setattr(part_writer, "GROUP_ROWS", 40)
+    monkeypatch.setattr(read_back, "_PIECE_BYTES", 1 << 10)
+    edges = random_edges(30, 25, 0.4, 1)
+    mine(write_edges(tmp_path / "g.parquet", edges), tmp_path / "out", workers=0, report=False, progress=False)
+    return RunFolder(tmp_path / "out"), edges
+
+
+def test_pieces_are_all_row_groups_once(run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, edges = run
+    assert manifest_pair(folder.path) == answer(edges)
+    parts = [part for entry in load_ledger(folder.path).entries.values() for part in entry.report.parts]
+    part = max(parts, key=lambda part: part.rows)
+    n_groups = pq.read_metadata(folder.bicliques / part.name).num_row_groups
+    assert n_groups > 3
+    for size, pieces in ((1, n_groups), (part.bytes // 3 + 1, 3), (part.bytes, 1)):
+        monkeypatch.setattr(read_back, "_PIECE_BYTES", size)
+        tasks = in_pieces(ProofTask(str(folder.path), folder.run_id(), part))
+        assert len(tasks) == pieces
+        read = [group for task in tasks for group in range(*(task.groups or (0, n_groups)))]
+        assert read == list(range(n_groups))
+        proofs = [prove_part(task)[0] for task in tasks]
+        assert sum(found.rows for found in proofs) == part.rows
+
+
+def test_a_piece_that_lacks_rows_is_found(run: tuple[RunFolder, np.ndarray]) -> None:
+    folder, _ = run
+    folder.manifest_file.unlink()
+    ledger = load_ledger(folder.path)
+    name = max(
+        (part for entry in ledger.entries.values() for part in entry.report.parts), key=lambda part: part.rows
+    ).name
+    table = pq.read_table(folder.bicliques / name)
+    pq.write_table(table.slice(0, len(table) - 1), folder.bicliques / name, row_group_size=40)
+    provers = InThreads(2)
+    with pytest.raises(IncompleteError, match=f"{name} holds {len(table) - 1} rows instead of {len(table)}"):
+        sealing.prove_parts(folder, ledger, ledger.parts, provers, lambda progress: None)
+    provers.close()
+
+
+def test_the_pieces_of_a_part_sum_up_to_the_part(
+    run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, edges = run
+    part = max(
+        (p for e in load_ledger(folder.path).entries.values() for p in e.report.parts), key=lambda part: part.rows
+    )
+    task = ProofTask(str(folder.path), folder.run_id(), part, 3, keep_hashes=True)
+    monkeypatch.setattr(read_back, "_PIECE_BYTES", 1)
+    pieces = in_pieces(task)
+    assert len(pieces) > 3
+    sides = [int(edges[:, k].max()) + 1 for k in (0, 1)]
+    whole, *of_pieces = (prove_part(each) for each in (task, *pieces))
+    summed, alone = Summary.of([found[1] for found in of_pieces], *sides), Summary.of([whole[1]], *sides)
+    assert summed == alone
+    rows = pq.read_table(folder.bicliques / part.name)
+    for by, best in summed.largest.items():
+        assert np.array_equal(best, alone.largest[by])
+        places = places_of(best)
+        assert {file for file, _, _ in places} == {3}
+        sizes = rows_at([folder.bicliques / part.name] * 4, places, rows.schema)
+        assert sizes["n_left"].to_pylist() == best[:, 2].tolist(), by
+    hashes = np.concatenate([found[0].hashes for found in of_pieces])
+    assert np.array_equal(hashes, whole[0].hashes)
+    assert int(np.add.reduce(hashes, dtype=np.uint64)) == whole[0].fingerprint
+
+
+def test_a_stray_part_is_gone_after_sealing(run: tuple[RunFolder, np.ndarray]) -> None:
+    """One that was written after mining ended, as by a worker that was thought dead."""
+    folder, edges = run
+    folder.manifest_file.unlink()
+    part = next(path for path in folder.bicliques.iterdir())
+    stray = folder.bicliques / "part-000099-deadbeef0000-0.parquet"
+    stray.write_bytes(part.read_bytes())
+    (folder.bicliques / ".part-000099-deadbeef0000-1.tmp").write_bytes(b"half")
+    steps.seal(folder.path, report=False)
+    assert manifest_pair(folder.path) == answer(edges)
+    assert list(folder.bicliques.iterdir()) == [part]
+
+
+def twice(folder: RunFolder, groups: int) -> int:
+    """Let the engine have found the first row once more: everything but the rows themselves agrees."""
+    folder.manifest_file.unlink()
+    ledger = load_ledger(folder.path)
+    (entry,) = (entry for entry in ledger.entries.values() if entry.report.parts)
+    part = folder.bicliques / entry.report.parts[0].name
+    table = pq.read_table(part)
+    first = table.slice(0, 1)
+    pq.write_table(pa.concat_tables([table, first]), part, row_group_size=groups)
+    batch = next(read_part(part, (open_labels(folder, "left"), open_labels(folder, "right"))))
+    own = int(row_hashes(batch, vertex_hashes(*map(len, (open_labels(folder, s) for s in ("left", "right")))))[0])
+    assert entry.report.total.fingerprint is not None
+    rewrite_record(
+        ledger.file(entry.report.slice),
+        parts=[{"name": part.name, "rows": len(table) + 1, "bytes": part.stat().st_size}],
+        count=entry.report.total.count + 1,
+        fingerprint=str((entry.report.total.fingerprint + own) % 2**64),
+    )
+    return len(table) + 1
+
+
+@pytest.mark.parametrize("groups", [40, 10_000])
+def test_two_equal_rows_are_not_sealed(run: tuple[RunFolder, np.ndarray], groups: int) -> None:
+    folder, _ = run
+    twice(folder, groups)
+    with pytest.raises(IncompleteError, match=r"a row of part-.* is also in part-.*parquet, .* into another folder"):
+        steps.seal(folder.path, report=False)
+    assert not folder.manifest_file.exists()
+
+
+def test_more_rows_than_are_compared_are_left_to_verify(
+    run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = run
+    manifest = folder.manifest()
+    assert manifest is not None
+    assert manifest.compared_rows == manifest.count
+    rows = twice(folder, 40)
+    monkeypatch.setattr(sealing, "_COMPARED_ROWS", rows - 1)
+    manifest = steps.seal(folder.path, report=False)
+    assert (manifest.compared_rows, manifest.count) == (0, rows)
+    with pytest.raises(IncompleteError, match="is also in"):
+        verify(folder.path, progress=False)
+
+
+def test_rows_that_share_a_hash_and_differ_are_sealed(
+    run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An equal hash is not an equal row."""
+    folder, edges = run
+    folder.manifest_file.unlink()
+    compared: list[int] = []
+    whole = sealing.refuse_equal_rows
+    monkeypatch.setattr(sealing, "refuse_equal_rows", lambda *a: compared.append(len(a[-1])) or whole(*a))
+    clash = sealing._check_repeats
+    monkeypatch.setattr(
+        sealing, "_check_repeats", lambda f, p, hashes: clash(f, p, np.concatenate([hashes[:7], hashes]))
+    )
+    steps.seal(folder.path, report=False)
+    assert compared == [7]
+    assert manifest_pair(folder.path) == answer(edges)
+
+
+def test_a_forged_range_is_not_sealed(run: tuple[RunFolder, np.ndarray]) -> None:
+    """One node less than the slice took is mined once more, and its rows are there twice."""
+    folder, _ = run
+    folder.manifest_file.unlink()
+    ledger = load_ledger(folder.path)
+    entry = ledger.entries[0]
+    source, start, stop = entry.took[0]
+    rewrite_record(ledger.file(0), took=[[source, start, stop - 1], *entry.took[1:]])
+    with pytest.raises(IncompleteError, match=r"a row of part-.* is also in part-"):
+        resume(folder.path, workers=0, progress=False)
+    assert not folder.manifest_file.exists()

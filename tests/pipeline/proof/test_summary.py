@@ -1,0 +1,132 @@
+"""The summary that the proof makes on its way: the same numbers as a query over the files gives."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import pipeline
+from pipeline.proof.summary import Summary, Tally
+from pipeline.run.folder import RunFolder
+from schemas.bicliques import Bicliques, vertex_hashes
+from schemas.errors import IncompleteError
+from schemas.sizes import SizeCounts
+from tests.support.runs import random_edges, write_edges
+
+EDGES = random_edges(60, 40, 0.3, 11)
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_it_is_what_the_files_say(tmp_path: Path, strings: bool) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES, strings)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=500)
+    results = pipeline.resume(tmp_path / "out", workers=0, progress=False, max_results=None)
+    frame = results.to_pandas()
+    summary = Summary.read(RunFolder(results.path))
+    assert summary.sizes == SizeCounts.of(frame.n_left.to_numpy(), frame.n_right.to_numpy())
+    for side in ("left", "right"):
+        counted = Counter(label for members in frame[side] for label in members)
+        table = pd.read_parquet(results.path / "summary" / f"{side}.parquet")
+        assert dict(zip(table.label, table.bicliques, strict=True)) == counted
+        assert getattr(summary, side).tolist() == table.bicliques.tolist()
+
+
+def test_batches_of_any_length_add_up() -> None:
+    rng = np.random.default_rng(4)
+    pairs = [(rng.permutation(50)[: rng.integers(1, 50)], rng.permutation(9)[: rng.integers(1, 9)]) for _ in range(60)]
+    hashes = vertex_hashes(100_000, 9)
+    tally = Tally(hashes)
+    for start, stop in ((0, 1), (1, 2), (2, 60), (60, 60)):
+        tally.add(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs[start:stop]]))
+    whole = Summary.of([tally.result(), Tally(hashes).result()], 100_000, 9)
+    assert whole.left.tolist() == np.bincount(np.concatenate([a for a, _ in pairs]), minlength=100_000).tolist()
+    assert whole.right.tolist() == np.bincount(np.concatenate([b for _, b in pairs]), minlength=9).tolist()
+    assert whole.sizes.total == 60
+
+
+@pytest.mark.parametrize("unknown", [-1, 9])
+def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
+    batch = Bicliques.from_pairs([([0, 3], [1]), ([2], [0, unknown, 1])])
+    with pytest.raises(IncompleteError, match=f"a row holds the id {unknown}, which no vertex has"):
+        Tally(vertex_hashes(4, 9)).add(batch)
+
+
+@pytest.mark.parametrize("step", [1009, pytest.param(13, marks=pytest.mark.exhaustive)])
+def test_a_damaged_one_is_refused(tmp_path: Path, step: int) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    largest = results.top(5)
+    for name in ("left.parquet", "largest.parquet"):
+        file = results.path / "summary" / name
+        whole = file.read_bytes()
+        file.write_bytes(b"PAR1")
+        with pytest.raises(IncompleteError, match="summary cannot be read"):
+            Summary.read(RunFolder(results.path))
+        file.write_bytes(whole)
+    for k in range(0, len(whole) * 8, step):  # of a damaged file nothing is believed
+        flipped = bytearray(whole)
+        flipped[k // 8] ^= 1 << k % 8
+        file.write_bytes(flipped)
+        with suppress(IncompleteError):
+            assert results.top(5).equals(largest)
+    pq.write_table(pa.table({"by": ["edges"]}), file)  # of other columns
+    with pytest.raises(IncompleteError, match=r"summary cannot be read .*mend it with: bicliques resume"):
+        results.top(5)
+    shutil.rmtree(results.path / "summary")
+    assert results.top(5).equals(largest)
+
+
+def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    for name, column in (("sizes", "count"), ("left", "bicliques"), ("right", "bicliques"), ("largest", "row")):
+        file = results.path / "summary" / f"{name}.parquet"
+        whole = file.read_bytes()
+        table = pq.read_table(file)
+        k = table.column_names.index(column)
+        pq.write_table(table.set_column(k, column, pc.add(table[column], 1)), file)
+        with pytest.raises(IncompleteError, match="summary is not of these rows; delete it"):
+            pipeline.verify(results.path, progress=False)
+        file.write_bytes(whole)
+    (results.path / "summary" / "largest.parquet").unlink()
+    assert pipeline.verify(results.path, progress=False).count == len(results)
+    shutil.rmtree(results.path / "summary")
+    assert pipeline.verify(results.path, progress=False).count == len(results)
+
+
+def test_largest_that_are_too_few_or_nowhere(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    expected, file = results.top(60), results.path / "summary" / "largest.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.slice(0, 50), file)
+    assert results.top(60).equals(expected)
+    pq.write_table(table.set_column(5, "file", pc.add(table["file"], 1)), file)
+    with pytest.raises(IncompleteError, match="it names a part that is not there"):
+        results.top(60)
+
+
+def test_one_of_an_earlier_version_does_not_know_the_largest(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    largest, file = results.top(5), results.path / "summary" / "largest.parquet"
+    pq.write_table(pq.read_table(file).drop_columns("hash"), file)
+    for _ in ("ties by place", "nothing"):
+        assert Summary.read(RunFolder(results.path)).largest == {}
+        assert results.top(5).equals(largest)
+        file.unlink(missing_ok=True)
+
+
+def test_a_run_that_only_counted_has_none(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False)
+    assert not (results.path / "summary").exists()

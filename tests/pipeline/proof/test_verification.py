@@ -1,0 +1,299 @@
+"""Verification: every kind of wrong row is refused by the check that is there for it, and right rows pass."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pipeline
+from pipeline.prepare.labels import ids_of, open_labels
+from pipeline.proof.adjacency import Adjacency
+from pipeline.proof.equal_hashes import Repeats
+from pipeline.proof.read_back import read_part
+from pipeline.proof.summary import Tally
+from pipeline.run.folder import RunFolder
+from schemas.bicliques import Bicliques, fingerprint, vertex_hashes
+from schemas.errors import IncompleteError
+from tests.support.runs import random_edges, rewrite_record, write_edges
+
+EDGES = random_edges(40, 30, 0.3, 4)
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["int", "string"])
+def mined(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    folder = tmp_path_factory.mktemp("verify")
+    source = write_edges(folder / "g.parquet", EDGES, request.param)
+    pipeline.mine(source, folder / "out", workers=0, progress=False)
+    return folder / "out"
+
+
+def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest: bool = False) -> Path:
+    """A copy of the run with other rows; `honest` also changes the manifest to match, as a wrong engine would."""
+    out = tmp_path / "out"
+    shutil.copytree(mined, out)
+    part = next((out / "bicliques").iterdir())
+    schema = pq.read_schema(part)
+    rows = change(pq.read_table(part).to_pylist())
+    for row in rows:
+        row["n_left"], row["n_right"] = len(row["left"]), len(row["right"])
+    pq.write_table(pa.Table.from_pylist(rows, schema), part)
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["parts"][0] |= {"bytes": part.stat().st_size, "rows": len(rows)}
+    (ledger,) = (out / "ledger").iterdir()
+    rewrite_record(ledger, parts=manifest["parts"])
+    if honest:
+        folder = RunFolder(out)
+        tables = (open_labels(folder, "left"), open_labels(folder, "right"))
+        total = sum(fingerprint(batch) for batch in read_part(part, tables)) % 2**64
+        manifest |= {"count": len(rows), "fingerprint": str(total)}
+        shutil.rmtree(out / "summary")  # would be of these rows
+    rewrite_record(out / "manifest.json", **manifest)
+    return out
+
+
+def name_anew(out: Path, part: Path) -> None:
+    """Let ledger and manifest name a part as large as it has become."""
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["parts"][0]["bytes"] = part.stat().st_size
+    rewrite_record(out / "manifest.json", **manifest)
+    (ledger,) = (out / "ledger").iterdir()
+    rewrite_record(ledger, parts=manifest["parts"])
+
+
+def drop(rows: Rows) -> Rows:
+    return rows[1:]
+
+
+def duplicate(rows: Rows) -> Rows:
+    return [*rows, dict(rows[7], left=rows[7]["left"][::-1])]
+
+
+def shrink(rows: Rows) -> Rows:
+    row = next(row for row in rows if row["n_left"] > 2)
+    row["left"] = row["left"][1:]
+    return rows
+
+
+def grow(rows: Rows) -> Rows:
+    other = {label for row in rows for label in row["right"]}
+    row = rows[0]
+    row["right"] = [*row["right"], sorted(other - set(row["right"]))[0]]
+    return rows
+
+
+def swap(rows: Rows) -> Rows:
+    rows[0]["left"], rows[1]["left"] = rows[1]["left"], rows[0]["left"]
+    return rows
+
+
+def repeat_a_member(rows: Rows) -> Rows:
+    rows[0]["left"] = [*rows[0]["left"], rows[0]["left"][0]]
+    return rows
+
+
+MUTANTS: list[tuple[Callable[[Rows], Rows], str]] = [
+    (duplicate, "is also in"),
+    (shrink, "is not maximal: 1 left vertices can be added"),
+    (grow, "is not a biclique: an edge is missing"),
+    (swap, "is not a biclique|is not maximal"),
+    (repeat_a_member, "repeats a member"),
+]
+
+
+def test_a_right_run_is_verified_in_words(mined: Path) -> None:
+    found = pipeline.verify(mined, sample=10**6, progress=False)
+    assert found.sampled == found.count == pipeline.open_run(mined).manifest.count
+    assert any("no biclique is missing cannot be seen" in words for words in found.not_proven)
+    assert found.fingerprint == pipeline.open_run(mined).manifest.fingerprint
+
+
+@pytest.mark.parametrize("mutant", [drop, *(mutant for mutant, _ in MUTANTS)], ids=lambda m: m.__name__)
+def test_rows_that_changed_after_sealing_are_refused(
+    mined: Path, tmp_path: Path, mutant: Callable[[Rows], Rows]
+) -> None:
+    out = changed(mined, tmp_path, mutant)
+    with pytest.raises(IncompleteError, match="but the manifest says"):
+        pipeline.verify(out, sample=0, progress=False)
+
+
+@pytest.mark.parametrize(("mutant", "words"), MUTANTS, ids=lambda m: getattr(m, "__name__", ""))
+def test_wrong_rows_are_refused_even_when_the_engine_stands_by_them(
+    mined: Path, tmp_path: Path, mutant: Callable[[Rows], Rows], words: str
+) -> None:
+    out = changed(mined, tmp_path, mutant, honest=True)
+    with pytest.raises(IncompleteError, match=words):
+        pipeline.verify(out, sample=10**6, progress=False)
+
+
+def test_what_no_checker_of_rows_can_see(mined: Path, tmp_path: Path) -> None:
+    """A missing biclique that the engine did not report either: only a second enumeration finds it, and we say so."""
+    found = pipeline.verify(changed(mined, tmp_path, drop, honest=True), sample=10**6, progress=False)
+    assert any("cannot be seen from the rows" in words for words in found.not_proven)
+
+
+def test_a_label_that_is_not_in_the_input(mined: Path, tmp_path: Path) -> None:
+    def rename(rows: Rows) -> Rows:
+        rows[0]["left"][0] = "nobody" if isinstance(rows[0]["left"][0], str) else 10**6
+        return rows
+
+    with pytest.raises(IncompleteError, match="is not the label of a vertex of the input"):
+        pipeline.verify(changed(mined, tmp_path, rename), progress=False)
+
+
+def test_sizes_that_are_not_those_of_the_lists(mined: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(mined, out)
+    part = next((out / "bicliques").iterdir())
+    table = pq.read_table(part)
+    sizes = table["n_left"].to_numpy().copy()
+    sizes[3] += 1
+    pq.write_table(table.set_column(2, table.schema.field("n_left"), pa.array(sizes)), part)
+    name_anew(out, part)
+    with pytest.raises(IncompleteError, match="column n_left is not the length of column left"):
+        pipeline.verify(out, progress=False)
+
+
+def test_other_columns(mined: Path, tmp_path: Path) -> None:
+    out = changed(mined, tmp_path, lambda rows: rows)
+    part = next((out / "bicliques").iterdir())
+    table = pq.read_table(part).rename_columns(["right", "left", "n_left", "n_right", "root"])
+    pq.write_table(table.replace_schema_metadata({"bicliques.schema": "1"}), part)
+    name_anew(out, part)
+    with pytest.raises(IncompleteError, match=r"has the columns right list.* instead of left list"):
+        pipeline.verify(out, progress=False)
+
+
+@pytest.mark.parametrize("limits", [{"min_left": 3}, {"max_right": 2}], ids=str)
+def test_rows_outside_the_limits_of_the_run(mined: Path, tmp_path: Path, limits: dict[str, int]) -> None:
+    out = changed(mined, tmp_path, lambda rows: rows)
+    options = json.loads((out / "options.json").read_text())["options"]
+    rewrite_record(out / "options.json", options=options | {"search": options["search"] | limits})
+    (side,) = (name.partition("_")[2] for name in limits)
+    with pytest.raises(IncompleteError, match=f"has a row whose {side} side is outside the limits of the run"):
+        pipeline.verify(out, progress=False)
+
+
+def test_another_schema_version(mined: Path, tmp_path: Path) -> None:
+    out = changed(mined, tmp_path, lambda rows: rows)
+    part = next((out / "bicliques").iterdir())
+    table = pq.read_table(part)
+    pq.write_table(table.replace_schema_metadata({"bicliques.schema": "77"}), part)
+    name_anew(out, part)
+    with pytest.raises(IncompleteError, match="schema version 77; this package reads version 1"):
+        pipeline.verify(out, progress=False)
+
+
+def test_a_file_that_does_not_belong(mined: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(mined, out)
+    (out / "bicliques" / "more.parquet").write_bytes(b"x")
+    with pytest.raises(IncompleteError, match=r"more\.parquet is not of this run, and would be read"):
+        pipeline.verify(out, progress=False)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    pairs=st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 50), min_size=1, max_size=9, unique=True),
+            st.lists(st.integers(0, 30), min_size=1, max_size=9, unique=True),
+        ),
+        max_size=20,
+    )
+)
+def test_row_hashes_add_up_to_the_fingerprint(pairs: list[tuple[list[int], list[int]]]) -> None:
+    batch = Bicliques.from_pairs(pairs)
+    hashes = Tally(vertex_hashes(51, 31)).add(batch)
+    assert int(np.add.reduce(hashes, dtype=np.uint64)) == fingerprint(batch)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    numbers=st.lists(st.integers(0, 2**64 - 1), max_size=300),
+    again=st.lists(st.integers(0, 299), max_size=5),
+    buckets=st.sampled_from([1, 7]),
+)
+def test_repeats_are_found(numbers: list[int], again: list[int], buckets: int) -> None:
+    numbers += [numbers[k] for k in again if k < len(numbers)]
+    with Repeats(1) as repeats:
+        pass
+    repeats.n_buckets = buckets
+    with repeats:
+        for start in range(0, len(numbers), 50):
+            repeats.add(np.array(numbers[start : start + 50], dtype=np.uint64))
+        found = set(repeats.found().tolist())
+    assert found == {number for number in numbers if numbers.count(number) > 1}
+
+
+def test_every_number_that_is_there_twice_is_found() -> None:
+    """Numbers spread over all 64 bits; both of a pair come in different batches, and fall into the same bucket."""
+    numbers = np.random.default_rng(1).integers(0, 2**64, 5000, dtype=np.uint64, endpoint=False)
+    with Repeats(1) as repeats:
+        pass
+    repeats.n_buckets = 7
+    with repeats:
+        for batch in np.array_split(numbers, 9) + np.array_split(numbers[::-1], 11):
+            repeats.add(batch)
+        found = repeats.found(most=10**6)
+    assert np.array_equal(np.sort(found), np.unique(numbers))
+
+
+def test_no_row_can_be_tampered_with_unnoticed(tmp_path: Path) -> None:
+    """Each row in turn loses a member, in a run whose manifest stands by it; every row is looked at."""
+    source = write_edges(tmp_path / "g.parquet", random_edges(9, 8, 0.45, 3))
+    pipeline.mine(source, tmp_path / "mined", workers=0, progress=False)
+    count = len(pipeline.open_run(tmp_path / "mined"))
+    assert 15 < count < 60
+    for k in range(count):
+        (tmp_path / str(k)).mkdir()
+
+        def tamper(rows: Rows, k: int = k) -> Rows:
+            side = "left" if rows[k]["n_left"] > 1 else "right"
+            rows[k][side] = rows[k][side][1:] or [rows[k - 1][side][0]]
+            return rows
+
+        out = changed(tmp_path / "mined", tmp_path / str(k), tamper, honest=True)
+        with pytest.raises(IncompleteError, match=r"is not maximal|is not a biclique|is also in"):
+            pipeline.verify(out, sample=count, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("labels", "values"),
+    [
+        (pa.array([-5, 0, 7, 2**62]), pa.array([7, 7, -5, 2**62])),
+        (pa.array([-2, -1, 0, 1]), pa.array([1, -2, -2, 0])),
+        (pa.array([2**63 - 2, 2**63 - 1]), pa.array([2**63 - 1])),
+        (pa.array(["a", "b", "c d"]), pa.array(["c d", "a", "a"])),
+        (pa.array(["a", "b", "c d"]), pa.array(["b", "a", "b"]).dictionary_encode()),
+    ],
+    ids=["int", "range", "largest", "string", "dictionary"],
+)
+def test_ids_of_labels(labels: pa.Array, values: pa.Array) -> None:
+    assert labels.take(pa.array(ids_of(values, labels))).to_pylist() == values.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("value", "labels"), [(-6, [-5, 0, 7]), (1, [-5, 0, 7]), (8, [-5, 0, 7]), (4, [5, 6, 7]), (8, [5, 6, 7]), (7, [])]
+)
+def test_an_unknown_number_is_refused(value: int, labels: list[int]) -> None:
+    with pytest.raises(IncompleteError, match=f"{value} is not the label"):
+        ids_of(pa.array([*labels[-1:], value]), pa.array(labels, pa.int64()))
+
+
+def test_an_objection_names_what_is_wrong() -> None:
+    adjacency = Adjacency(np.array([0, 0, 1, 1, 2], np.int32), np.array([0, 1, 0, 1, 0], np.int32), 3, 2)
+    two = np.array([0, 1], np.int32)
+    assert adjacency.objection(two, two) is None
+    assert adjacency.objection(np.array([0, 2], np.int32), two) == "is not a biclique: an edge is missing"
+    assert adjacency.objection(two, two[:1]) == "is not maximal: 1 right vertices can be added"

@@ -1,0 +1,271 @@
+"""The page in a real browser: nothing asked of the network, no errors, search, tooltips, light, dark, a phone."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pipeline
+from pipeline.cli.demo import demo_source
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+
+#: Where a browser may be, besides playwright's own: the first that is there is used.
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+OPTIONS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("browser") / "packages"
+    pipeline.mine(demo_source(), out, workers=0, progress=False)
+    return out / "report.html"
+
+
+class Chromium:
+    """A browser that is started again when it has crashed: seen once in some hundred starts, whatever the page."""
+
+    def __init__(self, playwright: Any, path: str | None):
+        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+        self._launch = lambda: playwright.chromium.launch(executable_path=path, args=[*OPTIONS, *sandbox])
+        self._opened = self._launch()
+
+    @property
+    def is_there(self) -> bool:
+        return bool(self._opened.is_connected())
+
+    def new_context(self, **options: Any) -> Any:
+        if not self.is_there:
+            self._opened = self._launch()
+        return self._opened.new_context(**options)
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    with sync_api.sync_playwright() as playwright:
+        if found is None and not Path(playwright.chromium.executable_path).exists():
+            pytest.skip("no browser is installed: apt-get install chromium, or playwright install chromium")
+        opened = Chromium(playwright, found)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser: Chromium, page_file: Path) -> Iterator[Any]:
+    """Opens the page; afterwards, nothing was complained of and nothing was fetched."""
+    complaints: list[str] = []
+    contexts: list[Any] = []
+
+    def note(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
+
+    def open_page(width: int = 1280, scheme: str = "light", file: Path = page_file) -> Any:
+        try:
+            return open_once(width, scheme, file)
+        except sync_api.Error:
+            if browser.is_there:
+                raise
+            contexts.clear()
+            return open_once(width, scheme, file)
+
+    def open_once(width: int, scheme: str, file: Path) -> Any:
+        contexts.append(browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}))
+        page = contexts[-1].new_page()
+        page.on("console", note)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else complaints.append(r.url))
+        page.goto(file.as_uri())
+        page.wait_for_function("window.Bokeh === undefined || Bokeh.documents.every((d) => d.is_idle)")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def colour(page: Any, selector: str, x: float, y: float) -> tuple[int, ...]:
+    """What is painted at a point of a picture, as (red, green, blue)."""
+    box = page.locator(selector).bounding_box()
+    clip = {"x": box["x"] + x, "y": box["y"] + y, "width": 1, "height": 1}
+    data = page.screenshot(clip=clip, full_page=True)
+    program = """async (data) => {
+        const image = new Image(); image.src = "data:image/png;base64," + data; await image.decode();
+        const canvas = document.createElement("canvas"); const pen = canvas.getContext("2d");
+        pen.drawImage(image, 0, 0); return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3); }"""
+    return tuple(page.evaluate(program, base64.b64encode(data).decode()))
+
+
+def test_the_page_opens_with_all_pictures(visit: Any) -> None:
+    page = visit()
+    assert page.title() == "packages: maximal bicliques"
+    assert "56,688 maximal bicliques, all of them" in page.inner_text("header")
+    for section in ("sizes", "degrees", "stages", "workers"):
+        assert page.locator(f"#{section} .bk-Figure").count() == 1
+        assert page.locator(f"#{section} .bk-Figure").bounding_box()["height"] > 80
+
+
+def verdict(label: str, hits: int) -> str:
+    return f"{label}: {hits} of 50 bicliques on this page"
+
+
+def holding(results: pipeline.Results, by: Any, label: str) -> list[bool]:
+    """Of the 50 largest, which have the label, as the run itself says."""
+    rows = results.top(50, by).to_pylist()
+    return [any(label in str(member).lower() for side in ("left", "right") for member in row[side]) for row in rows]
+
+
+def test_search_finds_labels_and_counts_them(visit: Any, page_file: Path) -> None:
+    page, results = visit(), pipeline.open_run(page_file.parent)
+    rows = "#top [data-by=edges] tbody tr"
+    assert page.locator(f"{rows}:visible").count() == 50
+    for label in ("IMPLEMENTED-in::perl", "pcsc-tools", "yelp"):  # the last two are in long lists, behind what is shown
+        expected = holding(results, "edges", label.lower())
+        assert 0 < sum(expected) < 50
+        page.fill("#search", label)
+        assert page.inner_text("#hits") == verdict(label, sum(expected))
+        assert [row.is_visible() for row in page.locator(rows).all()] == expected
+    assert "pcsc" in str(results.top(50)["left"].to_pylist())
+    page.check("input[value=balance]")
+    assert page.locator("#top [data-by=balance] tbody tr:visible").count() == sum(holding(results, "balance", "yelp"))
+    page.fill("#search", "nothing is called so")
+    assert page.inner_text("#hits") == verdict("nothing is called so", 0)
+    page.fill("#search", "")
+    assert page.inner_text("#hits") == ""
+    assert page.locator("#top [data-by=balance] tbody tr:visible").count() == 50
+
+
+def test_search_names_members_that_are_not_shown(visit: Any) -> None:
+    page = visit()
+    page.fill("#search", "pcsc-tools")
+    named = page.locator("#top [data-by=edges] .found:visible")
+    assert named.count() > 0
+    assert all(text == "also with pcsc-tools" for text in (" ".join(t.split()) for t in named.all_inner_texts()))
+    page.fill("#search", "a")
+    assert " more that fit" in page.locator("#top [data-by=edges] .found:visible").first.inner_text()
+    page.fill("#search", "")
+    assert page.locator("#top .found:visible").count() == 0
+
+
+def test_search_unfolds_what_it_finds(visit: Any) -> None:
+    page = visit()
+    folded = page.locator("#top [data-by=edges] details span").first.text_content()
+    assert page.locator("#top details[open]").count() == 0
+    page.fill("#search", folded)
+    assert page.locator("#top [data-by=edges] details[open] .hit:visible").count() > 0
+
+
+def test_it_works_without_a_mouse(visit: Any) -> None:
+    page = visit()
+    for _ in range(2):  # the picture before it takes a key, too
+        page.keyboard.press("Tab")
+    page.keyboard.type("perl")
+    assert page.input_value("#search") == "perl"
+    page.fill("#search", "")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert page.is_checked("input[value=balance]")
+    assert page.locator("#top [data-by=balance]").is_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.locator("#top [data-by=balance] details[open]").count() == 1
+    page.keyboard.press("End")
+    page.wait_for_function("document.querySelector('[data-by=balance]').scrollTop > 300")
+
+
+def hover(page: Any, section: str) -> str:
+    """Moves over a picture until a tooltip shows; its text."""
+    figure = page.locator(f"#{section} .bk-Figure")
+    figure.scroll_into_view_if_needed()
+    box = figure.bounding_box()
+    for down in range(2, 19):
+        for across in range(2, 19):
+            page.mouse.move(box["x"] + box["width"] * across / 20, box["y"] + box["height"] * down / 20)
+            tooltip = page.locator(".bk-Tooltip:visible")
+            text = tooltip.first.evaluate("tip => tip.shadowRoot.textContent") if tooltip.count() else ""
+            if text.strip():
+                return str(text)
+    raise AssertionError(f"no tooltip in {section}")
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ("sizes", ("left members", "right members", "bicliques")),
+        ("degrees", ("have at least",)),
+        ("stages", (" s",)),
+        ("workers", ("slice", "bicliques", "writing")),
+    ],
+)
+def test_tooltips(visit: Any, section: str, words: tuple[str, ...]) -> None:
+    text = hover(visit(), section)
+    assert all(word in text for word in words), text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_the_screen_in_light_and_dark(visit: Any, scheme: str, width: int) -> None:
+    page = visit(width, scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, "the page can be moved sideways"
+    hidden = "(lists) => lists.filter((list) => list.scrollWidth > list.clientWidth).map((list) => list.textContent)"
+    assert page.eval_on_selector_all(".scroll:not([hidden])", hidden) == [], "columns are out of sight"
+    background = colour(page, "#degrees", 8, 8)
+    assert (min(background) > 200) == (scheme == "light")
+    assert (max(background) < 60) == (scheme == "dark")
+    axis = page.evaluate(
+        "[...Bokeh.documents[0]._all_models.values()].find((m) => m.type === 'LogAxis').axis_label_text_color"
+    )
+    assert axis == {"light": "#1b1f24", "dark": "#e6e9ed"}[scheme]
+
+
+def test_the_page_follows_a_change_of_light_and_dark(visit: Any) -> None:
+    page = visit(scheme="light")
+    page.emulate_media(color_scheme="dark")
+    program = "[...Bokeh.documents[0]._all_models.values()].find((m) => m.type === 'LogAxis').axis_line_color"
+    page.wait_for_function(f"{program} === '#e6e9ed'")
+
+
+def test_labels_that_are_programs_are_searched_and_do_not_run(visit: Any, tmp_path: Path) -> None:
+    program = "document.title = 'run'"
+    evil = [f"</script><script>{program}</script>", f'<img src=x onerror="{program}">', "\u2028"]
+    pipeline.mine(pa.table({"l": evil, "r": ["x", "x", "x"]}), tmp_path / "out", workers=0, progress=False)
+    page = visit(file=tmp_path / "out" / "report.html")
+    page.fill("#search", "<img src=x")
+    assert page.inner_text("#hits") == "<img src=x: 1 of 1 bicliques on this page"
+    assert page.title() == "out: maximal bicliques"
+    assert page.locator("main img").count() == 0
+
+
+def test_short_bars_do_not_cut_numbers(visit: Any) -> None:
+    """A bar has a place of its own, beside the number."""
+    page = visit()
+    for row in page.locator("#participation tbody tr").all():
+        bar, number = row.locator(".bar i").bounding_box(), row.locator(".bar + .n").bounding_box()
+        assert bar["x"] + bar["width"] <= number["x"] + 1
+
+
+@pytest.mark.parametrize("what", ["none", "one", "counted", "not complete"])
+def test_odd_runs_open_without_complaint(visit: Any, tmp_path: Path, what: str) -> None:
+    options: dict[str, Any] = {
+        "none": {"min_left": 9},
+        "one": {"min_left": 2},
+        "counted": {"count_only": True, "sizes": True},
+        "not complete": {"max_results": 1},
+    }[what]
+    table = pa.table({"l": [1, 2, 3, 3], "r": ["<i>", "<i>", "$$x$$", "<i>"]})
+    pipeline.mine(table, tmp_path / "out", workers=0, progress=False, **options)
+    page = visit(file=pipeline.report(tmp_path / "out"))
+    assert page.locator("section").count() == (4 if what == "none" else 7)
+    assert page.locator("i:not([class])").count() == 0, "a label became an element"

@@ -1,0 +1,349 @@
+"""What the page of a run shows: the right numbers, for any run, in bounded size."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pipeline
+from pipeline.api import steps
+from pipeline.cli import main
+from pipeline.cli.demo import demo_source
+from pipeline.results.facts import why_none
+from pipeline.results.report.content import content_of
+from pipeline.results.report.figures import degree_figure, size_figure, timeline_figure
+from pipeline.results.report.timeline import timeline
+from pipeline.run.folder import RunFolder
+from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.manifest import LedgerEntry
+from schemas.sizes import SizeCounts
+from schemas.stats import SliceStats
+from schemas.work import Search
+from tests.support.runs import environment, ledger_entry, random_edges, rewrite_record, write_edges
+
+EDGES = random_edges(60, 40, 0.3, 11)
+QUIET = ("--workers", "0", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    pipeline.mine(write_edges(folder / "g.parquet", EDGES, strings=True), folder / "out", workers=0, progress=False)
+    return folder / "out"
+
+
+def words_of(page: Path) -> str:
+    """The text of a page, without scripts and styles."""
+    text = re.sub(r"<(script|style).*?</\1>", "", page.read_text(), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+
+
+def test_every_complete_run_has_a_report_page(out: Path) -> None:
+    text = words_of(out / "report.html")
+    count = len(pipeline.open_run(out))
+    assert f"{count:,} maximal bicliques, all of them" in text
+    assert pipeline.open_run(out).manifest.input["digest"] in text
+    assert "not complete" not in text
+    html = (out / "report.html").read_text()
+    markup = re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)
+    assert not re.findall(r'(?:src|href)="(?!data:)[^"]+"', markup), "it needs something from elsewhere"
+    assert len(html) < 2_500_000
+
+
+def test_the_numbers_are_those_of_the_files(out: Path) -> None:
+    content, frame = content_of(out), pipeline.open_run(out).to_pandas()
+    assert content.sizes is not None
+    assert content.sizes.total == len(frame)
+    for side in ("left", "right"):
+        counted = pd.Series([label for members in frame[side] for label in members]).value_counts()
+        assert [p.bicliques for p in content.participants[side]] == counted.head(20).tolist()
+        assert all(counted[p.label] == p.bicliques for p in content.participants[side])
+        column = {"left": 0, "right": 1}[side]
+        assert np.array_equal(content.degrees[side], np.bincount(np.bincount(EDGES[:, column])))
+    best = content.participants["left"][0]
+    labels = pd.read_parquet(out.parent / "g.parquet")
+    assert best.degree == (labels.user == best.label).sum()
+    edges = frame.n_left * frame.n_right
+    assert content.top["edges"]["n_left"].to_pylist()[0] * content.top["edges"]["n_right"].to_pylist()[0] == edges.max()
+    assert dict(content.stages).keys() == {"startup", "ingest", "build", "plan", "mine", "prove"}
+    assert content.busy_ratio == pipeline.open_run(out).manifest.mining["busy_ratio"]
+
+
+def test_report_makes_a_removed_page_again(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = words_of(out / "report.html")
+    (out / "report.html").unlink()
+    assert main.main(["report", str(out), "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"report": str(out / "report.html")}
+    assert words_of(out / "report.html") == before
+    assert pipeline.report(out) == out / "report.html"
+    assert main.main(["report", str(out)]) == 0
+    assert capsys.readouterr().err == "writing the report\n", "once"
+
+
+def test_no_page_is_written_after_a_limit_or_with_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    assert main.main(["mine", str(source), "-o", str(tmp_path / "a"), "--max-results", "9", *QUIET]) == 3
+    assert not (tmp_path / "a" / "report.html").exists(), "it would take time that a limit does not give"
+    assert main.main(["resume", str(tmp_path / "a"), "--max-results", "none", "--no-report", *QUIET]) == 0
+    assert not (tmp_path / "a" / "report.html").exists()
+    pipeline.mine(source, tmp_path / "b", workers=0, progress=False, report=False)
+    assert not (tmp_path / "b" / "report.html").exists()
+    capsys.readouterr()
+
+
+def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=700, ids="dense")
+    content = content_of(results.path)
+    frame = results.to_pandas()
+    assert content.sizes is not None
+    assert content.sizes.total == 700
+    members = np.concatenate(frame.right.to_list())
+    assert [p.bicliques for p in content.participants["right"]] == sorted(np.bincount(members))[::-1][:20]
+    assert content.participants["right"][0].label == str(7 * int(np.bincount(members).argmax()) + 1)
+    text = words_of(pipeline.report(results.path))
+    assert "This run is not complete: the limit on the number of results was reached" in text
+    assert "--max-results none" in text
+
+
+def test_the_card_of_a_run_that_is_not_complete_says_what_it_is_of(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    options = {"min_left": 2, "max_right": 9, "root_side": "left"}
+    results = pipeline.mine(source, tmp_path / "2026-01-31", workers=0, progress=False, max_results=7, **options)
+    facts, origin = dict(content_of(results.path).facts), RunFolder(results.path).origin()
+    assert facts["only with"] == "at least 2 left members, at most 9 right members"
+    assert facts["BLAKE3 of the input"] == RunFolder(results.path).need("ingest")["digest"]
+    assert (facts["root side"], facts["stands for"], facts["begun"]) == ("left", "2026-01-31", origin.created)
+    text = words_of(pipeline.report(results.path))
+    assert "7 maximal bicliques, with at least 2 left members, at most 9 right members, so far" in text
+
+
+@pytest.mark.parametrize(
+    ("search", "names", "words"),
+    [
+        (Search(min_left=500), {}, "no right vertex has 500 neighbours; the most is 159"),
+        (Search(min_left=500), {"right_name": "item"}, "no item has 500 neighbours; the most is 159"),
+        (Search(min_right=3), {"left_name": "user"}, "no user has 3 neighbours; the most is 2"),
+        (Search(min_left=9, min_right=2), {}, "the two thresholds together leave nothing of the graph"),
+        (Search(max_left=1), {}, "no maximal biclique has the sizes that were asked for"),
+    ],
+)
+def test_an_empty_result_says_why(search: Search, names: dict[str, str], words: str) -> None:
+    graph = {"profile": {"left": {"max": 2}, "right": {"max": 159}}, "merged_edges": 0 if search.min_left == 9 else 5}
+    assert why_none(names, graph, search) == words
+
+
+def test_the_page_of_a_run_that_has_not_begun_to_mine_says_so(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    pipeline.mine(source, tmp_path / "a", workers=0, progress=False, max_results=1)
+    folder = RunFolder(tmp_path / "a")
+    steps.start(source, tmp_path / "out", folder.options(), folder.limits(), False)
+    text = words_of(pipeline.report(tmp_path / "out"))
+    assert "mining has not begun" in text
+    assert "No slice was mined" in text
+
+
+@pytest.mark.parametrize("sizes", [False, True])
+def test_a_run_that_only_counted(tmp_path: Path, sizes: bool) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", count_only=True, sizes=sizes, workers=0, progress=False)
+    text = words_of(results.path / "report.html")
+    assert "counted and not listed" in text
+    assert "it lists no bicliques" in text
+    assert ("The sizes were not counted" in text) != sizes
+    assert content_of(results.path).timeline.lanes
+
+
+@pytest.mark.parametrize(("least", "count"), [(5, 0), (3, 1), (1, 2)])
+def test_the_page_of_a_run_with_no_one_or_a_few_bicliques(tmp_path: Path, least: int, count: int) -> None:
+    table = pa.table({"l": [1, 1, 2, 2, 3], "r": ["a", "b", "a", "b", "b"]})
+    results = pipeline.mine(table, tmp_path / "out", min_left=least, workers=0, progress=False)
+    assert len(results) == count
+    text = words_of(results.path / "report.html")
+    assert (f"{count} maximal biclique{'' if count == 1 else 's'}, " in text) == (count > 0)
+    why = "No maximal biclique with at least 5 left members: no r has 5 neighbours; the most is 3"
+    assert (why in text) == (count == 0)
+    assert ("The largest" in text) == (count > 0), "sections with nothing in them"
+
+
+def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
+    evil = ["<b>bold</b>", "</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>']
+    results = pipeline.mine(pa.table({"l": evil, "r": ["x", "x", "x"]}), tmp_path / "out", workers=0, progress=False)
+    html = (results.path / "report.html").read_text()
+    assert "<b>bold" not in html
+    assert "alert(1)</script>" not in html
+    assert "<img" not in html
+    assert "&lt;b&gt;bold&lt;/b&gt;" in html
+
+
+def test_labels_that_are_in_no_biclique_are_not_listed(tmp_path: Path) -> None:
+    table = pa.table({"l": ["a", "a", "b"], "r": ["x", "y", "x"]})
+    results = pipeline.mine(table, tmp_path / "out", min_left=2, workers=0, progress=False)
+    found = content_of(results.path).participants
+    assert {side: [p.label for p in found[side]] for side in found} == {"left": ["a", "b"], "right": ["x"]}
+
+
+def test_many_members_and_vertices_make_no_large_page(tmp_path: Path) -> None:
+    wide = pa.table({"l": np.repeat(np.arange(20_000), 2), "r": np.tile([0, 1], 20_000)})
+    results = pipeline.mine(wide, tmp_path / "out", workers=0, progress=False)
+    assert len(results) == 1
+    assert (results.path / "report.html").stat().st_size < 1_700_000
+    assert "19,988 more" in words_of(results.path / "report.html")
+
+
+def test_a_full_disk_leaves_the_old_page(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = (out / "report.html").read_bytes()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pipeline.run.files.replace_file", full)
+    with pytest.raises(ResourceError, match=r"report.html \(No space left on device\)"):
+        pipeline.report(out)
+    assert (out / "report.html").read_bytes() == before
+    assert not list(out.glob(".*.tmp"))
+
+
+def test_damage_is_named(out: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not the folder of a run"):
+        pipeline.report(tmp_path)
+    file = out / "summary" / "sizes.parquet"
+    before = file.read_bytes()
+    file.write_bytes(b"nothing")
+    with pytest.raises(IncompleteError, match="summary cannot be read"):
+        pipeline.report(out)
+    file.write_bytes(before)
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    """Two million rows, which are the files of a run many times over, without the summary that the proof makes."""
+    out = tmp_path / "out"
+    results = pipeline.mine(demo_source(), out, workers=0, progress=False, report=False)
+    # not getrusage: its peak is handed down from the process that starts this one
+    program = (
+        "import sys, re, pathlib, pipeline\n"
+        "pipeline.report(sys.argv[1])\n"
+        "print(int(re.search(r'VmHWM:\\s*(\\d+)', pathlib.Path('/proc/self/status').read_text())[1]) >> 10)"
+    )
+
+    def peak_mib() -> int:
+        command = [sys.executable, "-c", program, str(out)]
+        ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+        return int(ended.stdout)
+
+    shutil.rmtree(out / "summary")
+    small = peak_mib()
+    manifest = json.loads((out / "manifest.json").read_text())
+    (part,) = manifest["parts"]
+    names = [f"part-000001-000000000000-{k}.parquet" for k in range(40)]
+    for name in names:
+        (out / "bicliques" / name).hardlink_to(out / "bicliques" / part["name"])
+    manifest["parts"] += [part | {"name": name} for name in names]
+    manifest["count"] = 41 * len(results)
+    rewrite_record(out / "manifest.json", **manifest)
+    large = peak_mib()
+    assert len(pipeline.open_run(out)) == 2_324_208
+    assert large < small + 100, (small, large)
+    assert large < 600
+
+
+def test_pictures_say_what_the_sides_are_called() -> None:
+    names = {"left": "user", "right": "film"}
+    sizes = SizeCounts.of(np.array([2]), np.array([1]))
+    plot = size_figure(sizes, names)
+    assert (plot.xaxis[0].axis_label, plot.yaxis[0].axis_label) == ("left (user) members", "right (film) members")
+    assert size_figure(sizes, {"left": "left", "right": "right"}).xaxis[0].axis_label == "left members"
+    legend = degree_figure({"left": np.array([0, 1]), "right": np.array([0, 1])}, names).legend[0]
+    assert [item.label.value for item in legend.items] == ["left (user)", "right (film)"]
+
+
+def test_a_picture_of_large_bicliques_only_has_no_empty_corner() -> None:
+    plot = size_figure(SizeCounts.of(np.array([20, 40]), np.array([1000, 3000]), np.array([2, 3])))
+    for sizes, ends in ((plot.x_range, (20, 43)), (plot.y_range, (960, 3071))):  # what their bins hold
+        assert ends[0] * 0.95 < sizes.start < ends[0]
+        assert ends[1] < sizes.end < ends[1] * 1.05
+    for axis, range_ in ((plot.xaxis[0], plot.x_range), (plot.yaxis[0], plot.y_range)):
+        assert sum(range_.start < tick < range_.end for tick in axis.ticker.ticks) >= 3
+
+
+def test_no_legend_covers_a_curve(out: Path) -> None:
+    content = content_of(out)
+    for plot in (degree_figure(content.degrees), timeline_figure(content.timeline)):
+        assert plot.legend[0] in plot.above
+
+
+def entry(number: int, worker: str, began: float, seconds: float, **more: Any) -> LedgerEntry:
+    return ledger_entry(number, count=10, began=began, seconds=seconds, worker=worker, **more)
+
+
+def test_the_time_line_leaves_out_the_time_between_two_sessions() -> None:
+    sessions = [
+        {"began": 1000.0, "seconds": 10.0, "outcome": "time_limit"},
+        {"began": 90_000.0, "seconds": 5.0, "outcome": "complete"},
+    ]
+    entries = [
+        entry(0, "a", 1000.0, 4.0, stats=SliceStats(writing_seconds=1.0)),
+        entry(1, "b", 1001.0, 9.0),
+        entry(2, "a", 1005.0, 5.0),
+        entry(3, "a", 90_001.0, 4.0),
+    ]
+    found = timeline(entries, sessions)
+    assert [(s.start, s.stop, s.outcome) for s in found.sessions] == [(0, 10, "time_limit"), (10, 15, "complete")]
+    assert found.seconds == 15
+    lanes = {lane.worker: lane for lane in found.lanes}
+    assert [(b.start, b.stop, b.writing) for b in lanes["a"].blocks] == [(0, 4, 1), (5, 10, 0), (11, 15, 0)]
+    assert lanes["a"].busy_share == pytest.approx(13 / 14), "the second session had to start it again"
+    assert lanes["b"].busy_share == pytest.approx(9 / 9), "it was not there in the second session"
+
+
+def test_a_killed_session_lasts_as_long_as_its_slices() -> None:
+    found = timeline([entry(0, "a", 50.0, 2.0)], [{"began": 49.0, "seconds": 0.0, "outcome": "failed"}])
+    assert found.seconds == pytest.approx(3.0)
+    assert timeline([], []).seconds == 0.0
+
+
+def test_many_slices_are_joined_and_none_is_lost() -> None:
+    entries = [entry(k, "ab"[k % 2], 100.0 + (k // 2) * 0.1, 0.09) for k in range(20_000)]
+    found = timeline(entries, [{"began": 100.0, "seconds": 1000.0, "outcome": "complete"}])
+    assert sum(len(lane.blocks) for lane in found.lanes) < 3000
+    assert sum(block.slices for lane in found.lanes for block in lane.blocks) == 20_000
+    assert sum(block.busy for lane in found.lanes for block in lane.blocks) == pytest.approx(1800)
+
+
+def test_energy_is_shown_where_it_is_counted(out: Path) -> None:
+    file = out / "steps" / "mine.json"
+    before = json.loads(file.read_text())
+    (session,) = before["sessions"]
+    count = len(pipeline.open_run(out))
+    rewrite_record(file, sessions=[session | {"seconds": 2.0, "processors": {"joules": 90.0}}])
+    text = words_of(pipeline.report(out))
+    assert f"90 J, 45 W on average, {90e6 / count:,.1f} J per million bicliques" in text
+    rewrite_record(file, sessions=[session | {"processors": {"not_readable": "it is night"}}])
+    text = words_of(pipeline.report(out))
+    assert "Not measured: energy of the processors (it is night)" in text
+    assert text.index("Not measured") > text.index("What every worker did"), "it is not what a reader came for"
+    file.write_text(json.dumps(before))
+
+
+def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.results.report.content.read_part", lambda *_: pytest.fail("the rows were read"))
+    read: list[Any] = []
+    whole = pq.ParquetFile.read_row_group
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_group", lambda self, *a, **k: read.append(k.get("columns")) or whole(self, *a, **k)
+    )
+    content_of(out)
+    assert ["n_left", "n_right"] not in read
+    assert ["left", "right"] in read, "the edges"
+    assert None in read, "the row groups that hold one of the largest"

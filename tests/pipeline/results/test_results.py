@@ -1,0 +1,148 @@
+"""Results are read when asked for: frames, datasets, the largest ones, and the queries of the documentation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pytest
+
+import pipeline
+from pipeline.output import part_writer
+from pipeline.proof import selection, summary
+from pipeline.proof.row_hashes import RowHashes
+from pipeline.proof.selection import MEASURES
+from pipeline.results import results as results_module
+from pipeline.run.folder import RunFolder
+from schemas.bicliques import biclique_schema
+from schemas.errors import IncompleteError, InputError
+from tests.support.runs import ROOT, random_edges, write_edges
+
+EDGES = random_edges(60, 40, 0.3, 1)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    source = write_edges(folder / "g.parquet", EDGES, strings=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(part_writer, "GROUP_MEMBERS", 3000)  # many row groups
+        patch.setattr(part_writer, "PART_BYTES", 5000)  # and parts
+        pipeline.mine(source, folder / "out", workers=0, slice_seconds=0.05, progress=False)
+    return folder / "out"
+
+
+@pytest.fixture
+def results(out: Path) -> pipeline.Results:
+    return pipeline.open_run(out)
+
+
+def test_the_schema_is_the_one_that_is_promised(results: pipeline.Results) -> None:
+    assert results.schema.equals(biclique_schema(pa.string(), pa.string()))
+    assert results.to_arrow().schema.equals(results.schema)
+    assert len(results.files) > 2
+
+
+def test_labels_have_the_types_of_the_input(tmp_path: Path) -> None:
+    edges = pl.DataFrame({"u": EDGES[:, 0] * 5, "v": EDGES[:, 1].astype(np.int64)})
+    found = pipeline.mine(edges, tmp_path / "out", workers=0, progress=False)
+    assert found.schema.equals(biclique_schema(pa.int32(), pa.int64()))
+    assert pipeline.verify(found.path, progress=False).count == len(found) > 1000
+    rows = (
+        pl.from_arrow(found.to_arrow()).with_row_index("row").explode("left").join(edges, left_on="left", right_on="u")
+    )
+    pairs = rows.filter(pl.col("right").list.contains(pl.col("v")))
+    expected = pl.from_arrow(found.to_arrow(columns=["n_left", "n_right"])).select(pl.col("n_left") * pl.col("n_right"))
+    assert len(pairs) == expected.sum().item()
+
+
+def test_columns_and_rows_can_be_chosen(results: pipeline.Results) -> None:
+    is_wide = (pc.field("n_left") >= 4) & (pc.field("n_right") >= 3)
+    wide = results.to_arrow(columns=["n_left", "n_right"], filter=is_wide)
+    assert wide.column_names == ["n_left", "n_right"]
+    frame = results.to_pandas(columns=["left", "n_left", "n_right"])
+    assert wide.num_rows == ((frame.n_left >= 4) & (frame.n_right >= 3)).sum() > 0
+    assert isinstance(results.dataset(), ds.Dataset)
+    assert results.dataset().count_rows() == len(results)
+
+
+def test_opening_reads_no_rows(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("a part was opened")
+
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile.__init__", refuse)
+    opened = pipeline.open_run(out)
+    assert len(opened) == opened.manifest.count > 1000
+    assert "maximal bicliques" in repr(opened)
+    with pytest.raises(AssertionError, match="a part was opened"):
+        opened.top()
+
+
+@pytest.mark.parametrize("by", ["edges", "balance", "left", "right"])
+@pytest.mark.parametrize("known", [True, False], ids=["of the summary", "of the rows"])
+def test_the_largest_are_the_largest(
+    results: pipeline.Results, by: Any, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    real = results_module.largest
+    monkeypatch.setattr(results_module, "largest", lambda *arguments: read.append("rows") or real(*arguments))
+    if not known:
+        monkeypatch.setattr(summary, "_LARGEST_FILE", "nothing.parquet")
+    frame = results.to_pandas(columns=["n_left", "n_right"])
+    frame["edges"] = frame.n_left * frame.n_right
+    frame["balance"] = frame[["n_left", "n_right"]].min(axis=1)
+    frame = frame.rename(columns={"n_left": "left", "n_right": "right"})
+    ordered = frame.sort_values([by, "edges", "left"], ascending=False).head(20)
+    top = results.top(20, by)
+    assert top["n_left"].to_pylist() == ordered["left"].tolist()
+    assert top["n_right"].to_pylist() == ordered["right"].tolist()
+    assert [len(x) for x in top["left"].to_pylist()] == top["n_left"].to_pylist()
+    assert top.schema.equals(results.schema)
+    assert read == ([] if known else ["rows"])
+
+
+def test_the_summary_knows_the_hundred_largest_by_every_measure(results: pipeline.Results) -> None:
+    folder = RunFolder(results.path)
+    for by in MEASURES:
+        expected = selection.largest(results.files, 100, by, RowHashes(folder).of)
+        assert summary.read_largest(folder, results.manifest, by, 100) == expected
+        assert summary.read_largest(folder, results.manifest, by, 7) == expected[:7]
+        assert summary.read_largest(folder, results.manifest, by, 101) is None
+
+
+def test_top_gives_all_rows_when_asked_for_more(results: pipeline.Results) -> None:
+    assert results.top(10**6).num_rows == len(results)
+
+
+def test_top_refuses_zero_rows_and_an_unknown_order(results: pipeline.Results) -> None:
+    with pytest.raises(InputError, match="at least 1, not 0"):
+        results.top(0)
+    with pytest.raises(InputError, match="by edges, balance, left or right, not by 'size'"):
+        results.top(3, "size")  # type: ignore[arg-type]
+
+
+def test_an_incomplete_run_has_rows_but_no_manifest(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    results = pipeline.mine(source, tmp_path / "out", max_results=50, workers=0, progress=False)
+    assert len(results.to_pandas()) == len(results) == 50
+    assert not results.complete
+    with pytest.raises(IncompleteError, match="bicliques resume"):
+        _ = results.manifest
+
+
+def test_the_queries_of_the_documentation_run(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "output.md").read_text()
+    programs = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(programs) >= 4
+    for library in ("import pandas", "import polars", "import duckdb", "import pipeline"):
+        assert any(library in program for program in programs), library
+    monkeypatch.chdir(out.parent)
+    (out.parent / "OUT").symlink_to(out.name)
+    for program in programs:
+        exec(program, {})

@@ -1,0 +1,250 @@
+"""Full disks, disks that turn read-only and files that cannot be read: one sentence, which names the place."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pipeline
+from pipeline.api import steps
+from pipeline.cli import main
+from pipeline.process.interrupts import Terminated, terminable
+from pipeline.proof.equal_hashes import Repeats
+from pipeline.run.files import disk_errors, read_json, temporary_folder
+from pipeline.slices import first_use
+from schemas.errors import IncompleteError, ResourceError
+from tests.support.runs import random_edges, write_edges
+
+EDGES = random_edges(30, 20, 0.3, 1)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that is planned, and not mined."""
+    place = tmp_path_factory.mktemp("model")
+    source = write_edges(place / "g.parquet", EDGES)
+    pipeline.mine(source, place / "out", workers=0, progress=False, max_results=40)
+    return place / "out"
+
+
+@pytest.fixture
+def run(model: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(model, tmp_path / "out")
+
+
+def failing(number: int, *names: str) -> Any:
+    """A `Path` method that fails for the paths of these names."""
+
+    def wrap(method: Any) -> Any:
+        def wrapped(path: Path, *arguments: Any, **options: Any) -> Any:
+            if path.name in names:
+                raise OSError(number, os.strerror(number), str(path))
+            return method(path, *arguments, **options)
+
+        return wrapped
+
+    return wrap
+
+
+@pytest.mark.parametrize("name", ["steps", "graph", "plan", "bicliques", "ledger", "summary"])
+def test_a_folder_that_cannot_be_made(run: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    shutil.rmtree(run / name, ignore_errors=True)
+    for step in ("build", "plan"):
+        (run / "steps" / f"{step}.json").unlink(missing_ok=True)
+    monkeypatch.setattr(Path, "mkdir", failing(errno.ENOSPC, name)(Path.mkdir))
+    with pytest.raises(ResourceError, match=rf"cannot write {run}/{name}.* \(No space left on device\); make room"):
+        pipeline.resume(run, workers=0, max_results=None, progress=False)
+
+
+def test_a_folder_that_is_deleted_while_it_is_mined(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def delete(progress: pipeline.run.progress.Progress) -> None:  # type: ignore[name-defined]
+        if progress.stage == "mine":
+            shutil.rmtree(run, ignore_errors=True)
+
+    with pytest.raises(ResourceError, match=rf"cannot write {run}/.*\(No such file or directory\)"):
+        pipeline.resume(run, workers=0, max_results=None, slice_seconds=1e-3, progress=delete)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_disk_that_turns_read_only_is_named_in_the_error(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock cannot be removed either, and must not hide the sentence."""
+    for method in ("mkdir", "unlink", "replace"):
+        monkeypatch.setattr(Path, method, failing(errno.EROFS, "run.lock", ".mine.json.tmp")(getattr(Path, method)))
+    with pytest.raises(ResourceError, match=r"mine.json \(Read-only file system\); see that .* continue with: bicli"):
+        pipeline.resume(run, workers=0, max_results=None, progress=False)
+
+
+def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    words = rf"cannot write the temporary folder {tmp_path}/bicliques-\w+ \(No space left on device\); make room for "
+    numbers = np.arange(10_000, dtype=np.uint64) << np.uint64(50)
+    for expected, bytes_needed in ((10_000, "80,000"), (10_000_000, "80,000,000")):  # one file, and several
+
+        def deal(expected: int) -> None:
+            full = os.open("/dev/full", os.O_RDWR)
+            try:
+                with Repeats(expected) as repeats:
+                    for file in repeats._files:
+                        os.dup2(full, file.fileno())
+                    repeats.add(numbers)
+                    repeats.add(numbers)
+                    repeats.found()
+            finally:
+                os.close(full)
+
+        with pytest.raises(ResourceError, match=f"{words}{bytes_needed} bytes there, or name another place in .TMPDIR"):
+            deal(expected)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_temporary_folder_that_cannot_be_removed_hides_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "rmdir", refuse)
+    with pytest.raises(ResourceError, match="the right sentence"), temporary_folder(tmp_path) as folder:
+        raise ResourceError("the right sentence")
+    assert f"{folder} could not be removed; delete it" in caplog.text
+
+
+def test_machine_code_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/cache/x.nbc")
+
+    first_use.before_proving.cache_clear()
+    monkeypatch.setattr("kernels.engines.compile_proof", full)
+    words = (
+        r"machine code cannot be kept in \S+ \(No space left on device\); make room there, or name .*NUMBA_CACHE_DIR"
+    )
+    with pytest.raises(ResourceError, match=words):
+        first_use.before_proving()
+
+
+COMMANDS = [
+    *(["show"], ["sample"], ["sizes"], ["status"], ["verify", "--quiet"], ["report", "--quiet"]),
+    *(["resume", "--quiet", "--workers", "0"],),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
+def test_a_file_that_cannot_be_read_is_one_sentence(
+    run: Path, command: list[str], number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever file it is that the command reads first."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number), str(run / "ledger"))
+
+    monkeypatch.setattr("pipeline.run.folder._children", refuse)
+    if command[0] == "verify":
+        monkeypatch.setattr("pipeline.run.folder.RunFolder.manifest", refuse)
+    assert main.main([command[0], str(run), *command[1:]]) in (1, 2)
+    told = capsys.readouterr().err
+    assert told.startswith("bicliques: ")
+    assert os.strerror(number) in told
+    assert told.count("\n") == 1
+    assert "Traceback" not in told
+
+
+def test_an_error_of_the_program_is_no_sentence(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("pipeline.run.folder._children", wrong)
+    with pytest.raises(ZeroDivisionError):
+        main.main(["show", str(run)])
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "why"),
+    [
+        (KeyboardInterrupt(), "stopped", "it was stopped by Ctrl-C"),
+        (Terminated(), "stopped", "it was ended by SIGTERM"),
+        (GeneratorExit(), "stopped", "it was cancelled (GeneratorExit)"),
+        (ZeroDivisionError("by zero"), "failed", "ZeroDivisionError: by zero"),
+        (ResourceError("no worker"), "failed", "no worker"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_how_mining_ended_is_remembered_whatever_ended_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, state: str, why: str
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.mining.driver._Driver.run", fail)
+        with pytest.raises(type(error)):
+            steps.mine(run, report=False)
+    found = pipeline.status(run)
+    assert (found.state, found.why) == (state, why)
+    assert pipeline.resume(run, workers=0, max_results=None, progress=False).complete
+
+
+def test_sigterm_is_an_exception_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    cleaned = []
+
+    def work() -> None:
+        with terminable(143):
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+                cleaned.append(True)
+
+    with pytest.raises(Terminated, match="ended by SIGTERM"):
+        work()
+    assert cleaned
+    assert signal.getsignal(signal.SIGTERM) == before
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with terminable(143):
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    thread = threading.Thread(target=lambda: terminable(143).__enter__())
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize("name", ["graph/base_indices.npy", "plan/roots.npy", "steps/plan.json"])
+def test_a_folder_with_the_name_of_a_file_is_named(run: Path, name: str) -> None:
+    (run / name).unlink()
+    (run / name).mkdir()
+    with pytest.raises(ResourceError, match=rf"cannot write {run}/{name} \(Is a directory\); move it away"):
+        pipeline.resume(run, workers=0, max_results=None, progress=False)
+
+
+def test_a_full_disk_is_known_from_the_error_of_numpy() -> None:
+    said = r"cannot write all of g \(9 requested and 5 written\); make room"
+    with pytest.raises(ResourceError, match=said), disk_errors(Path("g")):
+        raise OSError("9 requested and 5 written")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_record_that_is_no_file_is_not_waited_for(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / "options.json")
+    with pytest.raises(IncompleteError, match=r"options.json cannot be read \(.*It is not a regular file"):
+        read_json(tmp_path / "options.json")
+
+
+def test_a_dry_run_names_no_folder_to_go_on_with(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "mkdir", failing(errno.ENOSPC, "graph")(Path.mkdir))
+    with pytest.raises(ResourceError, match=r"No space left on device\); make room$"):
+        pipeline.dry_run(model.parent / "g.parquet")

@@ -1,0 +1,360 @@
+"""Old runs of a series go, by the day they stand for; other runs, running ones and what is no run stay."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from pipeline.cli import main
+from pipeline.run.files import read_json, write_json
+from pipeline.run.folder import RunFolder
+from pipeline.run.lock import locked
+from pipeline.series import removal
+from pipeline.series.pruning import Pruning, prune_after
+from schemas.errors import InputError
+from tests.support.runs import random_edges, write_edges
+
+EDGES = random_edges(12, 9, 0.4, 1)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A complete run, and one that is not."""
+    folder = tmp_path_factory.mktemp("model")
+    source = write_edges(folder / "g.parquet", EDGES)
+    pipeline.mine(source, folder / "complete", workers=0, progress=False, report=False)
+    pipeline.mine(source, folder / "stopped", workers=0, progress=False, report=False, max_results=3)
+    return folder / "complete", folder / "stopped"
+
+
+def change(folder: Path, **origin: Any) -> None:
+    """Give a run another origin than it has."""
+    header = read_json(folder / "options.json")
+    header["origin"] |= origin
+    write_json(folder / "options.json", header)
+
+
+def copy(model: Path, run: Path, created: str, **origin: Any) -> Path:
+    shutil.copytree(model, run)
+    change(run, run=uuid.uuid4().hex, created=f"{created}T03:00:00.000+00:00", **origin)
+    return run
+
+
+@pytest.fixture
+def runs(model: tuple[Path, Path], tmp_path: Path) -> Path:
+    """Runs a (oldest) to f (newest) of one series; b and e are not complete."""
+    for k, name in enumerate("abcdef", start=1):
+        copy(model[name in "be"], tmp_path / "runs" / name, f"2026-01-0{k}")
+    return tmp_path / "runs"
+
+
+def left(place: Path) -> str:
+    return "".join(sorted(path.name for path in place.iterdir()))
+
+
+def reasons(found: Pruning) -> dict[str, str]:
+    return {run.path.name: run.reason for run in found.runs}
+
+
+def half_removed(run: Path) -> Path:
+    """What a prune that was killed leaves of a run."""
+    identity = RunFolder(run).run_id()
+    away = run.rename(run.with_name(f".{run.name}.{identity}.removed"))
+    shutil.rmtree(away / "bicliques")
+    return away
+
+
+def test_a_dry_run_first(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["prune", str(runs), "--keep", "2"]) == 0
+    text = capsys.readouterr().out
+    assert left(runs) == "abcdef"
+    assert [line.split()[0] for line in text.splitlines()[:6]] == ["stays", "stays", "stays", "would", "stays", "would"]
+    assert "would remove 2 of 6 runs" in text
+    assert "--remove" in text
+
+
+def test_prune_keeps_the_newest_complete_runs(runs: Path) -> None:
+    pruning = pipeline.prune(runs, keep=2, remove=True)
+    assert left(runs) == "bdef"
+    assert [run.path.name for run in pruning.chosen] == ["c", "a"]
+    assert pruning.bytes > 0
+    assert len(pipeline.open_run(runs / "f")) == len(pipeline.open_run(runs / "d")) > 0
+
+
+def test_a_backfilled_day_is_as_old_as_the_day_it_stands_for(model: tuple[Path, Path], tmp_path: Path) -> None:
+    source, nights = write_edges(tmp_path / "s.parquet", EDGES), tmp_path / "bf"
+    for day in ("2026-11-21", "2026-11-22", "2026-11-23", "2026-10-01"):  # the last one is mined last
+        pipeline.mine(source, nights / day, workers=0, progress=False, report=False)
+    found = pipeline.prune(nights, keep=2, remove=True)
+    assert {path.name for path in nights.iterdir()} == {"2026-11-22", "2026-11-23"}
+    assert [run.path.name for run in found.chosen] == ["2026-11-21", "2026-10-01"]
+
+
+def test_times_of_files_do_not_matter(runs: Path, tmp_path: Path) -> None:
+    """A copy of the folder has other times, and a clock may have been ahead."""
+    for k, name in enumerate("fedcba"):
+        for file in ("manifest.json", "options.json", "ledger", "steps", "."):
+            if (runs / name / file).exists():
+                os.utime(runs / name / file, (2e9 + k, 2e9 + k))
+    assert [run.path.name for run in pipeline.prune(runs, keep=1).chosen] == ["d", "c", "a"]
+
+
+def test_runs_of_another_source_neither_count_nor_go(runs: Path, model: tuple[Path, Path]) -> None:
+    for k in (1, 2, 3):
+        copy(model[0], runs / f"other{k}", f"2026-02-0{k}", series="/in/other.csv")
+    copy(model[0], runs / "once", "2025-01-01", series="/in/once.csv")
+    found = pipeline.prune(runs, keep=2, remove=True)
+    assert {run.path.name for run in found.chosen} == {"a", "c", "other1"}
+    assert (runs / "once").exists()
+
+
+def test_sources_that_differ_in_the_day_are_one_series(runs: Path, model: tuple[Path, Path]) -> None:
+    for k, series in enumerate(("/in/2026-03-01.csv", "/in/2026-03-02.csv", "/in/{date}.csv"), start=1):
+        copy(model[0], runs / f"day{k}", f"2026-03-0{k}", series=series)
+    found = pipeline.prune(runs, keep=1)
+    assert [run.path.name for run in found.runs if run.series == "/in/{date}.csv"] == ["day3", "day2", "day1"]
+    assert {"day1", "day2", "a", "c", "d"} == {run.path.name for run in found.chosen}
+
+
+def test_runs_of_an_object_in_memory_stay(runs: Path) -> None:
+    for name in "acdf":
+        change(runs / name, series=None)
+    found = pipeline.prune(runs, keep=1, remove=True)
+    assert left(runs) == "abcdef"
+    assert "nobody knows which runs it follows: its input was an object in memory" in reasons(found)["a"]
+
+
+def test_unfinished_runs_go_when_asked_and_older_than_a_kept_run(runs: Path) -> None:
+    pipeline.prune(runs, keep=2, unfinished=True, remove=True)
+    assert left(runs) == "def", "e is newer than a complete run that stays"
+
+
+def test_without_a_complete_run_nothing_goes(runs: Path) -> None:
+    for name in "acdf":
+        shutil.rmtree(runs / name)
+    pipeline.prune(runs, keep=1, unfinished=True, remove=True)
+    assert left(runs) == "be"
+
+
+def test_prune_keeps_a_run_whose_lock_is_held(runs: Path) -> None:
+    with locked(runs / "a" / "run.lock"), locked(runs / "b" / "run.lock"):
+        pruning = pipeline.prune(runs, keep=1, unfinished=True, remove=True)
+        assert left(runs) == "abf"
+    assert "running: process" in reasons(pruning)["a"]
+
+
+def test_a_run_that_is_resumed_during_a_prune_stays(
+    runs: Path, model: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pipeline.series import pruning
+
+    carry_out, ready, done = pruning.carry_out, threading.Event(), threading.Event()
+
+    def work() -> None:
+        with locked(runs / "a" / "run.lock"):
+            ready.set()
+            done.wait(30)
+
+    def work_then_carry_out(found: Pruning) -> Pruning:
+        shutil.copy(model[0] / "manifest.json", runs / "b")
+        threading.Thread(target=work).start()
+        ready.wait(30)
+        return carry_out(found)
+
+    monkeypatch.setattr(pruning, "carry_out", work_then_carry_out)
+    found = pipeline.prune(runs, keep=1, unfinished=True, remove=True)
+    done.set()
+    assert left(runs) == "abf"
+    assert "is being worked on" in reasons(found)["a"]
+    assert reasons(found)["b"] == "somebody has just worked on it"
+
+
+def test_prune_keeps_folders_and_links_that_are_no_runs(runs: Path, tmp_path: Path) -> None:
+    (runs / "letters").mkdir()
+    (runs / "letters" / "one.txt").write_text("dear")
+    (runs / "note.txt").write_text("mine")
+    (tmp_path / "far").mkdir()
+    shutil.copytree(runs / "a", tmp_path / "far" / "run")
+    (runs / "link").symlink_to(tmp_path / "far" / "run")
+    write_json(runs / "a" / "options.json", read_json(runs / "a" / "options.json") | {"schema_version": 99})
+    pipeline.prune(runs, keep=1, remove=True)
+    assert sorted(path.name for path in runs.iterdir()) == ["a", "b", "e", "f", "letters", "link", "note.txt"]
+    assert (tmp_path / "far" / "run" / "manifest.json").exists()
+
+
+def test_a_folder_of_the_user_stays_whatever_it_is_called(runs: Path) -> None:
+    names = [".mydata.removed", f".a.{uuid.uuid4().hex}.removed", f".b.{uuid.uuid4().hex}.removed"]
+    for name in names:
+        (runs / name).mkdir()
+        (runs / name / "thesis.txt").write_text("mine")
+    shutil.copy(runs / "a" / "options.json", runs / names[2])  # the identity of another run
+    pipeline.prune(runs, keep=1, remove=True)
+    assert [(runs / name / "thesis.txt").exists() for name in names] == [True, True, True]
+
+
+def test_stray_files_and_links_block_nothing(runs: Path, tmp_path: Path) -> None:
+    (runs / ".x.removed").touch()
+    (runs / f".x.{uuid.uuid4().hex}.removed").touch()
+    (runs / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "thesis.txt").touch()
+    (runs / f".y.{uuid.uuid4().hex}.removed").symlink_to(tmp_path / "far")
+    (runs / "odd").mkdir()
+    (runs / "odd" / "options.json").symlink_to(runs / "a" / "options.json")
+    assert pipeline.prune(runs, keep=2, remove=True).problems == ()
+    assert {path.name for path in runs.iterdir() if path.name[0] != "."} == {"b", "d", "e", "f", "dangling", "odd"}
+    assert (tmp_path / "far" / "thesis.txt").exists()
+
+
+def test_a_name_that_a_terminal_would_obey_is_spelt_out(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (runs / "a").rename(runs / "a\n\x1b[2J")
+    assert main.main(["prune", str(runs), "--keep", "1"]) == 0
+    assert r"a\n\x1b[2J'" in capsys.readouterr().out
+
+
+def test_what_a_killed_prune_left_is_listed_and_goes(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    away = half_removed(runs / "a")
+    empty = runs / f".z.{uuid.uuid4().hex}.removed"
+    empty.mkdir()
+    assert main.main(["prune", str(runs)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [path.name in line for path, line in zip((away, empty), lines[-3:-1], strict=True) if "would go" in line]
+    assert "would remove 2 of 7 runs" in lines[-1]
+    assert away.exists()
+    pipeline.prune(runs, remove=True)
+    assert left(runs) == "bcdef"
+
+
+def test_prune_names_a_user_file_in_a_half_removed_run_until_it_is_moved(runs: Path) -> None:
+    away = half_removed(runs / "a")
+    (away / "ledger" / "thesis.txt").write_text("mine")
+    for _ in range(2):
+        problem = f"{away}/ledger/thesis.txt is not of the run, so the run stays; move it away"
+        assert pipeline.prune(runs, remove=True).problems == (problem,)
+    (away / "ledger" / "thesis.txt").rename(runs.parent / "thesis.txt")
+    assert pipeline.prune(runs, remove=True).problems == ()
+    assert not away.exists()
+
+
+def test_a_kill_at_any_step_of_a_removal_leaves_what_the_next_prune_removes(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    steps, monkey = 0, monkeypatch
+
+    def deadly(call: Any, after: int) -> Any:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps > after:
+                raise Killed
+            return call(*arguments, **options)
+
+        return wrapped
+
+    for after in range(100):
+        place = runs.parent / f"runs{after}"
+        for name in "af":
+            shutil.copytree(runs / name, place / name)
+        steps = 0
+        with monkey.context() as patch:
+            for owner, name in ((os, "unlink"), (os, "rmdir"), (removal, "flush")):
+                patch.setattr(owner, name, deadly(getattr(owner, name), after))
+            try:
+                pipeline.prune(place, keep=1, remove=True)
+            except Killed:
+                half = [path for path in place.iterdir() if path.name[0] == "."]
+                assert len(half) <= 1
+            else:
+                assert after > 8
+                return
+        pipeline.prune(place, keep=1, remove=True)
+        assert left(place) == "f", after
+    raise AssertionError("a removal has fewer steps")
+
+
+def test_a_run_that_cannot_be_removed_does_not_keep_others_from_going(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rename = Path.rename
+
+    def refuse(path: Path, target: Path) -> Path:
+        if path.name == "c":
+            raise PermissionError(13, "Permission denied", str(path))
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", refuse)
+        assert main.main(["prune", str(runs), "--keep", "1", "--remove"]) == 1
+    out, err = capsys.readouterr()
+    assert left(runs) == "bcef"
+    assert f"{runs / 'c'} cannot be removed (Permission denied)" in err
+    assert "removed 2 of 6 runs" in out
+
+
+@pytest.mark.parametrize("json_too", [False, True])
+def test_prune_says_which_run_goes_before_it_removes_the_run(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], json_too: bool
+) -> None:
+    """Ctrl-C leaves a record of what went, and does not say that nothing was done."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipeline.series.pruning.remove_run", stop)
+    assert main.main(["prune", str(runs), "--keep", "1", "--remove", *["--json"] * json_too]) == 130
+    out, err = capsys.readouterr()
+    record = err if json_too else out
+    assert [line.split()[-2] for line in record.splitlines() if line.startswith("goes")]
+    assert {name for name in "abcdef" if f"{runs / name}  (" in record} == set("abcdef")
+    assert "stopped; the same command removes the rest" in err
+
+
+def test_prune_prints_json_on_request(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["prune", str(runs), "--keep", "1", "--remove", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["removed"], found["problems"], len(found["runs"])) == (True, [], 6)
+    assert [Path(run["path"]).name for run in found["runs"] if run["verdict"] == "remove"] == ["d", "c", "a"]
+
+
+def test_after_a_run_the_older_ones_of_its_series_go(runs: Path, model: tuple[Path, Path]) -> None:
+    copy(model[0], runs / "other1", "2020-01-01", series="/in/other.csv")
+    copy(model[0], runs / "other2", "2020-01-02", series="/in/other.csv")
+    half_removed(copy(model[0], runs / "g", "2020-01-01", series="/in/other.csv"))
+    found = prune_after(runs / "f", keep=1)
+    assert {path.name for path in runs.iterdir()} == {"b", "e", "f", "other1", "other2"}
+    assert "other1" not in reasons(found)
+
+
+def test_a_run_that_is_not_the_newest_removes_nothing(runs: Path) -> None:
+    found = prune_after(runs / "d", keep=1)
+    assert left(runs) == "abcdef"
+    assert reasons(found)["a"] == "f is newer than d, and only the newest run removes others"
+    change(runs / "f", date="2020-01-01")  # a backfill, made last
+    prune_after(runs / "f", keep=1)
+    assert left(runs) == "abcdef"
+
+
+def test_a_run_never_removes_itself(runs: Path) -> None:
+    shutil.copytree(runs / "f", runs / "g")  # as old as f to the millisecond
+    prune_after(runs / "f", keep=1)
+    assert "f" in left(runs)
+
+
+def test_prune_refuses_to_keep_none_or_to_look_into_a_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="at least 1, not 0"):
+        pipeline.prune(runs, keep=0)
+    with pytest.raises(InputError, match="is a run itself; name the folder above it"):
+        pipeline.prune(runs / "a")
+    assert main.main(["prune", str(runs / "nothing")]) == 2
+    assert "is not a folder" in capsys.readouterr().err

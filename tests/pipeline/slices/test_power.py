@@ -1,0 +1,150 @@
+"""Energy counters: what NVML and RAPL say, wrapped counters, and reasons where nothing can be read."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.slices import power
+from pipeline.slices.power import NvmlCounter, PowerMeter, RaplCounter, gpu_counter, processor_counter
+
+
+class Nvml:
+    """As much of pynvml as is used, for a device that takes 100 W and once 250."""
+
+    def __init__(self) -> None:
+        self.millijoules = 5000
+        self.milliwatts = iter([100_000, 250_000])
+
+    def nvmlInit(self) -> None:
+        pass
+
+    def nvmlDeviceGetHandleByPciBusId(self, bus: str) -> str:
+        if bus != "0000:1B:00.0":
+            raise RuntimeError(f"there is no device {bus}")
+        return bus
+
+    def nvmlDeviceGetUUID(self, handle: str) -> str:
+        return "GPU-7"
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:
+        self.millijoules += 1500
+        return self.millijoules
+
+    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:
+        return next(self.milliwatts, 100_000)
+
+
+def domain(folder: Path, number: int, name: str, microjoules: int) -> Path:
+    path = folder / f"intel-rapl:{number}"
+    path.mkdir(parents=True)
+    (path / "name").write_text(f"{name}\n")
+    (path / "energy_uj").write_text(f"{microjoules}\n")
+    (path / "max_energy_range_uj").write_text("1000000\n")
+    return path
+
+
+def device(monkeypatch: pytest.MonkeyPatch, nvml: Any, bus: str = "0000:1B:00.0") -> None:
+    current = types.SimpleNamespace(Device=lambda: types.SimpleNamespace(pci_bus_id=bus))
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=current))
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+
+
+def test_a_gpus_joules_are_the_difference_of_its_counter_and_its_peak_the_largest_reading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device(monkeypatch, Nvml())
+    counter = gpu_counter()
+    assert isinstance(counter, NvmlCounter)
+    assert counter.name == "GPU-7"
+    seen = threading.Event()
+    watts = counter.watts
+
+    def read() -> float | None:
+        value = watts()
+        if value == 250.0:
+            seen.set()
+        return value
+
+    monkeypatch.setattr(counter, "watts", read)
+    with PowerMeter(counter, 0.001).stretch() as measured:
+        assert seen.wait(60)
+        assert not measured.done()
+    usage = measured.result(60)
+    assert usage.joules == pytest.approx(1.5)  # two looks at a counter that grows by 1.5 J a look
+    assert usage.peak_watts >= 250.0
+    assert usage.mean_watts == pytest.approx(usage.joules / usage.seconds)
+
+
+def test_the_block_is_measured_though_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    device(monkeypatch, Nvml())
+    meter = PowerMeter(NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0"), 0.001)
+    with pytest.raises(ValueError, match="boom"), meter.stretch() as measured:
+        raise ValueError("boom")
+    assert measured.result(60).joules > 0
+
+
+def test_who_is_measured_does_not_wait_for_the_counter(monkeypatch: pytest.MonkeyPatch) -> None:
+    device(monkeypatch, Nvml())
+    counter, go = NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0"), threading.Event()
+    joules = counter.joules
+    monkeypatch.setattr(counter, "joules", lambda: joules() if go.wait(60) else 0.0)
+    with PowerMeter(counter).stretch() as measured:
+        pass
+    assert not measured.done()
+    go.set()
+    assert measured.result(60).joules == pytest.approx(1.5)
+
+
+def test_a_counter_that_fails_says_so_when_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    device(monkeypatch, Nvml())
+    counter = NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0")
+    monkeypatch.setattr(counter, "joules", lambda: 1 / 0)
+    with PowerMeter(counter).stretch() as measured:
+        pass
+    with pytest.raises(ZeroDivisionError):
+        measured.result(10)
+
+
+@pytest.mark.parametrize(("missing", "reason"), [("cupy", "cupy is not installed"), ("pynvml", "pynvml is not")])
+def test_without_a_package_there_is_a_reason(monkeypatch: pytest.MonkeyPatch, missing: str, reason: str) -> None:
+    device(monkeypatch, Nvml())
+    monkeypatch.setitem(sys.modules, missing, None)
+    found = gpu_counter()
+    assert isinstance(found, str)
+    assert reason in found
+
+
+def test_a_device_without_a_counter_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    device(monkeypatch, Nvml(), "ffff:00:00.0")
+    assert gpu_counter() == "NVML gives no energy counter (there is no device ffff:00:00.0)"
+
+
+def test_packages_add_up_and_a_counter_may_wrap(tmp_path: Path) -> None:
+    first, second = domain(tmp_path, 0, "package-0", 900_000), domain(tmp_path, 1, "package-1", 100)
+    domain(tmp_path, 2, "dram", 5)
+    counter = processor_counter(tmp_path)
+    assert isinstance(counter, RaplCounter)
+    assert counter.joules() == 0.0
+    (first / "energy_uj").write_text("100000")  # past the end: 200,000 more
+    (second / "energy_uj").write_text("300100")
+    assert counter.joules() == pytest.approx(0.5)
+    (first / "energy_uj").write_text("600000")
+    assert counter.joules() == pytest.approx(1.0)
+    assert counter.watts() is None
+
+
+def test_machines_without_rapl_have_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert processor_counter(tmp_path) == f"{tmp_path} has no RAPL domain of a processor package"
+    domain(tmp_path, 0, "package-0", 0)
+
+    def refused(self: RaplCounter) -> list[int]:
+        raise PermissionError(13, "Permission denied", "energy_uj")
+
+    monkeypatch.setattr(power.RaplCounter, "_read", refused)
+    assert processor_counter(tmp_path) == "RAPL may not be read (Permission denied: energy_uj)"

@@ -1,0 +1,381 @@
+"""The same through Dask: a LocalCluster, a scheduler by address, workers that are shared, lost, or not there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import dask
+import distributed
+import numpy as np
+import psutil
+import pytest
+
+import pipeline
+from kernels import engines
+from pipeline.api import steps
+from pipeline.estimate.memory import memory_bound
+from pipeline.mining import driver
+from pipeline.proof import sealing
+from pipeline.run.folder import RunFolder
+from pipeline.workers import dask_pool
+from pipeline.workers.dask_pool import DaskPool
+from pipeline.workers.growing_pool import Growing
+from pipeline.workers.opening import open_pool
+from pipeline.workers.options import WorkerOptions
+from pipeline.workers.pool import WorkerLostError
+from schemas.errors import InputError, ResourceError
+from schemas.options import RunLimits, RunOptions
+from schemas.work import Search
+from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+
+EDGES = random_edges(120, 70, 0.35, 5)
+#: Two million, a dozen slices of 0.02 s on a fast machine.
+MORE = random_edges(250, 80, 0.35, 7)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[DaskPool]:
+    engines.compile_engine("cpu")  # as a run does, in the driver: compiling is not part of a worker's memory bound
+    with open_pool(WorkerOptions(workers=2)) as pool:
+        assert isinstance(pool, DaskPool)
+        yield pool
+
+
+def prepared(tmp_path: Path, search: Search | None = None, edges: np.ndarray = EDGES) -> RunFolder:
+    source = write_edges(tmp_path / "g.parquet", edges)
+    steps.start(source, tmp_path / "out", RunOptions(source=str(source), search=search or Search()), RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    return RunFolder(tmp_path / "out")
+
+
+def quiet(progress: object) -> None:
+    pass
+
+
+def slow(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def wait_for(file: Path) -> int:
+    while not file.exists():
+        time.sleep(0.01)
+    return os.getpid()
+
+
+def fail(message: str) -> None:
+    raise ResourceError(message)
+
+
+def test_a_worker_that_never_says_its_name_does_not_delay_the_pool(
+    pool: DaskPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that dies after it has said it, and before Dask has fetched it."""
+    real, over = distributed.Future.result, threading.Event()
+
+    def result(future: distributed.Future, timeout: float | None = None) -> object:
+        if str(future.key).startswith("identity"):
+            over.wait(300)
+            raise TimeoutError
+        return real(future, timeout)
+
+    monkeypatch.setattr(distributed.Future, "result", result)
+    pool._here.clear()
+    pool.workers()
+    pool.submit(0, slow, 0.0)
+    ended = pool.wait(120)
+    over.set()
+    pool._here.clear()  # so that they are asked again
+    assert [type(found.value) for found in ended] == [int]
+
+
+def peak_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10  # type: ignore[index]
+
+
+def die(argument: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("slice_seconds", [0.01, 10.0])
+def test_two_workers_give_the_same_whatever_the_slices(tmp_path: Path, pool: DaskPool, slice_seconds: float) -> None:
+    folder = prepared(tmp_path)
+    session = driver.mine_run(folder, pool, RunLimits(), quiet, slice_seconds)
+    assert session.outcome == "complete"
+    manifest = sealing.seal(folder, pool, quiet)
+    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
+    assert len(manifest.mining["workers"]) == 2
+    assert pipeline.verify(folder.path, progress=False).fingerprint == manifest.fingerprint
+
+
+def test_two_workers_never_write_one_row_too_many(tmp_path: Path, pool: DaskPool) -> None:
+    folder = prepared(tmp_path)
+    for most in (1, 5000, 5001):
+        session = driver.mine_run(folder, pool, RunLimits(max_results=most), quiet, 0.02)
+        assert (session.outcome, session.count) == ("max_results", most)
+        assert len(pipeline.open_run(folder.path).to_arrow(columns=["root"])) == most
+    driver.mine_run(folder, pool, RunLimits(), quiet)
+    sealing.seal(folder, pool, quiet)
+    assert manifest_pair(folder.path) == answer(EDGES)
+
+
+def test_stopping_commits_what_is_running(tmp_path: Path, pool: DaskPool) -> None:
+    folder = prepared(tmp_path)
+    stop = threading.Event()
+    seen = []
+
+    def watch(progress: object) -> None:
+        seen.append(progress)
+        if len(load_ledger(folder.path).entries) > 3:
+            stop.set()
+
+    session = driver.mine_run(folder, pool, RunLimits(), watch, 0.01, stop)
+    assert session.outcome == "interrupted"
+    ledger = load_ledger(folder.path)
+    assert session.count == ledger.total.count == len(pipeline.open_run(folder.path))
+    assert list(ledger.orphans()) == []
+    driver.mine_run(folder, pool, RunLimits(), quiet)
+    sealing.seal(folder, pool, quiet)
+    assert manifest_pair(folder.path) == answer(EDGES)
+
+
+def test_counting_only(tmp_path: Path, pool: DaskPool) -> None:
+    folder = prepared(tmp_path, Search(mode="count"))
+    session = driver.mine_run(folder, pool, RunLimits(), quiet)
+    assert session.count == answer(EDGES)[0]
+    assert sealing.seal(folder, pool, quiet).fingerprint is None
+    assert list(folder.bicliques.iterdir()) == []
+
+
+def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: DaskPool) -> None:
+    address = pool._client.scheduler.address
+    source = write_edges(tmp_path / "g.parquet", EDGES, strings=True)
+    results = pipeline.mine(source, tmp_path / "out", scheduler=address, progress=False)
+    assert results.complete
+    assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {address}"
+    assert pool.slots() == 2
+
+
+def test_a_scheduler_that_goes_away_is_an_error_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_pool, "_START_S", 2.0)
+    folder = prepared(tmp_path)
+    with distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as theirs:
+        pool = DaskPool.connect(theirs.scheduler_address)
+        assert pool.slots() == 1
+    with pytest.raises(ResourceError, match=r"Dask does not answer any more \(.*\), so the workers of .* are lost"):
+        driver.mine_run(folder, pool, RunLimits(), quiet)
+    pool.close()
+
+
+def test_workers_with_another_version_are_refused(pool: DaskPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_pool, "__version__", "9.9")
+    with pytest.raises(ResourceError, match=r"has version .* instead of 9\.9; install the same everywhere"):
+        DaskPool.connect(pool._client.scheduler.address)
+
+
+def test_a_scheduler_that_does_not_answer_is_an_error_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_pool, "_START_S", 0.3)
+    with pytest.raises(ResourceError, match=r"scheduler at tcp://127\.0\.0\.1:1 does not answer"):
+        DaskPool.connect("tcp://127.0.0.1:1")
+
+
+def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
+    pool: DaskPool, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    def gone() -> list[str]:
+        return [record.getMessage() for record in caplog.records if getattr(record, "event", "") == "gone"]
+
+    deadline = time.monotonic() + 300
+
+    def passes(condition: Callable[[], bool]) -> bool:
+        while not condition() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return condition()
+
+    assert pool.slots() == 2  # asks their names
+    assert passes(lambda: all(name != address for address, name in pool._names.items()))
+    pool.submit(3, wait_for, tmp_path / "over")
+    assert passes(lambda: re.fullmatch(rf"{socket.gethostname()}:\d+", pool.who(3)) is not None)
+    (tmp_path / "over").touch()
+    pool.submit(0, slow, 0.0)
+    pool.submit(1, fail, "no room")
+    results = {}
+    while len(results) < 3:
+        results |= {result.tag: result for result in pool.wait(0.1)}
+    pool.submit(2, die, None)
+    assert passes(lambda: pool.slots() < 2 or len(gone()) > 0)  # it has gone before its task is heard of
+    while len(results) < 4:
+        results |= {result.tag: result for result in pool.wait(0.1)}
+    assert results[0].value != os.getpid()
+    assert isinstance(results[1].error, ResourceError)
+    assert str(results[1].error) == "no room"
+    assert isinstance(results[2].error, WorkerLostError)
+    assert re.match(rf"its worker {socket.gethostname()}:\d+ died", str(results[2].error))
+    assert pool.who(2) == ""
+    assert passes(lambda: pool.slots() == 2), "the dead worker was not replaced"
+    assert gone() == [f"worker {str(results[2].error).split()[2]} has gone"]
+
+
+def test_nothing_listens_to_other_machines(pool: DaskPool) -> None:
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    connections = [c for process in processes for c in process.net_connections("inet") if c.status == "LISTEN"]
+    assert len(connections) >= 4
+    assert {connection.laddr.ip for connection in connections} == {"127.0.0.1"}
+
+
+def test_workers_keep_the_memory_of_large_arrays(pool: DaskPool) -> None:
+    assert set(pool._client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(32 << 20)}
+    assert set(pool._client.run(os.getenv, "OMP_NUM_THREADS").values()) == {"1"}, "what Dask sets besides stays"
+
+
+def test_workers_ignore_the_terminals_interrupt(pool: DaskPool) -> None:
+    pool.submit(0, slow, 0.0)
+    (result,) = pool.wait(120)
+    os.kill(result.value, signal.SIGINT)
+    time.sleep(0.3)
+    assert psutil.pid_exists(result.value)
+    assert pool.slots() == 2
+
+
+def test_a_workers_memory_is_below_its_bound(tmp_path: Path, pool: DaskPool) -> None:
+    folder = prepared(tmp_path)
+    driver.mine_run(folder, pool, RunLimits(), quiet)
+    bound = memory_bound(folder)
+    for peak in pool._client.run(peak_bytes).values():
+        assert 100 << 20 < peak < bound.shared + bound.worker
+
+
+def test_a_run_without_workers_ends_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nobody:
+        def slots(self) -> int:
+            return 0
+
+        def workers(self) -> int:
+            return 0
+
+        def everywhere(self, function: object, argument: object) -> None:
+            pass
+
+        def wait(self, seconds: float) -> list[object]:
+            return []
+
+        def describe(self) -> str:
+            return "nobody"
+
+        def dashboard(self) -> str:
+            return ""
+
+        def grow(self) -> None:
+            pass
+
+    monkeypatch.setattr(driver, "_LOOK_S", 0.01)
+    monkeypatch.setattr(driver, "_NO_WORKERS_S", 0.05)
+    with pytest.raises(ResourceError, match="no worker has been there"):
+        driver.mine_run(prepared(tmp_path), Nobody(), RunLimits(), quiet)  # type: ignore[arg-type]
+
+
+def test_workers_come_when_the_work_turns_out_to_be_long(
+    tmp_path: Path, pool: DaskPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "_GROW_AFTER_S", 0.0)
+    monkeypatch.setattr(driver, "_GROW_FOR_S", -1.0)
+    monkeypatch.setattr(driver, "_LOOK_S", 0.05)
+    folder, growing = prepared(tmp_path, edges=MORE), Growing(lambda: pool)
+
+    def wait_for_workers(progress: object) -> None:
+        while growing.slots() == 1:
+            time.sleep(0.01)
+
+    session = driver.mine_run(folder, growing, RunLimits(), wait_for_workers, 0.02)
+    assert session.workers == "2 local workers"
+    manifest = sealing.seal(folder, growing, quiet)
+    assert (manifest.count, manifest.fingerprint) == answer(MORE)
+    # this process, and one or both of the workers: the work may end before the second has anything to do
+    assert len(manifest.mining["workers"]) >= 2
+
+
+def test_closing_the_pool_ends_the_wait_for_its_tasks() -> None:
+    pool = DaskPool.local(1)
+    waiting = threading.Thread(target=pool.everywhere, args=(slow, 3600.0))
+    waiting.start()
+    while not any(pool._client.processing().values()):
+        time.sleep(0.01)
+    pool.close()
+    waiting.join(60)
+    assert not waiting.is_alive()
+
+
+def workers_of(pool: DaskPool) -> list[psutil.Process]:
+    return [psutil.Process(pid) for pid in pool._client.run(os.getpid).values()]
+
+
+def are_gone(processes: list[psutil.Process]) -> bool:
+    return not psutil.wait_procs(processes, timeout=60)[1]
+
+
+def test_a_worker_that_replaces_another_may_take_its_time() -> None:
+    pool = DaskPool.local(1)
+    (first,) = workers_of(pool)
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10ms"}):  # of Dask, 15 s by default
+        first.kill()
+        deadline, second = time.monotonic() + 300, set[int]()
+        while not second and time.monotonic() < deadline:
+            second = set(pool._client.run(os.getpid, on_error="ignore").values()) - {first.pid}
+        kept = list(pool._cluster.workers)
+    pool.close()
+    assert second
+    assert len(kept) == 1, "Dask has given it up, and is about to stop it"
+
+
+def test_a_worker_that_never_gets_ready_is_killed_at_the_end() -> None:
+    """Dask waits for it without end: it only tells workers to end that have said that they are there."""
+    pool = DaskPool.local(1)
+    (first,) = workers_of(pool)
+    others = {*psutil.Process().children(), first}
+    first.kill()
+    while not (second := set(psutil.Process().children()) - others):
+        time.sleep(0.005)
+    for process in second:  # it replaces the first, and is about to import what it needs
+        process.suspend()
+    pool.close()  # after some seconds: sooner, Dask might not know the new process yet
+    assert are_gone([first, *second])
+    assert set(psutil.Process().children()) <= others, "there is no third one"
+
+
+def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def never_ends() -> None:
+        await asyncio.sleep(3600)
+
+    pool = DaskPool.local(2)
+    workers, others = workers_of(pool), set(psutil.Process().children())
+    with monkeypatch.context() as patch, caplog.at_level("INFO", "pipeline"):
+        patch.setattr(dask_pool, "_STOP_S", 0.2)
+        patch.setattr(pool._cluster, "_close", never_ends)
+        pool.close()
+    assert are_gone(workers)
+    assert "the 2 local workers did not end within 0.2 seconds and are killed" in caplog.text
+    assert pool._cluster.shutdown_on_close is False, "the end of this process does not wait for them either"
+    pool._cluster.close()
+    assert set(psutil.Process().children()) < others
+
+
+def test_a_number_of_workers_and_an_address_exclude_each_other() -> None:
+    with pytest.raises(InputError, match="not both"):
+        WorkerOptions(workers=2, scheduler="tcp://x:1")
+    with pytest.raises(InputError, match="0 or more"):
+        WorkerOptions(workers=-1)
+    with pytest.raises(InputError, match="must be a whole number"):
+        WorkerOptions(workers="2")

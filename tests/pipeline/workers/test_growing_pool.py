@@ -1,0 +1,85 @@
+"""This process first, workers when they come: without Dask."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from pipeline.workers.growing_pool import Growing
+from pipeline.workers.pool import InProcess
+from schemas.errors import ResourceError
+
+
+def test_tasks_that_were_waiting_here_are_done_here_when_workers_come() -> None:
+    started, said = threading.Event(), []
+
+    class Workers(InProcess):
+        def slots(self) -> int:
+            return 3
+
+    def start() -> Workers:
+        started.wait(60)
+        return Workers()
+
+    growing = Growing(start)
+    growing.everywhere(said.append, "hello")
+    growing.submit(0, len, "a")
+    growing.grow()
+    assert (growing.slots(), growing.longest_task_s()) == (1, 0.5)
+    started.set()
+    while growing.slots() == 1:
+        time.sleep(0.01)
+    assert (growing.longest_task_s(), said) == (None, ["hello", "hello"])
+    growing.submit(1, len, "ab")
+    assert [(r.tag, r.value) for _ in range(3) for r in growing.wait(0)] == [(0, 1), (1, 2)]
+    growing.close()
+
+
+@pytest.mark.parametrize("when", ["while they start", "while they get ready"])
+def test_nobody_waits_for_workers_that_are_not_needed_any_more(when: str) -> None:
+    started, ready, prepared_for = threading.Event(), threading.Event(), []
+
+    class Workers(InProcess):
+        closed = False
+
+        def everywhere(self, function: object, argument: object) -> None:
+            prepared_for.append(argument)
+            assert ready.wait(60)
+
+        def close(self) -> None:
+            assert not self.closed
+            self.closed = True
+            ready.set()
+
+    workers = Workers()
+
+    def start() -> Workers:
+        assert started.wait(60)
+        return workers
+
+    growing = Growing(start)
+    growing.everywhere(len, "a")
+    growing.grow()
+    if when == "while they start":
+        threading.Timer(0.1, started.set).start()
+    else:
+        started.set()
+        while not prepared_for:
+            time.sleep(0.01)
+    growing.close()
+    assert workers.closed
+    assert len(prepared_for) == (when == "while they get ready")
+
+
+def test_workers_that_cannot_start_fail_the_run() -> None:
+    def fail() -> None:
+        raise ResourceError("no workers today")
+
+    growing = Growing(fail)
+    growing.grow()
+    growing._starting.join()
+    with pytest.raises(ResourceError, match="no workers today"):
+        growing.wait(0)
+    growing.close()

@@ -1,0 +1,16 @@
+"""What one worker does, two do together; how fast they are, benchmarks/scaling.py measures and a simulation counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.scaling import measure, random_graph
+from kernels import engines
+
+
+def test_two_workers_find_what_one_finds(tmp_path: Path) -> None:
+    engines.compile_engine("cpu")
+    alone, both = (measure(random_graph(150), workers, tmp_path) for workers in (1, 2))
+    assert (alone["count"], alone["fingerprint"]) == (both["count"], both["fingerprint"])
+    assert [len(run["processor_s"]) for run in (alone, both)] == [1, 2]
+    assert both["slices"] > 1

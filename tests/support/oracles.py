@@ -1,0 +1,86 @@
+"""Independent enumerations, random graphs, and a driver that runs an engine slice by slice."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+
+from kernels.graph.prepare import prepare
+from schemas.graph import MiningGraph
+from schemas.options import BuildOptions
+from schemas.sizes import SizeCounts
+from schemas.work import Engine, Limits, Search, Subtrees
+
+Pairs = set[tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+def random_edges(rng: np.random.Generator, n_left: int, n_right: int, density: float) -> np.ndarray:
+    """Edges of a random graph, shape (n, 2), int32, sorted; every graph has at least one."""
+    edges = np.argwhere(rng.random((n_left, n_right)) < density).astype(np.int32)
+    return edges if len(edges) else np.array([[0, 0]], dtype=np.int32)
+
+
+def graph_of(
+    edges: np.ndarray, options: BuildOptions | None = None, min_left: int = 1, min_right: int = 1
+) -> MiningGraph:
+    """The graph an engine searches, from sorted dense edges."""
+    left, right = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
+    n_left, n_right = (int(side.max()) + 1 for side in (left, right))
+    return prepare(left, right, n_left, n_right, options or BuildOptions(), min_left, min_right)[0]
+
+
+def cliques(edges: np.ndarray) -> Pairs:
+    """Maximal bicliques as the cliques of the graph in which each side is made complete (NetworkX)."""
+    graph = nx.Graph()
+    lefts, rights = sorted({("l", int(u)) for u, _ in edges}), sorted({("r", int(v)) for _, v in edges})
+    graph.add_edges_from((("l", int(u)), ("r", int(v))) for u, v in edges)
+    for side in (lefts, rights):
+        graph.add_edges_from((a, b) for i, a in enumerate(side) for b in side[i + 1 :])
+    found = set()
+    for clique in nx.find_cliques(graph):
+        left = tuple(sorted(i for side, i in clique if side == "l"))
+        right = tuple(sorted(i for side, i in clique if side == "r"))
+        if left and right:
+            found.add((left, right))
+    return found
+
+
+class Outcome:
+    """Everything an engine reported over all slices of a run."""
+
+    def __init__(self) -> None:
+        self.count = self.fingerprint = self.slices = 0
+        self.rows: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+        self.sizes = SizeCounts.empty()
+
+
+def run(
+    engine: Engine,
+    graph: MiningGraph,
+    search: Search,
+    limits: Limits | None = None,
+    shuffle: np.random.Generator | None = None,
+) -> Outcome:
+    """Mine `graph` to the end, slice after slice; with `shuffle`, re-deal the left-overs at random in between."""
+    outcome, limits = Outcome(), limits or Limits()
+    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    while len(work):
+        result = engine.mine(graph, work, search, limits, lambda batch: outcome.rows.extend(batch.to_pairs()))
+        assert limits.rows is None or result.count <= limits.rows
+        outcome.count += result.count
+        outcome.fingerprint = (outcome.fingerprint + (result.fingerprint or 0)) % 2**64
+        if search.sizes:
+            assert result.total.sizes is not None
+            assert result.total.sizes.total == result.count
+            outcome.sizes = SizeCounts.merge([outcome.sizes, result.total.sizes])
+        outcome.slices += 1
+        assert outcome.slices < 100_000, "slices make no progress"
+        work = _redeal(result.left_over, shuffle) if shuffle is not None else result.left_over
+    return outcome
+
+
+def _redeal(work: Subtrees, rng: np.random.Generator) -> Subtrees:
+    work = work.spread(int(rng.integers(1, 20)))
+    cut = int(rng.integers(0, len(work) + 1))
+    work = Subtrees.concat([work.take(cut, len(work)), work.take(0, cut)])
+    return Subtrees.from_bytes(work.to_bytes())

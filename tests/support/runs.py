@@ -1,0 +1,98 @@
+"""Small graphs and short cuts for tests that run the pipeline."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.cpu.engine import CpuEngine
+from kernels.graph.prepare import prepare
+from pipeline.prepare.plan import Plan
+from pipeline.run.folder import RunFolder
+from pipeline.run.ledger import Ledger
+from schemas.manifest import LedgerEntry, Range, SliceReport
+from schemas.options import BuildOptions
+from schemas.records import sealed
+from schemas.totals import Found
+from schemas.work import Limits, Search, Subtrees
+
+ROOT = Path(__file__).parents[2]
+
+
+def random_edges(n_left: int, n_right: int, density: float, seed: int) -> np.ndarray:
+    """Pairs of vertex numbers, sorted; no vertex is without an edge."""
+    rng = np.random.default_rng(seed)
+    adjacent = rng.random((n_left, n_right)) < density
+    adjacent[np.arange(n_left), np.arange(n_left) % n_right] = True
+    adjacent[np.arange(n_right) % n_left, np.arange(n_right)] = True
+    return np.argwhere(adjacent).astype(np.int32)
+
+
+def write_edges(path: Path, edges: np.ndarray, strings: bool = False) -> Path:
+    """A Parquet edge list: labels 3 x + 5 on the left, 7 x + 1 on the right; as words if `strings`."""
+    left, right = edges[:, 0].astype(np.int64) * 3 + 5, edges[:, 1].astype(np.int64) * 7 + 1
+    if strings:
+        columns = {"user": [f"u{x}" for x in left], "item": [f"thing {x}" for x in right]}
+    else:
+        columns = {"user": left, "item": right}
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def answer(edges: np.ndarray, **search: Any) -> tuple[int, int]:
+    """Count and fingerprint, from the engine alone, without the pipeline; ids are those of `edges`."""
+    n_left, n_right = int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1
+    graph, _ = prepare(edges[:, 0], edges[:, 1], n_left, n_right, BuildOptions())
+    wanted = Search(mode="fingerprint", **search)
+    found = CpuEngine().mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), wanted, Limits(), lambda _: None)
+    assert found.fingerprint is not None
+    return found.count, found.fingerprint
+
+
+def load_ledger(path: Path) -> Ledger:
+    """The ledger of a run as it is on disk."""
+    folder = RunFolder(path)
+    return Ledger.load(folder, len(Plan.open(folder).roots))
+
+
+def ledger_entry(number: int, *took: Range, count: int = 0, weight: float = 0.0, **report: Any) -> LedgerEntry:
+    """An entry of a run that counts; `report` are fields of its `SliceReport`."""
+    usual = {"attempt": 0, "parts": (), "n_left_over": 0, "began": 0.0, "seconds": 0.0, "worker": "h:1"}
+    return LedgerEntry(SliceReport(number, total=Found(count), **usual | report), took, weight)
+
+
+def rewrite_record(file: Path, target: Path | None = None, **changes: Any) -> None:
+    """Change a record of a run as a program would that means it: the checksum is right again."""
+    (target or file).write_text(json.dumps(sealed(json.loads(file.read_text()) | changes)))
+
+
+def manifest_pair(path: Path) -> tuple[int, int]:
+    """Count and fingerprint in the manifest."""
+    data = json.loads((path / "manifest.json").read_text())
+    return data["count"], int(data["fingerprint"])
+
+
+def bicliques(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline", *map(str, arguments)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+        **how,
+    )
+
+
+def environment() -> dict[str, str]:
+    """That of this process, with the repository root first on the path."""
+    return os.environ | {"PYTHONPATH": str(ROOT)}
