@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import psutil
+from prefect.client.base import PrefectHttpxSyncClient
 
 from tests.support.runs import ROOT
 
@@ -90,15 +91,18 @@ class Server:
 
     def post(self, path: str, **content: Any) -> Any:
         """The server's answer to a request."""
-        answer = httpx.post(f"{self.url}/{path}", json=content, timeout=30)
-        answer.raise_for_status()
-        return answer.json()
+        return self._answer("POST", path, json=content)
 
     def get(self, path: str) -> Any:
         """The server's answer to a question."""
-        answer = httpx.get(f"{self.url}/{path}", timeout=30)
-        answer.raise_for_status()
-        return answer.json()
+        return self._answer("GET", path)
+
+    def _answer(self, method: str, path: str, **content: Any) -> Any:
+        # Prefect's own client, because its server answers 503 while SQLite is locked and expects to be asked again.
+        with PrefectHttpxSyncClient(base_url=f"{self.url}/", timeout=30, enable_csrf_support=False) as client:
+            answer = client.request(method, path, **content)
+            answer.raise_for_status()
+            return answer.json()
 
     def deployment(self, name: str) -> str:
         """Its id, by ``FLOW/NAME``."""
