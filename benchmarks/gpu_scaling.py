@@ -132,21 +132,21 @@ def mine(prepared: Path, pool: Pool, share: float = 1.0) -> dict[str, Any]:
         entries = list(ledger.entries.values())
         busy: dict[str, float] = {}
         for entry in entries:
-            worker = entry.report.worker
-            busy[worker] = busy.get(worker, 0.0) + entry.report.seconds
+            worker = entry.result.worker
+            busy[worker] = busy.get(worker, 0.0) + entry.result.seconds
         return {
             # from the first slice on: the session also places the graph on the devices, and may compile
-            "seconds": max(e.report.began + e.report.seconds for e in entries) - min(e.report.began for e in entries),
+            "seconds": max(e.result.began + e.result.seconds for e in entries) - min(e.result.began for e in entries),
             "session_s": session.seconds,
             "bicliques": ledger.total.count,
             "fingerprint": str(ledger.total.fingerprint),
             "busy_ratio": session.busy_ratio,
             "busy_s": sorted(busy.values()),
-            "kernel_s": sum(entry.report.stats.engine.kernel_s for entry in entries),
+            "kernel_s": sum(entry.result.stats.engine.kernel_s for entry in entries),
             "slices": len(entries),
             "retries": session.retries,
-            "left_over_nodes": sum(entry.report.n_left_over for entry in entries),
-            "joules": sum(entry.report.stats.joules or 0.0 for entry in entries),
+            "left_over_nodes": sum(entry.result.n_left_over for entry in entries),
+            "joules": sum(entry.result.stats.joules or 0.0 for entry in entries),
         }
 
 

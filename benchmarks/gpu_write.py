@@ -28,7 +28,7 @@ from benchmarks.runs import prepared_run
 from pipeline.mining import driver
 from pipeline.output.writers import WriteOn
 from pipeline.prepare.plan import Plan
-from pipeline.proof import sealing
+from pipeline.proof import proving
 from pipeline.run.ledger import Ledger
 from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
@@ -48,26 +48,26 @@ def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, words: argpar
     with prepared_run(source, options, place) as folder, open_pool(WorkerOptions(workers=0), "gpu") as pool:
         session = driver.mine_run(folder, pool, limits, quiet, write_on=write_on)
         ledger = Ledger.load(folder, len(Plan.open(folder).roots))
-        reports = [entry.report for entry in ledger.entries.values()]
-        began = min(report.began for report in reports)
-        ended = max(own.began + own.seconds + own.stats.closing_seconds for own in reports)
+        results = [entry.result for entry in ledger.entries.values()]
+        began = min(result.began for result in results)
+        ended = max(own.began + own.seconds + own.stats.closing_seconds for own in results)
         size = sum(part.bytes for part in ledger.parts)
         line = {
             "seconds": ended - began,
             "session_s": session.seconds,
-            "search_s": sum(report.seconds for report in reports),
-            "kernel_s": sum(report.stats.engine.kernel_s for report in reports),
-            "writing_s": sum(own.stats.writing_seconds + own.stats.closing_seconds for own in reports),
+            "search_s": sum(result.seconds for result in results),
+            "kernel_s": sum(result.stats.engine.kernel_s for result in results),
+            "writing_s": sum(own.stats.writing_seconds + own.stats.closing_seconds for own in results),
             "bicliques": ledger.total.count,
             "bytes": size,
             "bytes_a_biclique": size / max(ledger.total.count, 1),
             "parts": len(ledger.parts),
-            "slices": len(reports),
+            "slices": len(results),
             "outcome": session.outcome,
         }
         if mode == "list" and session.outcome == "complete":
             provers, clock = InThreads(len(os.sched_getaffinity(0))), time.perf_counter()
-            sealing.seal(folder, provers, quiet)
+            proving.prove(folder, provers, quiet)
             line["prove_s"] = time.perf_counter() - clock
             provers.close()
     return line

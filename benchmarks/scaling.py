@@ -79,7 +79,7 @@ def measure(source: Any, workers: int, folder: Path) -> dict[str, Any]:
         before = processor_seconds()
         session = driver.mine_run(ready, pool, RunLimits(), lambda _: None, _SLICE_S)
         used = sorted((now - before.get(pid, 0.0) for pid, now in processor_seconds().items()), reverse=True)
-    manifest = steps.seal(ready.path, report=False)
+    manifest = steps.prove(ready.path, progress=False)
     return {
         "workers": workers,
         "seconds": session.seconds,

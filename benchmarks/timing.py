@@ -18,7 +18,7 @@ from schemas.work import Engine, Limits, Mode, Search, Subtrees
 
 __all__ = ["PHASES", "load", "timed"]
 
-#: CuMBE's breakdown, as its paper has it; what other engines do not report is left out.
+#: CuMBE's breakdown, as its paper has it; what other engines do not measure is left out.
 PHASES = (*(phase for phase in layout.PHASES if phase != "idling"), "others")
 
 

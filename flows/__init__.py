@@ -1,6 +1,6 @@
-"""The steps of a run as Prefect flows: one task per stage, with retries, a schedule and a history.
+"""The steps of a run as Prefect flows: one task per step, with retries, a schedule and a history.
 
-`flows.mine.mine` and `flows.verify.verify` are what ``prefect.yaml`` deploys. A stage works from the run's
+`flows.mine.mine` and `flows.verify.verify` are what ``prefect.yaml`` deploys. A step works from the run's
 folder to the run's folder, so only paths, options and counters travel between tasks, and Dask stays inside
 the mining task: a Prefect task for every slice would cost more than the slice.
 """

@@ -32,7 +32,7 @@ _TOPS: dict[By, tuple[str, str]] = {
 _PICTURES = {
     "sizes": "How many bicliques have so many members on the left and on the right, of",
     "degrees": "How many vertices of each side have at least so many neighbours, of",
-    "stages": "Seconds of each step of",
+    "steps": "Seconds of each step of",
     "time-line": "What every worker did in",
 }
 

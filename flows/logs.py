@@ -1,4 +1,4 @@
-"""What the pipeline logs during a stage, in the log of the Prefect run."""
+"""What the pipeline logs during a step, in the log of the Prefect run."""
 
 from __future__ import annotations
 

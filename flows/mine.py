@@ -12,7 +12,7 @@ from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Cancelled, Completed
 
-from flows import stages
+from flows import tasks
 from flows.cards import publish_run
 from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
@@ -21,7 +21,7 @@ from flows.logs import run_logs
 from flows.notify import note, tell
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
-from pipeline.proof.sealing import ROWS_WORTH_WORKERS
+from pipeline.proof.proving import ROWS_WORTH_WORKERS
 from pipeline.results.results import Results, open_results
 from pipeline.run.folder import RunFolder, how_to_resume, without_days
 from pipeline.series.runs import is_run
@@ -93,14 +93,14 @@ def mine(
     series = str(Path(source).absolute())
     keys = Keys.of(without_days(series))
     day = f"{moment:%Y-%m-%d}" if date or depends_on_moment(source) or depends_on_moment(output) else None
-    stages.ingest(path, chosen, asked.limits, asked.call.ingest_on, series, day)
-    stages.build(path)
-    stages.plan(path)
-    session = stages.mine(path, asked.workers, asked.limits, concurrency_limit, keys)
+    tasks.ingest(path, chosen, asked.limits, asked.call.ingest_on, series, day)
+    tasks.build(path)
+    tasks.plan(path)
+    session = tasks.mine(path, asked.workers, asked.limits, concurrency_limit, keys)
     if session.outcome == "complete":
         provers = WorkerOptions(workers=asked.workers.workers, scheduler=asked.workers.scheduler)
         worth_them = session.count > ROWS_WORTH_WORKERS
-        stages.seal(path, provers if worth_them else WorkerOptions(workers=0), keys)
+        tasks.prove(path, provers if worth_them else WorkerOptions(workers=0), keys)
     results = open_results(path)
     problems = _finish(results, keys, asked.call.report, latest, keep) if results.complete else []
     if not results.complete:
@@ -136,17 +136,17 @@ def _finish(results: Results, keys: Keys, report: bool, latest: bool, keep: int 
     page = None
     if report:
         try:
-            page = stages.page(path)
+            page = tasks.report(path)
         except Exception as error:  # a task may fail for want of anything; the bicliques are there
             problems.append(f"the page could not be written: {error}")
     publish_run(results, keys, page)
     try:
-        stages.mark(path, latest)
+        tasks.mark(path, latest)
     except BicliqueError as error:
         problems.append(str(error))
     if keep is not None:
         try:
-            problems += stages.prune(path, keep).problems
+            problems += tasks.prune(path, keep).problems
         except BicliqueError as error:
             problems.append(str(error))
     return problems

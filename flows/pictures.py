@@ -34,8 +34,8 @@ def pictures_of(content: Content) -> dict[str, str]:
         drawn["sizes"] = _sizes(content.sizes)
     if content.degrees:
         drawn["degrees"] = _degrees(content.degrees)
-    if content.stages:
-        drawn["stages"] = _stages(content.stages)
+    if content.steps:
+        drawn["steps"] = _steps(content.steps)
     if content.timeline.lanes:
         drawn["time-line"] = _timeline(content.timeline)
     return {name: _address(figure) for name, figure in drawn.items()}
@@ -69,9 +69,9 @@ def _degrees(degrees: dict[str, np.ndarray]) -> Figure:
     return figure
 
 
-def _stages(stages: tuple[tuple[str, float], ...]) -> Figure:
-    figure, axes = _empty(0.8 + 0.3 * len(stages))
-    axes.barh([name for name, _ in stages], [seconds for _, seconds in stages], color=LEFT)
+def _steps(steps: tuple[tuple[str, float], ...]) -> Figure:
+    figure, axes = _empty(0.8 + 0.3 * len(steps))
+    axes.barh([name for name, _ in steps], [seconds for _, seconds in steps], color=LEFT)
     axes.invert_yaxis()
     axes.set_xlabel("seconds")
     return figure

@@ -1,4 +1,4 @@
-"""A stage's progress as a Prefect artifact, at most once a second and never in the way of the work."""
+"""A step's progress as a Prefect artifact, at most once a second and never in the way of the work."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ __all__ = ["ProgressArtifact"]
 
 #: Seconds between two updates.
 _EVERY_S = 1.0
-#: How long the end of a stage waits for an update that is on its way.
+#: How long the end of a step waits for an update that is on its way.
 _LAST_S = 10.0
 
 
 class ProgressArtifact:
-    """Inside a task: ``with ProgressArtifact("mining") as report``, and `report` is a `pipeline.run.progress.Report`.
+    """The progress of a task as an artifact: ``with ProgressArtifact("mining") as on_progress``.
+
+    It is a `pipeline.run.progress.OnProgress`.
 
     Parameters
     ----------
@@ -31,7 +33,7 @@ class ProgressArtifact:
     Notes
     -----
     Updates are sent by a thread of their own, so that a slow server does not hold up the scheduling of slices.
-    A server that does not answer is logged once, and the stage goes on.
+    A server that does not answer is logged once, and the step goes on.
     """
 
     def __init__(self, key: str):
@@ -54,7 +56,7 @@ class ProgressArtifact:
             self._send(100.0, "was done already")
 
     def __call__(self, progress: Progress) -> None:
-        """Take note of how far the stage is."""
+        """Take note of how far the step is."""
         if progress.note:
             self._log.info(progress.note)
         else:

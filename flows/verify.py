@@ -7,7 +7,7 @@ from typing import Any
 
 from prefect import flow
 
-from flows import stages
+from flows import tasks
 from flows.cards import publish_verification
 from flows.keys import Keys
 from flows.notify import note, tell
@@ -33,6 +33,6 @@ def verify(output: str, sample: int = 1000, seed: int = 0, notify: str | None = 
     path = Path(output)
     note(f"verify {path}", path)
     keys = Keys.of(series_of(RunFolder(path).origin()))
-    found = stages.verify(path, sample, seed, keys)
+    found = tasks.verify(path, sample, seed, keys)
     publish_verification(found, path, keys)
     return {"folder": str(path.absolute()), "count": found.count, "fingerprint": str(found.fingerprint)}

@@ -110,7 +110,7 @@ class Sessions(TypedDict):
 
 
 class MiningFacts(TypedDict):
-    """Of `pipeline.proof.sealing`, in the manifest."""
+    """Of `pipeline.proof.proving`, in the manifest."""
 
     slices: Number
     retries: Number

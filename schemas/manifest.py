@@ -19,7 +19,7 @@ from schemas.stats import SliceStats
 from schemas.totals import Total, fingerprint_from
 from schemas.work import Subtrees
 
-__all__ = ["PLAN", "LedgerEntry", "Manifest", "Outcome", "Part", "Range", "SliceReport"]
+__all__ = ["PLAN", "LedgerEntry", "Manifest", "Outcome", "Part", "Range", "SliceResult"]
 
 #: How a session ends. Only "complete" leaves nothing to do.
 Outcome = Literal["complete", "max_results", "time_limit", "interrupted", "failed"]
@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class SliceReport:
+class SliceResult:
     """What a worker says of a slice; its left-over comes beside it.
 
     Parameters
@@ -96,14 +96,14 @@ class LedgerEntry:
 
     Parameters
     ----------
-    report : SliceReport
+    result : SliceResult
         The number of its slice is greater than the number of every source it took from.
     took : tuple of Range
     weight : float
         Estimated work that it did, in the unit of the plan's weights.
     """
 
-    report: SliceReport
+    result: SliceResult
     took: tuple[Range, ...]
     weight: float = 0.0
 
@@ -115,11 +115,11 @@ class LedgerEntry:
         left_over : bytes
             Packed by `Subtrees.to_bytes`; empty for none.
         """
-        report = {name: getattr(self.report, name) for name in _OF_REPORT}
+        result = {name: getattr(self.result, name) for name in _OF_RESULT}
         return (
-            report
-            | {"parts": [asdict(part) for part in self.report.parts], "stats": asdict(self.report.stats)}
-            | self.report.total.to_json()
+            result
+            | {"parts": [asdict(part) for part in self.result.parts], "stats": asdict(self.result.stats)}
+            | self.result.total.to_json()
             | {"took": self.took, "weight": self.weight, "left_over": base64.b64encode(left_over).decode()}
         )
 
@@ -141,18 +141,18 @@ class LedgerEntry:
         left_over = Subtrees.from_bytes(packed) if packed else Subtrees.empty()
         if len(left_over) != flat.n_left_over:
             raise IncompleteError(f"it promises {flat.n_left_over} left-over nodes and holds {len(left_over)}")
-        report = SliceReport(
-            **{name: getattr(flat, name) for name in _OF_REPORT},
+        result = SliceResult(
+            **{name: getattr(flat, name) for name in _OF_RESULT},
             parts=flat.parts,
             total=total,
             stats=SliceStats.from_json(flat.stats),
         )
-        return cls(report, flat.took, flat.weight), left_over
+        return cls(result, flat.took, flat.weight), left_over
 
 
 #: Fields of an entry that are its total or its left-over.
 _BESIDE = ("count", "fingerprint", "sizes", "seen", "rows", "left_over")
-_OF_REPORT = ("slice", "attempt", "n_left_over", "began", "seconds", "worker", "timed")
+_OF_RESULT = ("slice", "attempt", "n_left_over", "began", "seconds", "worker", "timed")
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Manifest:
     version : str
         Of the package.
     created : str
-        When it was sealed, in UTC, ISO 8601.
+        When it was proven, in UTC, ISO 8601.
     count : int
     fingerprint : int or None
         Of the engine; equal to the one recomputed from Parquet when `proven_rows` is `count`. None in
@@ -209,7 +209,7 @@ class Manifest:
         Most main memory in bytes, mapped files that were read included: ``driver``, and ``workers`` by name. Empty
         in runs of earlier versions.
     compared_rows : int
-        Rows that were compared with each other when the run was sealed, and of which no two are equal: all of them, or
+        Rows that were compared with each other when the run was proven, and of which no two are equal: all of them, or
         0 where that was left to `verify`, as in runs of earlier versions.
     """
 

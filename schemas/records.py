@@ -28,7 +28,7 @@ from typing import (
 
 from schemas.errors import IncompleteError, InputError
 
-__all__ = ["check_facts", "checked", "read_as", "sealed"]
+__all__ = ["check_facts", "checked", "read_as", "with_checksum"]
 
 _CHECKSUM = "crc32"
 #: Of a ledger entry: large, and plain text, so it need not go through the encoder once more.
@@ -37,7 +37,7 @@ _PLAIN_TEXT = "left_over"
 T = TypeVar("T")
 
 
-def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
+def with_checksum(data: Mapping[str, Any]) -> dict[str, Any]:
     """A record with its CRC-32, which `checked` compares."""
     return {**data, _CHECKSUM: _crc32(data)}
 

@@ -50,7 +50,7 @@ class Subtrees:
       its closure, those that miss L are passed over;
     - ``todo``: how many of the leading candidates are to be explored here. The ones behind them are
       candidates inside the children, but their own children belong to another piece;
-    - ``fresh``: the node's own biclique is still to be reported. If it is not, all of the closure is in the path.
+    - ``fresh``: the node's own biclique is still to be emitted. If it is not, all of the closure is in the path.
 
     Every other root vertex is *excluded*: a biclique whose root side it could join belongs to somebody
     else. So the node itself is dead, and dropped, when its closure (every root vertex adjacent to all of
@@ -281,7 +281,7 @@ class Search:
     ----------
     mode : "count", "fingerprint" or "list"
     min_left, min_right : int
-        Smallest sides of a biclique that is reported. They prune the search.
+        Smallest sides of a biclique that is emitted. They prune the search.
     max_left, max_right : int or None
         Largest sides. Filters on the *maximal* bicliques: a larger one is left out, its parts do not
         appear in its place.
@@ -342,7 +342,7 @@ class Limits:
     seconds : float or None
         Wall time. An engine looks at the clock every few milliseconds.
     rows : int or None
-        Most bicliques this slice may report: exact, never one more.
+        Most bicliques this slice may find: exact, never one more.
     bound : int or None
         `schemas.jobs.Job.bound` of what others have found: an engine may leave out what cannot reach it.
     """
@@ -389,8 +389,8 @@ class Engine(Protocol):
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """Explore `subtrees` until done or until a limit is reached.
 
-        In mode ``list`` every biclique reported is handed to `emit` exactly once, in batches whose arrays
-        are valid only during the call. Nothing is ever reported twice or lost between a slice and its
+        In mode ``list`` every biclique emitted is handed to `emit` exactly once, in batches whose arrays
+        are valid only during the call. Nothing is ever emitted twice or lost between a slice and its
         left-over.
         """
         ...

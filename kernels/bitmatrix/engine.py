@@ -110,11 +110,11 @@ class BitMatrixEngine:
 
     @property
     def found(self) -> int:
-        """Bicliques that the running `mine` has reported so far; to be read from another thread."""
+        """Bicliques that the running `mine` has emitted so far; to be read from another thread."""
         return self._found_before + int(self._host[1])
 
     def host_params(self, found_before: int) -> dict[str, int]:
-        """Where a launch talks to the host; `found_before` were reported by the launches before it."""
+        """Where a launch talks to the host; `found_before` were emitted by the launches before it."""
         self._host[1], self._found_before = 0, found_before
         at = self._host.ctypes.data
         return {"host_stop": at, "host_count": at + self._host.itemsize}

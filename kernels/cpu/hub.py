@@ -163,7 +163,7 @@ def _overlap(hub, q, at):
 
 @compiled
 def _deliver_node(g, hub, out, base, n_base):
-    """Report the top frame's biclique; False when the output is full."""
+    """Emit the top frame's biclique; False when the output is full."""
     if out.state.plain:
         out.state.count += 1
         return True

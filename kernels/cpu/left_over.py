@@ -12,7 +12,7 @@ __all__ = ["drain_aside", "left_over"]
 
 
 def left_over(word: Word, hub: Hub) -> Subtrees:
-    """What the open problems still have to explore and to report."""
+    """What the open problems still have to explore and to emit."""
     return Subtrees.of_pieces([*_word_pieces(word), *_hub_pieces(hub)])
 
 
@@ -40,7 +40,7 @@ def _word_pieces(word: Word) -> list[Piece]:
     def closure(t: np.uint64) -> np.ndarray:
         return np.concatenate([word.full[: state["n_full"]], rows[masks & t == t]])
 
-    pieces: list[Piece] = [(closure(t), nothing, 0, True) for t in word.report[state["delivered"] : state["reports"]]]
+    pieces: list[Piece] = [(closure(t), nothing, 0, True) for t in word.found[state["delivered"] : state["n_found"]]]
     for frame, t in zip(word.frame[: state["depth"]], word.frame_mask, strict=False):
         first = frame["q0"] + frame["n_q"]
         named = [rows[masks & t == c] for c in word.stack[first + frame["next"] : first + frame["n_c"]]]

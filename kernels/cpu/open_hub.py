@@ -28,7 +28,7 @@ def open_hub(g, hub, out, n_base, keyed, root, todo, fresh):
     todo : int
         Candidates of the piece that are to be explored.
     fresh : bool
-        Whether the problem's own biclique is to be reported.
+        Whether the problem's own biclique is to be emitted.
 
     Notes
     -----

@@ -30,7 +30,7 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
     todo : int
         Candidates that rank at or above it belong to other pieces: they are not explored here.
     fresh : bool
-        Whether the problem's own biclique is to be reported.
+        Whether the problem's own biclique is to be emitted.
 
     Notes
     -----
@@ -39,7 +39,7 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
     full = ~_ZERO >> np.uint64(64 - k)
     n = _walk(g, word, out, k)
     w = word.state
-    w.n_full = w.n_rows = w.depth = w.reports = w.delivered = 0
+    w.n_full = w.n_rows = w.depth = w.n_found = w.delivered = 0
     n_q, dead = _classify(word, hub, n, full, keyed, bound)
     if dead:
         return
@@ -56,7 +56,7 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
     f = word_frame(word, 0)
     f.q0, f.n_q, f.n_c, f.next, f.end = 0, n_q, n_c, 0, n_todo
     word.frame_mask[0] = full
-    w.depth = w.report_depth = 1
+    w.depth = w.found_depth = 1
 
 
 @compiled

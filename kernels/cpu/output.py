@@ -45,12 +45,12 @@ def _write(indptr, members, vertices, n, target, at):
 
 @compiled
 def deliver(g, out, base, n_base, n_roots):
-    """Report the biclique (``base[:n_base]``, ``out.closure[:n_roots]``), unless a filter leaves it out.
+    """Emit the biclique (``base[:n_base]``, ``out.closure[:n_roots]``), unless a filter leaves it out.
 
     Returns
     -------
     bool
-        False when it could not be reported: the row limit is reached, or a buffer is full (the room it
+        False when it could not be emitted: the row limit is reached, or a buffer is full (the room it
         needs is in `need_left`, `need_right`). Nothing has changed then, and the caller comes back with
         the same biclique.
     """

@@ -2,7 +2,7 @@
 
 A frame's rows lie in one stretch of the stack: Q rows (excluded), then C rows (candidates) by ascending
 number of base vertices, all different and none inside a Q row. So every C row is a canonical child, and
-a maximal biclique, without any test: visiting it reports it and finds its own candidates. Children with at
+a maximal biclique, without any test: visiting it emits it and finds its own candidates. Children with at
 most six base vertices, or with few candidates, are solved outright (`kernels.cpu.leaf`).
 """
 
@@ -33,7 +33,7 @@ def search_word(g, word, out):
     """Explore the open word problem until it is empty, the output is full, or the steps are used up."""
     w = word.state
     while True:
-        if w.delivered < w.reports and not _deliver_reports(g, word, out):
+        if w.delivered < w.n_found and not _deliver_found(g, word, out):
             return FULL
         if w.depth == 0:
             return EMPTY
@@ -45,19 +45,19 @@ def search_word(g, word, out):
 
 @compiled
 def _visit(g, word, out):
-    """Visit children of the top frame until one gets a frame of its own or reports pile up.
+    """Visit children of the top frame until one gets a frame of its own or sets to emit pile up.
 
     Returns False when the frame has no children left.
     """
     w, s = word.state, out.state
     f = word_frame(word, w.depth - 1)
-    w.report_depth = w.depth
+    w.found_depth = w.depth
     stack = word.stack
     first = f.q0 + f.n_q
     free = first + f.n_c
     j = f.next
     while j < f.end:
-        if w.reports + f.n_c + SOLVED_AT_ONCE > w.max_reports:
+        if w.n_found + f.n_c + SOLVED_AT_ONCE > w.max_found:
             f.next = j
             return True
         t = stack[first + j]
@@ -88,13 +88,13 @@ def found(word, out, t):
         out.state.count += 1
     else:
         w = word.state
-        word.report[w.reports] = t
-        w.reports += 1
+        word.found[w.n_found] = t
+        w.n_found += 1
 
 
 @compiled
 def solve_leaf(word, out, t, q0, q1, at, m):
-    """Report everything below `t` if it has at most six base vertices and two candidates; says whether it did.
+    """Emit everything below `t` if it has at most six base vertices and two candidates; says whether it did.
 
     Excluded rows are ``stack[q0:q1]``, candidates ``stack[at:at + m]``; all may reach outside `t`.
     """
@@ -134,7 +134,7 @@ def _spread(subset, t):
 
 @compiled
 def solve_few(word, out, q0, q1, at, m):
-    """Report `m` <= MAX_ROWS canonical candidates ``stack[at:at + m]`` and everything below them."""
+    """Emit `m` <= MAX_ROWS canonical candidates ``stack[at:at + m]`` and everything below them."""
     stack = word.stack
     for i in range(at, at + m):
         found(word, out, stack[i])
@@ -253,14 +253,14 @@ def _closure(word, out, t, lo, hi, all_rows):
 
 
 @compiled
-def _deliver_reports(g, word, out):
+def _deliver_found(g, word, out):
     """Deliver what was found at the top frame; False when the output is full."""
     w = word.state
-    f = word_frame(word, w.report_depth - 1)
+    f = word_frame(word, w.found_depth - 1)
     if out.state.sizing and not out.state.prove:
         return _count_reports(g, word, out, f.near0, f.near0 + f.n_near)
-    while w.delivered < w.reports:
-        t = word.report[w.delivered]
+    while w.delivered < w.n_found:
+        t = word.found[w.delivered]
         n_roots = _closure(word, out, t, f.near0, f.near0 + f.n_near, False)
         n_base = 0
         while t != _ZERO:
@@ -270,7 +270,7 @@ def _deliver_reports(g, word, out):
         if not deliver(g, out, word.listed, n_base, n_roots):
             return False
         w.delivered += 1
-    w.delivered = w.reports = 0
+    w.delivered = w.n_found = 0
     return True
 
 
@@ -283,8 +283,8 @@ def _count_reports(g, word, out, lo, hi):
         always = 0
         for i in range(w.n_full):
             always += g.root_members_indptr[word.full[i] + 1] - g.root_members_indptr[word.full[i]]
-    while w.delivered < w.reports:
-        t = word.report[w.delivered]
+    while w.delivered < w.n_found:
+        t = word.found[w.delivered]
         n = always
         if s.unit_roots:
             for i in range(lo, hi):
@@ -297,5 +297,5 @@ def _count_reports(g, word, out, lo, hi):
         if not deliver_size(out, _weight(g, word, s.unit, t), n):
             return False
         w.delivered += 1
-    w.delivered = w.reports = 0
+    w.delivered = w.n_found = 0
     return True

@@ -54,7 +54,7 @@ def _record(names: str) -> np.dtype:
     return np.dtype([(name, np.uint64 if name == "fingerprint" else OFFSET) for name in names.split()])
 
 
-WORD_STATE = _record("n_full n_rows depth reports delivered report_depth max_stack max_near max_reports")
+WORD_STATE = _record("n_full n_rows depth n_found delivered found_depth max_stack max_near max_found")
 WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
 HUB_STATE = _record("n_base words n_rows first n_full depth wide fresh max_bits max_list max_frame_bits n_sorter")
 HUB_FRAME = _record("list0 n_list next end")
@@ -105,7 +105,7 @@ class Word(NamedTuple):
     near_mask: Any  # uint64: their masks
     frame: Any  # (65,) WORD_FRAME
     frame_mask: Any  # (65,) uint64: L of each frame
-    report: Any  # uint64: masks found and not yet delivered
+    found: Any  # uint64: masks found and not yet delivered
     touched: Any  # int32: rows of the problem being opened
     touched_mask: Any  # uint64
     slot: Any  # (n_roots,) int32: position in `touched`, OUTSIDE for the others
@@ -211,7 +211,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         near_mask=np.zeros(touch + sizes.word_stack, u64),
         frame=np.zeros(WORD_BITS + 1, WORD_FRAME),
         frame_mask=np.zeros(WORD_BITS + 1, u64),
-        report=np.empty(touch + 4096, u64),
+        found=np.empty(touch + 4096, u64),
         touched=np.empty(touch, i32),
         touched_mask=np.empty(touch, u64),
         slot=np.empty(n_roots, i32),
@@ -249,7 +249,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     )
     _set_options(out.state[0], graph, search)
     word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack), len(word.near)
-    word.state[0]["max_reports"] = len(word.report)
+    word.state[0]["max_found"] = len(word.found)
     hub.state[0]["max_bits"], hub.state[0]["max_list"] = len(hub.bits), len(hub.list)
     hub.state[0]["max_frame_bits"], hub.state[0]["n_sorter"] = len(hub.frame_bits), n_roots
     out.state[0]["max_piece"] = 2 * n_roots + 3
@@ -260,7 +260,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
 
 def reset(word: Word, hub: Hub, out: Output) -> None:
     """Forget the last slice: nothing open, nothing found, no trace in arrays indexed by vertex."""
-    for name in ("n_full", "n_rows", "depth", "reports", "delivered"):
+    for name in ("n_full", "n_rows", "depth", "n_found", "delivered"):
         word.state[0][name] = 0
     for name in ("n_base", "n_full", "n_rows", "depth", "fresh"):
         hub.state[0][name] = 0

@@ -95,7 +95,7 @@ class SliceRun(Generic[S]):
 
     @property
     def rows_left(self) -> int:
-        """Bicliques that may still be reported; -1 without a limit."""
+        """Bicliques that may still be emitted; -1 without a limit."""
         return -1 if self.limits.rows is None else self.limits.rows - self.count
 
     @property

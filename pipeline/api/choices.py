@@ -11,7 +11,7 @@ from typing import Any
 
 from kernels import engines
 from pipeline.api.table import record
-from pipeline.run.progress import Progress, Report, reporter
+from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import InputError
 from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
@@ -85,15 +85,17 @@ def _type_of(source: object) -> str:
     return type(source).__name__
 
 
-def with_engine(options: RunOptions, scheduler: str | None = None, report: Report | bool | None = None) -> RunOptions:
-    """The same with the engine chosen; `report` is told why it is not a faster one.
+def with_engine(
+    options: RunOptions, scheduler: str | None = None, progress: OnProgress | bool | None = None
+) -> RunOptions:
+    """The same with the engine chosen; `progress` is told why it is not a faster one.
 
     The engine has to run where the workers are: here, or where those of a `scheduler` are.
     """
     choice = choose_engine(options.engine, options.search, scheduler)
     logger.info("engine %s: %s", choice.name, choice.reason)
     if choice.is_fallback:
-        reporter(report)(Progress("read", note=f"engine {choice.name}: {choice.reason}"))
+        to_callback(progress)(Progress("ingest", note=f"engine {choice.name}: {choice.reason}"))
     return replace(options, engine=choice.name)
 
 

@@ -18,7 +18,7 @@ from pipeline.run.accounts import peak_rss_of, seconds_of
 from pipeline.run.files import temporary_folder
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
-from pipeline.run.progress import Progress, Report, pass_on
+from pipeline.run.progress import OnProgress, Progress, pass_on
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from schemas.options import LabelType, Order, RootSide, Where
@@ -56,7 +56,7 @@ def count(
     header: bool | None = None,
     label_type: LabelType = "auto",
     skip_bad_lines: bool = False,
-    progress: Report | bool | None = None,
+    progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> Count:
     """Count the maximal bicliques; nothing is kept.

@@ -14,7 +14,7 @@ from pipeline.estimate.memory import MemoryBound, memory_bound
 from pipeline.estimate.sample import Estimate, Guess, estimate
 from pipeline.process import startup
 from pipeline.run.files import temporary_folder
-from pipeline.run.progress import Report
+from pipeline.run.progress import OnProgress
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers, count_workers
 from schemas.errors import ResourceError
@@ -97,7 +97,7 @@ def dry_run(
     header: bool | None = None,
     label_type: LabelType = "auto",
     skip_bad_lines: bool = False,
-    progress: Report | bool | None = None,
+    progress: OnProgress | bool | None = None,
 ) -> DryRun:
     """What `mine` would do: profile, plan, and estimates of memory, output and time. Nothing is kept.
 

@@ -16,7 +16,7 @@ from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder, how_to_resume
 from pipeline.run.names import REPORT_FILE
-from pipeline.run.progress import Progress, Report, pass_on
+from pipeline.run.progress import OnProgress, Progress, pass_on
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
@@ -61,7 +61,7 @@ def mine(
     header: bool | None = None,
     label_type: LabelType = "auto",
     skip_bad_lines: bool = False,
-    progress: Report | bool | None = None,
+    progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> Results:
     """Write every maximal biclique of a bipartite graph to Parquet.
@@ -130,7 +130,7 @@ def resume(
     rmm_pool: str | None = None,
     spill: bool = False,
     write_on: Where = "auto",
-    progress: Report | bool | None = None,
+    progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> Results:
     """Go on with a run that stopped, however it stopped; a complete one is left alone.
@@ -152,7 +152,7 @@ def resume(
 
 
 def verify(
-    folder: PathLike, *, sample: int = 1000, seed: int = 0, progress: Report | bool | None = None
+    folder: PathLike, *, sample: int = 1000, seed: int = 0, progress: OnProgress | bool | None = None
 ) -> Verification:
     """Check the results of a complete run again; see `pipeline.proof.verification.verify_run`."""
     return verify_run(Path(folder), sample, seed, progress)
@@ -162,7 +162,7 @@ def _run(
     path: Path,
     workers: WorkerOptions,
     limits: RunLimits,
-    progress: Report | bool | None,
+    progress: OnProgress | bool | None,
     stop: threading.Event | None,
     report: bool,
 ) -> Results:
@@ -171,5 +171,5 @@ def _run(
     if session is not None and session.ctrl_c:
         raise Interrupted(f"stopped with {len(results):,} bicliques; go on with: {how_to_resume(path)}", results)
     if report and results.complete and (session is not None or not (path / REPORT_FILE).exists()):
-        steps.page(path, progress)
+        steps.report(path, progress)
     return results

@@ -1,6 +1,6 @@
 """The steps of a run, one by one or all together: each from the folder to the folder, under the run's lock.
 
-    start -> ingest -> build -> plan -> mine -> seal -> page
+    start -> ingest -> build -> plan -> mine -> prove -> report
 
 A step that is done says so in ``steps/`` and is skipped the next time; mining goes on from its ledger. So
 every step, and the whole, can simply be called again.
@@ -27,7 +27,7 @@ from pipeline.prepare.build import build as build_graph
 from pipeline.prepare.plan import plan as plan_roots
 from pipeline.process import startup
 from pipeline.process.logs import tell
-from pipeline.proof import sealing
+from pipeline.proof import proving
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.files import disk_errors, whole_file
@@ -35,7 +35,7 @@ from pipeline.run.folder import RunFolder, how_to_resume
 from pipeline.run.lock import locked
 from pipeline.run.names import INGEST_FILES, make_ready
 from pipeline.run.new_run import new_run
-from pipeline.run.progress import Progress, Report, Stage, reporter
+from pipeline.run.progress import OnProgress, Progress, Step, to_callback
 from pipeline.run.session import MiningSession, last_session, mend_sessions
 from pipeline.series.marks import withdraw_mark
 from pipeline.slices import first_use
@@ -48,7 +48,7 @@ from schemas.jobs import job_of
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["build", "ingest", "mine", "page", "plan", "prepare", "run", "seal", "start"]
+__all__ = ["build", "ingest", "mine", "plan", "prepare", "prove", "report", "run", "start"]
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def start(
     path: Path,
     options: RunOptions,
     limits: RunLimits,
-    report: Report | bool | None = None,
+    progress: OnProgress | bool | None = None,
     ingest_on: IngestOn = "auto",
     series: str | None = None,
     date: str | None = None,
@@ -74,8 +74,8 @@ def start(
     options : RunOptions
     limits : RunLimits
         The ones to resume with.
-    report : callable, bool or None
-        See `pipeline.run.progress.reporter`.
+    progress : callable, bool or None
+        See `pipeline.run.progress.to_callback`.
     ingest_on : "auto", "cpu" or "gpu"
         See `pipeline.ingest.step.ingest`.
     series, date : str or None
@@ -91,33 +91,33 @@ def start(
     startup.over()
     with new_run(path) as folder:
         folder.write_options(options, limits, series, date)
-        _ingest(folder, reporter(report), source, ingest_on)
+        _ingest(folder, to_callback(progress), source, ingest_on)
     return folder
 
 
-def ingest(path: Path, report: Report | bool | None = None) -> dict[str, Any]:
+def ingest(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
     """Read the input, if that was interrupted in `start`. Returns an `IngestSummary` as a dictionary."""
     with _run(path) as folder:
-        return _ingest(folder, reporter(report))
+        return _ingest(folder, to_callback(progress))
 
 
-def build(path: Path, report: Report | bool | None = None) -> dict[str, Any]:
+def build(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
     """Make the graph; see `pipeline.prepare.build.build`."""
     with _run(path) as folder:
-        return _build(folder, reporter(report))
+        return _build(folder, to_callback(progress))
 
 
-def plan(path: Path, report: Report | bool | None = None) -> dict[str, Any]:
+def plan(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
     """Weigh the roots; see `pipeline.prepare.plan.plan`."""
     with _run(path) as folder:
-        return _plan(folder, reporter(report))
+        return _plan(folder, to_callback(progress))
 
 
 def mine(
     path: Path,
     workers: WorkerOptions | None = None,
     limits: RunLimits | None = None,
-    report: Report | bool | None = None,
+    progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> MiningSession:
     """Mine what is outstanding; see `pipeline.mining.driver.mine_run`. `limits` default to the run's own."""
@@ -129,70 +129,70 @@ def mine(
         if manifest is not None:
             return last_session(folder)
         with open_pool(workers, _place(folder)) as pool:
-            return _mine(folder, pool, limits or folder.limits(), reporter(report), workers, stop)
+            return _mine(folder, pool, limits or folder.limits(), to_callback(progress), workers, stop)
 
 
-def seal(path: Path, workers: WorkerOptions | None = None, report: Report | bool | None = None) -> Manifest:
-    """Prove the run and write its manifest; see `pipeline.proof.sealing.seal`."""
+def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress | bool | None = None) -> Manifest:
+    """Prove the run and write its manifest; see `pipeline.proof.proving.prove`."""
     with _run(path) as folder, open_pool(workers or WorkerOptions(workers=0)) as pool:
         with startup.getting_ready():
             first_use.before_proving()
-        return folder.manifest() or sealing.seal(folder, pool, reporter(report))
+        return folder.manifest() or proving.prove(folder, pool, to_callback(progress))
 
 
-def page(path: Path, report: Report | bool | None = None) -> Path:
+def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
     """Write ``report.html``; see `pipeline.results.report.make.report`. It reads, and so needs no lock."""
     from pipeline.results.report import make  # only here: it imports a plotting library
 
     startup.over()
-    say = reporter(report)
-    say(Progress("report"))
+    on_progress = to_callback(progress)
+    on_progress(Progress("report"))
     written = make.report(path)
-    say(Progress("report", share=1.0))
+    on_progress(Progress("report", share=1.0))
     return written
 
 
-def prepare(path: Path, report: Report | bool | None = None, keep: bool = True) -> None:
+def prepare(path: Path, progress: OnProgress | bool | None = None, keep: bool = True) -> None:
     """Everything before mining that is not done yet. `keep` as in `run`."""
     with _run(path, keep) as folder:
-        _prepare(folder, reporter(report))
+        _prepare(folder, to_callback(progress))
 
 
 def run(
     path: Path,
     workers: WorkerOptions,
     limits: RunLimits,
-    report: Report | bool | None = None,
+    progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
     keep: bool = True,
 ) -> MiningSession | None:
-    """All steps that are not done yet, with one set of workers; sealed when it is complete.
+    """All steps that are not done yet, with one set of workers; proven when it is complete.
 
     Parameters
     ----------
     keep : bool
-        False for a folder that will not be there long: errors do not say how to resume it.
+        False for a folder that will not be there long: errors do not on_progress how to resume it.
 
     Returns
     -------
     MiningSession or None
         None when the run was complete already.
     """
-    say = reporter(report)
+    on_progress = to_callback(progress)
     with _run(path, keep) as folder:
-        _prepare(folder, say)
+        _prepare(folder, on_progress)
         manifest = _proven(folder)
         mend_sessions(folder, manifest)
         if manifest is not None:
-            _mend_summary(folder, manifest, workers, say)
+            _mend_summary(folder, manifest, workers, on_progress)
             return None
         if limits != folder.limits():
             folder.write_options(folder.options(), limits)
         with open_pool(workers, _place(folder)) as pool:
-            session = _mine(folder, pool, limits, say, workers, stop)
+            session = _mine(folder, pool, limits, on_progress, workers, stop)
             if session.outcome == "complete":
                 with _provers(pool, workers, _place(folder)) as provers:
-                    sealing.seal(folder, provers, say)
+                    proving.prove(folder, provers, on_progress)
     return session
 
 
@@ -232,7 +232,7 @@ def _proven(folder: RunFolder) -> Manifest | None:
     return None
 
 
-def _mend_summary(folder: RunFolder, manifest: Manifest, workers: WorkerOptions, report: Report) -> None:
+def _mend_summary(folder: RunFolder, manifest: Manifest, workers: WorkerOptions, on_progress: OnProgress) -> None:
     """Make the summary of a complete run anew if it is damaged: the parts are read, and nothing is mined."""
     if job_of(folder.options().search).rows == "none":
         return
@@ -243,16 +243,18 @@ def _mend_summary(folder: RunFolder, manifest: Manifest, workers: WorkerOptions,
     with open_pool(workers, _place(folder)) as pool, _provers(pool, workers, _place(folder)) as provers:
         with startup.getting_ready():
             first_use.before_proving()
-        sealing.sum_up(folder, provers, report)
+        proving.sum_up(folder, provers, on_progress)
 
 
-def _prepare(folder: RunFolder, report: Report) -> None:
-    _ingest(folder, report)
-    _build(folder, report)
-    _plan(folder, report)
+def _prepare(folder: RunFolder, on_progress: OnProgress) -> None:
+    _ingest(folder, on_progress)
+    _build(folder, on_progress)
+    _plan(folder, on_progress)
 
 
-def _ingest(folder: RunFolder, report: Report, source: Any = None, ingest_on: IngestOn = "auto") -> dict[str, Any]:
+def _ingest(
+    folder: RunFolder, on_progress: OnProgress, source: Any = None, ingest_on: IngestOn = "auto"
+) -> dict[str, Any]:
     options = folder.options()
 
     def read() -> dict[str, Any]:
@@ -266,15 +268,15 @@ def _ingest(folder: RunFolder, report: Report, source: Any = None, ingest_on: In
         return facts
 
     ready = partial(first_use.before_reading, options.source if source is None else source, ingest_on)
-    return _once(folder, "ingest", "read", report, ready, read)
+    return _once(folder, "ingest", on_progress, ready, read)
 
 
-def _build(folder: RunFolder, report: Report) -> dict[str, Any]:
-    return _once(folder, "build", "build", report, _before_building(folder), lambda: build_graph(folder))
+def _build(folder: RunFolder, on_progress: OnProgress) -> dict[str, Any]:
+    return _once(folder, "build", on_progress, _before_building(folder), lambda: build_graph(folder))
 
 
-def _plan(folder: RunFolder, report: Report) -> dict[str, Any]:
-    return _once(folder, "plan", "plan", report, _before_building(folder), lambda: plan_roots(folder))
+def _plan(folder: RunFolder, on_progress: OnProgress) -> dict[str, Any]:
+    return _once(folder, "plan", on_progress, _before_building(folder), lambda: plan_roots(folder))
 
 
 def _before_building(folder: RunFolder) -> Callable[[], None]:
@@ -287,20 +289,19 @@ def _mine(
     folder: RunFolder,
     pool: Pool,
     limits: RunLimits,
-    report: Report,
+    on_progress: OnProgress,
     workers: WorkerOptions,
     stop: threading.Event | None,
 ) -> MiningSession:
     with startup.getting_ready():
-        first_use.before_mining(folder.options().engine, report)
-    return driver.mine_run(folder, pool, limits, report, workers.slice_seconds, stop, workers.write_on)
+        first_use.before_mining(folder.options().engine, on_progress)
+    return driver.mine_run(folder, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
 
 
 def _once(
     folder: RunFolder,
-    step: str,
-    stage: Stage,
-    report: Report,
+    step: Step,
+    on_progress: OnProgress,
     ready: Callable[[], None],
     work: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
@@ -314,7 +315,7 @@ def _once(
             damage = f"{file} is missing or damaged"
     except IncompleteError as error:
         damage = str(error.__cause__ or error)
-    report(Progress(stage))
+    on_progress(Progress(step))
     with startup.getting_ready():
         ready()
     startup.log_it()
@@ -325,7 +326,7 @@ def _once(
         logger.warning("%s; step %s is done again", damage, step)
         facts = _again(folder, step, work)
     seconds = time.monotonic() - started
-    report(Progress(stage, share=1.0, seconds=seconds))
+    on_progress(Progress(step, share=1.0, seconds=seconds))
     tell(logger, "step", f"step {step} is done in {seconds:.2f} s", step=step, seconds=round(seconds, 6))
     return facts
 

@@ -88,7 +88,7 @@ def _sizes(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     from pipeline.api import steps
 
-    page = steps.page(arguments.run, progress(arguments))
+    page = steps.report(arguments.run, progress(arguments))
     say(arguments, lambda: {"report": str(page)}, lambda: f"report: {page}")
     return COMPLETE
 

@@ -26,13 +26,13 @@ from pipeline.run.accounts import peak_rss
 from pipeline.run.files import disk_errors
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
-from pipeline.run.progress import Progress, Report
+from pipeline.run.progress import OnProgress, Progress
 from pipeline.run.session import MiningSession, how_it_ended, remember
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
 from pipeline.workers.pool import Pool, Result, WorkerLostError
 from schemas.errors import BicliqueError, ResourceError
 from schemas.graph import MiningGraph
-from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceReport
+from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
 from schemas.options import RunLimits
 from schemas.work import Limits, Subtrees
 
@@ -54,7 +54,7 @@ def mine_run(
     folder: RunFolder,
     pool: Pool,
     limits: RunLimits,
-    report: Report,
+    on_progress: OnProgress,
     slice_seconds: float = 10.0,
     stop: threading.Event | None = None,
     write_on: WriteOn = "auto",
@@ -67,7 +67,7 @@ def mine_run(
         Its plan is done.
     pool : Pool
     limits : RunLimits
-    report : callable
+    on_progress : callable
         Called with a `Progress` after every slice and about once a second.
     slice_seconds : float
         Longest time of a slice.
@@ -90,7 +90,7 @@ def mine_run(
     with startup.getting_ready():  # or the time of the first slices would mislead
         pool.everywhere(warm_up, (str(folder.path.resolve()), folder.run_id(), write_on))
     startup.log_it()
-    driver = _Driver(folder, pool, limits, report, slice_seconds, stop or threading.Event(), write_on)
+    driver = _Driver(folder, pool, limits, on_progress, slice_seconds, stop or threading.Event(), write_on)
     remember(folder, driver.session("failed"))
     try:
         with interruptible(driver.stop) as ctrl_c:
@@ -119,14 +119,14 @@ class _Driver:
         folder: RunFolder,
         pool: Pool,
         limits: RunLimits,
-        report: Report,
+        on_progress: OnProgress,
         slice_seconds: float,
         stop: threading.Event,
         write_on: WriteOn,
     ):
         self.startup = startup.take()
         self.began, self.started = time.time(), time.monotonic()
-        self.folder, self.pool, self.limits, self.report, self.stop = folder, pool, limits, report, stop
+        self.folder, self.pool, self.limits, self.on_progress, self.stop = folder, pool, limits, on_progress, stop
         self.write_on = write_on
         self.run_id = folder.run_id()
         self.plan = Plan.open(folder)
@@ -151,7 +151,7 @@ class _Driver:
         self.left_overs: dict[int, Subtrees] = {}
         self.taking: dict[int, Start] = {}
         self.commits = Commits(self.ledger)
-        self.watch = Watch(pool, report)
+        self.watch = Watch(pool, on_progress)
         self.energy = ProcessorEnergy()
         for source, ranges in self.ledger.outstanding().items():
             self._add(source, ranges)
@@ -248,7 +248,7 @@ class _Driver:
 
     def _commit(self, done: SliceDone) -> None:
         """Begin to write the ledger entry of a slice."""
-        report, start = done.report, self.taking[done.report.slice]
+        result, start = done.result, self.taking[done.result.slice]
         left_over, packed = Subtrees.empty(), done.left_over
         if packed:
             left_over = Subtrees.from_bytes(packed)
@@ -257,19 +257,19 @@ class _Driver:
                 left_over = left_over.spread(pieces)
                 packed = left_over.to_bytes()
         weights = self.weights.of(left_over)
-        report = replace(report, n_left_over=len(left_over))
-        entry = LedgerEntry(report, start.took, max(self.machine.weight(report.slice) - float(weights.sum()), 0.0))
-        self.commits.begin(entry, packed, (report, left_over, weights))
+        result = replace(result, n_left_over=len(left_over))
+        entry = LedgerEntry(result, start.took, max(self.machine.weight(result.slice) - float(weights.sum()), 0.0))
+        self.commits.begin(entry, packed, (result, left_over, weights))
 
-    def _returned(self, report: SliceReport, left_over: Subtrees, weights: np.ndarray) -> list[Start | Finish]:
-        start = self.taking.pop(report.slice)
-        self.bytes += sum(part.bytes for part in report.parts)
+    def _returned(self, result: SliceResult, left_over: Subtrees, weights: np.ndarray) -> list[Start | Finish]:
+        start = self.taking.pop(result.slice)
+        self.bytes += sum(part.bytes for part in result.parts)
         self.slices += 1
-        self.busy_s += report.seconds
+        self.busy_s += result.seconds
         if len(left_over):
-            self.left_overs[report.slice] = left_over
-        instructions = self.machine.returned(report.slice, report.seconds, report.total.seen, weights)
-        self.watch.returned(report, self.ledger.total.seen, self.machine.share)
+            self.left_overs[result.slice] = left_over
+        instructions = self.machine.returned(result.slice, result.seconds, result.total.seen, weights)
+        self.watch.returned(result, self.ledger.total.seen, self.machine.share)
         for source in {source for source, _, _ in start.took}:
             if not self.machine.is_open(source):
                 self.left_overs.pop(source, None)
@@ -278,7 +278,7 @@ class _Driver:
     def _interrupt(self) -> None:
         if not self.told_of_stop and self.machine.running:
             note = f"stopping: {self.machine.running} slices are being finished; Ctrl-C again abandons them"
-            self.report(Progress("mine", note=note))
+            self.on_progress(Progress("mine", note=note))
         self.told_of_stop = True
         self._carry_out(self.machine.stop("interrupted"))
 
@@ -294,9 +294,9 @@ class _Driver:
 
     def _tell(self) -> None:
         seconds = time.monotonic() - self.started
-        self.report(
+        self.on_progress(
             Progress(
-                stage="mine",
+                step="mine",
                 share=1.0 if self.finish and self.finish.outcome == "complete" else min(self.machine.share, 0.999),
                 bicliques=self.ledger.total.seen,
                 rate=(self.ledger.total.seen - self.seen_before) / max(seconds, 1e-3),

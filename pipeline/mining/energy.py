@@ -48,7 +48,7 @@ def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]],
     """
     facts: dict[str, Any] = {"processors": _processors(sessions)}
     if on_gpus:
-        facts["gpus"] = _gpus([entry for entry in entries if entry.report.stats.joules is not None])
+        facts["gpus"] = _gpus([entry for entry in entries if entry.result.stats.joules is not None])
     return facts
 
 
@@ -64,23 +64,23 @@ def _processors(sessions: list[dict[str, Any]]) -> dict[str, Any]:
 def _gpus(measured: list[LedgerEntry]) -> dict[str, Any]:
     if not measured:
         return {NOT_READABLE: "no worker could read NVML's energy counter; the log of the workers says why"}
-    if not any(entry.report.stats.joules for entry in measured):
+    if not any(entry.result.stats.joules for entry in measured):
         return {NOT_READABLE: "the slices were over before NVML's counter moved, which it does some ten times a second"}
     workers: dict[str, list[LedgerEntry]] = defaultdict(list)
     for entry in measured:
-        workers[entry.report.worker].append(entry)
+        workers[entry.result.worker].append(entry)
     return _sums(measured) | {"workers": {worker: _sums(some) for worker, some in workers.items()}}
 
 
 def _sums(entries: list[LedgerEntry]) -> dict[str, Any]:
-    reports = [entry.report for entry in entries]
-    joules = sum(report.stats.joules or 0.0 for report in reports)
-    seconds = sum(report.seconds for report in reports)
+    results = [entry.result for entry in entries]
+    joules = sum(result.stats.joules or 0.0 for result in results)
+    seconds = sum(result.seconds for result in results)
     return {
         "slices": len(entries),
         "joules": joules,
         "seconds": seconds,
         "mean_watts": joules / max(seconds, 1e-9),
-        "peak_watts": max(report.stats.peak_watts or 0.0 for report in reports),
-        "bicliques_per_joule": sum(report.total.seen for report in reports) / max(joules, 1e-9),
+        "peak_watts": max(result.stats.peak_watts or 0.0 for result in results),
+        "bicliques_per_joule": sum(result.total.seen for result in results) / max(joules, 1e-9),
     }

@@ -47,7 +47,7 @@ class Start:
     took : tuple of Range
     seconds : float
     rows : int or None
-        Most bicliques it may report.
+        Most bicliques it may find.
     """
 
     slice: int

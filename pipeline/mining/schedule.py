@@ -2,7 +2,7 @@
 
 It knows work only as weights: a *source* is a sequence of nodes with an estimated weight each (the plan,
 or the left-over of a slice), and a slice takes ranges of sources. The caller carries the instructions
-out, commits what slices return, and reports back.
+out, commits what slices return, and tells it what came back.
 
 - Left-overs are dealt before the plan, so that few of them are open at any time; the plan is in
   descending weight, so heavy roots go first.
@@ -208,7 +208,7 @@ class Scheduler:
         return Start(number, job.attempt, job.took, seconds, rows)
 
     def _budget(self) -> int | None:
-        """Rows the next slice may report: half of an equal share, as what a slice does not use is dealt again."""
+        """Rows the next slice may list: half of an equal share, as what a slice does not use is dealt again."""
         if self.policy.max_results is None:
             return None
         free = max(self.policy.max_results - self._found - self._promised, 0)

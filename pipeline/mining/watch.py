@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from pipeline.mining.instructions import Start
 from pipeline.process.logs import tell
-from pipeline.run.progress import Progress, Report
+from pipeline.run.progress import OnProgress, Progress
 from pipeline.workers.pool import Pool
-from schemas.manifest import SliceReport
+from schemas.manifest import SliceResult
 
 __all__ = ["Watch"]
 
@@ -35,12 +35,12 @@ class Watch:
     Parameters
     ----------
     pool : Pool
-    report : callable
+    on_progress : callable
         Told the address of the Dask dashboard, once there is one.
     """
 
-    def __init__(self, pool: Pool, report: Report):
-        self._pool, self._report = pool, report
+    def __init__(self, pool: Pool, on_progress: OnProgress):
+        self._pool, self._on_progress = pool, on_progress
         self._running: dict[int, _Running] = {}
         self._dashboard = ""
 
@@ -49,23 +49,23 @@ class Watch:
         now = time.monotonic()
         self._running[start.slice] = _Running(now, seconds, start.attempt, now + _FACTOR * seconds + _GRACE_S)
 
-    def returned(self, report: SliceReport, count: int, share: float) -> None:
+    def returned(self, result: SliceResult, count: int, share: float) -> None:
         """A slice is committed; `count` bicliques of the run are now, and a `share` of the estimated work is done."""
-        self._running.pop(report.slice, None)
-        rate = report.total.seen / max(report.seconds, 1e-3)
-        text = f"slice {report.slice}: {report.total.seen:,} bicliques in {report.seconds:.2f} s ({rate:,.0f}/s)"
+        self._running.pop(result.slice, None)
+        rate = result.total.seen / max(result.seconds, 1e-3)
+        text = f"slice {result.slice}: {result.total.seen:,} bicliques in {result.seconds:.2f} s ({rate:,.0f}/s)"
         tell(
             logger,
             "slice",
-            f"{text} by {report.worker}, {report.n_left_over:,} subtrees left over",
-            slice=report.slice,
-            attempt=report.attempt,
-            worker=report.worker,
-            rows=report.total.seen,
-            seconds=round(report.seconds, 6),
+            f"{text} by {result.worker}, {result.n_left_over:,} subtrees left over",
+            slice=result.slice,
+            attempt=result.attempt,
+            worker=result.worker,
+            rows=result.total.seen,
+            seconds=round(result.seconds, 6),
             rate=round(rate, 1),
-            bytes=sum(part.bytes for part in report.parts),
-            left_over=report.n_left_over,
+            bytes=sum(part.bytes for part in result.parts),
+            left_over=result.n_left_over,
             total_rows=count,
             share=round(share, 6),
         )
@@ -94,7 +94,7 @@ class Watch:
         if dashboard != self._dashboard:
             self._dashboard = dashboard
             tell(logger, "dashboard", f"Dask dashboard: {dashboard}", address=dashboard)
-            self._report(Progress("mine", note=f"Dask dashboard: {dashboard}"))
+            self._on_progress(Progress("mine", note=f"Dask dashboard: {dashboard}"))
 
 
 _ORDINALS = {1: "first", 2: "second", 3: "third"}

@@ -1,1 +1,1 @@
-"""The last step: parts are read back, compared and sealed; and everything that checks them later."""
+"""The last step: parts are read back, compared and proven; and everything that checks them later."""

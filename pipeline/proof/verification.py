@@ -18,12 +18,12 @@ from pipeline.prepare.plan import Plan
 from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.equal_rows import refuse_equal_rows
+from pipeline.proof.proving import check_cover
 from pipeline.proof.read_back import read_part
-from pipeline.proof.sealing import check_cover
 from pipeline.proof.summary import Summary, Tally
 from pipeline.run.folder import RunFolder, how_to_resume
 from pipeline.run.ledger import Ledger
-from pipeline.run.progress import Progress, Report, reporter
+from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.session import sessions
 from schemas.bicliques import Bicliques, vertex_hashes
 from schemas.errors import IncompleteError, InputError
@@ -60,7 +60,9 @@ class Verification:
     seconds: float
 
 
-def verify_run(path: Path, sample: int = 1000, seed: int = 0, report: Report | bool | None = None) -> Verification:
+def verify_run(
+    path: Path, sample: int = 1000, seed: int = 0, progress: OnProgress | bool | None = None
+) -> Verification:
     """Read all parts again and check them.
 
     Parameters
@@ -98,7 +100,7 @@ def verify_run(path: Path, sample: int = 1000, seed: int = 0, report: Report | b
         raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")
     folder.check("ingest", "build", "plan")
     check_cover(Ledger.load(folder, len(Plan.open(folder).roots)))
-    reading = _Reading(folder, manifest, options.search, options.ids == "labels", sample, seed, reporter(report))
+    reading = _Reading(folder, manifest, options.search, options.ids == "labels", sample, seed, to_callback(progress))
     reading.run()
     return Verification(
         count=reading.rows,
@@ -137,10 +139,10 @@ class _Reading:
         labels: bool,
         sample: int,
         seed: int,
-        report: Report,
+        on_progress: OnProgress,
     ):
         sizes = folder.need("ingest")
-        self.folder, self.manifest, self.search, self.report = folder, manifest, search, report
+        self.folder, self.manifest, self.search, self.on_progress = folder, manifest, search, on_progress
         self.tables: Tables = (open_labels(folder, "left"), open_labels(folder, "right")) if labels else None
         self.hashes = vertex_hashes(sizes["n_left"], sizes["n_right"])
         self.adjacency = Adjacency(*read_edges(folder), sizes["n_left"], sizes["n_right"])
@@ -164,7 +166,7 @@ class _Reading:
                     self.rows += len(batch)
                 seconds = time.monotonic() - started
                 share = self.rows / max(self.manifest.count, 1)
-                self.report(Progress("prove", min(share, 1.0), self.rows, self.rows / max(seconds, 1e-3)))
+                self.on_progress(Progress("prove", min(share, 1.0), self.rows, self.rows / max(seconds, 1e-3)))
             self._check_totals()
             refuse_equal_rows(self.folder, self.manifest.parts, self.tables, self.hashes, repeats.found())
         self._check_summary()

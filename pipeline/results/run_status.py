@@ -145,7 +145,7 @@ def status(folder: PathLike) -> Status:
         done=tuple(done),
         step=waiting[0] if waiting else "",
         count=ledger.total.count,
-        bytes=sum(part.bytes for entry in entries for part in entry.report.parts),
+        bytes=sum(part.bytes for entry in entries for part in entry.result.parts),
         slices=len(entries),
         share=share if has_plan else None,
         nodes_left=left if has_plan else None,
@@ -183,13 +183,13 @@ def _state(folder: RunFolder, mined: list[dict[str, Any]], surveyed: _Surveyed |
 def _workers(entries: list[LedgerEntry]) -> tuple[WorkerStatus, ...]:
     by_name: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
-        by_name.setdefault(entry.report.worker, []).append(entry)
+        by_name.setdefault(entry.result.worker, []).append(entry)
     return tuple(
         WorkerStatus(
             name,
             len(own),
-            sum(entry.report.total.seen for entry in own),
-            sum(entry.report.seconds for entry in own),
+            sum(entry.result.total.seen for entry in own),
+            sum(entry.result.seconds for entry in own),
             max(_ends(own)),
         )
         for name, own in sorted(by_name.items())
@@ -197,4 +197,4 @@ def _workers(entries: list[LedgerEntry]) -> tuple[WorkerStatus, ...]:
 
 
 def _ends(entries: Iterable[LedgerEntry]) -> Iterable[float]:
-    return (entry.report.began + entry.report.seconds for entry in entries)
+    return (entry.result.began + entry.result.seconds for entry in entries)

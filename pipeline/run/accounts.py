@@ -51,5 +51,5 @@ def peak_rss_of(folder: RunFolder, entries: Iterable[LedgerEntry]) -> dict[str, 
     """Most main memory in bytes: ``driver`` over all sessions, and ``workers`` by name, each until its last slice."""
     workers: dict[str, int] = {}
     for entry in entries:
-        workers[entry.report.worker] = max(workers.get(entry.report.worker, 0), entry.report.stats.peak_rss)
+        workers[entry.result.worker] = max(workers.get(entry.result.worker, 0), entry.result.stats.peak_rss)
     return {"driver": max((session.get("peak_rss", 0) for session in sessions(folder)), default=0), "workers": workers}

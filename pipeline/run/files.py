@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from pipeline.run.names import temporary_name
 from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.records import checked, sealed
+from schemas.records import checked, with_checksum
 
 __all__ = [
     "PathLike",
@@ -181,7 +181,7 @@ def write_json(target: Path, data: dict[str, Any]) -> None:
         If the disk is full, or the like.
     """
     with whole_file(target) as file:
-        file.write(json.dumps(sealed(data), indent=1).encode())
+        file.write(json.dumps(with_checksum(data), indent=1).encode())
 
 
 def _read(file: Path) -> bytes:

@@ -61,9 +61,9 @@ class Ledger:
         return self.job.zero if self._total is None else self._total
 
     def _add(self, entry: LedgerEntry) -> None:
-        self._total = self.total + entry.report.total
-        outline = replace(entry.report, total=entry.report.total.outline())
-        self.entries[entry.report.slice] = replace(entry, report=outline)
+        self._total = self.total + entry.result.total
+        outline = replace(entry.result, total=entry.result.total.outline())
+        self.entries[entry.result.slice] = replace(entry, result=outline)
 
     @classmethod
     def load(cls, folder: RunFolder, n_plan: int) -> Ledger:
@@ -86,7 +86,7 @@ class Ledger:
         for file in folder.entries_there():
             try:
                 entry = ledger._read(file)
-                found[entry.report.slice] = entry
+                found[entry.result.slice] = entry
             except IncompleteError as error:
                 problems[file] = f"{error}; its slice is mined again"
         for entry in (found[k] for k in sorted(found)):
@@ -94,7 +94,7 @@ class Ledger:
             if reason is None:
                 ledger._add(entry)
             else:
-                number = entry.report.slice
+                number = entry.result.slice
                 problems[ledger.file(number)] = f"slice {number} is mined again: {reason}"
         return ledger, problems
 
@@ -142,18 +142,18 @@ class Ledger:
         ResourceError
             If the disk is full; the slice does not count then.
         """
-        write_json(self.file(entry.report.slice), entry.to_json(left_over))
+        write_json(self.file(entry.result.slice), entry.to_json(left_over))
         with self._adding:
             self._add(entry)
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """Parts of all entries."""
-        return tuple(part for entry in self.entries.values() for part in entry.report.parts)
+        return tuple(part for entry in self.entries.values() for part in entry.result.parts)
 
     def source_size(self, source: int) -> int:
         """Number of nodes of a source."""
-        return self.n_plan if source == PLAN else self.entries[source].report.n_left_over
+        return self.n_plan if source == PLAN else self.entries[source].result.n_left_over
 
     def outstanding(self) -> dict[int, list[tuple[int, int]]]:
         """The ranges that no slice has taken, by source; sources without any are left out.
@@ -166,7 +166,7 @@ class Ledger:
         taken: dict[int, list[tuple[int, int, int]]] = {k: [] for k in (PLAN, *self.entries)}
         for entry in self.entries.values():
             for source, start, stop in entry.took:
-                taken[source].append((start, stop, entry.report.slice))
+                taken[source].append((start, stop, entry.result.slice))
         gaps: dict[int, list[tuple[int, int]]] = {}
         for source, ranges in taken.items():
             free = _gaps(source, sorted(ranges), self.source_size(source))
@@ -180,8 +180,8 @@ class Ledger:
             entry, _ = LedgerEntry.from_json(read_json(file), self.job)
         except IncompleteError as error:
             raise IncompleteError(f"ledger entry {file} cannot be used ({error}); {remedy}") from error
-        if file.name != f"{entry.report.slice}.json":
-            raise IncompleteError(f"ledger entry {file} says that it is slice {entry.report.slice}; {remedy}")
+        if file.name != f"{entry.result.slice}.json":
+            raise IncompleteError(f"ledger entry {file} says that it is slice {entry.result.slice}; {remedy}")
         return entry
 
     def problem(self, entry: LedgerEntry) -> str | None:
@@ -191,7 +191,7 @@ class Ledger:
                 return f"the ledger entry of slice {source}, whose left-over it took, is missing"
             if not 0 <= start < stop <= self.source_size(source):
                 return f"it took nodes {start} to {stop} of source {source}, which has {self.source_size(source)}"
-        for part in entry.report.parts:
+        for part in entry.result.parts:
             path = self.folder.bicliques / part.name
             size = path.stat().st_size if path.exists() else None
             if size != part.bytes:
@@ -211,7 +211,7 @@ class Ledger:
 
 
 def _number_of(entry: LedgerEntry) -> int:
-    return entry.report.slice
+    return entry.result.slice
 
 
 def _gaps(source: int, taken: list[tuple[int, int, int]], size: int) -> list[tuple[int, int]]:

@@ -10,12 +10,12 @@ from typing import Literal, TextIO
 
 from pipeline.process.logs import write_if_possible
 
-__all__ = ["Progress", "Report", "Stage", "pass_on", "reporter"]
+__all__ = ["OnProgress", "Progress", "Step", "pass_on", "to_callback"]
 
-Stage = Literal["read", "build", "plan", "mine", "prove", "report"]
+Step = Literal["ingest", "build", "plan", "mine", "prove", "report"]
 
-_STAGES: dict[Stage, str] = {
-    "read": "reading",
+_WORDS: dict[Step, str] = {
+    "ingest": "reading",
     "build": "building the graph",
     "plan": "weighing the roots",
     "mine": "mining",
@@ -34,9 +34,9 @@ class Progress:
 
     Parameters
     ----------
-    stage : Stage
+    step : Step
     share : float
-        Of the estimated work of the stage, 0 to 1.
+        Of the estimated work of the step, 0 to 1.
     bicliques : int
         Of the whole run so far; while proving, rows read back.
     rate : float
@@ -48,12 +48,12 @@ class Progress:
     workers : str
         In a few words.
     seconds : float
-        Since the stage began.
+        Since the step began.
     note : str
         Something to say once, such as that machine code is being compiled.
     """
 
-    stage: Stage
+    step: Step
     share: float = 0.0
     bicliques: int = 0
     rate: float = 0.0
@@ -64,10 +64,10 @@ class Progress:
     note: str = ""
 
 
-Report = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 
-def reporter(wish: Report | bool | None, stream: TextIO | None = None) -> Report:
+def to_callback(wish: OnProgress | bool | None, stream: TextIO | None = None) -> OnProgress:
     """What to call with every `Progress`.
 
     Parameters
@@ -85,11 +85,11 @@ def reporter(wish: Report | bool | None, stream: TextIO | None = None) -> Report
     return _Line(stream)
 
 
-def pass_on(notes: Iterable[Progress], wish: Report | bool | None) -> None:
-    """Report what was kept back until the input turned out to be good."""
-    report = reporter(wish)
+def pass_on(notes: Iterable[Progress], wish: OnProgress | bool | None) -> None:
+    """Tell what was kept back until the input turned out to be good."""
+    on_progress = to_callback(wish)
     for note in notes:
-        report(note)
+        on_progress(note)
 
 
 class _Line:
@@ -98,20 +98,20 @@ class _Line:
         self.is_terminal = stream.isatty()
         self.last = 0.0
         self.open = False
-        self.stage = ""
+        self.step = ""
 
     def __call__(self, progress: Progress) -> None:
         if progress.note:
             self._write(progress.note, keep=True)
             return
-        done_is_told = ("read", "build", "plan") if self.is_terminal else ("read", "build", "plan", "report")
-        if progress.stage in done_is_told and progress.share >= 1.0:
-            return  # the next stage says that this one is done, or the result does
+        done_is_told = ("ingest", "build", "plan") if self.is_terminal else ("ingest", "build", "plan", "report")
+        if progress.step in done_is_told and progress.share >= 1.0:
+            return  # the next step says that this one is done, or the result does
         now = time.monotonic()
-        new = progress.stage != self.stage or progress.share >= 1.0
+        new = progress.step != self.step or progress.share >= 1.0
         if not new and now - self.last < (_BAR_S if self.is_terminal else _LINE_S):
             return
-        self.last, self.stage = now, progress.stage
+        self.last, self.step = now, progress.step
         self._write(line(progress, self.is_terminal), keep=progress.share >= 1.0)
 
     def _write(self, text: str, keep: bool) -> None:
@@ -121,8 +121,8 @@ class _Line:
 
 def line(progress: Progress, with_bar: bool = False) -> str:
     """A moment in one line, at most some 100 characters."""
-    words = [f"{_STAGES[progress.stage]:<9}"]
-    if progress.stage in ("mine", "prove"):
+    words = [f"{_WORDS[progress.step]:<9}"]
+    if progress.step in ("mine", "prove"):
         filled = int(progress.share * _BAR_WIDTH)
         words += [f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}]"] if with_bar else []
         words += [f"{100 * progress.share:5.1f} % of the work", f"{progress.bicliques:,} bicliques"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from kernels import engines
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader
 from pipeline.prepare.weights import RootWeights
-from pipeline.run.progress import Progress, Report
+from pipeline.run.progress import OnProgress, Progress
 from schemas.errors import ResourceError
 from schemas.options import BuildOptions
 
@@ -77,7 +77,7 @@ def _convert_an_array() -> None:
     pa.array(np.zeros(1, np.int32)).to_numpy()
 
 
-def before_mining(engine: str, report: Report) -> None:
+def before_mining(engine: str, on_progress: OnProgress) -> None:
     """Load what an engine on cores and the proof use, after compiling it if need be, which is said.
 
     What a GPU loads, it loads where the worker is: `pipeline.slices.worker.warm_up`.
@@ -85,7 +85,7 @@ def before_mining(engine: str, report: Report) -> None:
     kind = engines.kind(engine)
     if kind.will_compile():
         note = f"compiling the {kind.name} engine, once in this environment: about half a minute"
-        report(Progress("mine", note=note))
+        on_progress(Progress("mine", note=note))
     if kind.place == "core":
         _mine_an_edge(kind.name)
     before_proving()

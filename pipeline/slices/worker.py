@@ -35,7 +35,7 @@ from pipeline.slices.slice_search import SliceSearch
 from schemas.bicliques import Bicliques
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.jobs import job_of
-from schemas.manifest import SliceReport
+from schemas.manifest import SliceResult
 from schemas.stats import SliceStats
 from schemas.work import Limits, Subtrees
 
@@ -84,9 +84,9 @@ class SliceTask:
 
 @dataclass(frozen=True)
 class SliceDone:
-    """A slice as it comes back from a worker: the report, and its left-over, packed by `Subtrees.to_bytes`."""
+    """A slice as it comes back from a worker: the result, and its left-over, packed by `Subtrees.to_bytes`."""
 
-    report: SliceReport
+    result: SliceResult
     left_over: bytes
 
 
@@ -125,7 +125,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
         raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
     # a GPU searches the next slice while this one is written
     own = (closed if kind.place == "core" else searched) - started
-    report = SliceReport(
+    result = SliceResult(
         slice=task.slice,
         attempt=task.attempt,
         parts=tuple(parts),
@@ -145,7 +145,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
         ),
         timed=tuple(session.timed),
     )
-    return SliceDone(report, left_over.to_bytes() if len(left_over) else b"")
+    return SliceDone(result, left_over.to_bytes() if len(left_over) else b"")
 
 
 def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:

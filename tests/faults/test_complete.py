@@ -38,7 +38,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
     steps.prepare(folder / "out", False)
     for limit in (100, 200, 300, 400, None):
         steps.mine(folder / "out", WorkerOptions(workers=0, slice_seconds=0.02), RunLimits(max_results=limit), False)
-    steps.seal(folder / "out", report=False)
+    steps.prove(folder / "out", progress=False)
     assert len(load_ledger(folder / "out").entries) >= 4
     return folder / "out"
 
@@ -104,13 +104,13 @@ def test_a_lost_entry_that_found_nothing_is_missed(out: Path) -> None:
     """Count and fingerprint are right without it, and the proof of all subtrees is not there any more."""
     ledger = load_ledger(out)
     entry = ledger.entries[max(ledger.entries)]
-    number, (source, start, stop) = entry.report.slice + 1, entry.took[-1]
+    number, (source, start, stop) = entry.result.slice + 1, entry.took[-1]
     ended = entry.took[:-1] + (((source, start, stop - 1),) if stop - start > 1 else ())
     nothing = {"took": [[source, stop - 1, stop]], "parts": [], "count": 0, "fingerprint": "0"}
     rewrite_record(
-        ledger.file(entry.report.slice), ledger.file(number), slice=number, n_left_over=0, left_over="", **nothing
+        ledger.file(entry.result.slice), ledger.file(number), slice=number, n_left_over=0, left_over="", **nothing
     )
-    rewrite_record(ledger.file(entry.report.slice), took=ended)
+    rewrite_record(ledger.file(entry.result.slice), took=ended)
     assert status(out).state == "complete"
     ledger.file(number).unlink()
     assert (status(out).state, status(out).count) == ("failed", EXPECTED[0])

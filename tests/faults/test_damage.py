@@ -45,7 +45,7 @@ EXPECTED = answer(EDGES)
 
 
 def stopped(folder: Path, most: int | None = 2500, mode: Mode = "list") -> Path:
-    """A run of many small slices that stopped at a limit; or, without one, is mined and not sealed."""
+    """A run of many small slices that stopped at a limit; or, without one, is mined and not proven."""
     folder.mkdir(exist_ok=True)
     source = write_edges(folder / "g.parquet", EDGES)
     out = folder / "out"
@@ -71,8 +71,8 @@ def check_resumed(out: Path) -> None:
 
 
 def first_part(out: Path) -> Path:
-    entry = next(entry for entry in load_ledger(out).entries.values() if entry.report.parts)
-    return out / "bicliques" / entry.report.parts[0].name
+    entry = next(entry for entry in load_ledger(out).entries.values() if entry.result.parts)
+    return out / "bicliques" / entry.result.parts[0].name
 
 
 def test_nothing_happened(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_ledger_entry_with_one_character_changed(tmp_path: Path, mode: Mode, f
     """What was only counted cannot be counted again from files: the checksum is all there is."""
     out = stopped(tmp_path, mode=mode)
     entries = load_ledger(out)
-    number = next(entry.report.slice for entry in entries.entries.values() if entry.report.n_left_over)
+    number = next(entry.result.slice for entry in entries.entries.values() if entry.result.n_left_over)
     text = entries.file(number).read_text()
     found = re.search(rf'"{field}": [^0-9A-Z]*(?=[0-9A-Z])', text)
     if found is None:
@@ -143,7 +143,7 @@ def test_a_file_of_an_earlier_step_is_made_again(
     damage_file(out / name, how)
     if name.startswith(("graph", "plan")):
         with pytest.raises(IncompleteError, match=f"{name} is missing or damaged; mend it with: bicliques resume"):
-            steps.mine(out, report=False)
+            steps.mine(out, progress=False)
     check_resumed(out)
     assert f"{out / name} is missing or damaged; step" in caplog.text
 
@@ -151,7 +151,7 @@ def test_a_file_of_an_earlier_step_is_made_again(
 @pytest.mark.parametrize("name", STEPS)
 def test_a_complete_run_is_not_verified_with_files_that_are_not_its_own(tmp_path: Path, name: str) -> None:
     out = stopped(tmp_path, None)
-    steps.seal(out, report=False)
+    steps.prove(out, progress=False)
     damage_file(out / name, "one bit")
     with pytest.raises(IncompleteError, match=f"{name} is missing or damaged; mend it with: bicliques resume"):
         pipeline.verify(out, progress=False)
@@ -174,7 +174,7 @@ def test_a_complete_run_whose_parts_are_not_there_any_more(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     out = stopped(tmp_path, None)
-    steps.seal(out, report=False)
+    steps.prove(out, progress=False)
     part = first_part(out)
     if damage == "missing":
         part.unlink()
@@ -227,33 +227,33 @@ def test_any_entries_and_parts_may_be_gone(tmp_path_factory: pytest.TempPathFact
 
 def edit(out: Path, **changes: Any) -> int:
     entries = load_ledger(out)
-    number = next(entry.report.slice for entry in entries.entries.values() if entry.report.total.count > 1)
+    number = next(entry.result.slice for entry in entries.entries.values() if entry.result.total.count > 1)
     rewrite_record(entries.file(number), **changes)
     return number
 
 
 @pytest.mark.parametrize("changes", [{"count": 3}, {"fingerprint": "12345"}], ids=str)
-def test_sealing_is_refused_when_the_rows_are_not_what_the_engine_reported(
+def test_proving_is_refused_when_the_rows_are_not_what_the_engine_reported(
     tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     out = stopped(tmp_path, None)
     number = edit(out, **changes)
     with pytest.raises(IncompleteError, match=rf"rows of slice {number} .* delete ledger/{number}.json and resume"):
-        steps.seal(out, report=False)
+        steps.prove(out, progress=False)
     assert not (out / "manifest.json").exists()
     (out / "ledger" / f"{number}.json").unlink()
     check_resumed(out)
 
 
-def test_sealing_is_refused_when_a_row_was_exchanged(tmp_path: Path) -> None:
+def test_proving_is_refused_when_a_row_was_exchanged(tmp_path: Path) -> None:
     out = stopped(tmp_path, None)
     part = first_part(out)
     table = pq.read_table(part)
     other = table.slice(1, 1)
     number = next(
-        e.report.slice
+        e.result.slice
         for e in load_ledger(out).entries.values()
-        if e.report.parts and e.report.parts[0].name == part.name
+        if e.result.parts and e.result.parts[0].name == part.name
     )
     pq.write_table(pa.concat_tables([other, table.slice(1)]).cast(table.schema), part)
     file = out / "ledger" / f"{number}.json"
@@ -261,28 +261,28 @@ def test_sealing_is_refused_when_a_row_was_exchanged(tmp_path: Path) -> None:
     parts[0]["bytes"] = part.stat().st_size
     rewrite_record(file, parts=parts)
     with pytest.raises(IncompleteError, match=f"the Parquet rows of slice {number}"):
-        steps.seal(out, report=False)
+        steps.prove(out, progress=False)
     assert not (out / "manifest.json").exists()
 
 
-def test_sealing_is_refused_when_counts_by_size_lack_bicliques(tmp_path: Path) -> None:
+def test_proving_is_refused_when_counts_by_size_lack_bicliques(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
     steps.start(source, out, RunOptions(source=str(source), search=Search("count", sizes=True)), RunLimits(), False)
     steps.prepare(out, False)
-    steps.mine(out, WorkerOptions(workers=0), report=False)
+    steps.mine(out, WorkerOptions(workers=0), progress=False)
     ledger = load_ledger(out)
-    number = next(number for number, entry in ledger.entries.items() if entry.report.total.count)
+    number = next(number for number, entry in ledger.entries.items() if entry.result.total.count)
     sizes = json.loads(ledger.file(number).read_text())["sizes"]
     rewrite_record(ledger.file(number), sizes=sizes | {"count": [sizes["count"][0] + 1, *sizes["count"][1:]]})
     with pytest.raises(IncompleteError, match=rf"{number}\.json cannot be used \(it found \d+ bicliques, and \d+ by"):
-        steps.seal(out, report=False)
+        steps.prove(out, progress=False)
     assert not (out / "manifest.json").exists()
 
 
-def test_sealing_is_refused_while_work_is_outstanding(tmp_path: Path) -> None:
+def test_proving_is_refused_while_work_is_outstanding(tmp_path: Path) -> None:
     out = stopped(tmp_path)
     with pytest.raises(IncompleteError, match="are not mined yet; resume the run"):
-        steps.seal(out, report=False)
+        steps.prove(out, progress=False)
 
 
 def test_a_node_taken_twice_is_refused(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_node_taken_twice_is_refused(tmp_path: Path) -> None:
     entries = load_ledger(out)
     entry = entries.entries[0]
     rewrite_record(entries.file(0), entries.file(1000), slice=1000, parts=[], took=[list(entry.took[0])])
-    for act in (lambda: steps.seal(out, report=False), lambda: pipeline.resume(out, workers=0, progress=False)):
+    for act in (lambda: steps.prove(out, progress=False), lambda: pipeline.resume(out, workers=0, progress=False)):
         with pytest.raises(IncompleteError, match="slices 0 and 1000 both took node"):
             act()
 

@@ -75,8 +75,8 @@ def test_a_killed_worker(tmp_path: Path, expected: tuple[int, int]) -> None:
     out = tmp_path / "out"
     process = start(tmp_path, out, "--workers", "2", "--slice-seconds", "0.5")
     wait_for_entries(out, 3, process)
-    newest = max(load_ledger(out).entries.values(), key=lambda entry: entry.report.began + entry.report.seconds)
-    victim = int(newest.report.worker.rpartition(":")[2])
+    newest = max(load_ledger(out).entries.values(), key=lambda entry: entry.result.began + entry.result.seconds)
+    victim = int(newest.result.worker.rpartition(":")[2])
     assert victim != process.pid
     time.sleep(0.1)  # it is in the middle of its next slice: one that it has yet to hand over is done again by Dask
     os.kill(victim, signal.SIGKILL)

@@ -21,7 +21,7 @@ from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.jobs import AllMaximal
 from schemas.manifest import LedgerEntry
 from schemas.options import RunLimits, RunOptions
-from schemas.records import checked, read_as, sealed
+from schemas.records import checked, read_as, with_checksum
 from schemas.sizes import SizeCounts
 from schemas.work import Search
 from tests.support.runs import (
@@ -261,11 +261,11 @@ def test_records_of_an_earlier_version_have_no_checksum(out: Path) -> None:
 
 def test_a_record_is_what_was_written() -> None:
     data = {"a": 1, "b": {"c": [1.5, None, "é"]}, "left_over": "x" * 1000}
-    assert checked(json.loads(json.dumps(sealed(data)))) == data
-    assert sealed(data) == sealed(sealed(data))
+    assert checked(json.loads(json.dumps(with_checksum(data)))) == data
+    assert with_checksum(data) == with_checksum(with_checksum(data))
     for changes in ({"a": 2}, {"left_over": "y"}, {"more": 0}, {"crc32": None}):
         with pytest.raises(IncompleteError, match="its checksum is another"):
-            checked(sealed(data) | changes)
+            checked(with_checksum(data) | changes)
 
 
 COUNTING = AllMaximal(Search("count"))

@@ -16,7 +16,7 @@ from prefect.client.schemas.objects import State
 from prefect.concurrency.sync import concurrency
 
 import pipeline
-from flows import stages
+from flows import tasks
 from flows.mine import mine
 from pipeline.mining import driver
 from pipeline.run.folder import RunFolder
@@ -77,7 +77,7 @@ def test_a_local_cluster_finds_what_the_engine_finds_and_the_run_can_be_watched(
     participants = json.loads(shown["participants"])
     assert {row["side"] for row in participants} == {"left", "right"}
     assert max(row["bicliques"] for row in participants) <= count
-    for picture in ("sizes", "degrees", "stages", "time-line"):
+    for picture in ("sizes", "degrees", "steps", "time-line"):
         assert shown[picture].startswith("data:image/png;base64,")
     assert (tmp_path / "out" / "report.html").exists()
     assert "report" not in shown, "no browser follows a link from an http page to a file"
@@ -137,10 +137,10 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
             attempts.append([])
             raise ResourceError("the disk is full; make room")
         commit(ledger, entry, *others)
-        attempts[-1].append(entry.report.slice)
+        attempts[-1].append(entry.result.slice)
 
     monkeypatch.setattr(driver.Ledger, "commit", fails_once)
-    monkeypatch.setattr(stages, "mine", stages.mine.with_options(retry_delay_seconds=0))
+    monkeypatch.setattr(tasks, "mine", tasks.mine.with_options(retry_delay_seconds=0))
     state = run(source, tmp_path / "out", slice_seconds=0.01)
     assert state.is_completed()
     assert manifest_pair(tmp_path / "out") == answer(edges)
@@ -251,7 +251,7 @@ def test_what_goes_wrong_beside_a_complete_run_is_said_and_does_not_make_it_fail
     def fail(path: Path) -> None:
         raise ResourceError("no room for the page")
 
-    monkeypatch.setattr(stages, "page", fail)
+    monkeypatch.setattr(tasks, "page", fail)
     state = run(source, tmp_path / "out", report=True, latest=True)
     assert (state.type.value, state.name) == ("COMPLETED", "Needs attention")
     assert "no room for the page" in state.message

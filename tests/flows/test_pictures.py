@@ -41,8 +41,8 @@ def test_every_picture_of_a_run(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(60, 40, 0.3, 1))
     out = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False).path
     found = drawn(content_of(out))
-    assert list(found) == ["sizes", "degrees", "stages", "time-line"]
-    for name, colours in {"degrees": (LEFT, RIGHT), "stages": (LEFT,)}.items():
+    assert list(found) == ["sizes", "degrees", "steps", "time-line"]
+    for name, colours in {"degrees": (LEFT, RIGHT), "steps": (LEFT,)}.items():
         assert all(points(found[name], colour) > 100 for colour in colours), name
     most, fewest = "#fde725", "#440154"  # the ends of the colours by count; the bar beside the picture has few of each
     assert points(found["sizes"], most) > 1000
@@ -71,4 +71,4 @@ def test_the_time_line_shows_searching_writing_and_idle(tmp_path: Path) -> None:
 def test_what_a_run_has_no_numbers_of_is_not_drawn(tmp_path: Path, options: dict[str, Any], missing: set[str]) -> None:
     table = pa.table({"l": [1, 2, 3, 3], "r": ["a", "a", "b", "a"]})
     out = pipeline.mine(table, tmp_path / "out", workers=0, progress=False, report=False, **options).path
-    assert {"sizes", "degrees", "stages", "time-line"} - drawn(content_of(out)).keys() == missing
+    assert {"sizes", "degrees", "steps", "time-line"} - drawn(content_of(out)).keys() == missing

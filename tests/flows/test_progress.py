@@ -56,19 +56,19 @@ def test_it_is_updated_once_a_second_and_ends_with_the_last_state(sent: list[tup
     assert "999 bicliques" in sent[-1][1]
 
 
-def test_a_stage_that_had_nothing_to_do_is_done(sent: list[tuple[float, str]]) -> None:
+def test_a_step_that_had_nothing_to_do_is_done(sent: list[tuple[float, str]]) -> None:
     with ProgressArtifact("mining"):
         pass
     assert sent == [(100.0, "was done already")]
 
 
-def test_a_stage_that_failed_is_not(sent: list[tuple[float, str]]) -> None:
+def test_a_step_that_failed_is_not(sent: list[tuple[float, str]]) -> None:
     with pytest.raises(ValueError, match="out"), ProgressArtifact("mining"):
         raise ValueError("out")
     assert sent == []
 
 
-def test_a_server_that_is_gone_is_logged_once_and_the_stage_goes_on(
+def test_a_server_that_is_gone_is_logged_once_and_the_step_goes_on(
     sent: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     refused: list[object] = []

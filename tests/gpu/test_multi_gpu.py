@@ -19,7 +19,7 @@ from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.gpu.device import CudaDevice
 from pipeline.api import steps
 from pipeline.mining import driver
-from pipeline.proof import sealing
+from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.run.progress import Progress
 from pipeline.workers.dask_pool import DaskPool
@@ -85,7 +85,7 @@ def test_a_worker_finds_what_the_cpu_finds(tmp_path: Path, one: DaskPool) -> Non
     folder = prepared(tmp_path)
     session = driver.mine_run(folder, one, RunLimits(), quiet, 0.05)
     assert session.outcome == "complete"
-    sealing.seal(folder, one, quiet)
+    proving.prove(folder, one, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
@@ -112,7 +112,7 @@ def test_never_one_row_too_many(tmp_path: Path, one: DaskPool) -> None:
         session = driver.mine_run(folder, one, RunLimits(max_results=most), quiet, 0.05)
         assert (session.outcome, session.count) == ("max_results", most)
     driver.mine_run(folder, one, RunLimits(), quiet)
-    sealing.seal(folder, one, quiet)
+    proving.prove(folder, one, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
@@ -146,7 +146,7 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, one: DaskPool) -> None:
     session = driver.mine_run(folder, one, RunLimits(), kill_once(one, killed), 0.01)
     assert killed
     assert session.retries >= 1
-    sealing.seal(folder, one, quiet)
+    proving.prove(folder, one, quiet)
     assert manifest_pair(folder.path) == answer_to_many()
 
 
@@ -165,7 +165,7 @@ def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
     results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert "goes on with half the device memory" in caplog.text
-    assert all(entry.report.stats.halvings >= 1 for entry in load_ledger(tmp_path / "out").entries.values())
+    assert all(entry.result.stats.halvings >= 1 for entry in load_ledger(tmp_path / "out").entries.values())
 
 
 def test_devices_that_are_not_there_are_a_sentence(tmp_path: Path) -> None:
@@ -180,11 +180,11 @@ def test_two_gpus_share_the_work_and_find_what_one_finds(tmp_path: Path, two: Da
     assert devices == set(visible_devices()[:2])
     folder = prepared(tmp_path, MANY)
     driver.mine_run(folder, two, RunLimits(), quiet, 0.1)
-    manifest = sealing.seal(folder, two, quiet)
+    manifest = proving.prove(folder, two, quiet)
     assert (manifest.count, manifest.fingerprint) == answer_to_many()
     found: Counter[str] = Counter()
     for entry in load_ledger(folder.path).entries.values():
-        found[entry.report.worker] += entry.report.total.count
+        found[entry.result.worker] += entry.result.total.count
     assert len(found) == 2
     assert min(found.values()) > manifest.count // 100
 
@@ -195,7 +195,7 @@ def test_one_of_two_may_be_killed(tmp_path: Path, two: DaskPool) -> None:
     session = driver.mine_run(folder, two, RunLimits(), kill_once(two, killed), 0.01)
     assert killed
     assert session.retries >= 1
-    sealing.seal(folder, two, quiet)
+    proving.prove(folder, two, quiet)
     assert manifest_pair(folder.path) == answer_to_many()
     assert list(load_ledger(folder.path).orphans()) == []
 

@@ -33,7 +33,7 @@ class WatchedDevice(EmulatedDevice):
 
 
 def test_a_launch_ends_while_there_is_room_for_what_warps_have_in_hand():
-    """Else each node that waits to be reported is left over, and opened anew by the next launch."""
+    """Else each node that waits to be emitted is left over, and opened anew by the next launch."""
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((40, 40)) < 0.6))
     device = WatchedDevice(5)
     engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(values=1 << 20, records=1 << 14, poll=1))

@@ -18,9 +18,9 @@ from kernels.graph.prepare import prepare
 from pipeline.prepare.plan import Plan
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
-from schemas.manifest import LedgerEntry, Range, SliceReport
+from schemas.manifest import LedgerEntry, Range, SliceResult
 from schemas.options import BuildOptions
-from schemas.records import sealed
+from schemas.records import with_checksum
 from schemas.totals import Found
 from schemas.work import Limits, Search, Subtrees
 
@@ -64,14 +64,14 @@ def load_ledger(path: Path) -> Ledger:
 
 
 def ledger_entry(number: int, *took: Range, count: int = 0, weight: float = 0.0, **report: Any) -> LedgerEntry:
-    """An entry of a run that counts; `report` are fields of its `SliceReport`."""
+    """An entry of a run that counts; `report` are fields of its `SliceResult`."""
     usual = {"attempt": 0, "parts": (), "n_left_over": 0, "began": 0.0, "seconds": 0.0, "worker": "h:1"}
-    return LedgerEntry(SliceReport(number, total=Found(count), **usual | report), took, weight)
+    return LedgerEntry(SliceResult(number, total=Found(count), **usual | report), took, weight)
 
 
 def rewrite_record(file: Path, target: Path | None = None, **changes: Any) -> None:
     """Change a record of a run as a program would that means it: the checksum is right again."""
-    (target or file).write_text(json.dumps(sealed(json.loads(file.read_text()) | changes)))
+    (target or file).write_text(json.dumps(with_checksum(json.loads(file.read_text()) | changes)))
 
 
 def manifest_pair(path: Path) -> tuple[int, int]:

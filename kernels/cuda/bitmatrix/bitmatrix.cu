@@ -14,7 +14,7 @@
 //
 // Launch: any number of blocks of BLOCK threads that are resident together; no shared memory.
 // When an output buffer or a limit is reached the node at hand is given back and every warp writes its open
-// levels down: nothing is lost and nothing is reported twice.
+// levels down: nothing is lost and nothing is emitted twice.
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/candidate_window.cuh"
@@ -60,7 +60,7 @@ __device__ __noinline__ i32 run_frame(Worker& w, const Item& item, HubFrame f, b
     }
     if (item.fresh) {
         w.tests += 1;
-        if (!report_hub(w, f.base, f.n_base, f.closure, f.n_closure)) {
+        if (!emit_hub(w, f.base, f.n_base, f.closure, f.n_closure)) {
             *begun = false;
             return STOPPED;
         }

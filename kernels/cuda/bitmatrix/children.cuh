@@ -90,7 +90,7 @@ __device__ inline bool open_child(Scratch* s, const Problem& problem, i32 depth,
     return !warp_any(dead);
 }
 
-// The rows that overlap the child opened last, as sets of its at most LATTICE base vertices, to the maps; for reports,
+// The rows that overlap the child opened last, as sets of its at most LATTICE base vertices, to the maps; to emit them,
 // those that are candidates or in its closure also to the raw rows. Returns how many those are. A narrow problem: a lane
 // a row, word after word.
 __device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64 base) {

@@ -12,7 +12,7 @@
 #include "bitmatrix/output.cuh"
 #include "bitmatrix/problem.cuh"
 #include "bitmatrix/queue.cuh"
-#include "bitmatrix/report.cuh"
+#include "bitmatrix/emit.cuh"
 #include "bitmatrix/search.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/wedges.cuh"
@@ -67,9 +67,9 @@ __device__ inline i32 close(const i32* base, i32 n, const HubFrame& parent, i32 
     return found;
 }
 
-// Report a hub; false when it has to be given back.
-__device__ inline bool report_hub(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure) {
-    if (!PLAIN) return report(w, base, n_base, closure, n_closure, sums_of(params.root_weight, params.root_hash, closure, n_closure));
+// Emit a hub; false when it has to be given back.
+__device__ inline bool emit_hub(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure) {
+    if (!PLAIN) return emit(w, base, n_base, closure, n_closure, sums_of(params.root_weight, params.root_hash, closure, n_closure));
     w.count += 1;
     return true;
 }
@@ -104,7 +104,7 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
         w.count += fresh;
     } else {
         sum_closure(w, problem);
-        if (fresh && !report(w, w.s->base, n_bits, w.s->full, problem.n_full, warp_shared().full)) {
+        if (fresh && !emit(w, w.s->base, n_bits, w.s->full, problem.n_full, warp_shared().full)) {
             *begun = false;
             return STOPPED;
         }
@@ -128,7 +128,7 @@ __device__ inline void set_rest_aside(Worker& w, i32 depth, const HubFrame& f, i
     set_next(w, depth, f.end);
 }
 
-// A child that is a hub, whose base vertices are at `base`: test it, report it, push its frame. STOPPED: give it back.
+// A child that is a hub, whose base vertices are at `base`: test it, emit it, push its frame. STOPPED: give it back.
 __device__ inline i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at, i32* base, i32 n, i32* depth) {
     i32* closure = base + n;
     i32 room = (i32)(w.s->list + LIST_CAP - closure);
@@ -138,7 +138,7 @@ __device__ inline i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at, i32*
         set_rest_aside(w, *depth, f, at);
         return DONE;
     }
-    if (!report_hub(w, base, n, closure, n_closure)) return STOPPED;
+    if (!emit_hub(w, base, n, closure, n_closure)) return STOPPED;
     HubFrame child;
     child.base = base;
     child.closure = closure;
@@ -199,7 +199,7 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     if (MEASURED && params.min_base > 1 && sums_of(params.base_weight, params.base_hash, base, n).members < params.min_base) return DONE;
     if (n > BASE_CAP) {
         i32 ended = push_hub(w, f, v, at, base, n, depth);
-        *begun = ended == DONE;  // it stops only where the hub itself could not be reported
+        *begun = ended == DONE;  // it stops only where the hub itself could not be emitted
         return ended;
     }
     // only by range: there an earlier candidate has a smaller rank, in a list it may have any

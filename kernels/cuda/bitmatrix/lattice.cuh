@@ -9,7 +9,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
-#include "bitmatrix/report_lattice.cuh"
+#include "bitmatrix/emit_lattice.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
@@ -72,7 +72,7 @@ __device__ __forceinline__ u32 solve_maps(i32 k, bool all) {
     const WarpShared& own = warp_shared();
     u32 found = intersections<0, K>(own.map[CANDIDATES][lane_id()]) & ~down<0, K>(own.map[EXCLUDED][lane_id()]);
     if (!all) found &= down<0, K>(own.map[EARLY][lane_id()]);
-    i32 whole = (1 << k) - 1;  // the node itself was reported already; larger numbers name base vertices it does not have
+    i32 whole = (1 << k) - 1;  // the node itself was emitted already; larger numbers name base vertices it does not have
     i32 bits = whole - 32 * lane_id();
     found &= bits >= 32 ? ~0u : bits <= 0 ? 0u : (1u << bits) - 1u;
     if (lane_id() == 0) found &= ~1u;  // no base vertex
@@ -80,7 +80,7 @@ __device__ __forceinline__ u32 solve_maps(i32 k, bool all) {
     return found;
 }
 
-// Raw rows to maps, closure to s->full; false when the node is dead. For reports, raw rows are thinned out to candidates.
+// Raw rows to maps, closure to s->full; false when the node is dead. Where sets are emitted, raw rows are thinned out to candidates.
 __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
     clear_maps();
@@ -121,5 +121,5 @@ __device__ inline bool solve_lattice(Worker& w, const Problem& problem, u64 base
         w.found += __popc(found);
         return true;
     }
-    return report_sets(w, problem, base, found, n);
+    return emit_sets(w, problem, base, found, n);
 }

@@ -5,7 +5,7 @@
 #include "common/warp.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/queue.cuh"
-#include "bitmatrix/report.cuh"
+#include "bitmatrix/emit.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
@@ -29,7 +29,7 @@ __device__ __forceinline__ i32 next_candidate(u32* cand, i32 n_words, i32 end) {
     return NOBODY;
 }
 
-// Put candidate j back: it could not be reported.
+// Put candidate j back: it could not be emitted.
 __device__ __forceinline__ void put_back(u32* cand, i32 j) {
     if (lane_id() == 0) cand[j >> 5] |= 1u << (j & 31);
     __syncwarp();
@@ -132,7 +132,7 @@ __device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32
     __syncwarp();
 }
 
-// Put a node down that could not be reported: an item without candidates.
+// Put a node down that could not be emitted: an item without candidates.
 __device__ inline void leave_node(Worker& w, u64 base) {
     i64 at = reserve_pool(__popcll(base));
     if (at == NOBODY) {

@@ -1,4 +1,4 @@
-// Reporting a biclique: sizes, filters, fingerprint, and a place in the output. Warp-level.
+// Emitting a biclique: sizes, filters, fingerprint, and a place in the output. Warp-level.
 #pragma once
 #include "common/biclique.cuh"
 #include "common/types.cuh"
@@ -56,7 +56,7 @@ __device__ inline bool within_limit() {
 // `add_size` in one place: its callers need the registers. Thread-level.
 __device__ __noinline__ void count_size(i64 n_base, i64 n_root) { add_size(&params, params.queue, n_base, n_root); }
 
-// Decide on a biclique whose sums are known, and reserve its place. Returns -1: could not be reported, give
+// Decide on a biclique whose sums are known, and reserve its place. Returns -1: could not be emitted, give
 // the node back; 0: filtered or only counted; 1: write it at w.value_at, then call `written`.
 __device__ inline i32 admit(Worker& w, i32 n_base, i32 n_root, SideSums base, SideSums root) {
     if (MEASURED && !is_wanted(&params, base.members, root.members)) return 0;
@@ -83,10 +83,10 @@ struct OneBiclique {
     SideSums base, root;
 };
 
-// Report the bicliques of all lanes, written by write(own, out): by all lanes, each its own to its own `out`, where it has one.
+// Emit the bicliques of all lanes, written by write(own, out): by all lanes, each its own to its own `out`, where it has one.
 // Returns the lanes whose bicliques have to be put down, because the output is full.
 template <class Write>
-__device__ inline u32 report_batch(Worker& w, const OneBiclique& one, const Write& write) {
+__device__ inline u32 emit_batch(Worker& w, const OneBiclique& one, const Write& write) {
     u32 wanted = warp_ballot(one.there && (!MEASURED || is_wanted(&params, one.base.members, one.root.members)));
     u64 share = params.prove ? fingerprint_of(&params, one.base.hash, one.root.hash) : 0;
     ROLLED while (wanted) {

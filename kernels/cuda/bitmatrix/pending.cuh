@@ -1,4 +1,4 @@
-// Visited nodes of a word problem wait until there are 32, and are reported together, a lane each. Warp-level.
+// Visited nodes of a word problem wait until there are 32, and are emitted together, a lane each. Warp-level.
 //
 // With all lanes for one node after the other, to prove a count took twice as long as to count (cp4im_heart_cleveland).
 #pragma once
@@ -63,12 +63,12 @@ __device__ inline void write_pending(const Worker& w, const Problem& problem, u6
     each_row(w.s, problem, own, [&](i32 v) { *out++ = v; });
 }
 
-// Report all that are pending. False when the output is full: those that could not be reported are put down.
-__device__ __noinline__ bool report_pending(Worker& w, const Problem& problem) {
+// Emit all that are pending. False when the output is full: those that could not be emitted are put down.
+__device__ __noinline__ bool emit_pending(Worker& w, const Problem& problem) {
     if (w.n_pending == 0) return true;
     __syncwarp();
     u64 base = lane_id() < w.n_pending ? w.s->pending_base[lane_id()] : 0;
-    u32 stuck = report_batch(w, sum_pending(w, problem, base), [&](bool own, i32* out) {
+    u32 stuck = emit_batch(w, sum_pending(w, problem, base), [&](bool own, i32* out) {
         write_pending(w, problem, base, own, out);
     });
     w.n_pending = 0;

@@ -13,7 +13,7 @@
 #include "bitmatrix/levels.cuh"
 #include "bitmatrix/pending.cuh"
 #include "bitmatrix/queue.cuh"
-#include "bitmatrix/report.cuh"
+#include "bitmatrix/emit.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
@@ -43,8 +43,8 @@ __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
             // hubs above this problem first: what lies below one of their children is most of what this warp has
             if (!stopped && wanted > 0 && !give_children(w, w.hub_depth, wanted)) give_some(w, problem, depth, wanted);
         }
-        // a lane reports one node, so the 33rd has to wait for the first 32
-        if (!PLAIN && w.n_pending == 32 && !report_pending(w, problem)) stopped = true;
+        // a lane emits one node, so the 33rd has to wait for the first 32
+        if (!PLAIN && w.n_pending == 32 && !emit_pending(w, problem)) stopped = true;
         if (stopped) {
             leave_levels(w, problem, depth);
             return STOPPED;
@@ -71,7 +71,7 @@ __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
                     : __popcll(base) <= 5 ? map_columns<5>(w, problem, depth + 1, base)
                                           : map_columns<LATTICE>(w, problem, depth + 1, base);
             if (solve_lattice(w, problem, base, n)) continue;
-            // the output is full: sets that were not reported are put down by themselves, the levels above them here
+            // the output is full: sets that were not emitted are put down by themselves, the levels above them here
             leave_levels(w, problem, depth);
             return STOPPED;
         }
@@ -100,5 +100,5 @@ __device__ inline i32 search(Worker& w, const Problem& problem) {
     __syncwarp();
     i32 ended = search_levels(w, problem);
     // nodes that wait were visited, so the levels that were written down do not have them any more
-    return PLAIN || report_pending(w, problem) ? ended : STOPPED;
+    return PLAIN || emit_pending(w, problem) ? ended : STOPPED;
 }

@@ -72,7 +72,7 @@ struct Item {
     i32 n_cand;
     i32 begin;       // children to explore: positions in the candidates, or ranks
     i32 end;
-    i32 fresh;       // report the node itself
+    i32 fresh;       // emit the node itself
 };
 
 // Shared by all warps of a launch; zeroed by the host. What many warps poll has a cache line to itself.
@@ -91,7 +91,7 @@ struct Queue {
     u64 oversize;     // items in `oversize`
     u64 values;       // ints of `values` in use
     u64 rows;         // entries of `records` in use
-    u64 count;        // bicliques reported
+    u64 count;        // bicliques emitted
     u64 fingerprint;
     u64 busy;         // clock ticks inside items, all warps
     u64 longest;      // clock ticks of the longest-living warp

@@ -36,7 +36,7 @@ struct Scratch {
     u32 excluded[WORD_CAP];      // of the child opened last
     u64 level_base[BASE_CAP];
     i32 level_end[BASE_CAP];     // candidates from here on belong to other warps
-    // visited nodes that were not reported yet: pending.cuh
+    // visited nodes that were not emitted yet: pending.cuh
     u64 pending_base[32];
     u32 pending_closed[32 * WORD_CAP];
     u32 pending_any[WORD_CAP];   // all of these together
@@ -55,7 +55,7 @@ struct Scratch {
 static_assert(sizeof(Scratch) == SCRATCH_BYTES, "kernels/bitmatrix/memory.py has other fields");
 #endif
 
-// What a report needs to know of a side, summed over its vertices.
+// What emitting needs to know of a side, summed over its vertices.
 struct SideSums {
     i64 members;
     u64 hash;
@@ -87,7 +87,7 @@ struct Worker {
     i64 record_at, record_end;  // and of Params.records
     u64 deadline;               // globaltimer, ns; 0: none
     i32 tick;
-    i32 n_pending;  // visited nodes that wait to be reported
+    i32 n_pending;  // visited nodes that wait to be emitted
     i32 visits;     // children visited since the item was taken: a slice stops after the first, or never moves on
     i32 hub_depth;  // deepest frame in use, NOBODY: none
 };

@@ -15,7 +15,7 @@
 //   open            fetching: a subtree gets vertex numbers of its own, so that everything is sized by the neighbourhood
 //                   of one root, never by the graph
 //   visit           candidate selection with two early stops; reverse scanning from L' for maximality and expansion
-//   report          bicliques to the output, open levels to the host
+//   emit            bicliques to the output, open levels to the host
 //   steal           k-level work stealing in a circle, without a barrier of the grid
 // This file holds the loop that replaces the recursion.
 //
@@ -25,13 +25,13 @@
 //
 // Launch: any number of blocks of BLOCK threads that are resident together; static shared memory only.
 // When an output buffer or a limit is reached the node at hand is given back and every block writes its open levels
-// down: nothing is lost and nothing is reported twice.
+// down: nothing is lost and nothing is emitted twice.
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "cumbe/block.cuh"
 #include "cumbe/compact_arrays.cuh"
 #include "cumbe/open.cuh"
-#include "cumbe/report.cuh"
+#include "cumbe/emit.cuh"
 #include "cumbe/steal.cuh"
 #include "cumbe/types.cuh"
 #include "cumbe/visit.cuh"
@@ -71,7 +71,7 @@ __device__ inline i32 visit(Block& b, const Level& level, i32 depth) {
     lap(b, CHECKING);
     bool pushed = false;
     if (!small && c->dead == 0) {
-        if (!report(b, c, level, g.chosen, n, level.n_closure + c->n_joined, c->n_joined)) return REFUSED;
+        if (!emit(b, c, level, g.chosen, n, level.n_closure + c->n_joined, c->n_joined)) return REFUSED;
         pushed = c->n_next > 0 && is_promising(b, level, c);
         if (pushed) descend(b, level, depth, id, n, c);
         lap(b, EXPANSION);
@@ -129,7 +129,7 @@ __device__ inline bool run_source(Block& b) {
     bool fresh = s->source.fresh;
     b.tests += fresh;
     if (is_small(b, g.bases, g.n_base, c)) return true;
-    if (fresh && !report(b, c, first, g.bases, g.n_base, first.n_closure, 0)) {
+    if (fresh && !emit(b, c, first, g.bases, g.n_base, first.n_closure, 0)) {
         leave_levels(b, 0, true);
         return false;
     }

@@ -8,7 +8,7 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "cumbe/block.cuh"
-#include "cumbe/report.cuh"
+#include "cumbe/emit.cuh"
 #include "cumbe/types.cuh"
 
 // Room for n ints (two if odd) in shared memory, or in the arena where that is full. Leader.

@@ -8,7 +8,7 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "cumbe/block.cuh"
-#include "cumbe/report.cuh"
+#include "cumbe/emit.cuh"
 #include "cumbe/types.cuh"
 
 __device__ __forceinline__ bool is_stopped(const Block& b) { return now(&b.q->stop) != 0; }

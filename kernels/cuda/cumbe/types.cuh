@@ -57,7 +57,7 @@
 
 struct CumbeItem {  // a piece of work; lists lie in the pool
     i32 root;       // the whole first-level subtree of this rank, or NOBODY: a node by its path
-    i32 fresh;      // report the node itself
+    i32 fresh;      // emit the node itself
     i64 path_at;
     i64 cand_at;    // the first n_todo candidates are to be explored
     i32 n_path;
@@ -80,7 +80,7 @@ struct CumbeQueue {
     i32 offered;    // children on all shelves
     i32 unused;
     i32 full;       // `values` or `records` was too short
-    u64 count;      // bicliques reported
+    u64 count;      // bicliques emitted
     u64 fingerprint;
     u64 tests;      // nodes tested
     u64 published;  // children put on shelves

@@ -80,7 +80,7 @@ class Content:
         By side, those in most bicliques first; empty when none are listed.
     degrees : dict of str to ndarray, int64
         By side: how many vertices have each degree, by position.
-    stages : tuple of (str, float)
+    steps : tuple of (str, float)
         Seconds of each step.
     timeline : Timeline
     busy_ratio : float or None
@@ -98,7 +98,7 @@ class Content:
     top: dict[str, pa.Table]
     participants: dict[str, tuple[Participant, ...]]
     degrees: dict[str, np.ndarray]
-    stages: tuple[tuple[str, float], ...]
+    steps: tuple[tuple[str, float], ...]
     timeline: Timeline
     busy_ratio: float | None
 
@@ -140,7 +140,7 @@ def content_of(path: Path) -> Content:
         top={by: _top(results, summary, by) for by in _RANKINGS} if summary and len(results) else {},
         participants=_participants(folder, summary, degrees) if summary and len(results) else {},
         degrees={side: np.bincount(own) for side, own in degrees.items()},
-        stages=tuple((results.manifest.seconds if results.complete else seconds_of(folder)).items()),
+        steps=tuple((results.manifest.seconds if results.complete else seconds_of(folder)).items()),
         timeline=timeline(entries, mined),
         busy_ratio=_busy(mined),
     )
@@ -248,7 +248,7 @@ def _energy(
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     """Name and value of each energy that was measured; name, and why not, of each other one."""
     on_gpus = engines.kind(folder.options().engine).place == "gpu"
-    count = sum(entry.report.total.seen for entry in entries)
+    count = sum(entry.result.total.seen for entry in entries)
     measured, missing = [], []
     for device, facts in energy_facts(entries, mined, on_gpus).items() if mined else ():
         name = f"energy of the {device}"

@@ -20,7 +20,7 @@ __all__ = [
     "WRITING",
     "degree_figure",
     "size_figure",
-    "stage_figure",
+    "step_figure",
     "timeline_figure",
 ]
 
@@ -116,10 +116,10 @@ def _side(side: str, names: dict[str, str] | None) -> str:
     return side if names is None or names[side] == side else f"{side} ({names[side]})"
 
 
-def stage_figure(stages: tuple[tuple[str, float], ...]) -> figure:
+def step_figure(steps: tuple[tuple[str, float], ...]) -> figure:
     """Seconds of every step, one bar each, the first on top."""
-    names = [name for name, _ in stages]
-    source = ColumnDataSource({"name": names, "seconds": [seconds for _, seconds in stages]})
+    names = [name for name, _ in steps]
+    source = ColumnDataSource({"name": names, "seconds": [seconds for _, seconds in steps]})
     plot = _figure(height=60 + 34 * len(names), y_range=names[::-1], x_axis_label="seconds")
     bars = plot.hbar(y="name", right="seconds", height=0.6, source=source, color=LEFT)
     plot.x_range.start = 0

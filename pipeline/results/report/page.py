@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from pipeline.results.facts import search_words
 from pipeline.results.report.content import Content
-from pipeline.results.report.figures import degree_figure, size_figure, stage_figure, timeline_figure
+from pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
 from pipeline.results.report.page_search import search_data
 from pipeline.run.version import __version__
 
@@ -63,8 +63,8 @@ def _figures(content: Content) -> dict[str, Any]:
         plots["sizes"] = size_figure(content.sizes, content.names)
     if content.degrees:
         plots["degrees"] = degree_figure(content.degrees, content.names)
-    if content.stages:
-        plots["stages"] = stage_figure(content.stages)
+    if content.steps:
+        plots["steps"] = step_figure(content.steps)
     if content.timeline.lanes:
         plots["timeline"] = timeline_figure(content.timeline)
     return plots

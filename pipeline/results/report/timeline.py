@@ -90,10 +90,10 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[dict[str, Any]],
     """
     if not entries:
         return Timeline((), ())
-    begins = sorted(session["began"] for session in sessions) or [min(entry.report.began for entry in entries)]
+    begins = sorted(session["began"] for session in sessions) or [min(entry.result.began for entry in entries)]
     of_session: list[list[LedgerEntry]] = [[] for _ in begins]
     for entry in entries:
-        k = max((k for k, began in enumerate(begins) if began <= entry.report.began + 1.0), default=0)
+        k = max((k for k, began in enumerate(begins) if began <= entry.result.began + 1.0), default=0)
         of_session[k].append(entry)
     stretches: list[Stretch] = []
     blocks: dict[str, list[Block]] = {}
@@ -101,16 +101,16 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[dict[str, Any]],
     offset = 0.0
     for k, own in enumerate(of_session):
         said: dict[str, Any] = sessions[k] if k < len(sessions) else {"seconds": 0.0, "outcome": "failed"}
-        begin = min([begins[k], *(entry.report.began for entry in own)])
-        length = max([said["seconds"], *(entry.report.began + entry.report.seconds - begin for entry in own)])
+        begin = min([begins[k], *(entry.result.began for entry in own)])
+        length = max([said["seconds"], *(entry.result.began + entry.result.seconds - begin for entry in own)])
         if length <= 0:
             continue
         stretches.append(Stretch(offset, offset + length, said["outcome"]))
         for entry in own:
-            blocks.setdefault(entry.report.worker, []).append(_block(entry, offset - begin))
-        for worker in {entry.report.worker for entry in own}:
+            blocks.setdefault(entry.result.worker, []).append(_block(entry, offset - begin))
+        for worker in {entry.result.worker for entry in own}:
             first = min(
-                entry.report.began for entry in own if entry.report.worker == worker
+                entry.result.began for entry in own if entry.result.worker == worker
             )  # before, it was being started
             present[worker] = present.get(worker, 0.0) + length - (first - begin)
         offset += length
@@ -124,10 +124,10 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[dict[str, Any]],
 
 
 def _block(entry: LedgerEntry, shift: float) -> Block:
-    start, writing = entry.report.began + shift, entry.report.stats.writing_seconds
-    stop = start + entry.report.seconds
+    start, writing = entry.result.began + shift, entry.result.stats.writing_seconds
+    stop = start + entry.result.seconds
     return Block(
-        start, stop, entry.report.seconds, writing, 1, entry.report.total.seen, entry.report.slice, entry.report.slice
+        start, stop, entry.result.seconds, writing, 1, entry.result.total.seen, entry.result.slice, entry.result.slice
     )
 
 

@@ -1,4 +1,4 @@
-"""The job of the few largest, end to end: mined, resumed, with workers, sealed, verified, on the page."""
+"""The job of the few largest, end to end: mined, resumed, with workers, proven, verified, on the page."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_stopped_and_resumed_with_workers(source: Path, whole: pipeline.Results,
     assert rows(found) == expected(whole)
 
 
-def test_rows_of_the_run_that_are_changed_are_not_sealed(source: Path, tmp_path: Path) -> None:
+def test_rows_of_the_run_that_are_changed_are_not_proven(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     pipeline.mine(source, out, largest=K, workers=0, progress=False, report=False)
     ledger = load_ledger(out)
@@ -85,12 +85,12 @@ def test_rows_of_the_run_that_are_changed_are_not_sealed(source: Path, tmp_path:
     rewrite_record(file, count=data["count"] + 1)
     (out / "manifest.json").unlink()
     with pytest.raises(IncompleteError, match="its rows are not the"):
-        steps.seal(out, report=False)
+        steps.prove(out, progress=False)
     found = pipeline.resume(out, workers=0, progress=False, report=False)
     assert (found.complete, len(found)) == (True, K)
 
 
-def test_sealing_again_leaves_no_other_parts(source: Path, tmp_path: Path) -> None:
+def test_proving_again_leaves_no_other_parts(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     pipeline.mine(source, out, largest=K, workers=0, progress=False, report=False)
     (out / "manifest.json").unlink()

@@ -79,7 +79,7 @@ def test_counts_by_size_that_are_not_all_are_not_sealed_and_mined_again(source: 
     sizes["count"][0] += 1
     rewrite_record(file, sizes=sizes)
     with pytest.raises(IncompleteError, match=r"cannot be used \(it found \d+ bicliques, and \d+ by size\); delete"):
-        steps.seal(out, report=False)
+        steps.prove(out, progress=False)
     assert pipeline.resume(out, workers=0, progress=False).sizes() == before
 
 

@@ -273,9 +273,9 @@ def test_progress_grows_and_ends_with_everything(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     seen: list[Any] = []
     results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.02, progress=seen.append)
-    stages = list(dict.fromkeys(moment.stage for moment in seen))
-    assert stages == ["read", "build", "plan", "mine", "prove", "report"]
-    mining = [moment for moment in seen if moment.stage == "mine"]
+    steps = list(dict.fromkeys(moment.step for moment in seen))
+    assert steps == ["ingest", "build", "plan", "mine", "prove", "report"]
+    mining = [moment for moment in seen if moment.step == "mine"]
     assert [m.bicliques for m in mining] == sorted(m.bicliques for m in mining)
     assert (mining[-1].share, mining[-1].bicliques) == (1.0, len(results))
     assert mining[-1].bytes == results.manifest.bytes

@@ -202,7 +202,7 @@ class CtrlC:
         self.pressed = False
 
     def __call__(self, moment: Progress) -> None:
-        if moment.stage == "mine" and moment.bicliques and not self.pressed:
+        if moment.step == "mine" and moment.bicliques and not self.pressed:
             self.pressed = True
             os.kill(os.getpid(), signal.SIGINT)
 

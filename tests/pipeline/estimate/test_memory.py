@@ -30,7 +30,7 @@ def peak():  # ru_maxrss would start from the parent's
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())[1]) << 10
 peaks = {}
 def watch(progress):
-    peaks[progress.stage] = peak()
+    peaks[progress.step] = peak()
 engines.compile_engine("cpu")
 pa.array([1])  # imports pandas
 before = peak()

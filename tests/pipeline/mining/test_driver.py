@@ -101,7 +101,7 @@ def test_work_that_was_left_over_is_not_done(folder: RunFolder) -> None:
         mine(folder, InProcess(), max_results=most)
     entries = load_ledger(folder.path).entries.values()
     assert len(entries) >= 4
-    assert sum(entry.report.n_left_over for entry in entries) > 0
+    assert sum(entry.result.n_left_over for entry in entries) > 0
     assert sum(entry.weight for entry in entries) < weight
 
 

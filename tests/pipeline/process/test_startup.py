@@ -26,7 +26,7 @@ import gc, sys
 import pipeline
 from pipeline.api import steps
 from pipeline.mining import driver
-from pipeline.proof import sealing
+from pipeline.proof import proving
 from numba.core.dispatcher import Dispatcher
 
 def there():
@@ -49,7 +49,7 @@ watch(steps, "ingest_source")
 watch(steps, "build_graph")
 watch(steps, "plan_roots")
 watch(driver._Driver, "run")
-watch(sealing, "prove_parts")
+watch(proving, "prove_parts")
 pipeline.mine(sys.argv[1], sys.argv[2], workers=0, progress=False, report=False, min_left=2, order=sys.argv[3])
 """
 

@@ -13,7 +13,7 @@ from pipeline.api import steps
 from pipeline.api.runs import mine, resume, verify
 from pipeline.output import part_writer
 from pipeline.prepare.labels import open_labels
-from pipeline.proof import read_back, sealing
+from pipeline.proof import proving, read_back
 from pipeline.proof.read_back import ProofTask, in_pieces, prove_part, read_part
 from pipeline.proof.selection import places_of, rows_at
 from pipeline.proof.summary import Summary
@@ -37,7 +37,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunFolder, np.
 def test_pieces_are_all_row_groups_once(run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
     folder, edges = run
     assert manifest_pair(folder.path) == answer(edges)
-    parts = [part for entry in load_ledger(folder.path).entries.values() for part in entry.report.parts]
+    parts = [part for entry in load_ledger(folder.path).entries.values() for part in entry.result.parts]
     part = max(parts, key=lambda part: part.rows)
     n_groups = pq.read_metadata(folder.bicliques / part.name).num_row_groups
     assert n_groups > 3
@@ -56,13 +56,13 @@ def test_a_piece_that_lacks_rows_is_found(run: tuple[RunFolder, np.ndarray]) -> 
     folder.manifest_file.unlink()
     ledger = load_ledger(folder.path)
     name = max(
-        (part for entry in ledger.entries.values() for part in entry.report.parts), key=lambda part: part.rows
+        (part for entry in ledger.entries.values() for part in entry.result.parts), key=lambda part: part.rows
     ).name
     table = pq.read_table(folder.bicliques / name)
     pq.write_table(table.slice(0, len(table) - 1), folder.bicliques / name, row_group_size=40)
     provers = InThreads(2)
     with pytest.raises(IncompleteError, match=f"{name} holds {len(table) - 1} rows instead of {len(table)}"):
-        sealing.prove_parts(folder, ledger, ledger.parts, provers, lambda progress: None)
+        proving.prove_parts(folder, ledger, ledger.parts, provers, lambda progress: None)
     provers.close()
 
 
@@ -71,7 +71,7 @@ def test_the_pieces_of_a_part_sum_up_to_the_part(
 ) -> None:
     folder, edges = run
     part = max(
-        (p for e in load_ledger(folder.path).entries.values() for p in e.report.parts), key=lambda part: part.rows
+        (p for e in load_ledger(folder.path).entries.values() for p in e.result.parts), key=lambda part: part.rows
     )
     task = ProofTask(str(folder.path), folder.run_id(), part, 3, keep_hashes=True)
     monkeypatch.setattr(read_back, "_PIECE_BYTES", 1)
@@ -93,7 +93,7 @@ def test_the_pieces_of_a_part_sum_up_to_the_part(
     assert int(np.add.reduce(hashes, dtype=np.uint64)) == whole[0].fingerprint
 
 
-def test_a_stray_part_is_gone_after_sealing(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_a_stray_part_is_gone_after_proving(run: tuple[RunFolder, np.ndarray]) -> None:
     """One that was written after mining ended, as by a worker that was thought dead."""
     folder, edges = run
     folder.manifest_file.unlink()
@@ -101,7 +101,7 @@ def test_a_stray_part_is_gone_after_sealing(run: tuple[RunFolder, np.ndarray]) -
     stray = folder.bicliques / "part-000099-deadbeef0000-0.parquet"
     stray.write_bytes(part.read_bytes())
     (folder.bicliques / ".part-000099-deadbeef0000-1.tmp").write_bytes(b"half")
-    steps.seal(folder.path, report=False)
+    steps.prove(folder.path, progress=False)
     assert manifest_pair(folder.path) == answer(edges)
     assert list(folder.bicliques.iterdir()) == [part]
 
@@ -110,29 +110,29 @@ def twice(folder: RunFolder, groups: int) -> int:
     """Let the engine have found the first row once more: everything but the rows themselves agrees."""
     folder.manifest_file.unlink()
     ledger = load_ledger(folder.path)
-    (entry,) = (entry for entry in ledger.entries.values() if entry.report.parts)
-    part = folder.bicliques / entry.report.parts[0].name
+    (entry,) = (entry for entry in ledger.entries.values() if entry.result.parts)
+    part = folder.bicliques / entry.result.parts[0].name
     table = pq.read_table(part)
     first = table.slice(0, 1)
     pq.write_table(pa.concat_tables([table, first]), part, row_group_size=groups)
     batch = next(read_part(part, (open_labels(folder, "left"), open_labels(folder, "right"))))
     own = int(row_hashes(batch, vertex_hashes(*map(len, (open_labels(folder, s) for s in ("left", "right")))))[0])
-    assert entry.report.total.fingerprint is not None
+    assert entry.result.total.fingerprint is not None
     rewrite_record(
-        ledger.file(entry.report.slice),
+        ledger.file(entry.result.slice),
         parts=[{"name": part.name, "rows": len(table) + 1, "bytes": part.stat().st_size}],
-        count=entry.report.total.count + 1,
-        fingerprint=str((entry.report.total.fingerprint + own) % 2**64),
+        count=entry.result.total.count + 1,
+        fingerprint=str((entry.result.total.fingerprint + own) % 2**64),
     )
     return len(table) + 1
 
 
 @pytest.mark.parametrize("groups", [40, 10_000])
-def test_two_equal_rows_are_not_sealed(run: tuple[RunFolder, np.ndarray], groups: int) -> None:
+def test_two_equal_rows_are_not_proven(run: tuple[RunFolder, np.ndarray], groups: int) -> None:
     folder, _ = run
     twice(folder, groups)
     with pytest.raises(IncompleteError, match=r"a row of part-.* is also in part-.*parquet, .* into another folder"):
-        steps.seal(folder.path, report=False)
+        steps.prove(folder.path, progress=False)
     assert not folder.manifest_file.exists()
 
 
@@ -144,32 +144,32 @@ def test_more_rows_than_are_compared_are_left_to_verify(
     assert manifest is not None
     assert manifest.compared_rows == manifest.count
     rows = twice(folder, 40)
-    monkeypatch.setattr(sealing, "_COMPARED_ROWS", rows - 1)
-    manifest = steps.seal(folder.path, report=False)
+    monkeypatch.setattr(proving, "_COMPARED_ROWS", rows - 1)
+    manifest = steps.prove(folder.path, progress=False)
     assert (manifest.compared_rows, manifest.count) == (0, rows)
     with pytest.raises(IncompleteError, match="is also in"):
         verify(folder.path, progress=False)
 
 
-def test_rows_that_share_a_hash_and_differ_are_sealed(
+def test_rows_that_share_a_hash_and_differ_are_proven(
     run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An equal hash is not an equal row."""
     folder, edges = run
     folder.manifest_file.unlink()
     compared: list[int] = []
-    whole = sealing.refuse_equal_rows
-    monkeypatch.setattr(sealing, "refuse_equal_rows", lambda *a: compared.append(len(a[-1])) or whole(*a))
-    clash = sealing._check_repeats
+    whole = proving.refuse_equal_rows
+    monkeypatch.setattr(proving, "refuse_equal_rows", lambda *a: compared.append(len(a[-1])) or whole(*a))
+    clash = proving._check_repeats
     monkeypatch.setattr(
-        sealing, "_check_repeats", lambda f, p, hashes: clash(f, p, np.concatenate([hashes[:7], hashes]))
+        proving, "_check_repeats", lambda f, p, hashes: clash(f, p, np.concatenate([hashes[:7], hashes]))
     )
-    steps.seal(folder.path, report=False)
+    steps.prove(folder.path, progress=False)
     assert compared == [7]
     assert manifest_pair(folder.path) == answer(edges)
 
 
-def test_a_forged_range_is_not_sealed(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_a_forged_range_is_not_proven(run: tuple[RunFolder, np.ndarray]) -> None:
     """One node less than the slice took is mined once more, and its rows are there twice."""
     folder, _ = run
     folder.manifest_file.unlink()

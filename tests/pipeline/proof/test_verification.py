@@ -119,7 +119,7 @@ def test_a_right_run_is_verified_in_words(mined: Path) -> None:
 
 
 @pytest.mark.parametrize("mutant", [drop, *(mutant for mutant, _ in MUTANTS)], ids=lambda m: m.__name__)
-def test_rows_that_changed_after_sealing_are_refused(
+def test_rows_that_changed_after_proving_are_refused(
     mined: Path, tmp_path: Path, mutant: Callable[[Rows], Rows]
 ) -> None:
     out = changed(mined, tmp_path, mutant)

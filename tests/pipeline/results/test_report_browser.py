@@ -112,7 +112,7 @@ def test_the_page_opens_with_all_pictures(visit: Any) -> None:
     page = visit()
     assert page.title() == "packages: maximal bicliques"
     assert "56,688 maximal bicliques, all of them" in page.inner_text("header")
-    for section in ("sizes", "degrees", "stages", "workers"):
+    for section in ("sizes", "degrees", "steps", "workers"):
         assert page.locator(f"#{section} .bk-Figure").count() == 1
         assert page.locator(f"#{section} .bk-Figure").bounding_box()["height"] > 80
 
@@ -205,7 +205,7 @@ def hover(page: Any, section: str) -> str:
     [
         ("sizes", ("left members", "right members", "bicliques")),
         ("degrees", ("have at least",)),
-        ("stages", (" s",)),
+        ("steps", (" s",)),
         ("workers", ("slice", "bicliques", "writing")),
     ],
 )

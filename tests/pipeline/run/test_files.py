@@ -66,7 +66,7 @@ def test_a_folder_that_cannot_be_made(run: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_folder_that_is_deleted_while_it_is_mined(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def delete(progress: pipeline.run.progress.Progress) -> None:  # type: ignore[name-defined]
-        if progress.stage == "mine":
+        if progress.step == "mine":
             shutil.rmtree(run, ignore_errors=True)
 
     with pytest.raises(ResourceError, match=rf"cannot write {run}/.*\(No such file or directory\)"):
@@ -189,7 +189,7 @@ def test_how_mining_ended_is_remembered_whatever_ended_it(
     with monkeypatch.context() as patch:
         patch.setattr("pipeline.mining.driver._Driver.run", fail)
         with pytest.raises(type(error)):
-            steps.mine(run, report=False)
+            steps.mine(run, progress=False)
     found = pipeline.status(run)
     assert (found.state, found.why) == (state, why)
     assert pipeline.resume(run, workers=0, max_results=None, progress=False).complete

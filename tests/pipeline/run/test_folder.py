@@ -23,12 +23,12 @@ from pipeline.run.files import disk_errors, read_json, write_json
 from pipeline.run.folder import RunFolder
 from pipeline.run.lock import locked
 from pipeline.run.new_run import new_run
-from pipeline.run.progress import Progress, line, reporter, size
+from pipeline.run.progress import Progress, line, size, to_callback
 from pipeline.run.session import sessions
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.jobs import AllMaximal
-from schemas.manifest import PLAN, LedgerEntry, Manifest, Part, SliceReport
+from schemas.manifest import PLAN, LedgerEntry, Manifest, Part, SliceResult
 from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
 from schemas.stats import EngineStats, SliceStats
 from schemas.totals import Found
@@ -226,15 +226,15 @@ def test_steps_can_be_called_one_by_one(tmp_path: Path) -> None:
     steps.start(source, out, RunOptions(source=str(source)), RunLimits(), False)
     assert steps.ingest(out, False)["n_edges"] == len(EDGES)
     with pytest.raises(IncompleteError, match=r"step build of .* is not done"):
-        steps.mine(out, WorkerOptions(workers=0), report=False)
+        steps.mine(out, WorkerOptions(workers=0), progress=False)
     first = steps.build(out, False)
     assert steps.build(out, False) == first, "a step that is done is not done again"
     assert steps.plan(out, False)["n_roots"] > 0
-    assert steps.mine(out, WorkerOptions(workers=0), report=False).outcome == "complete"
-    assert steps.seal(out, report=False).count == answer(EDGES)[0]
+    assert steps.mine(out, WorkerOptions(workers=0), progress=False).outcome == "complete"
+    assert steps.prove(out, progress=False).count == answer(EDGES)[0]
     assert manifest_pair(out) == answer(EDGES)
     assert steps.run(out, WorkerOptions(workers=0), RunLimits(), False) is None
-    again = steps.mine(out, WorkerOptions(workers=0), report=False)
+    again = steps.mine(out, WorkerOptions(workers=0), progress=False)
     assert (again.outcome, again.count) == ("complete", answer(EDGES)[0])
     assert len(sessions(RunFolder(out))) == 1, "a proven run is not mined again"
 
@@ -267,7 +267,7 @@ def test_an_object_in_memory_cannot_be_read_again(tmp_path: Path) -> None:
 def test_a_ledger_entry_survives_its_file() -> None:
     left_over = Subtrees.of_roots(np.array([3, 1]))
     listing, counting = AllMaximal(Search()), AllMaximal(Search("count"))
-    report = SliceReport(
+    report = SliceResult(
         slice=4,
         attempt=1,
         parts=(Part("p", 10, 99),),
@@ -358,7 +358,7 @@ class Terminal:
 def test_progress_is_a_bar_on_a_terminal_and_a_few_lines_elsewhere() -> None:
     for is_terminal in (True, False):
         stream = Terminal(is_terminal)
-        report = reporter(None if is_terminal else True, stream)  # type: ignore[arg-type]
+        report = to_callback(None if is_terminal else True, stream)  # type: ignore[arg-type]
         for k in range(1001):
             report(Progress("mine", k / 1000, 5 * k, 3.0, 2_500_000, 2, "2 local workers", 1.0))
         assert ("\r" in stream.text) == is_terminal
@@ -366,8 +366,8 @@ def test_progress_is_a_bar_on_a_terminal_and_a_few_lines_elsewhere() -> None:
         assert stream.text.count("mining") < 10, "throttled"
         assert stream.text.endswith("100.0 % of the work  5,000 bicliques  3/s  2.5 MB  2 local workers\n")
     silent = Terminal(False)
-    reporter(None, silent)(Progress("mine"))  # type: ignore[arg-type]
-    reporter(False, silent)(Progress("mine"))  # type: ignore[arg-type]
+    to_callback(None, silent)(Progress("mine"))  # type: ignore[arg-type]
+    to_callback(False, silent)(Progress("mine"))  # type: ignore[arg-type]
     assert silent.text == ""
-    assert line(Progress("read")).strip() == "reading"
+    assert line(Progress("ingest")).strip() == "reading"
     assert [size(n) for n in (999, 1_500, 2.5e9, 3e13)] == ["999 B", "1.5 kB", "2.5 GB", "30.0 TB"]

@@ -105,7 +105,7 @@ def test_nothing_is_written_or_deleted_through_a_link_in_the_place_of_a_folder(
     (run / name).symlink_to(far)
     before = snapshot(far)
     words = f"{run / name} is a link, and nothing is written or deleted through one; put the folder"
-    for work in (resume, pipeline.report, steps.ingest, steps.build, steps.plan, steps.mine, steps.seal):
+    for work in (resume, pipeline.report, steps.ingest, steps.build, steps.plan, steps.mine, steps.prove):
         with pytest.raises(InputError, match=words):
             work(run)
     found = prune(tmp_path / "runs", 1, remove=True)

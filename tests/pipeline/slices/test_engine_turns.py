@@ -18,7 +18,7 @@ from kernels.cpu.engine import CpuEngine
 from pipeline.api import steps
 from pipeline.mining import driver
 from pipeline.output.parallel_writer import ParallelWriter
-from pipeline.proof import sealing
+from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.slices import engine_turns, worker
 from pipeline.workers.options import WorkerOptions
@@ -86,7 +86,7 @@ def mined(folder: RunFolder, slice_seconds: float = 0.01) -> None:
     pool = InThreads()
     try:
         assert driver.mine_run(folder, pool, RunLimits(), quiet, slice_seconds).outcome == "complete"
-        sealing.seal(folder, pool, quiet)
+        proving.prove(folder, pool, quiet)
     finally:
         pool.close()
 
@@ -140,7 +140,7 @@ def test_the_next_slice_is_searched_while_one_is_written(
             searching.set()
         return search(self, *arguments)
 
-    def timed(task: worker.SliceTask) -> worker.SliceReport:
+    def timed(task: worker.SliceTask) -> worker.SliceResult:
         began = time.perf_counter()
         found = mine(task)
         whole[task.slice] = time.perf_counter() - began
@@ -152,10 +152,10 @@ def test_the_next_slice_is_searched_while_one_is_written(
     mined(folder)
     assert in_time == [True]
     entries = load_ledger(folder.path).entries
-    assert all(entry.report.stats.writing_seconds <= entry.report.seconds for entry in entries.values())
-    closed = entries[0].report.stats.closing_seconds
+    assert all(entry.result.stats.writing_seconds <= entry.result.seconds for entry in entries.values())
+    closed = entries[0].result.stats.closing_seconds
     assert closed >= 0.2, "beside the next search"
-    assert entries[0].report.seconds + closed <= whole[0], "the time of a slice is that of its search"
+    assert entries[0].result.seconds + closed <= whole[0], "the time of a slice is that of its search"
 
 
 def test_a_gpu_without_memory_gets_an_engine_that_wants_less_and_says_so(
@@ -175,7 +175,7 @@ def test_a_gpu_without_memory_gets_an_engine_that_wants_less_and_says_so(
         "an engine was made before the last one's memory was free"
     )
     assert caplog.text.count("goes on with half the device memory: the toy has 3 MiB free") == 2
-    assert {entry.report.stats.halvings for entry in load_ledger(folder.path).entries.values()} == {2}
+    assert {entry.result.stats.halvings for entry in load_ledger(folder.path).entries.values()} == {2}
 
 
 def test_a_gpu_without_memory_for_the_last_chunks_of_a_slice_mines_it_again(
@@ -236,13 +236,13 @@ def test_all_cores_read_back_what_one_gpu_found(
     tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    seal = sealing.seal
+    prove = proving.prove
 
     def watch(folder: RunFolder, pool: Any, report: Any) -> Any:
         seen.append(pool.slots())
-        return seal(folder, pool, report)
+        return prove(folder, pool, report)
 
-    monkeypatch.setattr(sealing, "seal", watch)
+    monkeypatch.setattr(proving, "prove", watch)
     monkeypatch.setattr(steps.os, "sched_getaffinity", lambda process: range(5))
     folder = prepared(tmp_path)
     steps.run(folder.path, WorkerOptions(workers=0), RunLimits(), False)

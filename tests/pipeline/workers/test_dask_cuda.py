@@ -21,7 +21,7 @@ from kernels.cpu.engine import CpuEngine
 from pipeline.cli.main import main
 from pipeline.cli.options import numbers
 from pipeline.mining import driver
-from pipeline.proof import sealing
+from pipeline.proof import proving
 from pipeline.run.progress import Progress
 from pipeline.slices import worker as mining_worker
 from pipeline.workers import dask_cuda
@@ -97,7 +97,7 @@ def test_two_gpus_have_four_slices_in_hand_and_find_everything(tmp_path: Path, p
     folder = prepared(tmp_path)
     session = driver.mine_run(folder, pool, RunLimits(), quiet, 0.01)
     assert 0 < session.busy_ratio <= 1
-    manifest = sealing.seal(folder, pool, quiet)
+    manifest = proving.prove(folder, pool, quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     assert len(manifest.mining["workers"]) == 2
 
@@ -115,7 +115,7 @@ def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> No
     session = driver.mine_run(folder, pool, RunLimits(), kill_one, 0.05)
     assert killed
     assert session.retries >= 1
-    sealing.seal(folder, pool, quiet)
+    proving.prove(folder, pool, quiet)
     assert manifest_pair(folder.path) == answer(MANY)
     assert list(load_ledger(folder.path).orphans()) == []
 

@@ -23,7 +23,7 @@ from kernels import engines
 from pipeline.api import steps
 from pipeline.estimate.memory import memory_bound
 from pipeline.mining import driver
-from pipeline.proof import sealing
+from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.workers import dask_pool
 from pipeline.workers.dask_pool import DaskPool
@@ -111,7 +111,7 @@ def test_two_workers_give_the_same_whatever_the_slices(tmp_path: Path, pool: Das
     folder = prepared(tmp_path)
     session = driver.mine_run(folder, pool, RunLimits(), quiet, slice_seconds)
     assert session.outcome == "complete"
-    manifest = sealing.seal(folder, pool, quiet)
+    manifest = proving.prove(folder, pool, quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     assert len(manifest.mining["workers"]) == 2
     assert pipeline.verify(folder.path, progress=False).fingerprint == manifest.fingerprint
@@ -124,7 +124,7 @@ def test_two_workers_never_write_one_row_too_many(tmp_path: Path, pool: DaskPool
         assert (session.outcome, session.count) == ("max_results", most)
         assert len(pipeline.open_run(folder.path).to_arrow(columns=["root"])) == most
     driver.mine_run(folder, pool, RunLimits(), quiet)
-    sealing.seal(folder, pool, quiet)
+    proving.prove(folder, pool, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
@@ -144,7 +144,7 @@ def test_stopping_commits_what_is_running(tmp_path: Path, pool: DaskPool) -> Non
     assert session.count == ledger.total.count == len(pipeline.open_run(folder.path))
     assert list(ledger.orphans()) == []
     driver.mine_run(folder, pool, RunLimits(), quiet)
-    sealing.seal(folder, pool, quiet)
+    proving.prove(folder, pool, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
@@ -152,7 +152,7 @@ def test_counting_only(tmp_path: Path, pool: DaskPool) -> None:
     folder = prepared(tmp_path, Search(mode="count"))
     session = driver.mine_run(folder, pool, RunLimits(), quiet)
     assert session.count == answer(EDGES)[0]
-    assert sealing.seal(folder, pool, quiet).fingerprint is None
+    assert proving.prove(folder, pool, quiet).fingerprint is None
     assert list(folder.bicliques.iterdir()) == []
 
 
@@ -299,7 +299,7 @@ def test_workers_come_when_the_work_turns_out_to_be_long(
 
     session = driver.mine_run(folder, growing, RunLimits(), wait_for_workers, 0.02)
     assert session.workers == "2 local workers"
-    manifest = sealing.seal(folder, growing, quiet)
+    manifest = proving.prove(folder, growing, quiet)
     assert (manifest.count, manifest.fingerprint) == answer(MORE)
     # this process, and one or both of the workers: the work may end before the second has anything to do
     assert len(manifest.mining["workers"]) >= 2

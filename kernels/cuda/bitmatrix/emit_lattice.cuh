@@ -1,4 +1,4 @@
-// Reporting the base sides that a lattice found: a lane a set for sums and places, then all lanes for the members of
+// Emitting the base sides that a lattice found: a lane a set for sums and places, then all lanes for the members of
 // one set after the other. A set has a bit for each base vertex of its node, LATTICE at most. Warp-level.
 #pragma once
 #include "common/types.cuh"
@@ -8,7 +8,7 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// What a lane keeps at hand while the sets of a node are reported: base vertex `lane` of the node, raw row `lane`.
+// What a lane keeps at hand while the sets of a node are emitted: base vertex `lane` of the node, raw row `lane`.
 struct AtHand {
     i32 base, base_weight;
     i32 row, row_weight;
@@ -108,9 +108,9 @@ __device__ __forceinline__ u64 spread(u64 base, u32 set) {
     return mask;
 }
 
-// Report the sets of a map below the node `base`, whose first n raw rows are the candidates. False when the output
+// Emit the sets of a map below the node `base`, whose first n raw rows are the candidates. False when the output
 // is full: the rest is put down.
-__device__ __noinline__ bool report_sets(Worker& w, const Problem& problem, u64 base, u32 found, i32 n) {
+__device__ __noinline__ bool emit_sets(Worker& w, const Problem& problem, u64 base, u32 found, i32 n) {
     i32 own = __popc(found), below = sum_below(own), total = warp_sum(own), k = __popcll(base);
     bool room = true;
     if (total == 0) return room;  // so it is for two of five nodes: nothing has to be fetched for them
@@ -122,7 +122,7 @@ __device__ __noinline__ bool report_sets(Worker& w, const Problem& problem, u64 
         u32 stuck = warp_ballot(set != 0);
         if (room) {
             OneSet one = sum_up(w, problem, set, k, n, mine);
-            stuck = report_batch(w, one.is, [&](bool own, i32* out) { write_sets(w.s, problem, one, k, n, mine, own, out); });
+            stuck = emit_batch(w, one.is, [&](bool own, i32* out) { write_sets(w.s, problem, one, k, n, mine, own, out); });
         }
         ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) leave_node(w, spread(base, from(set, __ffs(rest) - 1)));
         room = room && stuck == 0;

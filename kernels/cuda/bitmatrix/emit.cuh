@@ -52,15 +52,15 @@ __device__ inline i32 write_rows(const Worker& w, const Problem& problem, const 
     return n;
 }
 
-// Put the sums of a new problem's closure down, which every report below adds.
+// Put the sums of a new problem's closure down, which everything emitted below adds.
 __device__ inline void sum_closure(const Worker& w, const Problem& problem) {
     SideSums sums = sums_of(params.root_weight, params.root_hash, w.s->full, problem.n_full);
     if (lane_id() == 0) warp_shared().full = sums;
     __syncwarp();
 }
 
-// Report a node by lists, the sums of whose closure are known; false when it has to be given back.
-__device__ inline bool report(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure, SideSums root) {
+// Emit a node by lists, the sums of whose closure are known; false when it has to be given back.
+__device__ inline bool emit(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure, SideSums root) {
     SideSums sums = sums_of(params.base_weight, params.base_hash, base, n_base);
     i32 admitted = admit(w, n_base, n_closure, sums, root);
     if (admitted <= 0) return admitted == 0;

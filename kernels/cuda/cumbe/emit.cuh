@@ -1,4 +1,4 @@
-// Reporting a biclique, and writing down for the host what is unfinished.
+// Emitting a biclique, and writing down for the host what is unfinished.
 #pragma once
 #include "common/biclique.cuh"
 #include "common/types.cuh"
@@ -103,9 +103,9 @@ __device__ inline i32 admit(Block& b, i32 n_base, i32 n_root, const Counters* c,
     return WRITE;
 }
 
-// Report the biclique of base ids `list` and the first n_root ranks of the closure, the last n_joined of which are
+// Emit the biclique of base ids `list` and the first n_root ranks of the closure, the last n_joined of which are
 // not in `level`'s sums. False: it has to be given back, and the launch stops.
-__device__ inline bool report(Block& b, Counters* c, const Level& level, const i32* list, i32 n_base, i32 n_root,
+__device__ inline bool emit(Block& b, Counters* c, const Level& level, const i32* list, i32 n_base, i32 n_root,
                               i32 n_joined) {
     Shared* s = b.s;
     if (b.p->plain) {

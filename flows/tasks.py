@@ -1,4 +1,4 @@
-"""One Prefect task per stage of `pipeline.api.steps`. A stage that is done says so in the folder and is skipped."""
+"""One Prefect task per step of `pipeline.api.steps`. A step that is done says so in the folder and is skipped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["build", "ingest", "mark", "mine", "page", "plan", "prune", "seal", "verify"]
+__all__ = ["build", "ingest", "mark", "mine", "plan", "prove", "prune", "report", "verify"]
 
 #: Seconds before the first and the second retry: a full disk or a missing worker is not mended at once.
 _DELAYS_S = [10.0, 60.0]
@@ -50,21 +50,21 @@ def ingest(
     with run_logs():
         if not is_run(path):
             steps.start(options.source, path, options, limits, False, ingest_on, series, day)
-        return steps.ingest(path, report=False)
+        return steps.ingest(path, progress=False)
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
 def build(path: Path) -> dict[str, Any]:
     """See `pipeline.api.steps.build`."""
     with run_logs():
-        return steps.build(path, report=False)
+        return steps.build(path, progress=False)
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
 def plan(path: Path) -> dict[str, Any]:
     """See `pipeline.api.steps.plan`."""
     with run_logs():
-        return steps.plan(path, report=False)
+        return steps.plan(path, progress=False)
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
@@ -75,32 +75,32 @@ def mine(
 
     See `pipeline.api.steps.mine`.
     """
-    with run_logs(), ProgressArtifact(keys.key("mining")) as report, _turn(concurrency_limit):
-        return steps.mine(path, workers, limits, report)
+    with run_logs(), ProgressArtifact(keys.key("mining")) as on_progress, _turn(concurrency_limit):
+        return steps.mine(path, workers, limits, on_progress)
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
-def seal(path: Path, workers: WorkerOptions, keys: Keys) -> Manifest:
-    """Prove the run; see `pipeline.api.steps.seal`."""
-    with run_logs(), ProgressArtifact(keys.key("proving")) as report:
-        return steps.seal(path, workers, report)
+def prove(path: Path, workers: WorkerOptions, keys: Keys) -> Manifest:
+    """Prove the run; see `pipeline.api.steps.prove`."""
+    with run_logs(), ProgressArtifact(keys.key("proving")) as on_progress:
+        return steps.prove(path, workers, on_progress)
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
 def verify(path: Path, sample: int, seed: int, keys: Keys) -> Verification:
     """See `pipeline.proof.verification.verify_run`."""
-    with run_logs(), ProgressArtifact(keys.key("verifying")) as report:
-        return verify_run(path, sample, seed, report)
+    with run_logs(), ProgressArtifact(keys.key("verifying")) as on_progress:
+        return verify_run(path, sample, seed, on_progress)
 
 
 @task(cache_policy=NO_CACHE)
-def page(path: Path) -> Path:
-    """Write the report page, unless it is there and newer than the proof; see `pipeline.api.steps.page`."""
+def report(path: Path) -> Path:
+    """Write the report page, unless it is there and newer than the proof; see `pipeline.api.steps.report`."""
     folder = RunFolder(path)
     if folder.report.exists() and folder.report.stat().st_mtime >= folder.manifest_file.stat().st_mtime:
         return folder.report
     with run_logs():
-        return steps.page(path, report=False)
+        return steps.report(path, progress=False)
 
 
 @task(cache_policy=NO_CACHE)

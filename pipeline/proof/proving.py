@@ -1,8 +1,8 @@
 """The last step of a run: the proof that it is complete, and the manifest that says so.
 
-Sealing proves that every node of every source was taken exactly once and nothing is outstanding; that the
+Proving proves that every node of every source was taken exactly once and nothing is outstanding; that the
 parts are the files the ledger names; that each slice's rows, read back from Parquet, have the count and
-the fingerprint its engine reported; and, up to 2**23 rows, that no two of them are equal. It refuses to write
+the fingerprint its engine counted; and, up to 2**23 rows, that no two of them are equal. It refuses to write
 ``manifest.json`` otherwise.
 """
 
@@ -32,7 +32,7 @@ from pipeline.run.accounts import peak_rss, peak_rss_of, seconds_of
 from pipeline.run.files import disk_errors, write_json
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
-from pipeline.run.progress import Progress, Report
+from pipeline.run.progress import OnProgress, Progress
 from pipeline.run.session import sessions
 from pipeline.run.version import __version__
 from pipeline.slices.opened_run import hashes_of, open_run
@@ -42,7 +42,7 @@ from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, Manifest, Part
 from schemas.totals import Best
 
-__all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove_parts", "seal", "sum_up"]
+__all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove", "prove_parts", "sum_up"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ _COMPARED_ROWS = 1 << 23
 ROWS_WORTH_WORKERS = 10_000_000
 
 
-def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
+def prove(folder: RunFolder, pool: Pool, on_progress: OnProgress) -> Manifest:
     """Prove a run and write its manifest.
 
     Raises
@@ -70,7 +70,7 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
     parts, proven, compared = _written(folder, ledger), 0, 0
     listing = ledger.job.rows != "none"
     if listing:
-        proven, compared, summary = prove_parts(folder, ledger, parts, pool, report)
+        proven, compared, summary = prove_parts(folder, ledger, parts, pool, on_progress)
         summary.write(folder)
     mined, seconds, taken = sessions(folder), seconds_of(folder), peak_rss_of(folder, ledger.entries.values())
     seconds["startup"] += startup.take()
@@ -100,7 +100,7 @@ def seal(folder: RunFolder, pool: Pool, report: Report) -> Manifest:
     return manifest
 
 
-def sum_up(folder: RunFolder, pool: Pool, report: Report) -> None:
+def sum_up(folder: RunFolder, pool: Pool, on_progress: OnProgress) -> None:
     """Make the summary of a complete run anew, and prove its parts once more on the way.
 
     Raises
@@ -111,7 +111,7 @@ def sum_up(folder: RunFolder, pool: Pool, report: Report) -> None:
     ledger = Ledger.load(folder, len(Plan.open(folder).roots))
     manifest = folder.manifest()
     assert manifest is not None
-    *_, summary = prove_parts(folder, ledger, manifest.parts, pool, report)
+    *_, summary = prove_parts(folder, ledger, manifest.parts, pool, on_progress)
     summary.write(folder)
 
 
@@ -133,7 +133,7 @@ def _written(folder: RunFolder, ledger: Ledger) -> tuple[Part, ...]:
 
 
 def prove_parts(
-    folder: RunFolder, ledger: Ledger, of_run: tuple[Part, ...], pool: Pool, report: Report
+    folder: RunFolder, ledger: Ledger, of_run: tuple[Part, ...], pool: Pool, on_progress: OnProgress
 ) -> tuple[int, int, Summary]:
     """Read every part back and compare it with what the ledger says of its rows.
 
@@ -183,7 +183,7 @@ def prove_parts(
             rows += proof.rows
             seconds = time.monotonic() - started
             rate = rows / max(seconds, 1e-3)
-            report(Progress("prove", rows / total, rows, rate, workers=pool.describe(), seconds=seconds))
+            on_progress(Progress("prove", rows / total, rows, rate, workers=pool.describe(), seconds=seconds))
             yield summary
 
     facts = folder.need("ingest")
@@ -224,7 +224,7 @@ def _claims(ledger: Ledger, of_run: tuple[Part, ...]) -> list[_Claim]:
     if ledger.job.rows == "total":
         total = ledger.total
         return [_Claim("the run", of_run, total.count, total.fingerprint, "resume the run")]
-    reports = [entry.report for entry in ledger.entries.values()]
+    results = [entry.result for entry in ledger.entries.values()]
     return [
         _Claim(
             f"slice {own.slice}",
@@ -233,7 +233,7 @@ def _claims(ledger: Ledger, of_run: tuple[Part, ...]) -> list[_Claim]:
             own.total.fingerprint,
             f"delete ledger/{own.slice}.json and resume the run",
         )
-        for own in reports
+        for own in results
     ]
 
 
@@ -251,7 +251,7 @@ def check_cover(ledger: Ledger) -> None:
     for entry in ledger.entries.values():
         reason = ledger.problem(entry)
         if reason:
-            raise IncompleteError(f"slice {entry.report.slice} does not count: {reason}; resume the run")
+            raise IncompleteError(f"slice {entry.result.slice} does not count: {reason}; resume the run")
     for source, ranges in ledger.outstanding().items():
         name = "the plan" if source == PLAN else f"the left-over of slice {source}"
         left = sum(stop - start for start, stop in ranges)
@@ -270,7 +270,7 @@ def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
     weight_of = np.empty(len(plan.roots))
     weight_of[plan.roots] = plan.weights
     timed = [
-        (float(weight_of[root]), seconds) for entry in ledger.entries.values() for root, seconds in entry.report.timed
+        (float(weight_of[root]), seconds) for entry in ledger.entries.values() for root, seconds in entry.result.timed
     ]
     return {"rank_correlation": rank_correlation(timed), "roots_timed": len(timed)}
 
@@ -280,10 +280,10 @@ def _mining_facts(
 ) -> dict[str, Any]:
     workers: dict[str, dict[str, float]] = defaultdict(lambda: {"slices": 0, "bicliques": 0, "busy_seconds": 0.0})
     for entry in ledger.entries.values():
-        mine = workers[entry.report.worker]
+        mine = workers[entry.result.worker]
         mine["slices"] += 1
-        mine["bicliques"] += entry.report.total.seen
-        mine["busy_seconds"] += entry.report.seconds
+        mine["bicliques"] += entry.result.total.seen
+        mine["busy_seconds"] += entry.result.seconds
     busy, idle = (sum(session[key] for session in mined) for key in ("busy_seconds", "idle_seconds"))
     return {
         "slices": len(ledger.entries),
