@@ -3,7 +3,7 @@
 Machine code is kept on disk. Numba notices when a function's own file has changed, not when a function
 it calls has, so the folder is named after a digest of every source file that compiled code is made of; and of
 what else decides whether the code is usable (where the files are, Python, Numba, the processor), so that a folder
-that is there holds what will be used (`kernels.engines` looks).
+that is there holds what will be used (`kernels.cpu.kind` looks).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from kernels.gpu.device import Device
+from kernels.gpu.sizes import Sizes
 from schemas.errors import DeviceMemoryError
 from schemas.work import Search
 
@@ -16,9 +17,8 @@ __all__ = ["Buffer", "Buffers"]
 #: How many times as long a buffer becomes that was too short, and the share of the free memory that it may take.
 _FACTOR, _SHARE = 4, 0.25
 
-
-#: The knobs of an engine: a named tuple, some of whose fields say how long buffers are.
-S = TypeVar("S", bound=tuple[Any, ...])
+#: The knobs of an engine.
+S = TypeVar("S", bound=Sizes)
 
 
 class Buffer(NamedTuple):
@@ -110,7 +110,7 @@ class Buffers(Generic[S]):
         return True
 
     def _resize(self, knob: str, n: int, names: list[str]) -> None:
-        self.sizes = self.sizes._replace(**{knob: n})  # type: ignore[attr-defined]
+        self.sizes = self.sizes._replace(**{knob: n})
         for name in names:
             self._handles[name] = None  # first, or both would need memory
         for name in names:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels import engines
+from kernels.kind import EngineKind
 from pipeline.api.table import record
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.workers.options import WorkerOptions
@@ -101,7 +102,7 @@ def with_engine(
 
 def choose_engine(engine: str, search: Search, scheduler: str | None = None) -> engines.Choice:
     """The engine for a search, and why: one that can run here, or where the workers of a `scheduler` are."""
-    why_not: Callable[[engines.EngineKind], str | None] = engines.here
+    why_not: Callable[[EngineKind], str | None] = engines.here
     if scheduler is not None:
         from pipeline.workers.opening import ask_workers  # not before it is needed: workers import compilers
 

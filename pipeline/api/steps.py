@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels import engines
+from kernels.kind import Place
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.ingest.step import ingest as ingest_source
 from pipeline.mining import driver
@@ -197,7 +198,7 @@ def run(
 
 
 @contextmanager
-def _provers(pool: Pool, workers: WorkerOptions, place: engines.Place) -> Iterator[Pool]:
+def _provers(pool: Pool, workers: WorkerOptions, place: Place) -> Iterator[Pool]:
     """Who reads the parts back: the miners, unless they were one a GPU of this machine, which has more cores."""
     if place == "core" or workers.scheduler is not None:
         yield pool
@@ -209,7 +210,7 @@ def _provers(pool: Pool, workers: WorkerOptions, place: engines.Place) -> Iterat
         provers.close()
 
 
-def _place(folder: RunFolder) -> engines.Place:
+def _place(folder: RunFolder) -> Place:
     return engines.kind(folder.options().engine).place
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from kernels.engines import Place
+from kernels.kind import Place
 from pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads

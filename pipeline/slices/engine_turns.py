@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kernels.engines import MOST_HALVINGS, EngineKind
+from kernels.kind import MOST_HALVINGS, EngineKind
 from schemas.work import Engine
 
 __all__ = ["Server", "forget", "turn"]

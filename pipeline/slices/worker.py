@@ -20,7 +20,7 @@ from traceback import clear_frames
 import numpy as np
 
 from kernels import engines
-from kernels.engines import EngineKind
+from kernels.kind import EngineKind
 from pipeline.output import writers
 from pipeline.output.part_writer import to_batch
 from pipeline.output.writers import WriteOn, Writer, open_writer

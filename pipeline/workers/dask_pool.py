@@ -24,8 +24,8 @@ import dask
 import dask.system
 import distributed
 
-from kernels.engines import Place
 from kernels.gpu.device import why_no_gpu
+from kernels.kind import Place
 from pipeline.process.children import on_their_own
 from pipeline.process.logs import tell
 from pipeline.run.version import __version__

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from kernels.engines import EngineKind, Place
+from kernels.kind import EngineKind, Place
 from pipeline.process import startup
 from pipeline.workers.devices import choose_devices
 from pipeline.workers.growing_pool import Growing
@@ -62,7 +62,7 @@ def open_pool(options: WorkerOptions, place: Place = "core") -> Iterator[Pool]:
     ----------
     options : WorkerOptions
     place : "core" or "gpu"
-        What the engine of one worker occupies (`kernels.engines.EngineKind`).
+        What the engine of one worker occupies (`kernels.kind.EngineKind`).
 
     Raises
     ------

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import pipeline
 from kernels import engines
+from kernels.kind import EngineKind
 from pipeline.api import steps
 from pipeline.cli import main
 from pipeline.proof.selection import Largest, largest, rows_at, sampled
@@ -94,7 +95,7 @@ def test_a_run_that_did_not_count_sizes_says_so(source: Path, tmp_path: Path) ->
 
 def test_an_engine_that_cannot_count_sizes_is_passed_over(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reference = engines.kind("reference")
-    blind = engines.EngineKind(
+    blind = EngineKind(
         "bitmatrix", "", "core", reference.make, lambda: None, reference.workspace_bytes, counts_sizes=False
     )
     monkeypatch.setitem(engines._KINDS, "bitmatrix", blind)

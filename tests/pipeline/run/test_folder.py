@@ -18,6 +18,7 @@ import pytest
 import pipeline
 from kernels import engines
 from kernels.graph.prepare import prepare
+from kernels.kind import EngineKind
 from pipeline.api import steps
 from pipeline.run.files import disk_errors, read_json, write_json
 from pipeline.run.folder import RunFolder
@@ -297,8 +298,8 @@ def test_a_manifest_survives_its_file(tmp_path: Path) -> None:
         RunFolder(tmp_path).options()
 
 
-def engine(name: str, why_not: str | None) -> engines.EngineKind:
-    return engines.EngineKind(name, "", "core", engines.kind("reference").make, lambda: why_not, lambda g, s: 0)
+def engine(name: str, why_not: str | None) -> EngineKind:
+    return EngineKind(name, "", "core", engines.kind("reference").make, lambda: why_not, lambda g, s: 0)
 
 
 def test_engines_are_chosen_by_name_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,35 @@
+"""What is known of the bit-matrix engine before it is made."""
+
+from __future__ import annotations
+
+from kernels.gpu.device import release_memory, why_no_gpu
+from kernels.kind import EngineKind
+from schemas.graph import MiningGraph
+from schemas.work import Engine, Search
+
+__all__ = ["KIND"]
+
+
+def _make(halvings: int) -> Engine:
+    from kernels.bitmatrix.engine import BitMatrixEngine
+    from kernels.bitmatrix.memory import GpuSizes
+
+    return BitMatrixEngine(sizes=GpuSizes().halved(halvings))
+
+
+def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
+    from kernels.bitmatrix.memory import GpuSizes
+    from kernels.gpu.sizes import workspace_bytes
+
+    return workspace_bytes(GpuSizes(), search)
+
+
+KIND = EngineKind(
+    name="bitmatrix",
+    description="bit-matrix search on a CUDA GPU, one GPU per worker",
+    place="gpu",
+    make=_make,
+    why_not=why_no_gpu,
+    workspace_bytes=_workspace_bytes,
+    release=release_memory,
+)
