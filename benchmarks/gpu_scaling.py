@@ -36,6 +36,7 @@ from benchmarks.facts import commit, find, machine, nvidia_smi
 from benchmarks.runs import keep_share, prepared_run
 from benchmarks.timing import load
 from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.gpu.cuda import CUDA
 from pipeline.mining import driver
 from pipeline.prepare.plan import Plan
 from pipeline.run.folder import RunFolder
@@ -102,7 +103,7 @@ def thinned(word: str, share: float, data: Path, folder: Path) -> Path:
 @contextmanager
 def gpus(n: int, warm: Path) -> Iterator[Pool]:
     """A worker on each of so many GPUs, which has mined something already."""
-    with open_pool(WorkerOptions(workers=n), "gpu") as pool:
+    with open_pool(WorkerOptions(workers=n), CUDA) as pool:
         with copied(warm) as folder:
             driver.mine_run(folder, pool, RunLimits(time_limit_s=1.0), quiet)
         yield pool

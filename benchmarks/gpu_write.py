@@ -25,6 +25,7 @@ from benchmarks.command import add_data, add_output, chosen, new_parser, output_
 from benchmarks.facts import Graph, commit, machine, nvidia_smi
 from benchmarks.gpu_scaling import quiet
 from benchmarks.runs import prepared_run
+from kernels.gpu.cuda import CUDA
 from pipeline.mining import driver
 from pipeline.output.writers import WriteOn
 from pipeline.prepare.plan import Plan
@@ -45,7 +46,7 @@ def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, words: argpar
     """One run; its line in the result."""
     options = RunOptions(source=str(source), search=Search(mode), engine=words.engine, ids=words.ids)
     limits = RunLimits(max_results=words.max_results)
-    with prepared_run(source, options, place) as folder, open_pool(WorkerOptions(workers=0), "gpu") as pool:
+    with prepared_run(source, options, place) as folder, open_pool(WorkerOptions(workers=0), CUDA) as pool:
         session = driver.mine_run(folder, pool, limits, quiet, write_on=write_on)
         ledger = Ledger.load(folder, len(Plan.open(folder).roots))
         results = [entry.result for entry in ledger.entries.values()]

@@ -16,13 +16,24 @@ import numpy as np
 from kernels.bitmatrix.kind import KIND as BITMATRIX
 from kernels.cpu.kind import KIND as CPU
 from kernels.cumbe.kind import KIND as CUMBE
-from kernels.kind import MOST_HALVINGS, EngineKind
+from kernels.kind import EngineKind
 from kernels.reference.kind import KIND as REFERENCE
 from schemas.errors import InputError, ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees
 
-__all__ = ["AUTO", "Choice", "choose", "compile_engine", "compile_proof", "here", "kind", "kinds", "registered"]
+__all__ = [
+    "AUTO",
+    "Choice",
+    "choose",
+    "compile_engine",
+    "compile_proof",
+    "here",
+    "kind",
+    "kinds",
+    "register",
+    "registered",
+]
 
 #: Let `choose` take the first engine of its list that can run.
 AUTO = "auto"
@@ -60,15 +71,20 @@ def kind(name: str) -> EngineKind:
     return _KINDS[name]
 
 
+def register(kind: EngineKind) -> None:
+    """Have one more engine in this process; it takes the place of one of the same name.
+
+    For engines of other packages. The processes of workers have to register it, too, because they look it up by its
+    name.
+    """
+    _KINDS[kind.name] = kind
+
+
 @contextmanager
 def registered(kind: EngineKind) -> Iterator[EngineKind]:
-    """Have one more engine in this process until the block ends; one of the same name is back afterwards.
-
-    For tests, and for engines of other packages. The processes of workers have to register it, too, because they look
-    it up by its name.
-    """
+    """`register` an engine until the block ends; one of the same name is back afterwards."""
     before = dict(_KINDS)
-    _KINDS[kind.name] = kind
+    register(kind)
     try:
         yield kind
     finally:
@@ -115,7 +131,9 @@ def compile_engine(name: str) -> None:
     """Compile an engine and its proof once, so that workers that start together find the machine code on disk."""
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
-    kind(name).make(MOST_HALVINGS).mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)
+    engine = kind(name)
+    least = engine.make(engine.platform.most_halvings)
+    least.mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)
     compile_proof()
 
 

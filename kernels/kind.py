@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
+from kernels.platform import Platform
 from schemas.graph import MiningGraph
 from schemas.jobs import AllMaximal, job_of
 from schemas.work import Engine, Search
 
-__all__ = ["MOST_HALVINGS", "EngineKind", "Place"]
-
-#: How often the memory of an engine on a device is halved before it is given up: to a sixteenth.
-MOST_HALVINGS = 4
-
-#: What one engine occupies, so how many workers are right: a processor core each, or a GPU each.
-Place = Literal["core", "gpu"]
+__all__ = ["EngineKind"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +26,8 @@ class EngineKind:
     name : str
     description : str
         One line for ``bicliques formats``.
-    place : Place
+    platform : Platform
+        What it runs on.
     make : callable
         (halvings) -> engine, with its device memory halved so often; one engine serves one thread at a time.
     why_not : callable
@@ -41,8 +36,6 @@ class EngineKind:
         (graph, search) -> main memory of one engine besides the graph, in bytes; it does not depend on the results.
     will_compile : callable
         () -> whether its first use in this environment, which takes about half a minute, is still to come.
-    release : callable
-        () -> None; give memory that engines no longer use back to the device.
     jobs : frozenset of str
         Names of the jobs (`schemas.jobs`) that it can do.
     counts_sizes : bool
@@ -51,12 +44,11 @@ class EngineKind:
 
     name: str
     description: str
-    place: Place
+    platform: Platform
     make: Callable[[int], Engine]
     why_not: Callable[[], str | None]
     workspace_bytes: Callable[[MiningGraph, Search], int]
     will_compile: Callable[[], bool] = lambda: False
-    release: Callable[[], None] = lambda: None
     jobs: frozenset[str] = frozenset({AllMaximal.name})
     counts_sizes: bool = True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kernels.kind import EngineKind
+from kernels.platform import CORES
 from schemas.graph import MiningGraph
 from schemas.jobs import AllMaximal, LargestFew
 from schemas.work import Engine, Search
@@ -38,9 +39,9 @@ def _will_compile() -> bool:
 KIND = EngineKind(
     name="cpu",
     description="compiled bit-matrix search, one core per worker",
-    place="core",
+    platform=CORES,
     make=_make,
-    why_not=lambda: None,
+    why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
     will_compile=_will_compile,
     jobs=frozenset({AllMaximal.name, LargestFew.name}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels.gpu.device import release_memory, why_no_gpu
+from kernels.gpu.cuda import CUDA
 from kernels.kind import EngineKind
 from schemas.graph import MiningGraph
 from schemas.work import Engine, Search
@@ -27,9 +27,8 @@ def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
 KIND = EngineKind(
     name="cumbe",
     description="the published GPU algorithm cuMBE, to compare with",
-    place="gpu",
+    platform=CUDA,
     make=_make,
-    why_not=why_no_gpu,
+    why_not=CUDA.why_absent,
     workspace_bytes=_workspace_bytes,
-    release=release_memory,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernels.kind import EngineKind
+from kernels.platform import CORES
 from schemas.graph import MiningGraph
 from schemas.jobs import AllMaximal, LargestFew
 from schemas.work import Engine, Search
@@ -23,9 +24,9 @@ def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
 KIND = EngineKind(
     name="reference",
     description="the definition in plain Python, for graphs of a few hundred edges",
-    place="core",
+    platform=CORES,
     make=_make,
-    why_not=lambda: None,
+    why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
     jobs=frozenset({AllMaximal.name, LargestFew.name}),
 )

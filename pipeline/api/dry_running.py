@@ -121,9 +121,9 @@ def dry_run(
             f"the workers of {scheduler} would use engine {kind.name}, and the sample is mined here, where it cannot "
             f"run: {reason}; choose an engine that runs in both places"
         )
-    check_workers(asked.workers, kind.place)
+    check_workers(asked.workers, kind.platform)
     options = with_engine(replace(asked.options, engine=kind.name))
-    n_workers = count_workers(asked.workers, kind.place)
+    n_workers = count_workers(asked.workers, kind.platform)
     startup.over()  # for there is a folder to remove from now on
     with temporary_folder() as temporary:
         folder = steps.start(source, temporary / "run", options, asked.limits, progress, ingest_on)

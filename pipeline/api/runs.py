@@ -105,7 +105,7 @@ def mine(
     asked = Asked.of(source, given, mode="fingerprint" if count_only else "list")
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)
-    check_workers(asked.workers, engines.kind(options.engine).place)
+    check_workers(asked.workers, engines.kind(options.engine).platform)
     steps.start(source, Path(output), options, asked.limits, progress, ingest_on)
     pass_on(notes, progress)
     return _run(Path(output), asked.workers, asked.limits, progress, stop, report)

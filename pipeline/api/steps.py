@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels import engines
-from kernels.kind import Place
+from kernels.platform import Platform
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.ingest.step import ingest as ingest_source
 from pipeline.mining import driver
@@ -129,7 +129,7 @@ def mine(
         mend_sessions(folder, manifest)
         if manifest is not None:
             return last_session(folder)
-        with open_pool(workers, _place(folder)) as pool:
+        with open_pool(workers, _platform(folder)) as pool:
             return _mine(folder, pool, limits or folder.limits(), to_callback(progress), workers, stop)
 
 
@@ -189,18 +189,18 @@ def run(
             return None
         if limits != folder.limits():
             folder.write_options(folder.options(), limits)
-        with open_pool(workers, _place(folder)) as pool:
+        with open_pool(workers, _platform(folder)) as pool:
             session = _mine(folder, pool, limits, on_progress, workers, stop)
             if session.outcome == "complete":
-                with _provers(pool, workers, _place(folder)) as provers:
+                with _provers(pool, workers, _platform(folder)) as provers:
                     proving.prove(folder, provers, on_progress)
     return session
 
 
 @contextmanager
-def _provers(pool: Pool, workers: WorkerOptions, place: Place) -> Iterator[Pool]:
+def _provers(pool: Pool, workers: WorkerOptions, platform: Platform) -> Iterator[Pool]:
     """Who reads the parts back: the miners, unless they were one a GPU of this machine, which has more cores."""
-    if place == "core" or workers.scheduler is not None:
+    if not platform.leaves_cores or workers.scheduler is not None:
         yield pool
         return
     provers = InThreads(len(os.sched_getaffinity(0)))
@@ -210,8 +210,8 @@ def _provers(pool: Pool, workers: WorkerOptions, place: Place) -> Iterator[Pool]
         provers.close()
 
 
-def _place(folder: RunFolder) -> Place:
-    return engines.kind(folder.options().engine).place
+def _platform(folder: RunFolder) -> Platform:
+    return engines.kind(folder.options().engine).platform
 
 
 def _proven(folder: RunFolder) -> Manifest | None:
@@ -241,7 +241,7 @@ def _mend_summary(folder: RunFolder, manifest: Manifest, workers: WorkerOptions,
     if reason is None:
         return
     logger.warning("%s; it is made anew from the parts", reason)
-    with open_pool(workers, _place(folder)) as pool, _provers(pool, workers, _place(folder)) as provers:
+    with open_pool(workers, _platform(folder)) as pool, _provers(pool, workers, _platform(folder)) as provers:
         with startup.getting_ready():
             first_use.before_proving()
         proving.sum_up(folder, provers, on_progress)

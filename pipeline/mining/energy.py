@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from kernels.platform import Platform
 from pipeline.slices.power import RaplCounter, processor_counter
 from schemas.manifest import LedgerEntry
 
@@ -28,7 +29,7 @@ class ProcessorEnergy:
         return {"joules": self._counter.joules()}
 
 
-def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]], on_gpus: bool) -> dict[str, Any]:
+def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]], platform: Platform) -> dict[str, Any]:
     """Joules, watts and bicliques per joule.
 
     Parameters
@@ -36,19 +37,19 @@ def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]],
     entries : iterable of LedgerEntry
     sessions : list of dict
         `pipeline.run.session.MiningSession` of each.
-    on_gpus : bool
-        Whether the engine ran on GPUs.
+    platform : Platform
+        What the engine ran on.
 
     Returns
     -------
     dict
         ``processors``: of the driver's machine, all that ran on it included, sessions that were killed left out.
-        ``gpus``, with a GPU engine: while
-        slices were searched (neither idle between them nor after them), all workers together and each apart.
+        ``gpus``, or what other devices are called, if there is a counter of their energy: while slices were searched
+        (neither idle between them nor after them), all workers together and each apart.
     """
     facts: dict[str, Any] = {"processors": _processors(sessions)}
-    if on_gpus:
-        facts["gpus"] = _gpus([entry for entry in entries if entry.result.stats.joules is not None])
+    if (counter := platform.energy_counter) is not None:
+        facts[platform.devices] = _devices([e for e in entries if e.result.stats.joules is not None], counter)
     return facts
 
 
@@ -61,11 +62,12 @@ def _processors(sessions: list[dict[str, Any]]) -> dict[str, Any]:
     return {"joules": joules, "seconds": seconds, "mean_watts": joules / max(seconds, 1e-9)}
 
 
-def _gpus(measured: list[LedgerEntry]) -> dict[str, Any]:
+def _devices(measured: list[LedgerEntry], counter: str) -> dict[str, Any]:
     if not measured:
-        return {NOT_READABLE: "no worker could read NVML's energy counter; the log of the workers says why"}
+        return {NOT_READABLE: f"no worker could read {counter}'s energy counter; the log of the workers says why"}
     if not any(entry.result.stats.joules for entry in measured):
-        return {NOT_READABLE: "the slices were over before NVML's counter moved, which it does some ten times a second"}
+        text = f"the slices were over before {counter}'s counter moved, which it does some ten times a second"
+        return {NOT_READABLE: text}
     workers: dict[str, list[LedgerEntry]] = defaultdict(list)
     for entry in measured:
         workers[entry.result.worker].append(entry)

@@ -1,4 +1,4 @@
-"""What writes the bicliques of a slice: one thread for a core; for a GPU several threads, or the GPU itself."""
+"""What writes the bicliques of a slice: one thread; beside a device several threads, or the device itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from kernels.kind import Place
+from kernels.platform import Platform
 from pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
@@ -43,7 +43,7 @@ def open_writer(
     folder: Path,
     slice_number: int,
     tables: Tables,
-    place: Place,
+    platform: Platform,
     where: WriteOn = "auto",
     names: tuple[str, str] = ("left", "right"),
 ) -> Writer:
@@ -53,8 +53,8 @@ def open_writer(
     ----------
     folder, slice_number, tables
         See `pipeline.output.part_writer.PartWriter`.
-    place : Place
-        What the engine occupies.
+    platform : Platform
+        What the engine runs on.
     where : WriteOn
     names : (str, str)
         See `pipeline.output.part_writer.PartWriter`.
@@ -64,9 +64,9 @@ def open_writer(
     ResourceError
         If the GPU is to write and cannot.
     """
-    if place == "core":
+    if not platform.leaves_cores:
         return PartWriter(folder, slice_number, tables, names)
-    reason = why_no_cudf() if where != "cpu" else "asked for"
+    reason = "asked for" if where == "cpu" else _why_no_cudf(platform)
     if where == "gpu" and reason is not None:
         raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write-on cpu")
     if reason is None:
@@ -77,6 +77,10 @@ def open_writer(
 def forget() -> None:
     """Give the labels on the device back."""
     _backend.cache_clear()
+
+
+def _why_no_cudf(platform: Platform) -> str | None:
+    return why_no_cudf() if platform.works_with_cudf else f"it does not work with {platform.devices} of this kind"
 
 
 class _Tables:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels import engines
+from kernels.platform import Platform
 from pipeline.mining.energy import energy_facts
 from pipeline.output.part_writer import PartWriter
 from pipeline.prepare.plan import Plan
@@ -88,7 +89,7 @@ def prove(folder: RunFolder, pool: Pool, on_progress: OnProgress) -> Manifest:
         graph=facts["build"],
         plan=facts["plan"] | _compare_times(ledger, plan),
         parts=parts,
-        mining=_mining_facts(ledger, parts, mined, engines.kind(options.engine).place == "gpu"),
+        mining=_mining_facts(ledger, parts, mined, engines.kind(options.engine).platform),
         seconds=seconds | {"prove": time.perf_counter() - started},
         peak_rss=taken | {"driver": max(taken["driver"], peak_rss())},
     )
@@ -276,7 +277,7 @@ def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
 
 
 def _mining_facts(
-    ledger: Ledger, parts: tuple[Part, ...], mined: list[dict[str, Any]], on_gpus: bool
+    ledger: Ledger, parts: tuple[Part, ...], mined: list[dict[str, Any]], platform: Platform
 ) -> dict[str, Any]:
     workers: dict[str, dict[str, float]] = defaultdict(lambda: {"slices": 0, "bicliques": 0, "busy_seconds": 0.0})
     for entry in ledger.entries.values():
@@ -293,5 +294,5 @@ def _mining_facts(
         "busy_ratio": busy / max(busy + idle, 1e-9),
         "workers": dict(workers),
         "sessions": mined,
-        "energy": energy_facts(ledger.entries.values(), mined, on_gpus),
+        "energy": energy_facts(ledger.entries.values(), mined, platform),
     }

@@ -21,6 +21,7 @@ import numpy as np
 
 from kernels import engines
 from kernels.kind import EngineKind
+from kernels.platform import CORES
 from pipeline.output import writers
 from pipeline.output.part_writer import to_batch
 from pipeline.output.writers import WriteOn, Writer, open_writer
@@ -30,7 +31,7 @@ from pipeline.slices import engine_turns
 from pipeline.slices.engine_turns import Server, turn
 from pipeline.slices.first_use import keeping_code
 from pipeline.slices.opened_run import OpenRun, close_run, open_run
-from pipeline.slices.power import PowerMeter, Usage, gpu_counter
+from pipeline.slices.power import COUNTERS, PowerMeter, Usage
 from pipeline.slices.slice_search import SliceSearch
 from schemas.bicliques import Bicliques
 from schemas.errors import DeviceMemoryError, IncompleteError
@@ -51,9 +52,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
-#: Roots of a slice that are mined alone and timed; a GPU's time is too precious for one root at a time.
-_PROBES = {"core": 8, "gpu": 0}
 
 
 @dataclass(frozen=True)
@@ -123,8 +121,8 @@ def mine_slice(task: SliceTask) -> SliceDone:
         for part in parts:
             (run.folder.bicliques / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
-    # a GPU searches the next slice while this one is written
-    own = (closed if kind.place == "core" else searched) - started
+    # with another slice in hand, that one is searched while this one is written
+    own = (closed if kind.platform.slices_in_hand == 1 else searched) - started
     result = SliceResult(
         slice=task.slice,
         attempt=task.attempt,
@@ -149,7 +147,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
 
 
 def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """The search of a slice; again with smaller buffers where a GPU has too little memory for them."""
+    """The search of a slice; again with smaller buffers where a device has too little memory for them."""
     while True:
         try:
             session, writer = _attempt(server, run, task, work)
@@ -168,7 +166,7 @@ def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> t
     try:
         on_device = getattr(writer, "on_device", False)
         session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add, on_device)
-        session.all_of(work, _PROBES[server.kind.place])
+        session.all_of(work, server.kind.platform.timed_roots)
     except BaseException:
         writer.discard()
         raise
@@ -176,9 +174,9 @@ def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> t
 
 
 def _open_writer(run: OpenRun, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
-    """The writer of a slice; who only counts needs none of a GPU's."""
-    place = kind.place if job_of(run.options.search).rows == "slices" else "core"
-    return open_writer(run.folder.bicliques, number, run.tables, place, write_on, run.names)
+    """The writer of a slice; who only counts needs none of a device's."""
+    platform = kind.platform if job_of(run.options.search).rows == "slices" else CORES
+    return open_writer(run.folder.bicliques, number, run.tables, platform, write_on, run.names)
 
 
 def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
@@ -195,7 +193,8 @@ def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
 @contextmanager
 def _metered(kind: EngineKind) -> Iterator[Future[Usage] | None]:
     """The energy of the block, if its engine has a device of its own whose energy can be read."""
-    meter = _gpu_meter() if kind.place == "gpu" else None
+    counter = kind.platform.energy_counter
+    meter = None if counter is None else _meter(counter)
     if meter is None:
         yield None
     else:
@@ -204,8 +203,8 @@ def _metered(kind: EngineKind) -> Iterator[Future[Usage] | None]:
 
 
 @cache
-def _gpu_meter() -> PowerMeter | None:
-    counter = gpu_counter()
+def _meter(name: str) -> PowerMeter | None:
+    counter = COUNTERS[name]()
     if isinstance(counter, str):
         logger.warning("the energy of this GPU is not measured: %s", counter)
         return None
@@ -213,14 +212,14 @@ def _gpu_meter() -> PowerMeter | None:
 
 
 def forget() -> None:
-    """Give back the memory of the last run: of the calling thread's engine, and of the process's on a GPU."""
+    """Give back the memory of the last run: of the calling thread's engine, and of one that is shared."""
     close_run()
     writers.forget()
     engine_turns.forget()
 
 
 def warm_up(task: tuple[str, str, WriteOn]) -> None:
-    """Load what the first slice would load: machine code, what pyarrow imports at its first array, a GPU's graph, cuDF.
+    """Load what the first slice would load: machine code, what pyarrow imports at first, a device's graph, cuDF.
 
     Parameters
     ----------
@@ -229,7 +228,7 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     folder, run, write_on = task
     opened = open_run(folder, run)
     kind = engines.kind(opened.options.engine)
-    if kind.place == "core":
+    if not kind.platform.shares_engine:
         with keeping_code():
             engines.compile_engine(kind.name)
     else:

@@ -14,12 +14,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.cpu.engine import CpuEngine
+from kernels.gpu.cuda import CUDA
 from kernels.graph.prepare import prepare
+from pipeline.api import steps
+from pipeline.mining import driver
 from pipeline.prepare.plan import Plan
+from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
+from pipeline.workers.thread_pool import InThreads
 from schemas.manifest import LedgerEntry, Range, SliceResult
-from schemas.options import BuildOptions
+from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.records import with_checksum
 from schemas.totals import Found
 from schemas.work import Limits, Search, Subtrees
@@ -45,6 +50,29 @@ def write_edges(path: Path, edges: np.ndarray, strings: bool = False) -> Path:
         columns = {"user": left, "item": right}
     pq.write_table(pa.table(columns), path)
     return path
+
+
+def prepared_run(folder: Path, edges: np.ndarray, search: Search | None = None, engine: str = "bitmatrix") -> RunFolder:
+    """A run in ``folder/out`` that is planned and not mined."""
+    source = write_edges(folder / "g.parquet", edges)
+    options = RunOptions(source=str(source), search=search or Search(), engine=engine)
+    steps.start(source, folder / "out", options, RunLimits(), False)
+    steps.prepare(folder / "out", False)
+    return RunFolder(folder / "out")
+
+
+def mined_in_threads(folder: RunFolder, slice_seconds: float = 0.01) -> None:
+    """Mine and prove a run of `prepared_run` as a process does that has a GPU: two slices in hand."""
+    pool = InThreads(CUDA.slices_in_hand)
+    try:
+        assert driver.mine_run(folder, pool, RunLimits(), quiet, slice_seconds).outcome == "complete"
+        proving.prove(folder, pool, quiet)
+    finally:
+        pool.close()
+
+
+def quiet(progress: object) -> None:
+    """Say nothing."""
 
 
 def answer(edges: np.ndarray, **search: Any) -> tuple[int, int]:

@@ -247,10 +247,10 @@ def _energy(
     folder: RunFolder, entries: list[LedgerEntry], mined: list[dict[str, Any]]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     """Name and value of each energy that was measured; name, and why not, of each other one."""
-    on_gpus = engines.kind(folder.options().engine).place == "gpu"
+    platform = engines.kind(folder.options().engine).platform
     count = sum(entry.result.total.seen for entry in entries)
     measured, missing = [], []
-    for device, facts in energy_facts(entries, mined, on_gpus).items() if mined else ():
+    for device, facts in energy_facts(entries, mined, platform).items() if mined else ():
         name = f"energy of the {device}"
         if "joules" not in facts:
             missing.append((name, str(facts[NOT_READABLE])))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from pipeline.slices.worker import SliceTask
 from pipeline.workers.pool import InProcess
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import InputError
+from tests.support.engines import kind_of
 from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
@@ -99,12 +99,11 @@ def test_the_reference_engine_gives_the_same(tmp_path: Path) -> None:
 
 def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = Sizes(hub_bits=64, hub_list=16, hub_frame_bits=16, word_stack=64, rows=7, members=40)
-    kind = replace(engines.kind("cpu"), make=lambda halvings: CpuEngine(tiny))
-    monkeypatch.setitem(engines._KINDS, "cpu", kind)
     for name, value in (("GROUP_MEMBERS", 60), ("GROUP_ROWS", 9), ("PART_BYTES", 30_000)):
         monkeypatch.setattr(part_writer, name, value)
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False)
+    with engines.registered(kind_of("cpu", lambda halvings: CpuEngine(tiny))):
+        results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert len(load_ledger(tmp_path / "out").entries) > 5
     assert len(results.files) > 5

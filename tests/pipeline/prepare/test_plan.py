@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from schemas.graph import MiningGraph
 from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.totals import Found
 from schemas.work import Limits, Search, Slice, Subtrees
+from tests.support.engines import kind_of
 from tests.support.runs import answer, random_edges, write_edges
 
 
@@ -191,10 +191,10 @@ def test_a_sample_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
             now[0] += limits.seconds or math.inf
             return Slice(Found(1), work)
 
-    monkeypatch.setitem(engines._KINDS, "cpu", replace(engines.kind("cpu"), make=lambda _: Slow()))
     monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
     monkeypatch.setattr(engines, "compile_engine", lambda name: None)
-    guess = estimate(folder, budget_s=32.0)
+    with engines.registered(kind_of("cpu", lambda _: Slow())):
+        guess = estimate(folder, budget_s=32.0)
     assert (guess.sampled, guess.cut, now[0]) == (16, 16, 32.0)
 
 
@@ -228,9 +228,9 @@ def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path: Path, monkeyp
             now[0] += 1.0 + sum(int(work.path_of(k)[0]) for k in range(len(work))) / 1000
             return Slice(Found(1), Subtrees.empty())
 
-    monkeypatch.setitem(engines._KINDS, "cpu", replace(engines.kind("cpu"), make=lambda _: Known()))
     monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
-    guess = estimate(folder, budget_s=1000.0)
+    with engines.registered(kind_of("cpu", lambda _: Known())):
+        guess = estimate(folder, budget_s=1000.0)
     n = guess.sampled
     assert n == folder.need("plan")["n_roots"] > 5
     assert guess.seconds.value == pytest.approx(sum(range(n)) / 1000)

@@ -18,7 +18,6 @@ import pytest
 import pipeline
 from kernels import engines
 from kernels.graph.prepare import prepare
-from kernels.kind import EngineKind
 from pipeline.api import steps
 from pipeline.run.files import disk_errors, read_json, write_json
 from pipeline.run.folder import RunFolder
@@ -34,6 +33,7 @@ from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
 from schemas.stats import EngineStats, SliceStats
 from schemas.totals import Found
 from schemas.work import Search, Subtrees
+from tests.support.engines import unable
 from tests.support.runs import answer, ledger_entry, manifest_pair, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -298,32 +298,39 @@ def test_a_manifest_survives_its_file(tmp_path: Path) -> None:
         RunFolder(tmp_path).options()
 
 
-def engine(name: str, why_not: str | None) -> EngineKind:
-    return EngineKind(name, "", "core", engines.kind("reference").make, lambda: why_not, lambda g, s: 0)
+def test_engines_are_chosen_by_name_and_say_why() -> None:
+    with engines.registered(unable("bitmatrix", "it rains")):
+        assert engines.choose("auto") == ("cpu", "the fastest that can run here; bitmatrix cannot: it rains", True)
+        assert engines.choose("reference") == ("reference", "asked for", False)
+        with pytest.raises(InputError, match="there is no engine 'gpu'; choose one of auto, bitmatrix, cpu"):
+            engines.choose("gpu")
+        with pytest.raises(
+            ResourceError, match=r"^engine bitmatrix cannot run here: it rains; choose another one, or auto$"
+        ):
+            engines.choose("bitmatrix")
+        none = r"no engine can run here: bitmatrix .* rains; cpu cannot: the sun shines"
+        with engines.registered(unable("cpu", "the sun shines")), pytest.raises(ResourceError, match=none):
+            engines.choose("auto")
+    with engines.registered(unable("bitmatrix", None)):
+        assert engines.choose("auto") == ("bitmatrix", "the fastest that can run here", False)
 
 
-def test_engines_are_chosen_by_name_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", "it rains"))
-    assert engines.choose("auto") == ("cpu", "the fastest that can run here; bitmatrix cannot: it rains", True)
-    assert engines.choose("reference") == ("reference", "asked for", False)
-    with pytest.raises(InputError, match="there is no engine 'gpu'; choose one of auto, bitmatrix, cpu"):
-        engines.choose("gpu")
-    with pytest.raises(
-        ResourceError, match=r"^engine bitmatrix cannot run here: it rains; choose another one, or auto$"
-    ):
-        engines.choose("bitmatrix")
-    monkeypatch.setitem(engines._KINDS, "cpu", engine("cpu", "the sun shines"))
-    with pytest.raises(ResourceError, match=r"no engine can run here: bitmatrix .* rains; cpu cannot: the sun shines"):
-        engines.choose("auto")
-    monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", None))
-    assert engines.choose("auto") == ("bitmatrix", "the fastest that can run here", False)
+def test_an_engine_is_there_until_the_end_of_the_block() -> None:
+    before = engines.kinds()
+    with engines.registered(unable("another", None)), engines.registered(unable("cpu", "it rains")):
+        assert [kind.name for kind in engines.kinds()] == [*(kind.name for kind in before), "another"]
+        assert engines.kind("cpu").why_not() == "it rains"
+        assert engines.choose("another").reason == "asked for"
+    assert engines.kinds() == before
+    with pytest.raises(InputError, match="there is no engine 'another'"):
+        engines.kind("another")
 
 
-def test_the_fallback_is_said_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", "it rains"))
+def test_the_fallback_is_said_once(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(10, 8, 0.4, 1))
     notes: list[str] = []
-    pipeline.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
+    with engines.registered(unable("bitmatrix", "it rains")):
+        pipeline.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
     assert [note for note in notes if note] == ["engine cpu: the fastest that can run here; bitmatrix cannot: it rains"]
 
 

@@ -20,7 +20,6 @@ import pytest
 
 import pipeline
 from kernels import engines
-from pipeline.api import steps
 from pipeline.estimate.memory import memory_bound
 from pipeline.mining import driver
 from pipeline.proof import proving
@@ -32,9 +31,10 @@ from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import WorkerLostError
 from schemas.errors import InputError, ResourceError
-from schemas.options import RunLimits, RunOptions
+from schemas.options import RunLimits
 from schemas.work import Search
-from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+from tests.support.pools import FakePool
+from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
 
 EDGES = random_edges(120, 70, 0.35, 5)
 #: Two million, a dozen slices of 0.02 s on a fast machine.
@@ -50,14 +50,7 @@ def pool() -> Iterator[DaskPool]:
 
 
 def prepared(tmp_path: Path, search: Search | None = None, edges: np.ndarray = EDGES) -> RunFolder:
-    source = write_edges(tmp_path / "g.parquet", edges)
-    steps.start(source, tmp_path / "out", RunOptions(source=str(source), search=search or Search()), RunLimits(), False)
-    steps.prepare(tmp_path / "out", False)
-    return RunFolder(tmp_path / "out")
-
-
-def quiet(progress: object) -> None:
-    pass
+    return prepared_run(tmp_path, edges, search, "cpu")
 
 
 def slow(seconds: float) -> int:
@@ -88,12 +81,12 @@ def test_a_worker_that_never_says_its_name_does_not_delay_the_pool(
         return real(future, timeout)
 
     monkeypatch.setattr(distributed.Future, "result", result)
-    pool._here.clear()
-    pool.workers()
-    pool.submit(0, slow, 0.0)
-    ended = pool.wait(120)
+    shared = DaskPool.connect(pool.client.scheduler.address)  # which asks them anew
+    shared.workers()
+    shared.submit(0, slow, 0.0)
+    ended = shared.wait(120)
     over.set()
-    pool._here.clear()  # so that they are asked again
+    shared.close()
     assert [type(found.value) for found in ended] == [int]
 
 
@@ -157,7 +150,7 @@ def test_counting_only(tmp_path: Path, pool: DaskPool) -> None:
 
 
 def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: DaskPool) -> None:
-    address = pool._client.scheduler.address
+    address = pool.client.scheduler.address
     source = write_edges(tmp_path / "g.parquet", EDGES, strings=True)
     results = pipeline.mine(source, tmp_path / "out", scheduler=address, progress=False)
     assert results.complete
@@ -165,13 +158,10 @@ def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: D
     assert pool.slots() == 2
 
 
-def test_a_scheduler_that_goes_away_is_an_error_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dask_pool, "_START_S", 2.0)
+def test_a_scheduler_that_goes_away_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     folder = prepared(tmp_path)
     with distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as theirs:
-        pool = DaskPool.connect(theirs.scheduler_address)
+        pool = DaskPool.connect(theirs.scheduler_address, patience_s=2.0)
         assert pool.slots() == 1
     with pytest.raises(ResourceError, match=r"Dask does not answer any more \(.*\), so the workers of .* are lost"):
         driver.mine_run(folder, pool, RunLimits(), quiet)
@@ -181,13 +171,12 @@ def test_a_scheduler_that_goes_away_is_an_error_in_one_sentence(
 def test_workers_with_another_version_are_refused(pool: DaskPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_pool, "__version__", "9.9")
     with pytest.raises(ResourceError, match=r"has version .* instead of 9\.9; install the same everywhere"):
-        DaskPool.connect(pool._client.scheduler.address)
+        DaskPool.connect(pool.client.scheduler.address)
 
 
-def test_a_scheduler_that_does_not_answer_is_an_error_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_pool, "_START_S", 0.3)
+def test_a_scheduler_that_does_not_answer_is_an_error_in_one_sentence() -> None:
     with pytest.raises(ResourceError, match=r"scheduler at tcp://127\.0\.0\.1:1 does not answer"):
-        DaskPool.connect("tcp://127.0.0.1:1")
+        DaskPool.connect("tcp://127.0.0.1:1", patience_s=0.3)
 
 
 def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
@@ -204,18 +193,19 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
         return condition()
 
     assert pool.slots() == 2  # asks their names
-    assert passes(lambda: all(name != address for address, name in pool._names.items()))
-    pool.submit(3, wait_for, tmp_path / "over")
-    assert passes(lambda: re.fullmatch(rf"{socket.gethostname()}:\d+", pool.who(3)) is not None)
+    for tag in (3, 4):
+        pool.submit(tag, wait_for, tmp_path / "over")
+    named = rf"{socket.gethostname()}:\d+"
+    assert passes(lambda: len({who for tag in (3, 4) if re.fullmatch(named, who := pool.who(tag))}) == 2)
     (tmp_path / "over").touch()
     pool.submit(0, slow, 0.0)
     pool.submit(1, fail, "no room")
     results = {}
-    while len(results) < 3:
+    while len(results) < 4:
         results |= {result.tag: result for result in pool.wait(0.1)}
     pool.submit(2, die, None)
     assert passes(lambda: pool.slots() < 2 or len(gone()) > 0)  # it has gone before its task is heard of
-    while len(results) < 4:
+    while len(results) < 5:
         results |= {result.tag: result for result in pool.wait(0.1)}
     assert results[0].value != os.getpid()
     assert isinstance(results[1].error, ResourceError)
@@ -235,8 +225,8 @@ def test_nothing_listens_to_other_machines(pool: DaskPool) -> None:
 
 
 def test_workers_keep_the_memory_of_large_arrays(pool: DaskPool) -> None:
-    assert set(pool._client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(32 << 20)}
-    assert set(pool._client.run(os.getenv, "OMP_NUM_THREADS").values()) == {"1"}, "what Dask sets besides stays"
+    assert set(pool.client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(32 << 20)}
+    assert set(pool.client.run(os.getenv, "OMP_NUM_THREADS").values()) == {"1"}, "what Dask sets besides stays"
 
 
 def test_workers_ignore_the_terminals_interrupt(pool: DaskPool) -> None:
@@ -252,37 +242,15 @@ def test_a_workers_memory_is_below_its_bound(tmp_path: Path, pool: DaskPool) -> 
     folder = prepared(tmp_path)
     driver.mine_run(folder, pool, RunLimits(), quiet)
     bound = memory_bound(folder)
-    for peak in pool._client.run(peak_bytes).values():
+    for peak in pool.client.run(peak_bytes).values():
         assert 100 << 20 < peak < bound.shared + bound.worker
 
 
 def test_a_run_without_workers_ends_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Nobody:
-        def slots(self) -> int:
-            return 0
-
-        def workers(self) -> int:
-            return 0
-
-        def everywhere(self, function: object, argument: object) -> None:
-            pass
-
-        def wait(self, seconds: float) -> list[object]:
-            return []
-
-        def describe(self) -> str:
-            return "nobody"
-
-        def dashboard(self) -> str:
-            return ""
-
-        def grow(self) -> None:
-            pass
-
     monkeypatch.setattr(driver, "_LOOK_S", 0.01)
     monkeypatch.setattr(driver, "_NO_WORKERS_S", 0.05)
     with pytest.raises(ResourceError, match="no worker has been there"):
-        driver.mine_run(prepared(tmp_path), Nobody(), RunLimits(), quiet)  # type: ignore[arg-type]
+        driver.mine_run(prepared(tmp_path), FakePool(0), RunLimits(), quiet)
 
 
 def test_workers_come_when_the_work_turns_out_to_be_long(
@@ -309,7 +277,7 @@ def test_closing_the_pool_ends_the_wait_for_its_tasks() -> None:
     pool = DaskPool.local(1)
     waiting = threading.Thread(target=pool.everywhere, args=(slow, 3600.0))
     waiting.start()
-    while not any(pool._client.processing().values()):
+    while not any(pool.client.processing().values()):
         time.sleep(0.01)
     pool.close()
     waiting.join(60)
@@ -317,7 +285,7 @@ def test_closing_the_pool_ends_the_wait_for_its_tasks() -> None:
 
 
 def workers_of(pool: DaskPool) -> list[psutil.Process]:
-    return [psutil.Process(pid) for pid in pool._client.run(os.getpid).values()]
+    return [psutil.Process(pid) for pid in pool.client.run(os.getpid).values()]
 
 
 def are_gone(processes: list[psutil.Process]) -> bool:
@@ -331,8 +299,8 @@ def test_a_worker_that_replaces_another_may_take_its_time() -> None:
         first.kill()
         deadline, second = time.monotonic() + 300, set[int]()
         while not second and time.monotonic() < deadline:
-            second = set(pool._client.run(os.getpid, on_error="ignore").values()) - {first.pid}
-        kept = list(pool._cluster.workers)
+            second = set(pool.client.run(os.getpid, on_error="ignore").values()) - {first.pid}
+        kept = list(pool.cluster.workers)
     pool.close()
     assert second
     assert len(kept) == 1, "Dask has given it up, and is about to stop it"
@@ -363,12 +331,12 @@ def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(
     workers, others = workers_of(pool), set(psutil.Process().children())
     with monkeypatch.context() as patch, caplog.at_level("INFO", "pipeline"):
         patch.setattr(dask_pool, "_STOP_S", 0.2)
-        patch.setattr(pool._cluster, "_close", never_ends)
+        patch.setattr(pool.cluster, "_close", never_ends)
         pool.close()
     assert are_gone(workers)
     assert "the 2 local workers did not end within 0.2 seconds and are killed" in caplog.text
-    assert pool._cluster.shutdown_on_close is False, "the end of this process does not wait for them either"
-    pool._cluster.close()
+    assert pool.cluster.shutdown_on_close is False, "the end of this process does not wait for them either"
+    pool.cluster.close()
     assert set(psutil.Process().children()) < others
 
 
