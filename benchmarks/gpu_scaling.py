@@ -45,6 +45,7 @@ from pipeline.run.progress import Progress
 from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
+from schemas.emit import nowhere
 from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Limits, Search, Subtrees
@@ -159,7 +160,7 @@ def find_share(name: str, data: Path, seconds: float) -> float:
         with tempfile.TemporaryDirectory() as folder:
             graph = load(thinned(name, share, data, Path(folder)), "auto")
         roots, engine = Subtrees.of_roots(np.arange(graph.n_roots)), BitMatrixEngine()
-        found = engine.mine(graph, roots, Search("fingerprint"), Limits(seconds=2 * seconds), lambda _: None)
+        found = engine.mine(graph, roots, Search("fingerprint"), Limits(seconds=2 * seconds), nowhere)
         took, complete = found.stats.kernel_s, len(found.left_over) == 0
         print(f"  {name}={share:.4f}: {found.count:,} in {took:.2f} s{'' if complete else ' and longer'}", flush=True)
         if complete and (took >= seconds or share == 1.0):

@@ -29,6 +29,7 @@ from pipeline.output.part_writer import Tables, to_batch
 from pipeline.prepare.labels import open_labels
 from pipeline.prepare.plan import Plan
 from schemas.bicliques import Bicliques
+from schemas.emit import emit_to
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees
 
@@ -117,7 +118,7 @@ def rows_of(source: Path, most: int, ids: str) -> pa.Table:
             found += len(some)
 
         work = Subtrees.of_roots(Plan.open(folder).roots)
-        CpuEngine().mine(MiningGraph.open(folder.graph), work, Search(), Limits(rows=most), keep)
+        CpuEngine().mine(MiningGraph.open(folder.graph), work, Search(), Limits(rows=most), emit_to(keep))
         # the labels are mapped from files that will not be there any more
         return pa.Table.from_batches(batches).combine_chunks()
 

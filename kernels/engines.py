@@ -18,6 +18,7 @@ from kernels.cpu.kind import KIND as CPU
 from kernels.cumbe.kind import KIND as CUMBE
 from kernels.kind import EngineKind
 from kernels.reference.kind import KIND as REFERENCE
+from schemas.emit import nowhere
 from schemas.errors import InputError, ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees
@@ -133,7 +134,7 @@ def compile_engine(name: str) -> None:
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
     engine = kind(name)
     least = engine.make(engine.platform.most_halvings)
-    least.mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)
+    least.mine(edge, Subtrees.of_roots(one), Search(), Limits(), nowhere)
     compile_proof()
 
 

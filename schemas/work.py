@@ -7,33 +7,27 @@ contract gives load balancing, progress, checkpoints, resume, cancellation and b
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET, VERTEX
+from schemas.emit import Emit
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
 from schemas.option import option
 from schemas.stats import EngineStats
 from schemas.totals import By, Total
 
-__all__ = ["EVERYTHING", "Emit", "Engine", "Limits", "Mode", "Piece", "Search", "Slice", "Subtrees"]
+__all__ = ["EVERYTHING", "Engine", "Limits", "Mode", "Piece", "Search", "Slice", "Subtrees"]
 
 #: `Subtrees.todo` of a whole first-level subtree: its candidates are all that come after the root.
 EVERYTHING = -1
 
 #: ``count`` counts, ``fingerprint`` also hashes, ``list`` also hands every biclique to `Emit`.
 Mode = Literal["count", "fingerprint", "list"]
-
-#: Takes batches of bicliques. One with a true attribute ``on_device`` takes them as arrays of the engine's device
-#: (CuPy), too, which it may keep, and an engine that has them there had better not copy them to the host. They may
-#: still be being filled: who reads them on a stream other than that of the call waits for that one first.
-Emit = Callable[[Bicliques], None]
 
 #: One node of `Subtrees`: path, candidates, todo, fresh.
 Piece = tuple[np.ndarray, np.ndarray, int, bool]

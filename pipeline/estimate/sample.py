@@ -95,7 +95,7 @@ def estimate(folder: RunFolder, budget_s: float = 10.0, seed: int = 0) -> Estima
                 break
             work = Subtrees.of_roots(plan.roots[index : index + 1])
             began = time.perf_counter()
-            found = engine.mine(graph, work, options.search, Limits(min(left, budget_s / 16)), writer.add)
+            found = engine.mine(graph, work, options.search, Limits(min(left, budget_s / 16)), writer)
             done = 1.0 - float(weights.of(found.left_over).sum()) / float(plan.weights[index])
             scale = 1.0 / max(done, 0.01)
             seconds = (time.perf_counter() - began) * scale

@@ -27,9 +27,9 @@ def writing_threads() -> int:
 
 
 class ParallelWriter:
-    """Collects the bicliques of one slice, and writes full row groups on threads, each into parts of its own.
+    """An `Emit` that writes full row groups of the bicliques of one slice on threads, each into parts of its own.
 
-    `add` returns as soon as the engine's arrays are copied into columns; encoding and writing go on while the
+    A call returns as soon as the engine's arrays are copied into columns; encoding and writing go on while the
     engine works, a row group a thread at most, which bounds the memory.
 
     Parameters
@@ -39,6 +39,8 @@ class ParallelWriter:
     threads : int
         Row groups encoded at a time; a slice with less than two of them makes one part.
     """
+
+    on_device = False
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class ParallelWriter:
         self._collected: list[pa.RecordBatch] = []
         self._members = self._rows = self._bytes = 0
 
-    def add(self, found: Bicliques) -> None:
+    def __call__(self, found: Bicliques, /) -> None:
         """Append a batch, whose arrays may change afterwards; waits while every thread has a row group in hand.
 
         Raises

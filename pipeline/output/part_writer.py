@@ -68,7 +68,7 @@ def writer_bytes(tables: Tables) -> int:
 
 
 class PartWriter:
-    """Collects the bicliques of one slice and writes them into parts.
+    """An `Emit` that collects the bicliques of one slice and writes them into parts.
 
     Parameters
     ----------
@@ -80,6 +80,8 @@ class PartWriter:
     names : (str, str)
         What the input calls the sides, for the metadata of the parts.
     """
+
+    on_device = False
 
     def __init__(self, folder: Path, slice_number: int, tables: Tables, names: tuple[str, str] = ("left", "right")):
         self.folder = folder
@@ -97,7 +99,7 @@ class PartWriter:
         """The room for its labels; a caller that only writes groups does not need it."""
         return LabelRoom(self.tables)
 
-    def add(self, found: Bicliques) -> None:
+    def __call__(self, found: Bicliques, /) -> None:
         """Append a batch, whose arrays may change afterwards.
 
         Raises

@@ -11,7 +11,7 @@ from pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
 from pipeline.output.part_writer import PartWriter, Tables
-from schemas.bicliques import Bicliques
+from schemas.emit import Emit
 from schemas.errors import ResourceError
 from schemas.manifest import Part
 from schemas.options import Where
@@ -23,12 +23,8 @@ __all__ = ["WriteOn", "Writer", "forget", "open_writer"]
 WriteOn = Where
 
 
-class Writer(Protocol):
+class Writer(Emit, Protocol):
     """Takes the bicliques of a slice, and makes parts of them."""
-
-    def add(self, found: Bicliques) -> None:
-        """Append a batch, whose arrays may change afterwards."""
-        ...
 
     def close(self) -> list[Part]:
         """Name the last parts; no rows, no part."""

@@ -126,7 +126,7 @@ def _written(folder: RunFolder, ledger: Ledger) -> tuple[Part, ...]:
     writer = PartWriter(folder.bicliques, 0, run.tables, run.names)
     assert isinstance(ledger.total, Best)
     try:
-        writer.add(ledger.total.rows)
+        writer(ledger.total.rows)
         return tuple(writer.close())
     except BaseException:
         writer.discard()

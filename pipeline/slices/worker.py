@@ -34,6 +34,7 @@ from pipeline.slices.opened_run import OpenRun, close_run, open_run
 from pipeline.slices.power import COUNTERS, PowerMeter, Usage
 from pipeline.slices.slice_search import SliceSearch
 from schemas.bicliques import Bicliques
+from schemas.emit import nowhere
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.jobs import job_of
 from schemas.manifest import SliceResult
@@ -164,8 +165,7 @@ def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> t
     """One try, of which nothing stays when it fails."""
     writer = _open_writer(run, server.kind, task.slice, task.write_on)
     try:
-        on_device = getattr(writer, "on_device", False)
-        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add, on_device)
+        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer)
         session.all_of(work, server.kind.platform.timed_roots)
     except BaseException:
         writer.discard()
@@ -235,7 +235,7 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
         with turn(kind, run) as server:
             first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))
             with suppress(DeviceMemoryError):  # the first slice goes on with less, and says so
-                server.engine.mine(opened.graph, first, opened.options.search, Limits(), lambda _: None)
+                server.engine.mine(opened.graph, first, opened.options.search, Limits(), nowhere)
                 _open_writer(opened, kind, 0, write_on).discard()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
 

@@ -57,7 +57,7 @@ def test_whatever_goes_in_comes_out(
     out = DeviceWriter(tmp_path, 1, CudfParquet(tables, compression, ("user", "item")))
     batches = [some(n, seed) for seed, n in enumerate([5000, 1, 20_000])]
     for batch in batches:
-        out.add(on_device(batch) if place == "device" else batch)
+        out(on_device(batch) if place == "device" else batch)
     parts = out.close()
     assert len(parts) > 1
     assert {path.name for path in tmp_path.iterdir()} == {part.name for part in parts}
@@ -81,7 +81,7 @@ def test_whatever_goes_in_comes_out(
 
 def test_no_rows_make_no_part(tmp_path: Path) -> None:
     out = DeviceWriter(tmp_path, 0, CudfParquet(None))
-    out.add(some(0, 0))
+    out(some(0, 0))
     assert out.close() == []
 
 

@@ -17,6 +17,7 @@ from kernels.cpu.engine import CpuEngine
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.layout import PHASES
 from kernels.cumbe.memory import CumbeSizes
+from schemas.emit import emit_to, nowhere
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
 from schemas.work import EVERYTHING, Limits, Search, Subtrees
@@ -60,9 +61,10 @@ class TestBitMatrixEngine(EngineSuite):
             assert all(isinstance(getattr(batch, f.name), np.ndarray) for f in dataclasses.fields(batch))
             rows.extend(batch.to_pairs())
 
-        emit.on_device = True
         graph = graph_of(shape, BuildOptions())
-        found = bitmatrix("tightest")().mine(graph, everything(graph), Search("list"), Limits(), emit)
+        found = bitmatrix("tightest")().mine(
+            graph, everything(graph), Search("list"), Limits(), emit_to(emit, on_device=True)
+        )
         assert len(found.left_over) == 0
         assert sorted(rows) == sorted(truth.rows)
 
@@ -82,7 +84,9 @@ class TestBitMatrixEngine(EngineSuite):
         sizes = _USUAL._replace(warps=4, records=256, values=values)
         rows: list = []
         engine, truth = BitMatrixEngine(DEVICE, sizes), run(CpuEngine(), graph, Search("list"))
-        found = engine.mine(graph, everything(graph), Search("list"), Limits(), lambda b: rows.extend(b.to_pairs()))
+        found = engine.mine(
+            graph, everything(graph), Search("list"), Limits(), emit_to(lambda b: rows.extend(b.to_pairs()))
+        )
         assert found.stats.launches > 1
         assert sorted(rows) == sorted(truth.rows)
         assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
@@ -91,8 +95,8 @@ class TestBitMatrixEngine(EngineSuite):
         """Few roots, few rows, and most of the bicliques below a few of them."""
         graph = graph_of(random_edges(np.random.default_rng(2), 40, 24, 0.75))
         engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=4), _USUAL._replace(warps=16))
-        found = engine.mine(graph, everything(graph), Search("count"), Limits(), lambda batch: None)
-        assert found.count == CpuEngine().mine(graph, everything(graph), Search("count"), Limits(), len).count
+        found = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
+        assert found.count == CpuEngine().mine(graph, everything(graph), Search("count"), Limits(), nowhere).count
         assert found.stats.counters["given"] > 16
         assert found.stats.busy_ratio > 0.55  # 0.34 while children were weighed by the rows of their problem
 
@@ -105,16 +109,16 @@ class TestBitMatrixEngine(EngineSuite):
         for seed in range(16):
             graph = graph_of(random_edges(np.random.default_rng(seed), 200, 12, 0.6), BuildOptions(root_side="right"))
             engine = BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes)
-            found = engine.mine(graph, everything(graph), Search("count"), Limits(), len)
+            found = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
             assert found.stats.counters["given"] < found.stats.counters["tests"]
 
     def test_slices_search_no_more_than_one_launch_does(self):
         """A slice writes the candidates of hubs down as lists; they are sorted like ranges."""
         graph = graph_of(random_edges(np.random.default_rng(1), 250, 50, 0.35), BuildOptions(root_side="right"))
         engine, work, tests, slices = bitmatrix("usual")(), everything(graph), 0.0, 0
-        whole = engine.mine(graph, work, Search("count"), Limits(), len)
+        whole = engine.mine(graph, work, Search("count"), Limits(), nowhere)
         while len(work):
-            part = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), len)
+            part = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), nowhere)
             work, tests, slices = part.left_over, tests + part.stats.counters["tests"], slices + 1
         assert slices > 20
         assert tests < 1.05 * whole.stats.counters["tests"]  # 1.2 times as many in the order of the lists
@@ -132,7 +136,7 @@ class TestBitMatrixEngine(EngineSuite):
         graph = graph_of(edges_of("wide hubs", True), BuildOptions(root_side="left"))
         engine, work, slices = bitmatrix("oversize")(), everything(graph), 0
         while len(work):
-            work = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), lambda _: None).left_over
+            work = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), nowhere).left_over
             slices += 1
             assert slices < 100
 
@@ -160,7 +164,7 @@ def test_large_roots_that_have_little_in_common_are_not_paired(words, limits, mo
 def test_hubs_are_left_over_by_their_paths():
     """Not by left vertices and lists of candidates, of which a hub of a large graph has millions."""
     graph = graph_of(random_edges(np.random.default_rng(1), 400, 40, 0.5), BuildOptions(root_side="right"))
-    found = bitmatrix("usual")().mine(graph, everything(graph), Search("count"), Limits(seconds=0.0), len)
+    found = bitmatrix("usual")().mine(graph, everything(graph), Search("count"), Limits(seconds=0.0), nowhere)
     rest = found.left_over
     assert (rest.ranged & (np.diff(rest.path_indptr) > 1)).any(), "below the first level"
     rows = [graph.root_indices[a:b] for a, b in pairwise(graph.root_indptr)]
@@ -185,9 +189,9 @@ def test_hubs_with_and_without_bit_rows(sizes, limits, search):
 def test_hubs_deeper_than_the_stack_of_a_warp():
     graph = graph_of(np.column_stack(band(np, 170, 50)), BuildOptions(root_side="right", order="id"))
     one = Subtrees.of_roots(np.array([50]))  # 37 hubs one below the other, and a stack of 32
-    expected = CpuEngine().mine(graph, one, Search("fingerprint"), Limits(), lambda _: None)
+    expected = CpuEngine().mine(graph, one, Search("fingerprint"), Limits(), nowhere)
     found = BitMatrixEngine(DEVICE, _USUAL._replace(list_cap=8192)).mine(
-        graph, one, Search("fingerprint"), Limits(), lambda _: None
+        graph, one, Search("fingerprint"), Limits(), nowhere
     )
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
 
@@ -197,7 +201,7 @@ def test_a_pool_that_fills_up_is_cleared_and_the_slice_goes_on():
     expected = run(CpuEngine(), graph, Search("fingerprint"))
     sizes = _USUAL._replace(pool=1 << 12, poll=2, give_min=0)
     found = BitMatrixEngine(EmulatedDevice(5, n_multiprocessors=4), sizes).mine(
-        graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("fingerprint"), Limits(), lambda _: None
+        graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("fingerprint"), Limits(), nowhere
     )
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
     assert found.stats.launches > 1
@@ -236,7 +240,7 @@ class TestCumbeEngine(EngineSuite):
         graph = graph_of(shape)
         outcome = run(engine, graph, Search("fingerprint"))
         assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
-        stats = engine.mine(graph, everything(graph), Search("count"), Limits(), lambda _: None).stats
+        stats = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere).stats
         phases = [stats.phases[name] for name in (*PHASES[:-1], "others")]
         assert sum(phases) == pytest.approx(stats.kernel_s)
         assert 0 < stats.busy_ratio <= 1
@@ -244,7 +248,7 @@ class TestCumbeEngine(EngineSuite):
 
     def test_blocks_steal_from_one_another(self, shape):
         graph = graph_of(shape)
-        stats = cumbe("tightest")().mine(graph, everything(graph), Search("count"), Limits(), lambda _: None).stats
+        stats = cumbe("tightest")().mine(graph, everything(graph), Search("count"), Limits(), nowhere).stats
         assert 0 < stats.counters["stolen"] <= stats.counters["published"]
 
     def test_memory_that_is_too_small_is_an_error_with_numbers(self):
@@ -252,7 +256,7 @@ class TestCumbeEngine(EngineSuite):
         small = EmulatedDevice()
         small.free_bytes = lambda: 1 << 12
         with pytest.raises(DeviceMemoryError, match=r"needs .* MiB for a root with .* edges around it"):
-            CumbeEngine(small, _CUMBE).mine(graph, everything(graph), Search("count"), Limits(), lambda _: None)
+            CumbeEngine(small, _CUMBE).mine(graph, everything(graph), Search("count"), Limits(), nowhere)
 
 
 def test_gpu_engines_continue_each_other():
@@ -261,7 +265,7 @@ def test_gpu_engines_continue_each_other():
     engines = (bitmatrix("tightest")(), cumbe("tightest")(), CpuEngine())
     work, count, total, turn = everything(graph), 0, 0, 0
     while len(work):
-        result = engines[turn % 3].mine(graph, work, Search("fingerprint"), Limits(rows=20), lambda _: None)
+        result = engines[turn % 3].mine(graph, work, Search("fingerprint"), Limits(rows=20), nowhere)
         count, total = count + result.count, (total + result.fingerprint) % 2**64
         work, turn = result.left_over, turn + 1
     assert (count, total) == (expected.count, expected.fingerprint)
@@ -282,10 +286,10 @@ def test_the_host_watches_a_launch_and_stops_it():
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    first = engine.mine(graph, whole, Search("fingerprint"), Limits(), lambda _: None)
+    first = engine.mine(graph, whole, Search("fingerprint"), Limits(), nowhere)
     watcher.join(60)
     expected = run(CpuEngine(), graph, Search("fingerprint"))
     assert 0 < seen[0] <= first.count < expected.count
-    rest = CpuEngine().mine(graph, first.left_over, Search("fingerprint"), Limits(), lambda _: None)
+    rest = CpuEngine().mine(graph, first.left_over, Search("fingerprint"), Limits(), nowhere)
     assert first.count + rest.count == expected.count
     assert (first.fingerprint + rest.fingerprint) % 2**64 == expected.fingerprint

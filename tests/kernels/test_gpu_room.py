@@ -17,6 +17,7 @@ from kernels.cpu.workspace import Sizes
 from kernels.cumbe.engine import CumbeEngine
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice
+from schemas.emit import emit_to, nowhere
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search
@@ -70,7 +71,7 @@ def test_a_buffer_that_is_too_short_becomes_longer(name, short):
     search = Search("fingerprint", sizes=True) if knob == "size_slots" else Search("list")
     graph, _ = found_on_a_core(WORD_PROBLEMS, search)
     engine = short_engine(name, short)
-    found = engine.mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
+    found = engine.mine(graph, everything(graph), search, Limits(rows=60), nowhere)
     assert found.stats.cpu_nodes == 0
     assert engine._memory.sizes._asdict()[knob] > short[knob]
     assert (found.stats.voided > 0) == (knob in ("left_over", "pool", "size_slots"))
@@ -83,7 +84,7 @@ def test_on_a_full_device_fewer_warps_or_a_core_do_what_did_not_fit(name, short,
     (knob,) = short
     search = Search("fingerprint", sizes=True) if knob == "size_slots" else Search("list")
     graph, _ = found_on_a_core(WORD_PROBLEMS, search)
-    found = short_engine(name, short).mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
+    found = short_engine(name, short).mine(graph, everything(graph), search, Limits(rows=60), nowhere)
     assert found.count == 60
     assert found.stats.cpu_nodes > 0 or found.stats.voided > 0
 
@@ -124,11 +125,7 @@ def test_an_emit_that_keeps_what_it_gets_may_keep_what_a_core_found(monkeypatch)
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     monkeypatch.setattr("kernels.bitmatrix.engine.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
     batches = []
-
-    def keep(batch):
-        batches.append(batch)
-
-    keep.on_device = True
+    keep = emit_to(batches.append, on_device=True)
     graph, expected = found_on_a_core(WORD_PROBLEMS, Search("list"))
     found = short_engine("bitmatrix", {"values": 8}).mine(graph, everything(graph), Search("list"), Limits(), keep)
     assert found.stats.cpu_nodes > 0
@@ -189,7 +186,7 @@ def test_a_thread_gets_the_context_of_the_device_before_anything_else():
 
 
 def run_once(engine, graph, search: Search):
-    return engine.mine(graph, everything(graph), search, Limits(), lambda _: None)
+    return engine.mine(graph, everything(graph), search, Limits(), nowhere)
 
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
@@ -197,7 +194,7 @@ def run_once(engine, graph, search: Search):
 def test_a_graph_of_which_thresholds_leave_nothing(name, search):
     graph = graph_of(np.array([[0, 0], [0, 1], [1, 0]], np.int32), None, 2, 2)
     assert graph.n_roots == 0
-    found = short_engine(name, {}).mine(graph, everything(graph), search, Limits(), lambda _: None)
+    found = short_engine(name, {}).mine(graph, everything(graph), search, Limits(), nowhere)
     assert (found.count, found.fingerprint) == (0, None if search.mode == "count" else 0)
     assert len(found.left_over) == 0
     assert (found.total.sizes is not None) == search.sizes

@@ -7,6 +7,7 @@ import pytest
 
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.layout import ITEM, PATH, QUEUE, WORD
+from schemas.emit import nowhere
 from schemas.work import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.test_gpu_engines import BITMATRIX, everything
@@ -37,7 +38,7 @@ def test_a_launch_ends_while_there_is_room_for_what_warps_have_in_hand():
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((40, 40)) < 0.6))
     device = WatchedDevice(5)
     engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(values=1 << 20, records=1 << 14, poll=1))
-    found = engine.mine(graph, everything(graph), Search("list"), Limits(), lambda _: None)
+    found = engine.mine(graph, everything(graph), Search("list"), Limits(), nowhere)
     left = np.concatenate(device.items)
     assert found.stats.launches > 5
     assert np.count_nonzero(left["kind"] == PATH) > 50
@@ -50,7 +51,7 @@ def test_a_warp_takes_many_records_at_a_time_where_there_are_many(records, chunk
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((30, 30)) < 0.6))
     device = WatchedDevice(5)
     engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(records=records))
-    engine.mine(graph, everything(graph), Search("list"), Limits(), lambda _: None)
+    engine.mine(graph, everything(graph), Search("list"), Limits(), nowhere)
     assert {launch.record_chunk for launch in engine._launches.values()} == {chunk}
     taken = [int(queue["rows"][0]) for queue in device.queues]
     assert max(taken) > 0

@@ -9,6 +9,7 @@ import pytest
 
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.reference.engine import ReferenceEngine, closed_pairs
+from schemas.emit import emit_to
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
@@ -39,7 +40,7 @@ def found_below(engine, root: int, limits: Limits) -> tuple[dict[str, str], dict
         for left, right in batch.to_pairs():
             found["".join(BASE[u] for u in left)] = " ".join(f"r{v}" for v in right)
 
-    result = engine.mine(GRAPH, Subtrees.of_roots(np.array([root])), Search("list"), limits, emit)
+    result = engine.mine(GRAPH, Subtrees.of_roots(np.array([root])), Search("list"), limits, emit_to(emit))
     assert not len(result.left_over)
     return found, result.stats
 

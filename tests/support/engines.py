@@ -15,7 +15,8 @@ from kernels.gpu.cuda import CUDA
 from kernels.kind import EngineKind
 from kernels.platform import Platform
 from pipeline.slices import worker
-from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
+from schemas.emit import Emit
+from schemas.work import Engine, Limits, Search, Slice, Subtrees
 
 
 def nothing() -> None:

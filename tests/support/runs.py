@@ -23,6 +23,7 @@ from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
 from pipeline.workers.thread_pool import InThreads
+from schemas.emit import nowhere
 from schemas.manifest import LedgerEntry, Range, SliceResult
 from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.records import with_checksum
@@ -80,7 +81,7 @@ def answer(edges: np.ndarray, **search: Any) -> tuple[int, int]:
     n_left, n_right = int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1
     graph, _ = prepare(edges[:, 0], edges[:, 1], n_left, n_right, BuildOptions())
     wanted = Search(mode="fingerprint", **search)
-    found = CpuEngine().mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), wanted, Limits(), lambda _: None)
+    found = CpuEngine().mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), wanted, Limits(), nowhere)
     assert found.fingerprint is not None
     return found.count, found.fingerprint
 

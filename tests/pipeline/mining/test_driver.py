@@ -16,7 +16,7 @@ from schemas.errors import ResourceError
 from schemas.options import RunLimits
 from schemas.work import Subtrees
 from tests.support.pools import FakePool
-from tests.support.runs import answer, load_ledger, prepared_run, random_edges
+from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 EDGES = random_edges(40, 30, 0.3, seed=5)
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def mine(folder: RunFolder, pool: Pool, **limits: Any) -> None:
-    mine_run(folder, pool, RunLimits(**limits), lambda _: None)
+    mine_run(folder, pool, RunLimits(**limits), quiet)
 
 
 def test_slices_after_a_lost_entry_take_no_number_that_counts(folder: RunFolder) -> None:

@@ -72,7 +72,7 @@ def test_whatever_goes_in_comes_out(
         patch.setattr(part_writer, "PART_BYTES", part)
         out = PartWriter(folder, 3, tables)
         for batch in batches:
-            out.add(batch)
+            out(batch)
         parts = out.close()
     assert {path.name for path in folder.iterdir()} == {p.name for p in parts}
     assert all((folder / p.name).stat().st_size == p.bytes for p in parts)
@@ -92,7 +92,7 @@ def test_whatever_goes_in_comes_out(
 def test_one_biclique_larger_than_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 3)
     out = PartWriter(tmp_path, 0, LABELS)
-    out.add(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
+    out(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
     (part,) = out.close()
     assert pq.read_table(tmp_path / part.name)["n_left"].to_pylist() == [4, 1]
 
@@ -106,7 +106,7 @@ def test_discard_removes_the_parts_of_a_slice(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(part_writer, "GROUP_ROWS", 10)
     monkeypatch.setattr(part_writer, "PART_BYTES", 500)
     out = PartWriter(tmp_path, 0, LABELS)
-    out.add(some(95))
+    out(some(95))
     assert list(tmp_path.iterdir())
     out.discard()
     assert list(tmp_path.iterdir()) == []
@@ -114,7 +114,7 @@ def test_discard_removes_the_parts_of_a_slice(tmp_path: Path, monkeypatch: pytes
 
 def test_a_full_disk_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = PartWriter(tmp_path, 0, LABELS)
-    out.add(some(5))
+    out(some(5))
 
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "Error writing bytes to file")
@@ -137,7 +137,7 @@ def test_a_slice_makes_as_many_parts_as_it_needs(tmp_path: Path, monkeypatch: py
     out = PartWriter(tmp_path, 0, LABELS)
     batches = [some(n, seed) for seed, n in enumerate((95, 1, 44, 200))]
     for batch in batches:
-        out.add(batch)
+        out(batch)
     parts = out.close()
     assert len(parts) > 3
     assert [part.rows for part in parts] == [pq.read_metadata(tmp_path / part.name).num_rows for part in parts]
@@ -163,7 +163,7 @@ def test_a_row_group_holds_so_many_bytes_of_labels(tmp_path: Path, monkeypatch: 
     batches = [some(n, seed) for seed, n in enumerate((60, 3, 40))]
     out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
     for batch in batches:
-        out.add(batch)
+        out(batch)
     parts = out.close()
     groups = [rows for part in parts for rows in read_part(tmp_path / part.name, LONG)]
     assert len(groups) > 10
@@ -185,11 +185,11 @@ def test_a_biclique_whose_labels_fit_into_no_row(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(part_writer, "GROUP_BYTES", 500)
     monkeypatch.setattr(part_writer, "_MOST_BYTES", 1000)
     out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
-    out.add(Bicliques.from_pairs([([0], [0, 1]), ([0, 1], [1])], [0, 1]))
+    out(Bicliques.from_pairs([([0], [0, 1]), ([0, 1], [1])], [0, 1]))
     with pytest.raises(
         ResourceError, match=r"has 3 right members whose labels take 1,001 bytes.*mine with --ids dense"
     ):
-        out.add(Bicliques.from_pairs([([0], [1]), ([0], [0, 1, 2])], [2, 3]))
+        out(Bicliques.from_pairs([([0], [1]), ([0], [0, 1, 2])], [2, 3]))
     out.discard()
     assert list(tmp_path.iterdir()) == []
 
@@ -197,9 +197,9 @@ def test_a_biclique_whose_labels_fit_into_no_row(tmp_path: Path, monkeypatch: py
 class DroppingWriter(PartWriter):
     """One that loses the last row of every batch."""
 
-    def add(self, found: Bicliques) -> None:
+    def __call__(self, found: Bicliques, /) -> None:
         kept, *_ = part_writer.pieces_of(found, int(found.left_indptr[-2] + found.right_indptr[-2]))
-        super().add(kept)
+        super().__call__(kept)
 
 
 def test_a_slice_whose_writer_loses_a_row_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def test_a_core_writes_with_its_own_thread(tmp_path: Path) -> None:
 def test_a_gpu_writes_unless_the_cpu_was_asked_for(tmp_path: Path, where: Any, kind: type) -> None:
     out = open_writer(tmp_path, 0, None, CUDA, where)
     assert isinstance(out, kind)
-    assert getattr(out, "on_device", False) == (kind is DeviceWriter)
+    assert out.on_device == (kind is DeviceWriter)
     out.discard()
 
 

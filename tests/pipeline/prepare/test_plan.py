@@ -23,6 +23,7 @@ from pipeline.prepare.plan import Plan
 from pipeline.prepare.weights import RootWeights
 from pipeline.proof.ranking import rank_correlation
 from pipeline.run.folder import RunFolder
+from schemas.emit import nowhere
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions, RunLimits, RunOptions
@@ -107,7 +108,7 @@ def test_what_is_left_of_a_root_weighs_less_than_the_root(seed: int, stops: int,
     graph = graph_of(random_edges(40, 25, 0.4, seed))
     weights = RootWeights(graph)
     roots = np.arange(graph.n_roots)
-    found = CpuEngine().mine(graph, Subtrees.of_roots(roots), Search("count"), Limits(rows=stops), lambda _: None)
+    found = CpuEngine().mine(graph, Subtrees.of_roots(roots), Search("count"), Limits(rows=stops), nowhere)
     left = found.left_over.spread(pieces) if pieces else found.left_over
     of_left = weights.of(left)
     assert len(of_left) == len(left)
@@ -140,8 +141,7 @@ def test_weights_rank_roots_as_time_does() -> None:
     weights, engine = RootWeights(graph).by_rank, CpuEngine()
     chosen = rng.choice(graph.n_roots, 120, replace=False)
     counts = [
-        engine.mine(graph, Subtrees.of_roots(np.array([r])), Search("count"), Limits(), lambda _: None).count
-        for r in chosen
+        engine.mine(graph, Subtrees.of_roots(np.array([r])), Search("count"), Limits(), nowhere).count for r in chosen
     ]
     correlation = rank_correlation([(float(weights[r]), float(c)) for r, c in zip(chosen, counts, strict=True)])
     assert correlation is not None
