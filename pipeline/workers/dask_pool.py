@@ -295,8 +295,8 @@ class DaskPool:
             if address in self._here:
                 tell(logger, "came", f"worker {name} is there", worker=name, address=address)
 
-    def close(self) -> None:
-        """Abandon what is running; stop the workers, if they are ours."""
+    def close(self, patience_s: float = _STOP_S) -> None:
+        """Abandon what is running; stop the workers, if they are ours, and kill those that take longer than this."""
         self._closing.set()
         self._asking.shutdown(wait=False, cancel_futures=True)
         if self.cluster is None:
@@ -306,7 +306,7 @@ class DaskPool:
                     self.client.submit(worker.forget, workers=[address], pure=False)
         self.client.close()
         if self.cluster is not None:
-            _stop(self.cluster, self._name)
+            _stop(self.cluster, self._name, patience_s)
 
     def _threads(self) -> dict[str, int]:
         return dict(self._ask(self.client.nthreads))
@@ -342,8 +342,8 @@ def _be_patient(cluster: distributed.LocalCluster) -> None:
     cluster._update_worker_status = partial(distributed.deploy.Cluster._update_worker_status, cluster)
 
 
-def _stop(cluster: distributed.LocalCluster, name: str) -> None:
-    """Close a cluster of our own; workers that have not ended within `_STOP_S` seconds are killed.
+def _stop(cluster: distributed.LocalCluster, name: str, patience_s: float = _STOP_S) -> None:
+    """Close a cluster of our own; workers that have not ended within so many seconds are killed.
 
     Dask waits without end for a worker that is not ready yet, as one that replaces another may never be: of one that
     is killed while it starts, Dask loses the message of the next that it is ready.
@@ -356,8 +356,8 @@ def _stop(cluster: distributed.LocalCluster, name: str) -> None:
         pids = [nanny.pid for nanny in list(cluster._created) if nanny.pid is not None]
         if pids and not told.is_set():
             told.set()
-            text = f"the {name} did not end within {_STOP_S:g} seconds and are killed"
-            tell(logger, "lingering", text, seconds=_STOP_S, pids=pids)
+            text = f"the {name} did not end within {patience_s:g} seconds and are killed"
+            tell(logger, "lingering", text, seconds=patience_s, pids=pids)
         for nanny in list(cluster._created):
             if nanny.status == distributed.Status.running:  # it does not know yet, and would start another worker
                 nanny.close_gracefully()
@@ -366,11 +366,11 @@ def _stop(cluster: distributed.LocalCluster, name: str) -> None:
                 os.kill(pid, signal.SIGKILL)
         cluster.loop.call_later(1.0, kill)  # Dask may learn only now of a process that was about to start
 
-    late = threading.Timer(_STOP_S, lambda: cluster.loop.add_callback(kill))
+    late = threading.Timer(patience_s, lambda: cluster.loop.add_callback(kill))
     late.daemon = True
     late.start()
     try:
-        cluster.close(timeout=2 * _STOP_S)
+        cluster.close(timeout=2 * patience_s)
     except TimeoutError:  # the workers are dead, and Dask has not noticed
         cluster.shutdown_on_close = False  # else it would try once more at the end of this process
     finally:

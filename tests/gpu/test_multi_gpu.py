@@ -140,14 +140,15 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, one: DaskPool) -> None:
 def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    take = CudaDevice._bytes
+    take = CudaDevice.empty
 
-    def take_little(self: CudaDevice, n: int, content: np.ndarray | None = None) -> Any:
-        if n > 250 << 20:
-            raise DeviceMemoryError(f"250 MiB are left, {n >> 20} MiB are needed")
-        return take(self, n, content)
+    def take_little(self: CudaDevice, n: int, dtype: Any) -> Any:
+        size = n * np.dtype(dtype).itemsize
+        if size > 250 << 20:
+            raise DeviceMemoryError(f"250 MiB are left, {size >> 20} MiB are needed")
+        return take(self, n, dtype)
 
-    monkeypatch.setattr(CudaDevice, "_bytes", take_little)
+    monkeypatch.setattr(CudaDevice, "empty", take_little)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)

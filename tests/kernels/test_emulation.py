@@ -16,7 +16,7 @@ from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation import device
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.gpu.test_large import band, bicliques_of_band
+from tests.support.bands import band, bicliques_of_band
 from tests.support.oracles import graph_of
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")

@@ -14,7 +14,7 @@ from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.house.tree import ROOT
-from tests.kernels.test_gpu_engines import BITMATRIX
+from tests.support.emulated import BITMATRIX
 from tests.support.oracles import graph_of, run
 
 PAGE = (ROOT / "docs" / "kernels.md").read_text()

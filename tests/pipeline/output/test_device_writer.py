@@ -17,7 +17,7 @@ from pipeline.output.part_writer import part_schema, pieces_of, to_batch
 from pipeline.proof.read_back import read_part
 from schemas.bicliques import Bicliques
 from schemas.errors import DeviceMemoryError, ResourceError
-from tests.pipeline.output.test_part_writer import LABELS, some
+from tests.support.batches import LABELS, some
 
 
 class Host:

@@ -15,7 +15,7 @@ from pipeline.proof.read_back import read_part
 from schemas.bicliques import Bicliques
 from schemas.errors import ResourceError
 from schemas.manifest import Part
-from tests.pipeline.output.test_part_writer import LABELS, some
+from tests.support.batches import LABELS, some
 
 
 def pairs_of(folder: Path, parts: list[Part], tables: part_writer.Tables) -> list[object]:

@@ -18,21 +18,8 @@ from pipeline.output.part_writer import PartWriter, to_batch, writer_bytes
 from pipeline.proof.read_back import read_part
 from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError, ResourceError
+from tests.support.batches import LABELS, some
 from tests.support.runs import random_edges, write_edges
-
-LABELS = (pa.array([10, 20, 30, 40]), pa.array(["a", "b", "c"]))
-
-
-def some(n: int, seed: int = 0) -> Bicliques:
-    rng = np.random.default_rng(seed)
-    pairs = [
-        (
-            rng.choice(4, rng.integers(1, 5), replace=False).tolist(),
-            rng.choice(3, 2, replace=False).tolist(),
-        )
-        for _ in range(n)
-    ]
-    return Bicliques.from_pairs(pairs, list(range(n)))
 
 
 def test_labels_take_the_place_of_ids() -> None:

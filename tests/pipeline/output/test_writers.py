@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,9 +20,11 @@ from schemas.errors import ResourceError
 
 
 @pytest.fixture
-def cudf(monkeypatch: pytest.MonkeyPatch) -> None:
+def cudf(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(writers, "why_no_cudf", lambda: None)
-    monkeypatch.setattr(writers, "_backend", lambda tables, names: SimpleNamespace(threads=1))
+    monkeypatch.setattr(writers, "CudfParquet", lambda tables, names: SimpleNamespace(threads=1))
+    yield
+    writers.forget()
 
 
 def test_a_core_writes_with_its_own_thread(tmp_path: Path) -> None:

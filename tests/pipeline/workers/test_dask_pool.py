@@ -330,9 +330,8 @@ def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(
     pool = DaskPool.local(2)
     workers, others = workers_of(pool), set(psutil.Process().children())
     with monkeypatch.context() as patch, caplog.at_level("INFO", "pipeline"):
-        patch.setattr(dask_pool, "_STOP_S", 0.2)
         patch.setattr(pool.cluster, "_close", never_ends)
-        pool.close()
+        pool.close(patience_s=0.2)
     assert are_gone(workers)
     assert "the 2 local workers did not end within 0.2 seconds and are killed" in caplog.text
     assert pool.cluster.shutdown_on_close is False, "the end of this process does not wait for them either"
