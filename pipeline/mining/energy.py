@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pipeline.run.accounts import Account, by_worker
 from pipeline.slices.power import RaplCounter, processor_counter
+from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 
 __all__ = ["NOT_READABLE", "ProcessorEnergy", "energy_facts"]
@@ -28,13 +29,13 @@ class ProcessorEnergy:
         return {"joules": self._counter.joules()}
 
 
-def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]], on_gpus: bool) -> dict[str, Any]:
+def energy_facts(entries: Iterable[LedgerEntry], sessions: Sequence[Session], on_gpus: bool) -> dict[str, Any]:
     """Joules, watts and bicliques per joule.
 
     Parameters
     ----------
     entries : iterable of LedgerEntry
-    sessions : list of dict
+    sessions : sequence of dict
         `pipeline.run.session.MiningSession` of each.
     on_gpus : bool
         Whether the engine ran on GPUs.
@@ -52,7 +53,7 @@ def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]],
     return facts
 
 
-def _processors(sessions: list[dict[str, Any]]) -> dict[str, Any]:
+def _processors(sessions: Sequence[Session]) -> dict[str, Any]:
     reasons = {session["processors"][NOT_READABLE] for session in sessions if NOT_READABLE in session["processors"]}
     if reasons:
         return {NOT_READABLE: "; ".join(sorted(reasons))}
@@ -66,21 +67,16 @@ def _gpus(measured: list[LedgerEntry]) -> dict[str, Any]:
         return {NOT_READABLE: "no worker could read NVML's energy counter; the log of the workers says why"}
     if not any(entry.result.stats.joules for entry in measured):
         return {NOT_READABLE: "the slices were over before NVML's counter moved, which it does some ten times a second"}
-    workers: dict[str, list[LedgerEntry]] = defaultdict(list)
-    for entry in measured:
-        workers[entry.result.worker].append(entry)
-    return _sums(measured) | {"workers": {worker: _sums(some) for worker, some in workers.items()}}
+    workers = {worker: _facts_of(account) for worker, account in by_worker(measured).items()}
+    return _facts_of(Account.of(measured)) | {"workers": workers}
 
 
-def _sums(entries: list[LedgerEntry]) -> dict[str, Any]:
-    results = [entry.result for entry in entries]
-    joules = sum(result.stats.joules or 0.0 for result in results)
-    seconds = sum(result.seconds for result in results)
+def _facts_of(account: Account) -> dict[str, Any]:
     return {
-        "slices": len(entries),
-        "joules": joules,
-        "seconds": seconds,
-        "mean_watts": joules / max(seconds, 1e-9),
-        "peak_watts": max(result.stats.peak_watts or 0.0 for result in results),
-        "bicliques_per_joule": sum(result.total.seen for result in results) / max(joules, 1e-9),
+        "slices": account.slices,
+        "joules": account.joules,
+        "seconds": account.busy_seconds,
+        "mean_watts": account.joules / max(account.busy_seconds, 1e-9),
+        "peak_watts": account.peak_watts,
+        "bicliques_per_joule": account.bicliques / max(account.joules, 1e-9),
     }

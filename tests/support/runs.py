@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 
 from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
-from pipeline.prepare.plan import Plan
-from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
 from schemas.manifest import LedgerEntry, Range, SliceResult
 from schemas.options import BuildOptions
 from schemas.records import with_checksum
@@ -59,8 +58,7 @@ def answer(edges: np.ndarray, **search: Any) -> tuple[int, int]:
 
 def load_ledger(path: Path) -> Ledger:
     """The ledger of a run as it is on disk."""
-    folder = RunFolder(path)
-    return Ledger.load(folder, len(Plan.open(folder).roots))
+    return Run.at(path).ledger()
 
 
 def ledger_entry(number: int, *took: Range, count: int = 0, weight: float = 0.0, **report: Any) -> LedgerEntry:

@@ -20,6 +20,7 @@ from pipeline.mining import driver
 from pipeline.output.parallel_writer import ParallelWriter
 from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
 from pipeline.slices import engine_turns, worker
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.thread_pool import InThreads
@@ -85,8 +86,8 @@ def quiet(progress: object) -> None:
 def mined(folder: RunFolder, slice_seconds: float = 0.01) -> None:
     pool = InThreads()
     try:
-        assert driver.mine_run(folder, pool, RunLimits(), quiet, slice_seconds).outcome == "complete"
-        proving.prove(folder, pool, quiet)
+        assert driver.mine_run(Run(folder), pool, RunLimits(), quiet, slice_seconds).outcome == "complete"
+        proving.prove(Run(folder), pool, quiet)
     finally:
         pool.close()
 
