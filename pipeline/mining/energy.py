@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kernels.platform import Platform
+from pipeline.run.accounts import Account, by_worker
 from pipeline.slices.power import RaplCounter, processor_counter
+from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 
 __all__ = ["NOT_READABLE", "ProcessorEnergy", "energy_facts"]
@@ -29,13 +30,13 @@ class ProcessorEnergy:
         return {"joules": self._counter.joules()}
 
 
-def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]], platform: Platform) -> dict[str, Any]:
+def energy_facts(entries: Iterable[LedgerEntry], sessions: Sequence[Session], platform: Platform) -> dict[str, Any]:
     """Joules, watts and bicliques per joule.
 
     Parameters
     ----------
     entries : iterable of LedgerEntry
-    sessions : list of dict
+    sessions : sequence of dict
         `pipeline.run.session.MiningSession` of each.
     platform : Platform
         What the engine ran on.
@@ -53,7 +54,7 @@ def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]],
     return facts
 
 
-def _processors(sessions: list[dict[str, Any]]) -> dict[str, Any]:
+def _processors(sessions: Sequence[Session]) -> dict[str, Any]:
     reasons = {session["processors"][NOT_READABLE] for session in sessions if NOT_READABLE in session["processors"]}
     if reasons:
         return {NOT_READABLE: "; ".join(sorted(reasons))}
@@ -68,21 +69,16 @@ def _devices(measured: list[LedgerEntry], counter: str) -> dict[str, Any]:
     if not any(entry.result.stats.joules for entry in measured):
         text = f"the slices were over before {counter}'s counter moved, which it does some ten times a second"
         return {NOT_READABLE: text}
-    workers: dict[str, list[LedgerEntry]] = defaultdict(list)
-    for entry in measured:
-        workers[entry.result.worker].append(entry)
-    return _sums(measured) | {"workers": {worker: _sums(some) for worker, some in workers.items()}}
+    workers = {worker: _facts_of(account) for worker, account in by_worker(measured).items()}
+    return _facts_of(Account.of(measured)) | {"workers": workers}
 
 
-def _sums(entries: list[LedgerEntry]) -> dict[str, Any]:
-    results = [entry.result for entry in entries]
-    joules = sum(result.stats.joules or 0.0 for result in results)
-    seconds = sum(result.seconds for result in results)
+def _facts_of(account: Account) -> dict[str, Any]:
     return {
-        "slices": len(entries),
-        "joules": joules,
-        "seconds": seconds,
-        "mean_watts": joules / max(seconds, 1e-9),
-        "peak_watts": max(result.stats.peak_watts or 0.0 for result in results),
-        "bicliques_per_joule": sum(result.total.seen for result in results) / max(joules, 1e-9),
+        "slices": account.slices,
+        "joules": account.joules,
+        "seconds": account.busy_seconds,
+        "mean_watts": account.joules / max(account.busy_seconds, 1e-9),
+        "peak_watts": account.peak_watts,
+        "bicliques_per_joule": account.bicliques / max(account.joules, 1e-9),
     }

@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipeline.output import part_writer
-from pipeline.output.part_writer import PartWriter, Tables, pieces_of, to_batch
+from pipeline.output.part_writer import PartWriter, pieces_of, to_batch
+from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques
 from schemas.manifest import Part
 

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.run.files import create, disk_errors, replace_file
+from pipeline.run.labels import Tables
 from pipeline.run.names import part_name, part_stem, unnamed_part
 from schemas.bicliques import Bicliques, biclique_schema
 from schemas.errors import ResourceError
 from schemas.manifest import Part
 
-__all__ = ["PartWriter", "Tables", "pieces_of", "to_batch", "writer_bytes"]
+__all__ = ["PartWriter", "pieces_of", "to_batch", "writer_bytes"]
 
 #: Members (left and right together) of a row group; a biclique that has more is one alone.
 GROUP_MEMBERS = 1 << 21
@@ -34,9 +35,6 @@ PART_BYTES = 1 << 29
 #: quicker to write; level 3 of zstd takes another 6 to 14 % off for an eighth more time. With its checksum, a damaged
 #: page is known before it is decoded.
 _PARQUET = {"compression": "zstd", "compression_level": 3, "use_dictionary": True, "write_page_checksum": True}
-
-#: The label of every dense id, left and right; None when the lists are to hold dense ids.
-Tables = tuple[pa.Array, pa.Array] | None
 
 
 def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:

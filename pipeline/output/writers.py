@@ -10,7 +10,8 @@ from kernels.platform import Platform
 from pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
-from pipeline.output.part_writer import PartWriter, Tables
+from pipeline.output.part_writer import PartWriter
+from pipeline.run.labels import Tables
 from schemas.emit import Emit
 from schemas.errors import ResourceError
 from schemas.manifest import Part

@@ -26,17 +26,17 @@ from pipeline.output import writers
 from pipeline.output.part_writer import to_batch
 from pipeline.output.writers import WriteOn, Writer, open_writer
 from pipeline.run.accounts import peak_rss
+from pipeline.run.opened import Run
 from pipeline.run.version import __version__
 from pipeline.slices import engine_turns
 from pipeline.slices.engine_turns import Server, turn
 from pipeline.slices.first_use import keeping_code
-from pipeline.slices.opened_run import OpenRun, close_run, open_run
+from pipeline.slices.opened_run import close_run, open_run
 from pipeline.slices.power import COUNTERS, PowerMeter, Usage
 from pipeline.slices.slice_search import SliceSearch
 from schemas.bicliques import Bicliques
 from schemas.emit import nowhere
 from schemas.errors import DeviceMemoryError, IncompleteError
-from schemas.jobs import job_of
 from schemas.manifest import SliceResult
 from schemas.stats import SliceStats
 from schemas.work import Limits, Subtrees
@@ -118,7 +118,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
         raise
     closed = time.perf_counter()
     rows, left_over = sum(part.rows for part in parts), Subtrees.concat(session.left_over)
-    if job_of(run.options.search).rows == "slices" and rows != session.total.count:
+    if run.job.rows == "slices" and rows != session.total.count:
         for part in parts:
             (run.folder.bicliques / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
@@ -147,7 +147,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
     return SliceDone(result, left_over.to_bytes() if len(left_over) else b"")
 
 
-def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
+def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
     """The search of a slice; again with smaller buffers where a device has too little memory for them."""
     while True:
         try:
@@ -161,7 +161,7 @@ def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tu
             return session, writer
 
 
-def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
+def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
     """One try, of which nothing stays when it fails."""
     writer = _open_writer(run, server.kind, task.slice, task.write_on)
     try:
@@ -173,9 +173,9 @@ def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> t
     return session, writer
 
 
-def _open_writer(run: OpenRun, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
+def _open_writer(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
     """The writer of a slice; who only counts needs none of a device's."""
-    platform = kind.platform if job_of(run.options.search).rows == "slices" else CORES
+    platform = kind.platform if run.job.rows == "slices" else CORES
     return open_writer(run.folder.bicliques, number, run.tables, platform, write_on, run.names)
 
 

@@ -15,8 +15,9 @@ import pipeline
 from pipeline.output import device_writer
 from pipeline.output.cudf_parquet import CudfParquet
 from pipeline.output.device_writer import DeviceWriter
-from pipeline.output.part_writer import Tables, part_schema
+from pipeline.output.part_writer import part_schema
 from pipeline.proof.read_back import read_part
+from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques
 from tests.support.runs import random_edges, write_edges
 

@@ -21,6 +21,7 @@ from kernels.gpu.cuda import CUDA
 from kernels.gpu.device import CudaDevice
 from pipeline.mining import driver
 from pipeline.proof import proving
+from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
 from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.devices import visible_devices
@@ -70,9 +71,9 @@ def test_every_worker_has_a_device_of_its_own(one: DaskPool) -> None:
 
 def test_a_worker_finds_what_the_cpu_finds(tmp_path: Path, one: DaskPool) -> None:
     folder = prepared_run(tmp_path, EDGES)
-    session = driver.mine_run(folder, one, RunLimits(), quiet, 0.05)
+    session = driver.mine_run(Run(folder), one, RunLimits(), quiet, 0.05)
     assert session.outcome == "complete"
-    proving.prove(folder, one, quiet)
+    proving.prove(Run(folder), one, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
@@ -96,10 +97,10 @@ def test_this_process_finds_what_the_cpu_finds(tmp_path: Path, slice_seconds: fl
 def test_never_one_row_too_many(tmp_path: Path, one: DaskPool) -> None:
     folder = prepared_run(tmp_path, EDGES)
     for most in (1, 5001):
-        session = driver.mine_run(folder, one, RunLimits(max_results=most), quiet, 0.05)
+        session = driver.mine_run(Run(folder), one, RunLimits(max_results=most), quiet, 0.05)
         assert (session.outcome, session.count) == ("max_results", most)
-    driver.mine_run(folder, one, RunLimits(), quiet)
-    proving.prove(folder, one, quiet)
+    driver.mine_run(Run(folder), one, RunLimits(), quiet)
+    proving.prove(Run(folder), one, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
@@ -130,10 +131,10 @@ def kill_once(pool: DaskPool, killed: list[int]) -> Any:
 
 def test_a_killed_worker_loses_nothing(tmp_path: Path, one: DaskPool) -> None:
     folder, killed = prepared_run(tmp_path, MANY), []
-    session = driver.mine_run(folder, one, RunLimits(), kill_once(one, killed), 0.01)
+    session = driver.mine_run(Run(folder), one, RunLimits(), kill_once(one, killed), 0.01)
     assert killed
     assert session.retries >= 1
-    proving.prove(folder, one, quiet)
+    proving.prove(Run(folder), one, quiet)
     assert manifest_pair(folder.path) == answer_to_many()
 
 
@@ -167,8 +168,8 @@ def test_two_gpus_share_the_work_and_find_what_one_finds(tmp_path: Path, two: Da
     devices = {device for device, _ in two.client.run(device_of_worker).values()}
     assert devices == set(visible_devices()[:2])
     folder = prepared_run(tmp_path, MANY)
-    driver.mine_run(folder, two, RunLimits(), quiet, 0.1)
-    manifest = proving.prove(folder, two, quiet)
+    driver.mine_run(Run(folder), two, RunLimits(), quiet, 0.1)
+    manifest = proving.prove(Run(folder), two, quiet)
     assert (manifest.count, manifest.fingerprint) == answer_to_many()
     found: Counter[str] = Counter()
     for entry in load_ledger(folder.path).entries.values():
@@ -180,10 +181,10 @@ def test_two_gpus_share_the_work_and_find_what_one_finds(tmp_path: Path, two: Da
 @pytest.mark.multi_gpu(2)
 def test_one_of_two_may_be_killed(tmp_path: Path, two: DaskPool) -> None:
     folder, killed = prepared_run(tmp_path, MANY), []
-    session = driver.mine_run(folder, two, RunLimits(), kill_once(two, killed), 0.01)
+    session = driver.mine_run(Run(folder), two, RunLimits(), kill_once(two, killed), 0.01)
     assert killed
     assert session.retries >= 1
-    proving.prove(folder, two, quiet)
+    proving.prove(Run(folder), two, quiet)
     assert manifest_pair(folder.path) == answer_to_many()
     assert list(load_ledger(folder.path).orphans()) == []
 
@@ -207,6 +208,6 @@ def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeyp
             while progress.bicliques and asked.is_set() and pool.longest_task_s() is not None:
                 time.sleep(0.05)
 
-        session = driver.mine_run(folder, pool, RunLimits(), wait_for_workers, 0.05)
+        session = driver.mine_run(Run(folder), pool, RunLimits(), wait_for_workers, 0.05)
     assert "local GPUs" in session.workers
     assert load_ledger(folder.path).count == answer_to_many()[0]

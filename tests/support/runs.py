@@ -18,10 +18,10 @@ from kernels.gpu.cuda import CUDA
 from kernels.graph.prepare import prepare
 from pipeline.api import steps
 from pipeline.mining import driver
-from pipeline.prepare.plan import Plan
 from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
 from pipeline.workers.thread_pool import InThreads
 from schemas.emit import nowhere
 from schemas.manifest import LedgerEntry, Range, SliceResult
@@ -66,8 +66,8 @@ def mined_in_threads(folder: RunFolder, slice_seconds: float = 0.01) -> None:
     """Mine and prove a run of `prepared_run` as a process does that has a GPU: two slices in hand."""
     pool = InThreads(CUDA.slices_in_hand)
     try:
-        assert driver.mine_run(folder, pool, RunLimits(), quiet, slice_seconds).outcome == "complete"
-        proving.prove(folder, pool, quiet)
+        assert driver.mine_run(Run(folder), pool, RunLimits(), quiet, slice_seconds).outcome == "complete"
+        proving.prove(Run(folder), pool, quiet)
     finally:
         pool.close()
 
@@ -88,8 +88,7 @@ def answer(edges: np.ndarray, **search: Any) -> tuple[int, int]:
 
 def load_ledger(path: Path) -> Ledger:
     """The ledger of a run as it is on disk."""
-    folder = RunFolder(path)
-    return Ledger.load(folder, len(Plan.open(folder).roots))
+    return Run.at(path).ledger()
 
 
 def ledger_entry(number: int, *took: Range, count: int = 0, weight: float = 0.0, **report: Any) -> LedgerEntry:

@@ -9,8 +9,9 @@ import pytest
 
 from pipeline.mining import driver
 from pipeline.mining.driver import mine_run
-from pipeline.prepare.plan import Plan
 from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
+from pipeline.run.plan import Plan
 from pipeline.workers.pool import InProcess, Pool, Result
 from schemas.errors import ResourceError
 from schemas.options import RunLimits
@@ -28,7 +29,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def mine(folder: RunFolder, pool: Pool, **limits: Any) -> None:
-    mine_run(folder, pool, RunLimits(**limits), quiet)
+    mine_run(Run(folder), pool, RunLimits(**limits), quiet)
 
 
 def test_slices_after_a_lost_entry_take_no_number_that_counts(folder: RunFolder) -> None:
@@ -64,7 +65,7 @@ def test_an_entry_holds_its_left_over_as_it_was_cut(folder: RunFolder, monkeypat
 
 
 def test_work_that_was_left_over_is_not_done(folder: RunFolder) -> None:
-    weight = float(Plan.open(folder).weights.sum())
+    weight = float(Plan.read(folder).weights.sum())
     for most in (20, 60, 100, 140):
         mine(folder, InProcess(), max_results=most)
     entries = load_ledger(folder.path).entries.values()

@@ -24,7 +24,7 @@ LARGE = random_edges(250, 80, 0.35, 7)
 WATCH = """
 import gc, sys
 import pipeline
-from pipeline.api import steps
+from pipeline.api import preparing
 from pipeline.mining import driver
 from pipeline.proof import proving
 from numba.core.dispatcher import Dispatcher
@@ -45,9 +45,9 @@ def watch(home, name):
         return found
     setattr(home, name, watched)
 
-watch(steps, "ingest_source")
-watch(steps, "build_graph")
-watch(steps, "plan_roots")
+watch(preparing, "ingest_source")
+watch(preparing, "build_graph")
+watch(preparing, "plan_roots")
 watch(driver._Driver, "run")
 watch(proving, "prove_parts")
 pipeline.mine(sys.argv[1], sys.argv[2], workers=0, progress=False, report=False, min_left=2, order=sys.argv[3])

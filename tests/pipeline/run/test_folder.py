@@ -48,7 +48,8 @@ OPTIONS = RunOptions(
 
 
 def test_options_survive_the_folder(tmp_path: Path) -> None:
-    with new_run(tmp_path / "out") as folder:
+    with new_run(tmp_path / "out") as new:
+        folder = new.folder
         folder.write_options(OPTIONS, RunLimits(max_results=7, time_limit_s=1.5))
     first = folder.origin()
     assert folder.options() == OPTIONS
@@ -70,7 +71,8 @@ def test_options_survive_the_folder(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_stands_for_the_day_in_the_name_of_its_folder(tmp_path: Path, name: str, day: str | None) -> None:
-    with new_run(tmp_path / name) as folder:
+    with new_run(tmp_path / name) as new:
+        folder = new.folder
         folder.write_options(OPTIONS, RunLimits(), "nightly.csv")
     origin = folder.origin()
     assert (origin.series, origin.date) == ("nightly.csv", day)
@@ -106,7 +108,8 @@ def test_odd_limits_are_refused(limits: tuple[Any, Any]) -> None:
 
 def test_a_run_that_fails_to_begin_leaves_nothing(tmp_path: Path) -> None:
     def begin() -> None:
-        with new_run(tmp_path / "a" / "out") as folder:
+        with new_run(tmp_path / "a" / "out") as new:
+            folder = new.folder
             folder.write_options(OPTIONS, RunLimits())
             (folder.path / "edges").mkdir()
             (folder.path / "edges" / "edges.parquet").write_text("x")
@@ -125,7 +128,8 @@ def test_a_folder_with_files_is_refused_and_left_as_it_is(tmp_path: Path) -> Non
 
 
 def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
-    with new_run(tmp_path / "out") as folder:
+    with new_run(tmp_path / "out") as new:
+        folder = new.folder
         with pytest.raises(InputError, match="is being worked on by process"), new_run(tmp_path / "out"):
             raise AssertionError("both have it")
         folder.write_options(OPTIONS, RunLimits())

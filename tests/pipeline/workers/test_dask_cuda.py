@@ -22,6 +22,7 @@ from pipeline.cli.main import main
 from pipeline.cli.options import numbers
 from pipeline.mining import driver
 from pipeline.proof import proving
+from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
 from pipeline.workers import dask_cuda
 from pipeline.workers.dask_pool import DaskPool
@@ -88,9 +89,9 @@ def pool() -> Iterator[DaskPool]:
 def test_two_gpus_have_four_slices_in_hand_and_find_everything(tmp_path: Path, pool: DaskPool) -> None:
     assert (pool.slots(), pool.workers(), pool.describe()) == (4, 2, "2 local GPUs")
     folder = prepared_run(tmp_path, EDGES)
-    session = driver.mine_run(folder, pool, RunLimits(), quiet, 0.01)
+    session = driver.mine_run(Run(folder), pool, RunLimits(), quiet, 0.01)
     assert 0 < session.busy_ratio <= 1
-    manifest = proving.prove(folder, pool, quiet)
+    manifest = proving.prove(Run(folder), pool, quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     assert len(manifest.mining["workers"]) == 2
 
@@ -105,10 +106,10 @@ def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> No
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 
-    session = driver.mine_run(folder, pool, RunLimits(), kill_one, 0.05)
+    session = driver.mine_run(Run(folder), pool, RunLimits(), kill_one, 0.05)
     assert killed
     assert session.retries >= 1
-    proving.prove(folder, pool, quiet)
+    proving.prove(Run(folder), pool, quiet)
     assert manifest_pair(folder.path) == answer(MANY)
     assert list(load_ledger(folder.path).orphans()) == []
 
