@@ -16,9 +16,9 @@ import numpy as np
 from kernels.bitmatrix.kind import KIND as BITMATRIX
 from kernels.cpu.kind import KIND as CPU
 from kernels.cumbe.kind import KIND as CUMBE
-from kernels.kind import EngineKind
 from kernels.reference.kind import KIND as REFERENCE
 from schemas.emit import nowhere
+from schemas.engine_kind import EngineKind
 from schemas.errors import InputError, ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees

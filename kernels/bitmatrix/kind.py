@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernels.gpu.cuda import CUDA
-from kernels.kind import EngineKind
+from schemas.engine_kind import EngineKind
 from schemas.graph import MiningGraph
 from schemas.work import Engine, Search
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernels.gpu.device import release_memory, why_no_gpu
-from kernels.platform import Platform
+from schemas.platform import Platform
 
 __all__ = ["CUDA"]
 

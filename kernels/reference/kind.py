@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kernels.kind import EngineKind
-from kernels.platform import CORES
+from schemas.engine_kind import EngineKind
 from schemas.graph import MiningGraph
 from schemas.jobs import AllMaximal, LargestFew
+from schemas.platform import CORES
 from schemas.work import Engine, Search
 
 __all__ = ["KIND"]

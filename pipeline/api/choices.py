@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from kernels import engines
-from kernels.kind import EngineKind
 from pipeline.api.table import record
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.workers.options import WorkerOptions
+from schemas.engine_kind import EngineKind
 from schemas.errors import InputError
 from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
 from schemas.work import Mode, Search

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from kernels import engines
-from kernels.platform import Platform
 from pipeline.api import preparing
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.mining import driver
@@ -42,6 +41,7 @@ from pipeline.workers.thread_pool import InThreads
 from schemas.errors import IncompleteError, ResourceError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
+from schemas.platform import Platform
 
 __all__ = [
     "build",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kernels.platform import Platform
 from pipeline.run.accounts import Account, by_worker
 from pipeline.slices.power import RaplCounter, processor_counter
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
+from schemas.platform import Platform
 
 __all__ = ["NOT_READABLE", "ProcessorEnergy", "energy_facts"]
 

@@ -6,7 +6,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from kernels.platform import Platform
 from pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
@@ -16,6 +15,7 @@ from schemas.emit import Emit
 from schemas.errors import ResourceError
 from schemas.manifest import Part
 from schemas.options import Where
+from schemas.platform import Platform
 
 __all__ = ["WriteOn", "Writer", "forget", "open_writer"]
 

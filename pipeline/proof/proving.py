@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels import engines
-from kernels.platform import Platform
 from pipeline.mining.energy import energy_facts
 from pipeline.output.part_writer import PartWriter
 from pipeline.process import startup
@@ -41,6 +40,7 @@ from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError
 from schemas.facts import Session
 from schemas.manifest import PLAN, Manifest, Part
+from schemas.platform import Platform
 from schemas.totals import Best
 
 __all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove", "prove_parts", "sum_up"]

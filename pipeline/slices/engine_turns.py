@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kernels.kind import EngineKind
+from schemas.engine_kind import EngineKind
 from schemas.work import Engine
 
 __all__ = ["Server", "forget", "turn"]

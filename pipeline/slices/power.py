@@ -132,7 +132,7 @@ def gpu_counter() -> NvmlCounter | str:
     return counter
 
 
-#: By the name that a `kernels.platform.Platform` gives it: () -> the counter of the current device of this process, or
+#: By the name that a `schemas.platform.Platform` gives it: () -> the counter of the current device of this process, or
 #: one clause saying why there is none.
 COUNTERS: dict[str, Callable[[], Counter | str]] = {"NVML": gpu_counter}
 

@@ -20,8 +20,6 @@ from traceback import clear_frames
 import numpy as np
 
 from kernels import engines
-from kernels.kind import EngineKind
-from kernels.platform import CORES
 from pipeline.output import writers
 from pipeline.output.part_writer import to_batch
 from pipeline.output.writers import WriteOn, Writer, open_writer
@@ -36,8 +34,10 @@ from pipeline.slices.power import COUNTERS, PowerMeter, Usage
 from pipeline.slices.slice_search import SliceSearch
 from schemas.bicliques import Bicliques
 from schemas.emit import nowhere
+from schemas.engine_kind import EngineKind
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import SliceResult
+from schemas.platform import CORES
 from schemas.stats import SliceStats
 from schemas.work import Limits, Subtrees
 

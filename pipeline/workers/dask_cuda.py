@@ -62,7 +62,7 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
 def guarded(function: Callable[[Any], Any], fatal: frozenset[str], argument: Any) -> Any:
     """``function(argument)``; when the device fails, this process ends, because its context there is of no more use.
 
-    It has failed at an exception of a name in `fatal`: see `kernels.platform.Platform`.
+    It has failed at an exception of a name in `fatal`: see `schemas.platform.Platform`.
 
     Dask's nanny starts another one, and the slices it had in hand are tried again elsewhere.
     """

@@ -25,7 +25,6 @@ import dask.system
 import distributed
 
 from kernels.gpu.cuda import CUDA
-from kernels.platform import CORES, Platform
 from pipeline.process.children import on_their_own
 from pipeline.process.logs import tell
 from pipeline.run.version import __version__
@@ -33,6 +32,7 @@ from pipeline.slices import worker
 from pipeline.workers.dask_cuda import guarded, start_cluster
 from pipeline.workers.pool import Result, WorkerLostError
 from schemas.errors import ResourceError
+from schemas.platform import CORES, Platform
 
 __all__ = ["DaskPool"]
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from functools import partial
 
 from kernels.gpu.cuda import CUDA
-from kernels.platform import CORES
 from pipeline.workers.devices import choose_devices
 from pipeline.workers.growing_pool import Growing
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import InProcess, Pool
 from pipeline.workers.thread_pool import InThreads
 from schemas.errors import InputError
+from schemas.platform import CORES
 
 __all__ = ["LOCAL_WORKERS", "LocalWorkers"]
 
 
 @dataclass(frozen=True)
 class LocalWorkers:
-    """How the workers of one `kernels.platform.Platform` start.
+    """How the workers of one `schemas.platform.Platform` start.
 
     Parameters
     ----------

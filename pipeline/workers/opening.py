@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kernels.kind import EngineKind
-from kernels.platform import CORES, Platform
 from pipeline.process import startup
 from pipeline.workers.devices import choose_devices
 from pipeline.workers.local_workers import LOCAL_WORKERS
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
+from schemas.engine_kind import EngineKind
+from schemas.platform import CORES, Platform
 
 if TYPE_CHECKING:
     from pipeline.workers.dask_pool import DaskPool

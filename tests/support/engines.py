@@ -12,10 +12,10 @@ from typing import Any
 from kernels import engines
 from kernels.cpu.engine import CpuEngine
 from kernels.gpu.cuda import CUDA
-from kernels.kind import EngineKind
-from kernels.platform import Platform
 from pipeline.slices import worker
 from schemas.emit import Emit
+from schemas.engine_kind import EngineKind
+from schemas.platform import Platform
 from schemas.work import Engine, Limits, Search, Slice, Subtrees
 
 

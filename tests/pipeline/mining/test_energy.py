@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from kernels.gpu.cuda import CUDA
-from kernels.platform import CORES
 from pipeline.mining import energy
 from pipeline.mining.energy import energy_facts
 from pipeline.slices.power import COUNTERS
 from schemas.manifest import LedgerEntry
+from schemas.platform import CORES
 from schemas.stats import SliceStats
 from tests.support.engines import TOY_GPU, fake_gpu
 from tests.support.runs import ledger_entry, mined_in_threads, prepared_run, random_edges

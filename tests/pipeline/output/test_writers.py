@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from kernels.gpu.cuda import CUDA
-from kernels.platform import CORES
 from pipeline.output import parallel_writer, writers
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
 from pipeline.output.part_writer import PartWriter
 from pipeline.output.writers import open_writer
 from schemas.errors import ResourceError
+from schemas.platform import CORES
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ import pytest
 
 from kernels import engines
 from kernels.gpu.cuda import CUDA
-from kernels.platform import CORES
 from pipeline.cli.main import main
 from pipeline.cli.options import numbers
 from pipeline.mining import driver
@@ -33,6 +32,7 @@ from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Result, WorkerLostError
 from schemas.errors import InputError, ResourceError
 from schemas.options import RunLimits
+from schemas.platform import CORES
 from tests.support.engines import toy_kind, unable
 from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kernels.platform import Platform
 from schemas.graph import MiningGraph
 from schemas.jobs import AllMaximal, job_of
+from schemas.platform import Platform
 from schemas.work import Engine, Search
 
 __all__ = ["EngineKind"]

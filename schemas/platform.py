@@ -1,4 +1,4 @@
-"""What engines run on, as far as whoever runs them has to know: processor cores here, CUDA in `kernels.gpu.cuda`."""
+"""What engines run on, as far as who runs them has to know: `CORES` here, CUDA in `kernels.gpu.cuda`."""
 
 from __future__ import annotations
 
