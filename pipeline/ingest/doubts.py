@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import EdgeStream, shorten
 
-__all__ = ["Variants", "duplicate_doubt", "float_doubt", "variants_of"]
+__all__ = ["SLICE", "Variants", "duplicate_doubt", "float_doubt", "variants_of"]
 
 #: Labels of a side, and bytes of them, beyond which they are not compared: a million takes half a second, and memory
 #: for 140 bytes each.
 MOST_LABELS, MOST_BYTES = 1_000_000, 1 << 26
 #: Labels handled at a time.
-_SLICE = 1 << 17
+SLICE = 1 << 17
 
 _BLANKS = (" ", "\t", "\N{NO-BREAK SPACE}")
 
@@ -75,7 +75,7 @@ def _key(labels: pa.Array) -> pa.Array:
 
 
 def _slices(labels: pa.Array) -> Iterator[pa.Array]:
-    return (labels.slice(start, _SLICE) for start in range(0, len(labels), _SLICE))
+    return (labels.slice(start, SLICE) for start in range(0, len(labels), SLICE))
 
 
 def duplicate_doubt(stream: EdgeStream, duplicates: int, n_rows: int) -> str | None:

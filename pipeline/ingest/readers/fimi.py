@@ -22,10 +22,10 @@ from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
 from schemas.options import IngestOptions
 
-__all__ = ["open_fimi"]
+__all__ = ["BLOCK_BYTES", "open_fimi"]
 
 #: Bytes of text parsed at a time, and of the part of a transaction that is read together.
-_BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 20
 
 
 class Fimi(TextStream):
@@ -38,7 +38,7 @@ class Fimi(TextStream):
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
         """Small ones: while a block is parsed, it takes up to 40 times its size."""
-        return blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, _BLOCK_BYTES), tear=True)
+        return blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, BLOCK_BYTES), tear=True)
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
         """Arrow's string kernels: lines, then items; blanks in a row leave empty ones, which are dropped."""
