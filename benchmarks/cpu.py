@@ -48,7 +48,8 @@ from pipeline.cli.options import add_options
 from schemas.emit import nowhere
 from schemas.errors import InputError, ResourceError
 from schemas.options import BuildOptions, IngestOptions
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 
 RESULT = FOLDER / "cpu.json"
 #: Real graphs from published comparisons whose count is known: the table of the README.

@@ -43,7 +43,8 @@ from kernels.cumbe.memory import CumbeSizes
 from schemas.emit import emit_to, nowhere
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 
 RIVALS = json.loads((FOLDER / "rivals.json").read_text())["graphs"]
 #: To list more than a hundred million bicliques, 2 GiB of the device at a time: every launch less saves a millisecond.

@@ -31,7 +31,8 @@ from schemas.emit import nowhere
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.options import RunOptions
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 
 #: Graphs that keep a large device busy.
 RECORDED = ("bookcrossing_core", "movielens_100k")

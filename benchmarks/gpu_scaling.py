@@ -47,7 +47,8 @@ from pipeline.workers.pool import Pool
 from schemas.emit import nowhere
 from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 
 
 def random_graph() -> pa.Table:

@@ -35,7 +35,7 @@ from pipeline.workers.options import WorkerOptions
 from pipeline.workers.thread_pool import InThreads
 from schemas.errors import ResourceError
 from schemas.options import RunLimits, RunOptions
-from schemas.work import Mode, Search
+from schemas.search import Mode, Search
 
 #: Graphs with many bicliques.
 RECORDED = ("bookcrossing_core", "cp4im_heart_cleveland")

@@ -31,7 +31,8 @@ from pipeline.run.plan import Plan
 from schemas.bicliques import Bicliques
 from schemas.emit import emit_to
 from schemas.graph import MiningGraph
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 
 #: Members of a row group, left and right together, unless a layout says otherwise.
 _GROUP = 1 << 21

@@ -38,7 +38,7 @@ from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
 from schemas.errors import ResourceError
 from schemas.options import RunLimits, RunOptions
-from schemas.work import Search
+from schemas.search import Search
 
 _SLICE_S = 10.0
 

@@ -37,7 +37,8 @@ from pipeline.prepare.weights import RootWeights
 from schemas.emit import nowhere
 from schemas.graph import MiningGraph
 from schemas.manifest import PLAN
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 
 RECORDED = FOLDER / "recorded_roots.json"
 #: Most roots recorded a graph.

@@ -15,7 +15,8 @@ from schemas.emit import nowhere
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
-from schemas.work import Engine, Limits, Mode, Search, Subtrees
+from schemas.search import Limits, Mode, Search
+from schemas.work import Engine, Subtrees
 
 __all__ = ["PHASES", "load", "timed"]
 

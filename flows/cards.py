@@ -18,7 +18,7 @@ from pipeline.cli import cards
 from pipeline.proof.verification import Verification
 from pipeline.results.results import Results
 from pipeline.run.opened import Run
-from schemas.totals import By
+from schemas.search import By
 
 __all__ = ["publish_run", "publish_verification"]
 

@@ -13,8 +13,9 @@ from prefect.runtime import flow_run
 from kernels import engines
 from pipeline.ingest.readers.digests import file_digest
 from pipeline.proof.wholeness import why_not_whole
-from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
+from pipeline.run.resuming import how_to_resume
 from pipeline.series.runs import entries_of, is_run
 from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.options import RunOptions

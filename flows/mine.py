@@ -23,7 +23,8 @@ from kernels import engines
 from pipeline.api.choices import Asked, with_engine
 from pipeline.proof.proving import ROWS_WORTH_WORKERS
 from pipeline.results.results import Results, open_results
-from pipeline.run.folder import RunFolder, how_to_resume, without_days
+from pipeline.run.folder import RunFolder, without_days
+from pipeline.run.resuming import how_to_resume
 from pipeline.series.runs import is_run
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions

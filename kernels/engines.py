@@ -11,17 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import numpy as np
-
 from kernels.bitmatrix.kind import KIND as BITMATRIX
 from kernels.cpu.kind import KIND as CPU
 from kernels.cumbe.kind import KIND as CUMBE
 from kernels.reference.kind import KIND as REFERENCE
-from schemas.emit import nowhere
 from schemas.engine_kind import EngineKind
 from schemas.errors import InputError, ResourceError
-from schemas.graph import MiningGraph
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
 
 __all__ = [
     "AUTO",
@@ -130,6 +126,12 @@ def choose(name: str, why_not: Callable[[EngineKind], str | None] = here) -> Cho
 
 def compile_engine(name: str) -> None:
     """Compile an engine and its proof once, so that workers that start together find the machine code on disk."""
+    import numpy as np  # not before it is needed: this module is read for the names of the engines
+
+    from schemas.emit import nowhere
+    from schemas.graph import MiningGraph
+    from schemas.work import Subtrees
+
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
     engine = kind(name)
@@ -140,6 +142,8 @@ def compile_engine(name: str) -> None:
 
 def compile_proof() -> None:
     """Compile what reads rows back once, or load it."""
+    import numpy as np
+
     from kernels.compiled.lists import sum_lists
 
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from schemas.graph import MiningGraph
-from schemas.jobs import AllMaximal, job_of
 from schemas.platform import Platform
-from schemas.work import Engine, Search
+from schemas.search import JobName, Search
+
+if TYPE_CHECKING:
+    from schemas.graph import MiningGraph
+    from schemas.work import Engine
 
 __all__ = ["EngineKind"]
 
@@ -36,7 +39,7 @@ class EngineKind:
         (graph, search) -> main memory of one engine besides the graph, in bytes; it does not depend on the results.
     will_compile : callable
         () -> whether its first use in this environment, which takes about half a minute, is still to come.
-    jobs : frozenset of str
+    jobs : frozenset of JobName
         Names of the jobs (`schemas.jobs`) that it can do.
     counts_sizes : bool
         Whether it can do a search with ``sizes``.
@@ -49,11 +52,13 @@ class EngineKind:
     why_not: Callable[[], str | None]
     workspace_bytes: Callable[[MiningGraph, Search], int]
     will_compile: Callable[[], bool] = lambda: False
-    jobs: frozenset[str] = frozenset({AllMaximal.name})
+    jobs: frozenset[JobName] = frozenset({"all"})
     counts_sizes: bool = True
 
     def lacks(self, search: Search) -> str | None:
         """Why it cannot do this search, in one clause; None when it can."""
+        from schemas.jobs import job_of  # not before it is needed: it imports NumPy and Arrow
+
         if (job := job_of(search).name) not in self.jobs:
             return f"it cannot do the job {job!r}"
         return "it does not count bicliques by size" if search.sizes and not self.counts_sizes else None

@@ -11,16 +11,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
+from schemas.search import Side
 
-__all__ = ["MiningGraph", "Side"]
-
-Side = Literal["left", "right"]
+__all__ = ["MiningGraph"]
 
 _SCALARS = ("root_side", "n_left", "n_right")
 

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from schemas.bicliques import Bicliques
 from schemas.emit import Emit
 from schemas.errors import InputError
+from schemas.search import JobName, Limits, Search
 from schemas.sizes import SizeCounts
 from schemas.totals import Best, Found, Total
-from schemas.work import Limits, Search
 
 __all__ = ["EVERY_REDUCTION", "JOBS", "AllMaximal", "Job", "LargestFew", "Reduction", "Rows", "job_of"]
 
@@ -42,7 +42,7 @@ class Job(ABC):
         The estimate of the work below a root that fits it, a name of `pipeline.prepare.weights`.
     """
 
-    name: str
+    name: JobName
     reductions: frozenset[Reduction]
     weights: str = "wedges"
 
@@ -79,7 +79,7 @@ class Job(ABC):
     def bound(self, total: Total) -> int | None:
         """The key below which nothing can change `total` any more; None while everything can.
 
-        An engine may leave out what is below it (`schemas.work.Limits.bound`), and is exact if it does not.
+        An engine may leave out what is below it (`schemas.search.Limits.bound`), and is exact if it does not.
         """
         return None
 

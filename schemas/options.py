@@ -1,6 +1,6 @@
 """What a user can choose, validated once, immutable, and stored with the run.
 
-`IngestOptions` says how to read, `schemas.work.Search` what counts as a result, `BuildOptions` how the
+`IngestOptions` says how to read, `schemas.search.Search` what counts as a result, `BuildOptions` how the
 graph is prepared; `RunOptions` is all of them. `RunLimits`, `CallOptions` and the number of workers
 (`pipeline.workers.options.WorkerOptions`) are not part of a run's identity. `RunOrigin` tells runs apart that follow
 one another. Every field that a user can choose says so itself (`schemas.option`); docs/options.md lists them all.
@@ -13,12 +13,9 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from schemas.errors import IncompleteError, InputError
-from schemas.graph import Side
-from schemas.jobs import job_of
 from schemas.option import option
 from schemas.records import read_as
-from schemas.totals import MEASURES
-from schemas.work import Search
+from schemas.search import MEASURES, Search, Side
 
 __all__ = [
     "BuildOptions",
@@ -149,6 +146,8 @@ class RunOptions:
             raise InputError(f"the root side must be auto, left or right, not {self.build.root_side!r}")
         if self.build.order not in get_args(Order):
             raise InputError(f"the order must be degree, two-hop, unilateral or id, not {self.build.order!r}")
+        from schemas.jobs import job_of  # not before a run is asked for: it imports NumPy and Arrow
+
         if self.search.sizes and job_of(self.search).rows != "none":
             raise InputError("sizes are counted with count_only; a run that lists its bicliques has them in its files")
         if self.search.largest is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self, get_args
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +16,10 @@ import pyarrow as pa
 from schemas.bicliques import Bicliques, hashes_of_rows
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError, InputError
+from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
 
-__all__ = ["MEASURES", "Best", "By", "Found", "Total", "fingerprint_from", "keys_of"]
-
-#: What bicliques are ranked by.
-By = Literal["edges", "balance", "left", "right"]
-MEASURES: tuple[By, ...] = get_args(By)
+__all__ = ["Best", "Found", "Total", "fingerprint_from", "keys_of"]
 
 
 class Total(Protocol):

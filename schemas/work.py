@@ -8,7 +8,7 @@ contract gives load balancing, progress, checkpoints, resume, cancellation and b
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,17 +17,14 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.emit import Emit
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
-from schemas.option import option
+from schemas.search import Limits, Search
 from schemas.stats import EngineStats
-from schemas.totals import By, Total
+from schemas.totals import Total
 
-__all__ = ["EVERYTHING", "Engine", "Limits", "Mode", "Piece", "Search", "Slice", "Subtrees"]
+__all__ = ["EVERYTHING", "Engine", "Piece", "Slice", "Subtrees"]
 
 #: `Subtrees.todo` of a whole first-level subtree: its candidates are all that come after the root.
 EVERYTHING = -1
-
-#: ``count`` counts, ``fingerprint`` also hashes, ``list`` also hands every biclique to `Emit`.
-Mode = Literal["count", "fingerprint", "list"]
 
 #: One node of `Subtrees`: path, candidates, todo, fresh.
 Piece = tuple[np.ndarray, np.ndarray, int, bool]
@@ -265,85 +262,6 @@ def _pick_lists(indptr: np.ndarray, values: np.ndarray, which: np.ndarray) -> tu
 def _join_offsets(offsets: list[np.ndarray]) -> np.ndarray:
     lengths = np.concatenate([np.diff(o) for o in offsets])
     return np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
-
-
-@dataclass(frozen=True)
-class Search:
-    """What counts as a result; part of the run's identity.
-
-    Parameters
-    ----------
-    mode : "count", "fingerprint" or "list"
-    min_left, min_right : int
-        Smallest sides of a biclique that is emitted. They prune the search.
-    max_left, max_right : int or None
-        Largest sides. Filters on the *maximal* bicliques: a larger one is left out, its parts do not
-        appear in its place.
-    sizes : bool
-        Also count the bicliques of each size, in any mode.
-    largest : int or None
-        Only the so many largest of them, whose `by` is greatest; None: all. See `schemas.jobs`.
-    by : By
-        What `largest` goes by: see `schemas.totals.keys_of`.
-    """
-
-    mode: Mode = "list"
-    min_left: int = option(1, help="fewest left members; prunes the search", group="thresholds", metavar="N")
-    min_right: int = option(1, help="fewest right members; prunes the search", group="thresholds", metavar="N")
-    max_left: int | None = option(
-        None,
-        help="most left members; a filter: larger ones are left out, their parts do not appear",
-        group="thresholds",
-        metavar="N",
-        otherwise="any",
-    )
-    max_right: int | None = option(
-        None,
-        help="most right members; a filter: larger ones are left out, their parts do not appear",
-        group="thresholds",
-        metavar="N",
-        otherwise="any",
-    )
-    sizes: bool = option(
-        False,
-        help="with --count-only: also count how many there are of each size; see: bicliques sizes",
-        group="result",
-        words={"count": "also print how many there are of each size; takes longer"},
-    )
-    largest: int | None = option(
-        None,
-        help="write only so many of them, the largest; all are looked at",
-        group="result",
-        on=("mine",),
-        metavar="K",
-        otherwise="write all",
-        least=0,
-    )
-    by: By = option("edges", help="what --largest goes by", group="result", on=("mine",))
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether every maximal biclique counts."""
-        return self.min_left <= 1 and self.min_right <= 1 and self.max_left is None and self.max_right is None
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When a slice must end; what is unfinished then comes back as left-over.
-
-    Parameters
-    ----------
-    seconds : float or None
-        Wall time. An engine looks at the clock every few milliseconds.
-    rows : int or None
-        Most bicliques this slice may find: exact, never one more.
-    bound : int or None
-        `schemas.jobs.Job.bound` of what others have found: an engine may leave out what cannot reach it.
-    """
-
-    seconds: float | None = None
-    rows: int | None = None
-    bound: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

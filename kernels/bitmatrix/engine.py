@@ -23,7 +23,8 @@ from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
 from schemas.emit import Emit
 from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
-from schemas.work import Engine, Limits, Search, Slice, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Engine, Slice, Subtrees
 
 __all__ = ["BitMatrixEngine"]
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from schemas.engine_kind import EngineKind
-from schemas.graph import MiningGraph
-from schemas.jobs import AllMaximal, LargestFew
 from schemas.platform import CORES
-from schemas.work import Engine, Search
+from schemas.search import Search
+
+if TYPE_CHECKING:
+    from schemas.graph import MiningGraph
+    from schemas.work import Engine
 
 __all__ = ["KIND"]
 
@@ -44,5 +47,5 @@ KIND = EngineKind(
     why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
     will_compile=_will_compile,
-    jobs=frozenset({AllMaximal.name, LargestFew.name}),
+    jobs=frozenset({"all", "largest"}),
 )

@@ -19,7 +19,8 @@ from kernels.cpu.simd import PADDING
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX, WORD
 from schemas.graph import MiningGraph
-from schemas.work import Search, Subtrees
+from schemas.search import Search
+from schemas.work import Subtrees
 
 __all__ = [
     "CLOSED",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kernels.gpu.cuda import CUDA
 from schemas.engine_kind import EngineKind
-from schemas.graph import MiningGraph
-from schemas.work import Engine, Search
+from schemas.search import Search
+
+if TYPE_CHECKING:
+    from schemas.graph import MiningGraph
+    from schemas.work import Engine
 
 __all__ = ["KIND"]
 

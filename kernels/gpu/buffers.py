@@ -10,7 +10,7 @@ import numpy as np
 from kernels.gpu.device import Device
 from kernels.gpu.sizes import Sizes
 from schemas.errors import DeviceMemoryError
-from schemas.work import Search
+from schemas.search import Search
 
 __all__ = ["Buffer", "Buffers"]
 

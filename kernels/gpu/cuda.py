@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from kernels.gpu.device import release_memory, why_no_gpu
 from schemas.platform import Platform
 
 __all__ = ["CUDA"]
+
+
+def _why_absent() -> str | None:
+    from kernels.gpu.device import why_no_gpu
+
+    return why_no_gpu()
+
+
+def _release() -> None:
+    from kernels.gpu.device import release_memory
+
+    release_memory()
+
 
 #: CUDA GPUs, one worker each.
 CUDA = Platform(
     name="cuda",
     devices="gpus",
-    why_absent=why_no_gpu,
-    release=release_memory,
+    why_absent=_why_absent,
+    release=_release,
     shares_engine=True,
     slices_in_hand=2,
     most_halvings=4,  # to a sixteenth

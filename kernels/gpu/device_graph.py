@@ -10,7 +10,7 @@ from kernels.gpu.records import WORD_BITS
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
-from schemas.work import Search
+from schemas.search import Search
 
 __all__ = ["DeviceGraph", "search_params"]
 

@@ -14,9 +14,10 @@ from kernels.graph.order import rank_order
 from kernels.graph.prepare import PrepareFacts, prepare
 from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph, Side
+from schemas.graph import MiningGraph
 from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
+from schemas.search import Side
 
 __all__ = ["EDGE_BYTES", "on_host", "prepare_on"]
 

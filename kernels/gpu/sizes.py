@@ -8,7 +8,7 @@ import numpy as np
 
 from kernels.gpu.records import RECORD
 from schemas.dtypes import VERTEX
-from schemas.work import Search
+from schemas.search import Search
 
 __all__ = ["Sizes", "workspace_bytes"]
 

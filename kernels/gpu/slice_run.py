@@ -25,10 +25,11 @@ from schemas.dtypes import COUNT, VERTEX
 from schemas.emit import Emit, emit_to
 from schemas.errors import DeviceMemoryError
 from schemas.jobs import job_of
+from schemas.search import Limits, Search
 from schemas.sizes import SizeCounts
 from schemas.stats import EngineStats
 from schemas.totals import Found
-from schemas.work import Engine, Limits, Search, Slice, Subtrees
+from schemas.work import Engine, Slice, Subtrees
 
 __all__ = ["SIZES_OVERFLOW", "SliceRun", "cpu_engine", "nothing"]
 

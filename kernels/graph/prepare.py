@@ -11,9 +11,10 @@ from kernels.graph.csr import compact_columns, from_sorted_pairs, select_rows, t
 from kernels.graph.order import rank_order
 from kernels.graph.twins import group_twins
 from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph, Side
+from schemas.graph import MiningGraph
 from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
+from schemas.search import Side
 
 __all__ = ["PrepareFacts", "prepare"]
 

@@ -16,10 +16,11 @@ from schemas.dtypes import VERTEX
 from schemas.emit import Emit
 from schemas.graph import MiningGraph
 from schemas.jobs import job_of
+from schemas.search import Limits, Search
 from schemas.sizes import SizeCounts
 from schemas.stats import EngineStats
 from schemas.totals import Found
-from schemas.work import EVERYTHING, Limits, Search, Slice, Subtrees
+from schemas.work import EVERYTHING, Slice, Subtrees
 
 __all__ = ["ReferenceEngine", "closed_pairs"]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from schemas.engine_kind import EngineKind
-from schemas.graph import MiningGraph
-from schemas.jobs import AllMaximal, LargestFew
 from schemas.platform import CORES
-from schemas.work import Engine, Search
+from schemas.search import Search
+
+if TYPE_CHECKING:
+    from schemas.graph import MiningGraph
+    from schemas.work import Engine
 
 __all__ = ["KIND"]
 
@@ -28,5 +32,5 @@ KIND = EngineKind(
     make=_make,
     why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
-    jobs=frozenset({AllMaximal.name, LargestFew.name}),
+    jobs=frozenset({"all", "largest"}),
 )

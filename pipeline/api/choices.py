@@ -16,7 +16,7 @@ from pipeline.workers.options import WorkerOptions
 from schemas.engine_kind import EngineKind
 from schemas.errors import InputError
 from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
-from schemas.work import Mode, Search
+from schemas.search import Mode, Search
 
 __all__ = ["Asked", "choose_engine", "with_engine"]
 

@@ -14,15 +14,16 @@ from pipeline.process.interrupts import Interrupted
 from pipeline.proof.verification import Verification, verify_run
 from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
-from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.folder import RunFolder
 from pipeline.run.names import REPORT_FILE
 from pipeline.run.progress import OnProgress, Progress, pass_on
+from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
-from schemas.totals import By
+from schemas.search import By
 
 __all__ = ["mine", "open_run", "resume", "verify"]
 

@@ -25,12 +25,12 @@ from pipeline.proof import proving
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.files import disk_errors
-from pipeline.run.folder import how_to_resume
 from pipeline.run.lock import locked
 from pipeline.run.names import make_ready
 from pipeline.run.new_run import new_run
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
+from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession, last_session, mend_sessions
 from pipeline.series.marks import withdraw_mark
 from pipeline.slices import first_use

@@ -17,7 +17,7 @@ from kernels import engines
 from pipeline.workers.options import WorkerOptions
 from schemas.option import GROUPS, Call, Option, option_of
 from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
-from schemas.work import Search
+from schemas.search import Search
 
 __all__ = ["AS_BEFORE", "RECORDS", "TABLE", "Entry", "described", "entries_of", "record"]
 

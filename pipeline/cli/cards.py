@@ -23,8 +23,8 @@ from pipeline.results.facts import (
     why_none,
 )
 from pipeline.results.results import Count, Results
-from pipeline.run.folder import how_to_resume
 from pipeline.run.progress import size
+from pipeline.run.resuming import how_to_resume
 from schemas.options import RunOptions
 from schemas.sizes import SizeCounts
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.command import COMPLETE, Command, code_of, complain, progress, say
 from pipeline.cli.options import add_options, add_run, add_source, chosen, refuse
-from pipeline.run.folder import how_to_resume
+from pipeline.run.resuming import how_to_resume
 from schemas.errors import InputError
 
 if TYPE_CHECKING:

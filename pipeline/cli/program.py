@@ -15,7 +15,7 @@ from pipeline.cli.commands import COMMANDS
 from pipeline.process import startup
 from pipeline.process.interrupts import Terminated, terminable
 from pipeline.process.logs import log_to_stderr
-from pipeline.run.folder import how_to_resume
+from pipeline.run.resuming import how_to_resume
 from pipeline.run.version import __version__
 from schemas.errors import BicliqueError, InputError
 
@@ -79,6 +79,8 @@ def run(argv: list[str] | None) -> int:
         if arguments.command is None:
             parser().print_help()
             return COMPLETE
+        if argv is None:
+            sys.meta_path.insert(0, _LeftOut())  # a process that has been started for this command
         command = next(command for command in COMMANDS if command.name == arguments.command)
         for module in command.imports:
             import_module(f"pipeline.{module}")
@@ -107,6 +109,17 @@ def run(argv: list[str] | None) -> int:
             raise
         complain(arguments, sentence)
         return FAILURE
+
+
+class _LeftOut:
+    """Hides libraries that Arrow and Numba import wherever they are installed, for half a second, and do not need."""
+
+    libraries = frozenset({"cffi", "pandas", "scipy"})
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        """As `importlib.abc.MetaPathFinder` has it; the finders behind this one are not asked."""
+        if name in self.libraries:
+            raise ModuleNotFoundError(f"the command line uses no {name}", name=name)
 
 
 def _last_words(error: Exception) -> str | None:

@@ -18,7 +18,8 @@ from pipeline.output.part_writer import PartWriter
 from pipeline.prepare.weights import weights_of
 from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run
-from schemas.work import Limits, Subtrees
+from schemas.search import Limits
+from schemas.work import Subtrees
 
 __all__ = ["Estimate", "Guess", "estimate"]
 

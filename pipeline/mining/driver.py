@@ -31,7 +31,8 @@ from pipeline.workers.pool import Pool, Result, WorkerLostError
 from schemas.errors import BicliqueError, ResourceError
 from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
 from schemas.options import RunLimits
-from schemas.work import Limits, Subtrees
+from schemas.search import Limits
+from schemas.work import Subtrees
 
 __all__ = ["GROW_AFTER_S", "GROW_FOR_S", "LOOK_S", "NO_WORKERS_S", "mine_run"]
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pipeline.run.tables import open_part
 from schemas.bicliques import splitmix64
 from schemas.errors import InputError
+from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
-from schemas.totals import MEASURES, By
 
 __all__ = ["HashesOf", "Largest", "Place", "largest", "places_of", "rows_at", "sampled"]
 

@@ -16,15 +16,16 @@ import pyarrow.parquet as pq
 
 from pipeline.proof.selection import Largest, Place, places_of
 from pipeline.run.files import disk_errors, whole_file
-from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.folder import RunFolder
 from pipeline.run.labels import open_labels
+from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import LOCAL
 from schemas.bicliques import Bicliques, splitmix64
 from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 from schemas.manifest import Manifest
+from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
-from schemas.totals import MEASURES, By
 
 __all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Tally", "read_largest", "why_damaged"]
 

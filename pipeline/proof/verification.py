@@ -18,9 +18,9 @@ from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.proving import check_cover
 from pipeline.proof.read_back import read_part
 from pipeline.proof.summary import Summary, Tally
-from pipeline.run.folder import how_to_resume
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
+from pipeline.run.resuming import how_to_resume
 from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest

@@ -10,7 +10,7 @@ from pipeline.run.progress import size
 from schemas.facts import side_names
 from schemas.manifest import Manifest
 from schemas.options import RunOptions
-from schemas.work import Search
+from schemas.search import Search
 
 __all__ = [
     "input_words",

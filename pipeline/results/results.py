@@ -11,14 +11,15 @@ import pyarrow as pa
 from pipeline.output.part_writer import part_schema, to_batch
 from pipeline.proof.selection import HashesOf, largest, rows_at, sampled
 from pipeline.proof.summary import read_largest
-from pipeline.run.folder import how_to_resume
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
+from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import LOCAL, open_part
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest, Outcome, Part
+from schemas.search import By
 from schemas.sizes import SizeCounts
-from schemas.totals import Best, By
+from schemas.totals import Best
 
 if TYPE_CHECKING:
     import pandas as pd

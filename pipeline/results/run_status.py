@@ -10,10 +10,10 @@ from typing import Any, Literal
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.accounts import Account, by_worker
 from pipeline.run.files import PathLike
-from pipeline.run.folder import how_to_resume
 from pipeline.run.ledger import Ledger
 from pipeline.run.lock import holder
 from pipeline.run.opened import Run
+from pipeline.run.resuming import how_to_resume
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 

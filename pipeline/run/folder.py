@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from pipeline.run.names import (
     is_part,
     refuse_links,
 )
+from pipeline.run.resuming import how_to_resume
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -31,7 +31,7 @@ from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
 
-__all__ = ["RunFolder", "day_in", "how_to_resume", "without_days"]
+__all__ = ["RunFolder", "day_in", "without_days"]
 
 _ANEW = "start the run again in another folder"
 #: Where the files of a step are.
@@ -40,19 +40,6 @@ _PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)
 T = TypeVar("T")
 
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
-
-
-def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
-    """The command that goes on with the run in `path`, to be pasted into a shell whatever the folder is called.
-
-    Parameters
-    ----------
-    path : path
-    outcome : str
-        How the run ended: a limit on the number of results that was reached would be reached again at once, and is
-        lifted.
-    """
-    return f"bicliques resume {shlex.quote(str(path))}{' --max-results none' if outcome == 'max_results' else ''}"
 
 
 def _children(place: Path) -> list[Path]:

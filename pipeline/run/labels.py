@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.folder import RunFolder
+from pipeline.run.resuming import how_to_resume
 from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pipeline.run.files import disk_errors
-from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.folder import RunFolder
 from pipeline.run.lock import locked
 from pipeline.run.names import (
     FOLDERS,
@@ -22,6 +22,7 @@ from pipeline.run.names import (
     stranger_in,
     temporary_name,
 )
+from pipeline.run.resuming import how_to_resume
 from schemas.errors import BicliqueError, InputError
 
 __all__ = ["NewRun", "new_run"]

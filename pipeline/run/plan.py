@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.folder import RunFolder
+from pipeline.run.resuming import how_to_resume
 from schemas.errors import IncompleteError
 
 __all__ = ["ROOTS_FILE", "WEIGHTS_FILE", "Plan"]

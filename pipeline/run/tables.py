@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-from pipeline.run.folder import how_to_resume
+from pipeline.run.resuming import how_to_resume
 from schemas.errors import IncompleteError
 
 __all__ = ["LOCAL", "open_part", "read_table"]

@@ -10,9 +10,10 @@ from schemas.bicliques import Bicliques
 from schemas.emit import Emit
 from schemas.graph import MiningGraph
 from schemas.jobs import job_of
+from schemas.search import Limits, Search
 from schemas.stats import EngineStats
 from schemas.totals import Total
-from schemas.work import EVERYTHING, Engine, Limits, Search, Slice, Subtrees
+from schemas.work import EVERYTHING, Engine, Slice, Subtrees
 
 __all__ = ["SliceSearch"]
 

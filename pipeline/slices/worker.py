@@ -38,8 +38,9 @@ from schemas.engine_kind import EngineKind
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import SliceResult
 from schemas.platform import CORES
+from schemas.search import Limits
 from schemas.stats import SliceStats
-from schemas.work import Limits, Subtrees
+from schemas.work import Subtrees
 
 __all__ = [
     "SliceDone",

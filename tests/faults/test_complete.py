@@ -22,7 +22,7 @@ from pipeline.series.marks import mark_complete
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import BicliqueError, IncompleteError
 from schemas.options import RunLimits, RunOptions
-from schemas.work import Search
+from schemas.search import Search
 from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)

@@ -28,7 +28,7 @@ from schemas.errors import IncompleteError, ResourceError
 from schemas.jobs import job_of
 from schemas.manifest import PLAN
 from schemas.options import RunLimits, RunOptions
-from schemas.work import Mode, Search
+from schemas.search import Mode, Search
 from tests.support.runs import (
     answer,
     bicliques,

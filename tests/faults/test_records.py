@@ -22,8 +22,8 @@ from schemas.jobs import AllMaximal
 from schemas.manifest import LedgerEntry
 from schemas.options import RunLimits, RunOptions
 from schemas.records import checked, read_as, with_checksum
+from schemas.search import Search
 from schemas.sizes import SizeCounts
-from schemas.work import Search
 from tests.support.runs import (
     answer,
     ledger_entry,

@@ -19,7 +19,7 @@ from pipeline.run.files import read_json, write_json
 from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.options import RunOptions
-from schemas.work import Search
+from schemas.search import Search
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(12, 9, 0.4, 1)

@@ -12,7 +12,7 @@ import pytest
 from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
 from schemas.options import BuildOptions
-from schemas.work import Search
+from schemas.search import Search
 from tests.support.known import GOLDEN, NOT_HERE, SHIPPED, dense_edges, known_graph
 from tests.support.oracles import run
 

@@ -19,7 +19,7 @@ from kernels.graph.prepare import prepare
 from kernels.reference.engine import ReferenceEngine
 from schemas.bicliques import Bicliques, fingerprint
 from schemas.options import BuildOptions
-from schemas.work import Limits, Search
+from schemas.search import Limits, Search
 from tests.kernels.suite import EngineSuite, Subject
 from tests.support.known import FOLDERS, GOLDEN, dense_edges, known_graph
 from tests.support.oracles import graph_of, random_edges, run

@@ -11,7 +11,7 @@ from kernels.gpu.device import CudaDevice, release_memory
 from kernels.gpu.prepare import EDGE_BYTES, prepare_on
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
-from schemas.work import Search
+from schemas.search import Search
 from tests.support.bands import band, bicliques_of_band
 from tests.support.oracles import graph_of, run
 

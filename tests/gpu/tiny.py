@@ -9,7 +9,7 @@ from kernels.bitmatrix.memory import GpuSizes
 from kernels.cpu.engine import CpuEngine
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
-from schemas.work import Limits, Search
+from schemas.search import Limits, Search
 from tests.support.oracles import graph_of, random_edges, run
 
 SIZES = GpuSizes(

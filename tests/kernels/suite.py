@@ -21,7 +21,8 @@ from schemas.bicliques import Bicliques, fingerprint
 from schemas.emit import emit_to, nowhere
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
-from schemas.work import Engine, Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Engine, Subtrees
 from tests.support.oracles import Outcome, cliques, graph_of, random_edges, run
 
 SIDES = ("left", "right")

@@ -13,7 +13,8 @@ from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.memory import GpuSizes
 from schemas.emit import nowhere
 from schemas.options import BuildOptions
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 from tests.emulation import device
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.bands import band, bicliques_of_band

@@ -9,7 +9,8 @@ from kernels.cpu.workspace import Sizes
 from kernels.reference.engine import ReferenceEngine
 from schemas.emit import nowhere
 from schemas.options import BuildOptions
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.support.oracles import graph_of
 

@@ -18,7 +18,8 @@ from kernels.cumbe.layout import PHASES
 from schemas.emit import emit_to, nowhere
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
-from schemas.work import EVERYTHING, Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import EVERYTHING, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
 from tests.support.bands import band

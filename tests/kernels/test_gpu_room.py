@@ -21,7 +21,7 @@ from kernels.gpu.device import CudaDevice
 from schemas.emit import emit_to, nowhere
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
-from schemas.work import Limits, Search
+from schemas.search import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import edges_of, truth_of
 from tests.support.emulated import BITMATRIX, BLOCKS, CUMBE, bitmatrix, everything

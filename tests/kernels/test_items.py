@@ -12,7 +12,8 @@ from kernels.cpu.engine import CpuEngine
 from schemas.emit import nowhere
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 from tests.kernels.suite import ORDERS
 from tests.support.oracles import graph_of
 

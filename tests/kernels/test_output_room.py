@@ -9,7 +9,7 @@ from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.layout import ITEM, PATH, QUEUE, WORD
 from kernels.bitmatrix.memory import Launch
 from schemas.emit import nowhere
-from schemas.work import Limits, Search
+from schemas.search import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.emulated import BITMATRIX, everything
 from tests.support.oracles import graph_of

@@ -17,8 +17,9 @@ from kernels.reference.engine import ReferenceEngine
 from schemas.emit import nowhere
 from schemas.errors import IncompleteError
 from schemas.options import BuildOptions
+from schemas.search import Limits, Search
 from schemas.sizes import SizeCounts
-from schemas.work import Limits, Search, Subtrees
+from schemas.work import Subtrees
 from tests.emulation import device as emulated
 from tests.emulation.device import EmulatedDevice
 from tests.support.oracles import graph_of, random_edges, run

@@ -9,7 +9,8 @@ from kernels.cpu.engine import CpuEngine
 from kernels.reference.engine import ReferenceEngine
 from schemas.emit import nowhere
 from schemas.options import BuildOptions
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 from tests.support.oracles import graph_of, random_edges, run
 
 PATH, CANDIDATES = np.array([0], np.int32), np.arange(1, 11, dtype=np.int32)

@@ -11,7 +11,8 @@ from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.reference.engine import ReferenceEngine, closed_pairs
 from schemas.emit import emit_to
 from schemas.options import BuildOptions
-from schemas.work import Limits, Search, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.house.tree import ROOT
 from tests.support.emulated import BITMATRIX

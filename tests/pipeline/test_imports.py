@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import pipeline
 from pipeline.cli.command import Command
 from pipeline.cli.commands import COMMANDS
-from tests.support.runs import ROOT, environment
+from tests.support.runs import ROOT, environment, random_edges, write_edges
 
 HEAVY = ("cudf", "cupy", "dask", "dask_cuda", "distributed", "duckdb", "numba", "pandas", "polars", "prefect", "scipy")
 
@@ -44,6 +46,70 @@ def test_mining_in_this_process_imports_no_cluster_and_no_gpu_library() -> None:
         "assert pipeline.count(pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]}), engine='cpu', workers=0).count == 2"
     )
     assert loaded_after(program) <= {"numba", "pandas", "scipy"}
+
+
+#: Third-party packages that a command may import, by the words of the command; RUN is the folder of a complete run.
+TABLES = {"numpy", "pyarrow"}
+SEARCH = TABLES | {
+    "blake3",
+    "llvmlite",
+    "numba",
+    "yaml",
+    "colorama",
+    "cloudpickle",
+}  # the last three are Numba's wishes
+IMPORTS = {
+    "": set(),
+    "--help": set(),
+    "--version": set(),
+    "mine --help": set(),
+    "mine --wrong": set(),
+    "formats": TABLES | {"blake3"},
+    "status RUN": TABLES,
+    "show RUN": TABLES,
+    "sizes RUN": TABLES,
+    "sample RUN": SEARCH - {"blake3"},
+    "count SOURCE --quiet --workers 0": SEARCH,
+    "mine SOURCE -o NEW --quiet --workers 0 --no-report": SEARCH,
+    "verify RUN --quiet": SEARCH - {"blake3"},
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete run."""
+    folder = tmp_path_factory.mktemp("imports")
+    source = write_edges(folder / "g.parquet", random_edges(20, 15, 0.4, 1))
+    return pipeline.mine(source, folder / "run", workers=0, progress=False, report=False).path
+
+
+@pytest.mark.parametrize("words", IMPORTS)
+def test_a_command_imports_nothing_that_it_does_not_use(words: str, run: Path, tmp_path: Path) -> None:
+    given = {"RUN": run, "NEW": tmp_path / "new", "SOURCE": run.parent / "g.parquet"}
+    code = (
+        "import sys\nfrom pipeline.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "known = sys.stdlib_module_names | {'cython_runtime', 'kernels', 'pipeline', 'schemas'}\n"
+        "found = {name.partition('.')[0] for name in list(sys.modules)}\n"
+        "print(sorted(name for name in found - known if not name.startswith('_')))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *(str(given.get(word, word)) for word in words.split())],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert set(ast.literal_eval(ended.stdout.splitlines()[-1])) <= IMPORTS[words]
+
+
+def test_python_callers_keep_the_libraries_that_commands_leave_out() -> None:
+    program = (
+        "import sys\nfrom pipeline.cli.main import main\nmain(['formats'])\n"
+        "import importlib\n[importlib.import_module(name) for name in ('cffi', 'pandas')]"
+    )
+    assert loaded_after(program) >= {"pandas"}
 
 
 def test_every_public_name_is_there_and_documented() -> None:

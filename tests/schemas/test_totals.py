@@ -22,10 +22,11 @@ from schemas.emit import emit_to
 from schemas.errors import IncompleteError, InputError
 from schemas.jobs import JOBS, AllMaximal, LargestFew, job_of
 from schemas.options import BuildOptions, RunOptions
+from schemas.search import MEASURES, By, Limits, Search
 from schemas.sizes import SizeCounts
 from schemas.stats import EngineStats
-from schemas.totals import MEASURES, Best, By, Found, keys_of
-from schemas.work import Limits, Search, Subtrees
+from schemas.totals import Best, Found, keys_of
+from schemas.work import Subtrees
 from tests.support.oracles import cliques, random_edges
 
 SIDES = st.lists(st.integers(0, 8), min_size=1, max_size=4, unique=True)

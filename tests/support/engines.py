@@ -16,7 +16,8 @@ from pipeline.slices import worker
 from schemas.emit import Emit
 from schemas.engine_kind import EngineKind
 from schemas.platform import Platform
-from schemas.work import Engine, Limits, Search, Slice, Subtrees
+from schemas.search import Limits, Search
+from schemas.work import Engine, Slice, Subtrees
 
 
 def nothing() -> None:

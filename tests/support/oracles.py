@@ -9,8 +9,9 @@ from kernels.graph.prepare import prepare
 from schemas.emit import emit_to
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
+from schemas.search import Limits, Search
 from schemas.sizes import SizeCounts
-from schemas.work import Engine, Limits, Search, Subtrees
+from schemas.work import Engine, Subtrees
 
 Pairs = set[tuple[tuple[int, ...], tuple[int, ...]]]
 

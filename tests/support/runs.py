@@ -27,8 +27,9 @@ from schemas.emit import nowhere
 from schemas.manifest import LedgerEntry, Range, SliceResult
 from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.records import with_checksum
+from schemas.search import Limits, Search
 from schemas.totals import Found
-from schemas.work import Limits, Search, Subtrees
+from schemas.work import Subtrees
 
 ROOT = Path(__file__).parents[2]
 

@@ -26,9 +26,8 @@ from pipeline.run.tables import open_part
 from schemas.bicliques import vertex_hashes
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
+from schemas.search import By, Search
 from schemas.sizes import SizeCounts
-from schemas.totals import By
-from schemas.work import Search
 
 __all__ = ["Content", "Participant", "content_of"]
 

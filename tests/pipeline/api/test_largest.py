@@ -13,7 +13,7 @@ import pipeline
 from pipeline.api import steps
 from pipeline.cli.main import main
 from schemas.errors import IncompleteError, InputError
-from schemas.totals import MEASURES, By
+from schemas.search import MEASURES, By
 from tests.support.runs import load_ledger, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.35, 8)

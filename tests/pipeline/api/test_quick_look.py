@@ -23,8 +23,8 @@ from pipeline.results.binning import edges_of_bins, grid, round_numbers
 from pipeline.results.run_status import status
 from schemas.bicliques import biclique_schema, splitmix64
 from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
-from schemas.totals import MEASURES, By
 from tests.support.engines import unable
 from tests.support.runs import random_edges, rewrite_record, write_edges
 

@@ -13,7 +13,7 @@ import pipeline
 from pipeline.api.table import RECORDS, TABLE, entries_of, record
 from schemas.option import GROUPS, option_of
 from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
-from schemas.work import Search
+from schemas.search import Search
 from tests import options
 
 #: Of every call, beside the options.

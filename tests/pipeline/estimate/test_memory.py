@@ -13,7 +13,7 @@ from pipeline.api import steps
 from pipeline.estimate.memory import PROCESS_BYTES, memory_bound
 from pipeline.run.opened import Run
 from schemas.options import RunLimits, RunOptions
-from schemas.work import Search
+from schemas.search import Search
 from tests.support.runs import environment, random_edges, write_edges
 
 EDGES = random_edges(300, 90, 0.35, 7)

@@ -28,8 +28,9 @@ from schemas.emit import nowhere
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions, RunLimits, RunOptions
+from schemas.search import Limits, Search
 from schemas.totals import Found
-from schemas.work import Limits, Search, Slice, Subtrees
+from schemas.work import Slice, Subtrees
 from tests.support.engines import kind_of
 from tests.support.runs import answer, random_edges, write_edges
 

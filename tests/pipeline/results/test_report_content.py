@@ -28,9 +28,9 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import LedgerEntry
+from schemas.search import Search
 from schemas.sizes import SizeCounts
 from schemas.stats import SliceStats
-from schemas.work import Search
 from tests.support.runs import environment, ledger_entry, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)

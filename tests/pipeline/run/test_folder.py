@@ -30,9 +30,10 @@ from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.jobs import AllMaximal
 from schemas.manifest import PLAN, LedgerEntry, Manifest, Part, SliceResult
 from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
+from schemas.search import Search
 from schemas.stats import EngineStats, SliceStats
 from schemas.totals import Found
-from schemas.work import Search, Subtrees
+from schemas.work import Subtrees
 from tests.support.engines import unable
 from tests.support.runs import answer, ledger_entry, manifest_pair, random_edges, rewrite_record, write_edges
 

@@ -20,7 +20,8 @@ from pipeline.slices import engine_turns, worker
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import DeviceMemoryError, ResourceError
 from schemas.options import RunLimits
-from schemas.work import Search, Subtrees
+from schemas.search import Search
+from schemas.work import Subtrees
 from tests.support.engines import FakeGpu, FakeGpuEngine, fake_gpu
 from tests.support.runs import answer, load_ledger, manifest_pair, mined_in_threads, prepared_run, random_edges
 

@@ -33,7 +33,7 @@ from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import WorkerLostError
 from schemas.errors import InputError, ResourceError
 from schemas.options import RunLimits
-from schemas.work import Search
+from schemas.search import Search
 from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
 
