@@ -1,4 +1,4 @@
-"""What writes the bicliques of a slice: one thread for a core; for a GPU several threads, or the GPU itself."""
+"""The writers of the bicliques of a slice. A core has one thread; a GPU has several threads, or writes itself."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from schemas.options import Where
 
 __all__ = ["WriteOn", "Writer", "forget", "open_writer"]
 
-#: Where the bicliques of a GPU engine are encoded; ``auto`` is the GPU if cuDF is there,
-#: which was 13 times as fast as the 16 threads beside it (docs/multi-gpu.md).
+#: Where the bicliques of a GPU engine are encoded. ``auto`` is the GPU if cuDF is there, which was 13 times as fast as
+#: 16 threads of the same machine (docs/multi-gpu.md).
 WriteOn = Where
 
 
@@ -31,11 +31,11 @@ class Writer(Protocol):
         ...
 
     def close(self) -> list[Part]:
-        """Name the last parts; no rows, no part."""
+        """Name the last parts. Without rows there is no part."""
         ...
 
     def discard(self) -> None:
-        """Remove everything written, after an error."""
+        """Remove all that was written, after an error."""
         ...
 
 
@@ -54,7 +54,7 @@ def open_writer(
     folder, slice_number, tables
         See `pipeline.output.part_writer.PartWriter`.
     place : Place
-        What the engine occupies.
+        Whether the engine occupies a core or a GPU.
     where : WriteOn
     names : (str, str)
         See `pipeline.output.part_writer.PartWriter`.
@@ -62,7 +62,7 @@ def open_writer(
     Raises
     ------
     ResourceError
-        If the GPU is to write and cannot.
+        The GPU is asked to write and cannot.
     """
     if place == "core":
         return PartWriter(folder, slice_number, tables, names)
@@ -75,12 +75,12 @@ def open_writer(
 
 
 def forget() -> None:
-    """Give the labels on the device back."""
+    """Free the labels on the device."""
     _backend.cache_clear()
 
 
 class _Tables:
-    """Label tables, equal when they are the same objects."""
+    """Label tables. They are equal only when they are the same objects."""
 
     def __init__(self, tables: Tables):
         self.tables = tables

@@ -1,4 +1,4 @@
-"""The third step of a run: the first-level subtrees in dealing order, heavy ones first."""
+"""The third step of a run. It puts the first-level subtrees into dealing order, with heavy ones first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Plan", "PlanFacts", "plan"]
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """How the work is spread.
+    """How the work is distributed over the roots.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Plan:
     roots : ndarray, shape (n_roots,), int32
         Ranks, by descending weight.
     weights : ndarray, shape (n_roots,), float64
-        Estimated work of each, in the same order; the unit means nothing.
+        Estimated work of each, in the same order. The unit has no meaning.
     """
 
     roots: np.ndarray
@@ -55,12 +55,12 @@ class Plan:
 
     @classmethod
     def open(cls, folder: RunFolder) -> Plan:
-        """Read what `plan` wrote.
+        """Read the files that `plan` wrote.
 
         Raises
         ------
         IncompleteError
-            If a file is missing or damaged.
+            A file is missing or damaged.
         """
         try:
             return cls(np.load(folder.plan / "roots.npy"), np.load(folder.plan / "weights.npy"))

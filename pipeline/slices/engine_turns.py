@@ -1,7 +1,7 @@
-"""Which engine serves a slice: on a core the thread's own; on a GPU the process's one, a slice at a time.
+"""The engine of a slice. On a core each thread has its own. On a GPU the process has one, for one slice at a time.
 
-A GPU worker has two slices in hand: while the bicliques of one are written, the next one is mined. So the
-turn ends when the search does, not when the slice is over.
+A GPU worker has two slices at a time: while the bicliques of one are written, the next one is mined. So a turn ends
+with the search, before the slice is over.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Server:
     ----------
     kind : EngineKind
     run : str
-        Identity of the run; another one gets another engine.
+        Identity of the run. Another run gets another engine.
     """
 
     def __init__(self, kind: EngineKind, run: str):
@@ -32,7 +32,7 @@ class Server:
         self.engine: Engine = kind.make(0)
 
     def make_smaller(self) -> bool:
-        """Replace the engine by one with half the device memory, from now on; False when there is none smaller."""
+        """Replace the engine by one with half the device memory. Returns False when there is none smaller."""
         if self.kind.place != "gpu" or self.halvings == MOST_HALVINGS:
             return False
         self.halvings += 1
@@ -53,7 +53,7 @@ _gpu: Server | None = None
 
 @contextmanager
 def turn(kind: EngineKind, run: str) -> Iterator[Server]:
-    """The engine, for the caller alone until the block ends; waits for it where it is shared."""
+    """The engine, for the caller alone until the block ends. If it is shared, this waits for it."""
     if kind.place == "core":
         if _thread.server is None or (_thread.server.kind, _thread.server.run) != (kind, run):
             _thread.server = Server(kind, run)
@@ -64,7 +64,7 @@ def turn(kind: EngineKind, run: str) -> Iterator[Server]:
 
 
 def forget() -> None:
-    """Give back the memory of the engine of the calling thread, and of the process's on a GPU, after its turn."""
+    """Free the memory of the engines: that of the calling thread, and that of the process on a GPU, after its turn."""
     global _gpu
     _thread.server = None
     with _gpu_turn:
@@ -77,6 +77,6 @@ def forget() -> None:
 def _on_gpu(kind: EngineKind, run: str) -> Server:
     global _gpu
     if _gpu is None or (_gpu.kind, _gpu.run) != (kind, run):
-        _gpu = None  # first, or both would need memory
+        _gpu = None  # first, because otherwise old and new would both need memory
         _gpu = Server(kind, run)
     return _gpu

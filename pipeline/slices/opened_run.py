@@ -1,4 +1,4 @@
-"""A run as a worker holds it: opened once in a process, graph and labels memory-mapped.
+"""A run that is open in a worker. Each process opens it once, with memory-mapped graph and labels.
 
 All workers of a machine share one copy of the pages.
 """
@@ -26,7 +26,7 @@ __all__ = ["OpenRun", "close_run", "hashes_of", "open_run"]
 
 @dataclass(frozen=True, eq=False)
 class OpenRun:
-    """A run as a worker holds it."""
+    """A run that is open in a worker."""
 
     folder: RunFolder
     options: RunOptions
@@ -36,14 +36,14 @@ class OpenRun:
 
 
 def open_run(folder: str, run: str) -> OpenRun:
-    """The run in `folder`, opened once in this process.
+    """The run in `folder`. It is opened once in this process.
 
     Raises
     ------
     IncompleteError
-        If it is another run than `run`.
+        The folder has another run than `run`.
     """
-    with _opening:  # or two threads would have a graph each, and a GPU both
+    with _opening:  # otherwise two threads could open two graphs, and a GPU would hold both
         return _open_run(folder, run)
 
 
@@ -63,7 +63,7 @@ def _open_run(folder: str, run: str) -> OpenRun:
 
 
 def hashes_of(run: OpenRun) -> tuple[np.ndarray, np.ndarray]:
-    """`schemas.bicliques.vertex_hashes` of its graph, computed once in this process."""
+    """`schemas.bicliques.vertex_hashes` of the run's graph. They are computed once in this process."""
     with _opening:
         return _hashes_of(run)
 
@@ -74,6 +74,6 @@ def _hashes_of(run: OpenRun) -> tuple[np.ndarray, np.ndarray]:
 
 
 def close_run() -> None:
-    """Give back the memory of the last run."""
+    """Free the memory of the last run."""
     _open_run.cache_clear()
     _hashes_of.cache_clear()

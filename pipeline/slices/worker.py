@@ -1,6 +1,6 @@
-"""What runs in a worker: one slice of mining, or the proof of a few parts. Knows no scheduler.
+"""The tasks of a worker: one slice of mining, or the proof of a few parts. It does not depend on the scheduler.
 
-A worker opens a run once and keeps it (`pipeline.slices.opened_run`); the engine and its workspace are its own
+A worker opens a run once and keeps it (`pipeline.slices.opened_run`). It has its own engine and workspace
 (`pipeline.slices.engine_turns`).
 """
 
@@ -52,20 +52,20 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-#: Roots of a slice that are mined alone and timed; a GPU's time is too precious for one root at a time.
+#: Roots of a slice that are mined alone and timed. There are none on a GPU, which would be nearly idle meanwhile.
 _PROBES = {"core": 8, "gpu": 0}
 
 
 @dataclass(frozen=True)
 class SliceTask:
-    """What a worker needs to know to mine one slice.
+    """All that a worker needs to mine one slice.
 
     Parameters
     ----------
     folder : str
-        Of the run, as every worker sees it.
+        Path of the run's folder, as every worker sees it.
     run : str
-        Identity of the run: another one may have been in the same folder before.
+        Identity of the run, because another run may have been in the same folder before.
     slice, attempt : int
     subtrees : bytes
         Packed by `Subtrees.to_bytes`.
@@ -84,19 +84,19 @@ class SliceTask:
 
 @dataclass(frozen=True)
 class SliceDone:
-    """A slice as it comes back from a worker: the result, and its left-over, packed by `Subtrees.to_bytes`."""
+    """The answer of a worker: the result of a slice, and its left-over, packed by `Subtrees.to_bytes`."""
 
     result: SliceResult
     left_over: bytes
 
 
 def mine_slice(task: SliceTask) -> SliceDone:
-    """Mine one slice: its bicliques go to Parquet, everything else into the report.
+    """Mine one slice. Its bicliques go to Parquet, and everything else is in the answer.
 
     Raises
     ------
     ResourceError
-        If the disk is full, or the like; nothing is left behind.
+        A resource is missing, as when the disk is full. No files of the slice are left.
     """
     run = open_run(task.folder, task.run)
     kind = engines.kind(run.options.engine)
@@ -108,9 +108,9 @@ def mine_slice(task: SliceTask) -> SliceDone:
     try:
         parts = writer.close()
         usage = used.result() if used is not None else None
-    except DeviceMemoryError as error:  # the last chunks did not fit: the slice once more
+    except DeviceMemoryError as error:  # the last chunks did not fit, so mine the slice again
         writer.discard()
-        del writer, session  # which hold the engine
+        del writer, session  # they hold the engine
         with turn(kind, task.run) as server:
             _go_on_smaller(server, error)
         return mine_slice(task)
@@ -149,7 +149,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
 
 
 def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """The search of a slice; again with smaller buffers where a GPU has too little memory for them."""
+    """The search of a slice. If a GPU has too little memory, it is repeated with smaller buffers."""
     while True:
         try:
             session, writer = _attempt(server, run, task, work)
@@ -163,7 +163,7 @@ def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tu
 
 
 def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """One try, of which nothing stays when it fails."""
+    """One attempt. If it fails, nothing of it stays."""
     writer = _open_writer(run, server.kind, task.slice, task.write_on)
     try:
         on_device = getattr(writer, "on_device", False)
@@ -176,15 +176,15 @@ def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> t
 
 
 def _open_writer(run: OpenRun, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
-    """The writer of a slice; who only counts needs none of a GPU's."""
+    """The writer of a slice. A job that only counts needs no writer on the GPU."""
     place = kind.place if job_of(run.options.search).rows == "slices" else "core"
     return open_writer(run.folder.bicliques, number, run.tables, place, write_on, run.names)
 
 
 def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
-    """An engine with half the memory from now on; the error if there is none smaller."""
+    """Use an engine with half the memory from now on. Raises the error if there is none smaller."""
     cause: BaseException | None = error
-    while cause is not None:  # its frames hold the engine and the writer, whose memory is to be given back
+    while cause is not None:  # its frames hold the engine and the writer, whose memory must be freed
         clear_frames(cause.__traceback__)
         cause = cause.__cause__
     if not server.make_smaller():
@@ -194,7 +194,7 @@ def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
 
 @contextmanager
 def _metered(kind: EngineKind) -> Iterator[Future[Usage] | None]:
-    """The energy of the block, if its engine has a device of its own whose energy can be read."""
+    """Measure the energy of the block, if its engine has a device of its own whose energy can be read."""
     meter = _gpu_meter() if kind.place == "gpu" else None
     if meter is None:
         yield None
@@ -213,18 +213,19 @@ def _gpu_meter() -> PowerMeter | None:
 
 
 def forget() -> None:
-    """Give back the memory of the last run: of the calling thread's engine, and of the process's on a GPU."""
+    """Free the memory of the last run and of its engines: the calling thread's, and the process's on a GPU."""
     close_run()
     writers.forget()
     engine_turns.forget()
 
 
 def warm_up(task: tuple[str, str, WriteOn]) -> None:
-    """Load what the first slice would load: machine code, what pyarrow imports at its first array, a GPU's graph, cuDF.
+    """Load all that the first slice would load: machine code, imports of pyarrow, a GPU's graph, cuDF.
 
     Parameters
     ----------
-    task : (folder, identity) of the run, and who writes
+    task : (str, str, WriteOn)
+        Folder and identity of the run, and where the results are encoded.
     """
     folder, run, write_on = task
     opened = open_run(folder, run)
@@ -235,22 +236,22 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     else:
         with turn(kind, run) as server:
             first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))
-            with suppress(DeviceMemoryError):  # the first slice goes on with less, and says so
+            with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
                 server.engine.mine(opened.graph, first, opened.options.search, Limits(), lambda _: None)
                 _open_writer(opened, kind, 0, write_on).discard()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
 
 
 def identity(_: object = None) -> str:
-    """Host and process, as the ledger and the log name a worker."""
+    """Host and process, which are the name of a worker in the ledger and the log."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def reasons() -> dict[str, str | None]:
-    """Why each engine cannot run in this process, None when it can."""
+    """Why each engine cannot run in this process. None for engines that can."""
     return {kind.name: kind.why_not() for kind in engines.kinds()}
 
 
 def version() -> str:
-    """Of the package, where this runs."""
+    """Version of the package in this process."""
     return __version__

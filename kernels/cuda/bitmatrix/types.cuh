@@ -37,7 +37,7 @@
 #define SHARED_SLOTS 512  // hash slots per warp in shared memory; a power of two, at least 128
 #endif
 #ifndef NARROW
-#define NARROW 16  // word problems with at most so many words per bit row are searched by rows, others by columns; <= 32
+#define NARROW 16  // problems with at most so many words per bit row are searched by rows, others by columns; 32 at most
 #endif
 #ifndef AHEAD
 #define AHEAD 2  // wedges or rows that a lane loads before it works on them
