@@ -159,7 +159,9 @@ def cases(counts: dict[str, int], seed: str) -> Iterator[tuple[str, str, int, in
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_call_that_fails(sweeper: Sweeper, model: Path, tmp_path: Path, command: str) -> None:
+def test_a_failing_system_call_gives_a_sentence_and_no_damage(
+    sweeper: Sweeper, model: Path, tmp_path: Path, command: str
+) -> None:
     place = tmp_path / "count"
     words = prepared(model, place, command)
     assert sweeper.run(place, words) == 0, (place / "err").read_text()
@@ -211,7 +213,7 @@ def damaged(data: bytes, chosen: random.Random) -> bytes:
     return data[:start] + other + data[stop if how == "change" else start :]
 
 
-def test_an_input_that_is_damaged(sweeper: Sweeper, tmp_path: Path) -> None:
+def test_a_damaged_input_gives_a_result_or_a_sentence(sweeper: Sweeper, tmp_path: Path) -> None:
     chosen, codes = random.Random(11), set()
     for file in inputs(tmp_path):
         whole = file.read_bytes()

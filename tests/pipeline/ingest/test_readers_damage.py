@@ -82,7 +82,7 @@ def sweep(folder: str, flips: int) -> None:
         file.write_bytes(good)
 
 
-def test_a_file_with_changed_bytes_is_a_sentence_or_is_read(tmp_path: Path) -> None:
+def test_a_file_with_changed_bytes_gives_a_sentence_or_is_read(tmp_path: Path) -> None:
     for name, column in LAYOUTS.items():
         write_arrow(tmp_path / f"{name}.arrow", column, stream=len(name) % 2 == 0)
     write_arrow(tmp_path / "compressed.arrow", WORDS.dictionary_encode(), stream=False, compression="zstd")
@@ -177,11 +177,11 @@ def look_at_damaged_columns() -> None:
             list(open_source(pa.table({"a": column, "b": [1, 2]}), IngestOptions()).chunks())
 
 
-def test_a_table_in_memory_that_points_outside_of_itself_is_a_sentence() -> None:
+def test_a_table_in_memory_with_bad_offsets_gives_a_sentence() -> None:
     assert in_child("look_at_damaged_columns()") == list(damaged_columns())
 
 
-def test_a_column_name_that_is_not_utf8_is_a_sentence(tmp_path: Path) -> None:
+def test_a_column_name_that_is_not_utf8_gives_a_sentence(tmp_path: Path) -> None:
     write_arrow(tmp_path / "x.arrow", WORDS, stream=True)
     content = (tmp_path / "x.arrow").read_bytes()
     (tmp_path / "x.arrow").write_bytes(content.replace(b"\x01\x00\x00\x00a\x00", b"\x01\x00\x00\x00\xff\x00", 1))

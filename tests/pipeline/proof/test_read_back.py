@@ -51,7 +51,7 @@ def test_pieces_are_all_row_groups_once(run: tuple[RunFolder, np.ndarray], monke
         assert sum(found.rows for found in proofs) == part.rows
 
 
-def test_a_piece_that_lacks_rows_is_found(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_a_piece_with_missing_rows_is_noticed(run: tuple[RunFolder, np.ndarray]) -> None:
     folder, _ = run
     folder.manifest_file.unlink()
     ledger = load_ledger(folder.path)
@@ -93,7 +93,7 @@ def test_the_pieces_of_a_part_sum_up_to_the_part(
     assert int(np.add.reduce(hashes, dtype=np.uint64)) == whole[0].fingerprint
 
 
-def test_a_stray_part_is_gone_after_proving(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_proving_removes_stray_parts(run: tuple[RunFolder, np.ndarray]) -> None:
     """One that was written after mining ended, as by a worker that was thought dead."""
     folder, edges = run
     folder.manifest_file.unlink()

@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(
     assert "Traceback" not in told
 
 
-def test_an_error_of_the_program_is_no_sentence(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_program_is_raised_unchanged(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*_: Any) -> None:
         raise ZeroDivisionError
 
@@ -180,7 +180,7 @@ def test_an_error_of_the_program_is_no_sentence(run: Path, monkeypatch: pytest.M
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
-def test_how_mining_ended_is_remembered_whatever_ended_it(
+def test_the_end_of_mining_is_recorded_whatever_its_cause(
     run: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, state: str, why: str
 ) -> None:
     def fail(*_: Any) -> None:
@@ -238,7 +238,7 @@ def test_a_full_disk_is_known_from_the_error_of_numpy() -> None:
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_a_record_that_is_no_file_is_not_waited_for(tmp_path: Path, make: Any) -> None:
+def test_a_record_that_is_no_regular_file_does_not_block(tmp_path: Path, make: Any) -> None:
     make(tmp_path / "options.json")
     with pytest.raises(IncompleteError, match=r"options.json cannot be read \(.*It is not a regular file"):
         read_json(tmp_path / "options.json")

@@ -132,7 +132,7 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("most", "state"), [(None, "complete"), (5, "unfinished")])
-def test_a_folder_that_holds_a_run_says_of_what(tmp_path: Path, most: int | None, state: str) -> None:
+def test_a_folder_with_a_run_says_of_which_input(tmp_path: Path, most: int | None, state: str) -> None:
     source, out = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1)), tmp_path / "out"
     pipeline.mine(source, out, workers=0, progress=False, report=False, max_results=most)
     with pytest.raises(InputError) as refused:
@@ -165,7 +165,7 @@ def test_a_folder_that_another_process_makes_first_is_left_alone(
 
 
 @pytest.mark.parametrize(("number", "remedy"), [(errno.EDQUOT, "make room"), (errno.EACCES, "see that it can be")])
-def test_an_error_of_the_disk_comes_with_its_own_remedy(tmp_path: Path, number: int, remedy: str) -> None:
+def test_a_disk_error_has_its_own_remedy(tmp_path: Path, number: int, remedy: str) -> None:
     reason = os.strerror(number)
     with pytest.raises(ResourceError, match=rf"\({reason}\); {remedy}"), disk_errors(tmp_path):
         raise OSError(number, reason)
@@ -264,7 +264,7 @@ def test_an_object_in_memory_cannot_be_read_again(tmp_path: Path) -> None:
         steps.ingest(out, False)
 
 
-def test_a_ledger_entry_survives_its_file() -> None:
+def test_a_ledger_entry_survives_json() -> None:
     left_over = Subtrees.of_roots(np.array([3, 1]))
     listing, counting = AllMaximal(Search()), AllMaximal(Search("count"))
     report = SliceResult(
@@ -287,7 +287,7 @@ def test_a_ledger_entry_survives_its_file() -> None:
     assert LedgerEntry.from_json(json.loads(json.dumps(nothing.to_json(b""))), counting)[0] == nothing
 
 
-def test_a_manifest_survives_its_file(tmp_path: Path) -> None:
+def test_a_manifest_survives_json(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     manifest = pipeline.mine(source, tmp_path / "out", workers=0, progress=False).manifest
     assert Manifest.from_json(json.loads(json.dumps(manifest.to_json()))) == manifest
@@ -318,7 +318,7 @@ def test_engines_are_chosen_by_name_and_say_why(monkeypatch: pytest.MonkeyPatch)
     assert engines.choose("auto") == ("bitmatrix", "the fastest that can run here", False)
 
 
-def test_the_fallback_is_said_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_fallback_is_reported_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", "it rains"))
     source = write_edges(tmp_path / "g.parquet", random_edges(10, 8, 0.4, 1))
     notes: list[str] = []

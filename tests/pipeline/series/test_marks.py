@@ -62,7 +62,7 @@ def test_latest_is_the_newest_complete_run_of_the_series(runs: Path) -> None:
     assert (runs / "latest").readlink() == Path("2026-11-21"), "a link to a run that is gone leads nowhere"
 
 
-def test_latest_is_set_though_a_killed_process_left_a_link(runs: Path) -> None:
+def test_latest_is_set_even_if_a_killed_process_left_a_link(runs: Path) -> None:
     identity = pipeline.open_run(runs / "2026-11-23").manifest.run["run"]
     (runs / f".latest.{identity}.tmp").symlink_to("somewhere")
     point_to_newest(runs / "2026-11-23")
