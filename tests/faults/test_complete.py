@@ -1,4 +1,4 @@
-"""Damage to a complete run: one `resume` mends it, or says in a sentence what is in the way."""
+"""Damage to a complete run. One `resume` repairs it, or says in a sentence why that is not possible."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_a_damaged_ledger_entry(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("field", ["left_over", "took", "count", "fingerprint", "seconds"])
 @pytest.mark.parametrize("mode", ["list", "count"])
 def test_a_ledger_entry_with_one_character_changed(tmp_path: Path, mode: Mode, field: str) -> None:
-    """What was only counted cannot be counted again from files: the checksum is all there is."""
+    """A run that only counted has no rows to count again, so only the checksum of its entries is left."""
     out = stopped(tmp_path, mode=mode)
     entries = load_ledger(out)
     number = next(entry.result.slice for entry in entries.entries.values() if entry.result.n_left_over)
@@ -316,7 +316,7 @@ def test_a_copied_ledger_entry_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
-    """What any user can do without a file system of their own: a limit on the size of a file."""
+    """A limit on the size of files stands for a full disk, because a test cannot make a file system."""
     edges = random_edges(200, 80, 0.35, 3)
     source = write_edges(tmp_path / "g.parquet", edges)
     out = tmp_path / "out"

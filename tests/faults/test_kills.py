@@ -128,7 +128,7 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path, expected: tuple[int, int]) -> None
 
 
 def test_ctrl_c_while_workers_are_starting(tmp_path: Path, expected: tuple[int, int]) -> None:
-    """They get it, too, long before they could say that they ignore it."""
+    """Workers get the signal, too, long before they can ignore it."""
     out = tmp_path / "out"
     process = start(tmp_path, out, "--workers", "2")
     deadline = time.monotonic() + 60

@@ -73,7 +73,7 @@ def resumed(out: Path) -> None:
 
 
 def places(data: Any, name: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where every value of a record is."""
+    """The path of every value in a record."""
     for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
         yield (*name, key)
         yield from places(value, (*name, key))
@@ -120,7 +120,7 @@ CHANGES = {
 @pytest.mark.parametrize("how", CHANGES)
 @pytest.mark.parametrize("name", RECORDS)
 def test_no_value_of_a_record_without_a_checksum_ends_in_a_traceback(out: Path, name: str, how: str) -> None:
-    """What a program of another version, or somebody with an editor, has written."""
+    """Such a value was written by a program of another version, or with an editor."""
     file = out / name
     data = json.loads(file.read_text())
     readers = (RunFolder(out).limits, RunFolder(out).origin, lambda: pipeline.open_run(out).manifest)
@@ -147,7 +147,7 @@ def steps_of(out: Path) -> None:
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_change_of_any_byte_of_a_record_is_noticed(complete: Path, tmp_path: Path, name: str) -> None:
-    """One that can be read although it was changed would be believed."""
+    """A record that was changed and can still be read would be believed."""
     whole = (complete / name).read_bytes()
     before, file = read_json(complete / name), tmp_path / "record.json"
     for k in range(0, 8 * len(whole), 7):
@@ -306,7 +306,7 @@ def test_a_value_that_no_user_could_choose_is_refused() -> None:
 
 @pytest.mark.parametrize("took", [[[-1, 0, 41]], [[-1, 3, 3]]])
 def test_an_entry_that_takes_nodes_that_do_not_exist_is_refused(complete: Path, took: list[list[int]]) -> None:
-    """One node behind the end, and none at all."""
+    """A node behind the end, and no node at all."""
     ledger = load_ledger(complete)
     assert ledger.n_plan == 20
     data = read_json(ledger.file(0)) | {"took": [[-1, 0, ledger.n_plan + 1]] if took[0][2] == 41 else took}

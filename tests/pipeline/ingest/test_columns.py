@@ -1,4 +1,4 @@
-"""Which columns are read, what they are called from then on, and which tables are refused or doubted."""
+"""Which columns are read, the names of the sides, and which tables are refused or doubted."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_the_column_names_are_on_the_card_page_manifest_and_parts(
 
 
 def test_parts_with_other_metadata_are_read(tmp_path: Path) -> None:
-    """Those of a run that an earlier version began have no names."""
+    """The facts of a run of an earlier version have no names."""
     results = pipeline.mine(pa.table(COLUMNS), tmp_path / "out", workers=0, progress=False, report=False)
     (part,) = results.files
     rows = pq.read_table(part)

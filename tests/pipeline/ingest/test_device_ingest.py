@@ -47,7 +47,7 @@ def arrays(monkeypatch: pytest.MonkeyPatch) -> HostArrays:
 
 
 def same(source: Any, folder: Path, **options: Any) -> Any:
-    """Both ways agree; what came of it."""
+    """Check that both ways agree. Returns the result."""
     host = outcome(source, IngestOptions(**options), folder / "host", "cpu")
     device = outcome(source, IngestOptions(**options), folder / "device", "gpu")
     assert device == host
@@ -199,7 +199,7 @@ def test_parquet_labels_read_as_another_type(tmp_path: Path, arrays: HostArrays,
 
 @st.composite
 def any_text(draw: st.DrawFn, alphabet: str) -> tuple[str, bytes, dict[str, Any]]:
-    """A file name, what the file holds, and options of ingest."""
+    """A file name, the content of the file, and options of ingest."""
     field = st.text(alphabet, max_size=4)
     lines = draw(st.lists(st.lists(field, min_size=1, max_size=3), min_size=1, max_size=8))
     delimiter = draw(st.sampled_from([" ", "\t", ","]))

@@ -1,4 +1,4 @@
-"""Every kind of bad input: one sentence with the file, the line and the remedy, and nothing written."""
+"""Every kind of bad input gives one sentence with the file, the line and the remedy, and writes nothing."""
 
 from __future__ import annotations
 

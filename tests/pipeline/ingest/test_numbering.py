@@ -1,4 +1,4 @@
-"""Numbers of labels: the same label the same number, whatever blocks it comes in, and ranks in sorted order."""
+"""Numbers of labels. A label has the same number in all blocks, and ranks are in sorted order."""
 
 from __future__ import annotations
 

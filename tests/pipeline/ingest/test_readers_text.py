@@ -19,7 +19,7 @@ from schemas.options import IngestOptions
 
 @pytest.fixture
 def edges_in(tmp_path):
-    """Write a file, read it, and give back its edges in order (and the lines left out, if any were to be)."""
+    """Write a file and read it. Returns its edges in order (and the number of lines left out, if that is allowed)."""
 
     def read(name: str, content: str | bytes, **options):
         path = tmp_path / name
@@ -135,7 +135,7 @@ def test_blanks_around_an_integer_are_not_part_of_it(edges_in):
 
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_label_may_be_longer_than_the_default_limit_of_csv(edges_in, quote):
-    """128 KiB in Python's reader, and 1 MiB a row in Arrow's."""
+    """The defaults are 128 KiB in Python's reader, and 1 MiB per row in Arrow's."""
     long = "x" * (2 << 20)
     text = f"{quote}{long}{quote}"
     assert edges_in("x.csv", f"l,r\na,b\n{text},c\n", header=True) == [("a", "b"), (long, "c")]
@@ -257,7 +257,7 @@ def test_bad_lines_are_left_out_and_counted(edges_in, name, content, edges, skip
 
 
 def test_lines_left_out_count_as_edges_of_a_konect_header(edges_in):
-    """The header counts lines, good or bad; how many vertices they would have had cannot be told."""
+    """The header counts good and bad lines. The vertices of bad lines are not known."""
     content = "% bip unweighted\n% 3 3 3\n1 1\n2 x\n3 3\n"
     assert edges_in("out.x", content, skip_bad_lines=True) == ([(1, 1), (3, 3)], 1)
     with pytest.raises(InputError, match=r"counts 4 edges, but the file has 3"):

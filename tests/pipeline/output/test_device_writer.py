@@ -1,4 +1,4 @@
-"""The GPU's writer with a backend that is the CPU: chunks, parts, a chunk a thread, errors, nothing half written."""
+"""The GPU's writer with a backend on the CPU: chunks, parts, one chunk per thread, errors, no half-written files."""
 
 from __future__ import annotations
 

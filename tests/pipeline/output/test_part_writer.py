@@ -1,4 +1,4 @@
-"""Parts: rows as they were found, row groups bounded, nothing half written."""
+"""Parts have the rows that were found, in bounded row groups, and are never half written."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ LONG = (pa.array([10, 20, 30, 40]), pa.array(["a" * 300, "b" * 700, "c"]))
 
 @pytest.mark.parametrize("kind", ["one", "parallel"])
 def test_row_groups_are_limited_in_bytes_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """2 Mi members of long labels have more text than the 32-bit offsets of a column can tell apart."""
+    """2 Mi members with long labels have more text than 32-bit offsets of a column can address."""
     monkeypatch.setattr(part_writer, "GROUP_BYTES", 5000)
     batches = [some(n, seed) for seed, n in enumerate((60, 3, 40))]
     out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
@@ -197,7 +197,7 @@ def test_a_biclique_whose_labels_are_too_long_for_a_row_is_refused(
 
 
 class DroppingWriter(PartWriter):
-    """One that loses the last row of every batch."""
+    """A writer that loses the last row of every batch."""
 
     def add(self, found: Bicliques) -> None:
         kept, *_ = part_writer.pieces_of(found, int(found.left_indptr[-2] + found.right_indptr[-2]))

@@ -1,4 +1,4 @@
-"""The summary that the proof makes on its way: the same numbers as a query over the files gives."""
+"""The summary that the proof makes has the same numbers as a query over the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification: every kind of wrong row is refused by the check that is there for it, and right rows pass."""
+"""Verification: each kind of wrong row is refused by its own check, and right rows pass."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mined(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 
 
 def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest: bool = False) -> Path:
-    """A copy of the run with other rows; `honest` also changes the manifest to match, as a wrong engine would."""
+    """A copy of the run with other rows. `honest` also changes the manifest to match, as a wrong engine would."""
     out = tmp_path / "out"
     shutil.copytree(mined, out)
     part = next((out / "bicliques").iterdir())
@@ -63,7 +63,7 @@ def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest:
 
 
 def name_anew(out: Path, part: Path) -> None:
-    """Let ledger and manifest name a part as large as it has become."""
+    """Update the size of a part in ledger and manifest."""
     manifest = json.loads((out / "manifest.json").read_text())
     manifest["parts"][0]["bytes"] = part.stat().st_size
     rewrite_record(out / "manifest.json", **manifest)
@@ -137,7 +137,7 @@ def test_wrong_rows_are_refused_even_if_the_engine_found_them(
 
 
 def test_facts_that_rows_cannot_show_are_listed_as_not_proven(mined: Path, tmp_path: Path) -> None:
-    """A missing biclique that the engine did not report either: only a second enumeration finds it, and we say so."""
+    """The engine did not report the missing biclique. Only a second enumeration finds it, and verification says so."""
     found = pipeline.verify(changed(mined, tmp_path, drop, honest=True), sample=10**6, progress=False)
     assert any("cannot be seen from the rows" in words for words in found.not_proven)
 
@@ -237,7 +237,7 @@ def test_repeats_are_found(numbers: list[int], again: list[int], buckets: int) -
 
 
 def test_all_repeated_numbers_are_found() -> None:
-    """Numbers spread over all 64 bits; both of a pair come in different batches, and fall into the same bucket."""
+    """Numbers are spread over all 64 bits. Those of a pair are in different batches and in the same bucket."""
     numbers = np.random.default_rng(1).integers(0, 2**64, 5000, dtype=np.uint64, endpoint=False)
     with Repeats(1) as repeats:
         pass
@@ -250,7 +250,7 @@ def test_all_repeated_numbers_are_found() -> None:
 
 
 def test_a_change_of_any_row_is_noticed(tmp_path: Path) -> None:
-    """Each row in turn loses a member, in a run whose manifest stands by it; every row is looked at."""
+    """Each row in turn loses a member, in a run whose manifest agrees. Every row is checked."""
     source = write_edges(tmp_path / "g.parquet", random_edges(9, 8, 0.45, 3))
     pipeline.mine(source, tmp_path / "mined", workers=0, progress=False)
     count = len(pipeline.open_run(tmp_path / "mined"))

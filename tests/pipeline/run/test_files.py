@@ -1,4 +1,4 @@
-"""Full disks, disks that turn read-only and files that cannot be read: one sentence, which names the place."""
+"""Full disks, disks that become read-only and files that cannot be read give one sentence, which names the place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EDGES = random_edges(30, 20, 0.3, 1)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that is planned, and not mined."""
+    """A run that is planned, but not mined."""
     place = tmp_path_factory.mktemp("model")
     source = write_edges(place / "g.parquet", EDGES)
     pipeline.mine(source, place / "out", workers=0, progress=False, max_results=40)
@@ -144,7 +144,7 @@ COMMANDS = [
 def test_a_file_that_cannot_be_read_is_one_sentence(
     run: Path, command: list[str], number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever file it is that the command reads first."""
+    """It does not matter which file the command reads first."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number), str(run / "ledger"))

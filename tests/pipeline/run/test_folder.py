@@ -1,4 +1,4 @@
-"""The folder of a run: made whole or not at all, held by one driver, its steps done one by one or together."""
+"""The folder of a run. It is made whole or not at all, one driver holds it, and steps run alone or together."""
 
 from __future__ import annotations
 

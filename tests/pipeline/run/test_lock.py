@@ -1,4 +1,4 @@
-"""The lock of a run: the file held is the one in the folder, its text is whole, and giving it up hides nothing."""
+"""The lock of a run. The locked file is the one in the folder, its text is whole, and its release hides no error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the folder of a run may hold: our names are known, other people's files stay, and links are not followed."""
+"""The files in the folder of a run: our names are known, files of users stay, and links are not followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``_SUCCESS`` is there as long as the run is complete; ``latest`` leads to the newest run, and is nobody else's."""
+"""``_SUCCESS`` exists as long as the run is complete. ``latest`` leads to the newest run, and replaces nothing else."""
 
 from __future__ import annotations
 

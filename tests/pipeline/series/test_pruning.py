@@ -1,4 +1,4 @@
-"""Old runs of a series go, by the day they stand for; other runs, running ones and what is no run stay."""
+"""Old runs of a series are removed, by the day that they stand for. Everything else stays."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def reasons(found: Pruning) -> dict[str, str]:
 
 
 def half_removed(run: Path) -> Path:
-    """What a prune that was killed leaves of a run."""
+    """The rest of a run whose removal was interrupted by a kill."""
     identity = RunFolder(run).run_id()
     away = run.rename(run.with_name(f".{run.name}.{identity}.removed"))
     shutil.rmtree(away / "bicliques")
@@ -304,7 +304,7 @@ def test_others_are_removed_if_one_run_cannot_be(
 def test_prune_names_a_run_before_it_removes_it(
     runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], json_too: bool
 ) -> None:
-    """Ctrl-C leaves a record of what went, and does not say that nothing was done."""
+    """Ctrl-C leaves a record of the removed runs, and does not say that nothing was done."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
