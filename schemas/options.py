@@ -221,7 +221,7 @@ class RunLimits:
     time_limit_s: float | None = option(
         None,
         name="time_limit",
-        help="longest time of mining; reading the input does not count",
+        help="seconds of mining; reading the input does not count",
         group="limits",
         on=("mine", "count", "resume", "flow"),
         metavar="SECONDS",
@@ -258,7 +258,7 @@ class CallOptions:
         otherwise="the temporary folder",
     )
     sample_time: float = option(
-        10.0, help="time of the sample for the estimates", group="result", on=("dry_run",), metavar="SECONDS"
+        10.0, help="seconds of the sample for the estimates", group="result", on=("dry_run",), metavar="SECONDS"
     )
     report: bool = option(
         True,

@@ -43,7 +43,7 @@ class WorkerOptions:
     )
     slice_seconds: float = option(
         10.0,
-        help="longest time that a worker works before it hands its results over",
+        help="most seconds that a worker works before it hands its results over",
         group="workers",
         on=_STARTS,
         metavar="SECONDS",
