@@ -45,6 +45,7 @@ from kernels.engines import compile_engine
 from kernels.graph.prepare import prepare
 from pipeline.api.table import record
 from pipeline.cli.options import add_options
+from schemas.emit import nowhere
 from schemas.errors import InputError, ResourceError
 from schemas.options import BuildOptions, IngestOptions
 from schemas.work import Limits, Search, Subtrees
@@ -64,7 +65,7 @@ def count(edges: Edges) -> tuple[int, float, float]:
     graph, _ = prepare(*edges, BuildOptions())
     ready = time.perf_counter()
     roots = Subtrees.of_roots(np.arange(graph.n_roots))
-    found = CpuEngine().mine(graph, roots, Search("count"), Limits(), lambda _: None)
+    found = CpuEngine().mine(graph, roots, Search("count"), Limits(), nowhere)
     return found.count, ready - began, time.perf_counter() - ready
 
 

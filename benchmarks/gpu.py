@@ -40,7 +40,7 @@ from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.memory import GpuSizes
 from kernels.cpu.engine import CpuEngine
 from kernels.cumbe.memory import CumbeSizes
-from schemas.bicliques import Bicliques
+from schemas.emit import emit_to, nowhere
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees
@@ -57,7 +57,7 @@ def compare(of: Graph, repeats: int) -> dict[str, Any]:
     engine, graph = BitMatrixEngine(), load(of.path, "auto")
     other = load(of.path, "right" if graph.root_side == "left" else "left")
     everything = Subtrees.of_roots(np.arange(graph.n_roots))
-    known = of.known or engine.mine(graph, everything, Search("count"), Limits(), lambda _: None).count
+    known = of.known or engine.mine(graph, everything, Search("count"), Limits(), nowhere).count
     times = {graph.root_side: timed(engine, graph, "count", repeats, known)}
     times[other.root_side] = timed(engine, other, "count", 1, known)
     entry: dict[str, Any] = {"bicliques": known, "auto_side": graph.root_side, "count": times}
@@ -70,8 +70,8 @@ def rate(of: Graph, seconds: float) -> dict[str, Any]:
     """How far one slice of limited time gets, in mode count; if to the end, also the kernels of mode list."""
     graph = load(of.path, "auto")
     engine, roots = BitMatrixEngine(), Subtrees.of_roots(np.arange(graph.n_roots))
-    engine.mine(graph, roots, Search("count"), Limits(seconds=0.2), lambda _: None)
-    found = engine.mine(graph, roots, Search("count"), Limits(seconds=seconds), lambda _: None)
+    engine.mine(graph, roots, Search("count"), Limits(seconds=0.2), nowhere)
+    found = engine.mine(graph, roots, Search("count"), Limits(seconds=seconds), nowhere)
     entry = {
         "bicliques": found.count,
         "complete": len(found.left_over) == 0,
@@ -81,16 +81,13 @@ def rate(of: Graph, seconds: float) -> dict[str, Any]:
     }
     if entry["complete"]:
         engine = BitMatrixEngine(sizes=LONG_LISTS)
-        listed = [engine.mine(graph, roots, Search("list"), Limits(), _leave_there).stats.kernel_s for _ in range(3)]
+        listed = [engine.mine(graph, roots, Search("list"), Limits(), _LEFT_THERE).stats.kernel_s for _ in range(3)]
         entry["list_kernel_s"] = statistics.median(listed)
     return entry
 
 
-def _leave_there(batch: Bicliques) -> None:
-    """Take no bicliques off the device."""
-
-
-_leave_there.on_device = True  # type: ignore[attr-defined]
+#: Takes no bicliques off the device.
+_LEFT_THERE = emit_to(lambda batch: None, on_device=True)
 
 _graph: MiningGraph | None = None
 
@@ -102,9 +99,7 @@ def _take(path: Path) -> None:
 
 def _mine(work: bytes, seconds: float) -> tuple[int, bytes]:
     assert _graph is not None
-    found = CpuEngine().mine(
-        _graph, Subtrees.from_bytes(work), Search("count"), Limits(seconds=seconds), lambda _: None
-    )
+    found = CpuEngine().mine(_graph, Subtrees.from_bytes(work), Search("count"), Limits(seconds=seconds), nowhere)
     return found.count, found.left_over.to_bytes()
 
 

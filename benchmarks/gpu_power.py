@@ -27,6 +27,7 @@ from benchmarks.facts import commit, nvidia_smi
 from benchmarks.runs import prepared_run
 from kernels import engines
 from pipeline.slices.power import PowerMeter, Usage, gpu_counter, processor_counter
+from schemas.emit import nowhere
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.options import RunOptions
@@ -64,12 +65,12 @@ def count_for(source: Path, place: Path, meter: PowerMeter, seconds: float) -> d
         graph = MiningGraph.open(folder.graph)
         engine = engines.kind("bitmatrix").make(0)
         work = Subtrees.of_roots(np.arange(graph.n_roots))
-        engine.mine(graph, work, Search("count"), Limits(1.0), lambda _: None)
+        engine.mine(graph, work, Search("count"), Limits(1.0), nowhere)
         found = runs = 0
         began = time.perf_counter()
         with meter.stretch() as measured:
             while (left := seconds - (time.perf_counter() - began)) > 0:
-                found += engine.mine(graph, work, Search("count"), Limits(left), lambda _: None).count
+                found += engine.mine(graph, work, Search("count"), Limits(left), nowhere).count
                 runs += 1
     usage = measured.result()
     return facts(usage) | {"bicliques": found, "runs": runs, "bicliques_per_joule": found / usage.joules}

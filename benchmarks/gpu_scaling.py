@@ -36,14 +36,15 @@ from benchmarks.facts import commit, find, machine, nvidia_smi
 from benchmarks.runs import keep_share, prepared_run
 from benchmarks.timing import load
 from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.gpu.cuda import CUDA
 from pipeline.mining import driver
-from pipeline.prepare.plan import Plan
 from pipeline.run.folder import RunFolder
-from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
 from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
+from schemas.emit import nowhere
 from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Limits, Search, Subtrees
@@ -102,9 +103,9 @@ def thinned(word: str, share: float, data: Path, folder: Path) -> Path:
 @contextmanager
 def gpus(n: int, warm: Path) -> Iterator[Pool]:
     """A worker on each of so many GPUs, which has mined something already."""
-    with open_pool(WorkerOptions(workers=n), "gpu") as pool:
+    with open_pool(WorkerOptions(workers=n), CUDA) as pool:
         with copied(warm) as folder:
-            driver.mine_run(folder, pool, RunLimits(time_limit_s=1.0), quiet)
+            driver.mine_run(Run(folder), pool, RunLimits(time_limit_s=1.0), quiet)
         yield pool
 
 
@@ -127,8 +128,8 @@ def quiet(progress: Progress) -> None:
 def mine(prepared: Path, pool: Pool, share: float = 1.0) -> dict[str, Any]:
     """One run; its line in the result."""
     with copied(prepared, share) as folder:
-        session = driver.mine_run(folder, pool, RunLimits(), quiet)
-        ledger = Ledger.load(folder, len(Plan.open(folder).roots))
+        session = driver.mine_run(Run(folder), pool, RunLimits(), quiet)
+        ledger = Run(folder).ledger()
         entries = list(ledger.entries.values())
         busy: dict[str, float] = {}
         for entry in entries:
@@ -158,7 +159,7 @@ def find_share(name: str, data: Path, seconds: float) -> float:
         with tempfile.TemporaryDirectory() as folder:
             graph = load(thinned(name, share, data, Path(folder)), "auto")
         roots, engine = Subtrees.of_roots(np.arange(graph.n_roots)), BitMatrixEngine()
-        found = engine.mine(graph, roots, Search("fingerprint"), Limits(seconds=2 * seconds), lambda _: None)
+        found = engine.mine(graph, roots, Search("fingerprint"), Limits(seconds=2 * seconds), nowhere)
         took, complete = found.stats.kernel_s, len(found.left_over) == 0
         print(f"  {name}={share:.4f}: {found.count:,} in {took:.2f} s{'' if complete else ' and longer'}", flush=True)
         if complete and (took >= seconds or share == 1.0):
@@ -180,8 +181,8 @@ def compare_with_cpu(prepared: Path, share: float, pool: Pool) -> dict[str, Any]
         options = folder.options()
         folder.write_options(RunOptions(source=options.source, search=options.search, engine="cpu"), RunLimits())
         with open_pool(WorkerOptions(workers=os.cpu_count())) as cores:
-            session = driver.mine_run(folder, cores, RunLimits(), quiet)
-        ledger = Ledger.load(folder, len(Plan.open(folder).roots))
+            session = driver.mine_run(Run(folder), cores, RunLimits(), quiet)
+        ledger = Run(folder).ledger()
     same = (found["bicliques"], found["fingerprint"]) == (ledger.total.count, str(ledger.total.fingerprint))
     return {
         "share": share,

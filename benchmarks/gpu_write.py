@@ -25,11 +25,11 @@ from benchmarks.command import add_data, add_output, chosen, new_parser, output_
 from benchmarks.facts import Graph, commit, machine, nvidia_smi
 from benchmarks.gpu_scaling import quiet
 from benchmarks.runs import prepared_run
+from kernels.gpu.cuda import CUDA
 from pipeline.mining import driver
 from pipeline.output.writers import WriteOn
-from pipeline.prepare.plan import Plan
 from pipeline.proof import proving
-from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
 from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.thread_pool import InThreads
@@ -45,9 +45,9 @@ def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, words: argpar
     """One run; its line in the result."""
     options = RunOptions(source=str(source), search=Search(mode), engine=words.engine, ids=words.ids)
     limits = RunLimits(max_results=words.max_results)
-    with prepared_run(source, options, place) as folder, open_pool(WorkerOptions(workers=0), "gpu") as pool:
-        session = driver.mine_run(folder, pool, limits, quiet, write_on=write_on)
-        ledger = Ledger.load(folder, len(Plan.open(folder).roots))
+    with prepared_run(source, options, place) as folder, open_pool(WorkerOptions(workers=0), CUDA) as pool:
+        session = driver.mine_run(Run(folder), pool, limits, quiet, write_on=write_on)
+        ledger = Run(folder).ledger()
         results = [entry.result for entry in ledger.entries.values()]
         began = min(result.began for result in results)
         ended = max(own.began + own.seconds + own.stats.closing_seconds for own in results)
@@ -67,7 +67,7 @@ def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, words: argpar
         }
         if mode == "list" and session.outcome == "complete":
             provers, clock = InThreads(len(os.sched_getaffinity(0))), time.perf_counter()
-            proving.prove(folder, provers, quiet)
+            proving.prove(Run(folder), provers, quiet)
             line["prove_s"] = time.perf_counter() - clock
             provers.close()
     return line

@@ -25,10 +25,11 @@ import pyarrow.parquet as pq
 from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
 from benchmarks.runs import prepared_run
 from kernels.cpu.engine import CpuEngine
-from pipeline.output.part_writer import Tables, to_batch
-from pipeline.prepare.labels import open_labels
-from pipeline.prepare.plan import Plan
+from pipeline.output.part_writer import to_batch
+from pipeline.run.labels import Tables, open_labels
+from pipeline.run.plan import Plan
 from schemas.bicliques import Bicliques
+from schemas.emit import emit_to
 from schemas.graph import MiningGraph
 from schemas.work import Limits, Search, Subtrees
 
@@ -116,8 +117,8 @@ def rows_of(source: Path, most: int, ids: str) -> pa.Table:
             batches.append(to_batch(some, tables))
             found += len(some)
 
-        work = Subtrees.of_roots(Plan.open(folder).roots)
-        CpuEngine().mine(MiningGraph.open(folder.graph), work, Search(), Limits(rows=most), keep)
+        work = Subtrees.of_roots(Plan.read(folder).roots)
+        CpuEngine().mine(MiningGraph.open(folder.graph), work, Search(), Limits(rows=most), emit_to(keep))
         # the labels are mapped from files that will not be there any more
         return pa.Table.from_batches(batches).combine_chunks()
 

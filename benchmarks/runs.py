@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from pipeline.api import steps
 from pipeline.ingest.gpu.ingest_on import IngestOn
-from pipeline.prepare.plan import Plan
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import EDGES_FILE
+from pipeline.run.plan import Plan
 from schemas.options import IngestOptions, RunLimits, RunOptions
 
 __all__ = ["Edges", "keep_share", "prepared_run", "read"]
@@ -65,7 +65,7 @@ def keep_share(folder: RunFolder, share: float, seed: int = 0) -> int:
     What is then mined is a well-defined set: the bicliques whose first root is among them. It has a count and a
     fingerprint like any other, whatever mines it, and ledger and proof work as ever.
     """
-    plan = Plan.open(folder)
+    plan = Plan.read(folder)
     n = max(1, round(share * len(plan.roots)))
     kept = np.sort(np.random.default_rng(seed).permutation(len(plan.roots))[:n])
     np.save(folder.plan / "roots.npy", plan.roots[kept])

@@ -32,6 +32,7 @@ from kernels import engines
 from pipeline.api import steps
 from pipeline.mining import driver
 from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
 from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
@@ -62,7 +63,7 @@ def warm(workers: int, folder: Path) -> Iterator[Pool]:
     """Workers that have mined something already."""
     table = pa.table({"left": [1, 1, 2], "right": [1, 2, 1]})
     with open_pool(WorkerOptions(workers=workers)) as pool:
-        driver.mine_run(prepared(table, folder / f"warm-{workers}"), pool, RunLimits(), lambda _: None)
+        driver.mine_run(Run(prepared(table, folder / f"warm-{workers}")), pool, RunLimits(), lambda _: None)
         yield pool
 
 
@@ -77,7 +78,7 @@ def measure(source: Any, workers: int, folder: Path) -> dict[str, Any]:
     with warm(workers, folder) as pool:
         ready = prepared(source, folder / f"run-{workers}")
         before = processor_seconds()
-        session = driver.mine_run(ready, pool, RunLimits(), lambda _: None, _SLICE_S)
+        session = driver.mine_run(Run(ready), pool, RunLimits(), lambda _: None, _SLICE_S)
         used = sorted((now - before.get(pid, 0.0) for pid, now in processor_seconds().items()), reverse=True)
     manifest = steps.prove(ready.path, progress=False)
     return {

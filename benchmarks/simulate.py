@@ -34,6 +34,7 @@ from kernels.cpu.engine import CpuEngine
 from pipeline.mining.instructions import Finish, Policy, Start
 from pipeline.mining.schedule import Scheduler
 from pipeline.prepare.weights import RootWeights
+from schemas.emit import nowhere
 from schemas.graph import MiningGraph
 from schemas.manifest import PLAN
 from schemas.work import Limits, Search, Subtrees
@@ -223,7 +224,7 @@ def record(path: Path) -> dict[str, Any]:
     seconds = []
     for root in (order[-1], *top, *drawn):  # the first call is not counted
         began = time.perf_counter()
-        engine.mine(graph, Subtrees.of_roots(np.array([root])), search, Limits(), lambda _: None)
+        engine.mine(graph, Subtrees.of_roots(np.array([root])), search, Limits(), nowhere)
         seconds.append(time.perf_counter() - began)
     overhead = min(seconds)  # of a call, which a slice of many roots pays once
     share = np.concatenate([np.ones(len(top)), np.full(len(drawn), len(others) / max(len(drawn), 1))])

@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.runs import read
 from kernels.cumbe import layout
 from kernels.graph.prepare import prepare
+from schemas.emit import nowhere
 from schemas.errors import ResourceError
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
@@ -38,7 +39,7 @@ def timed(engine: Engine, graph: MiningGraph, mode: Mode, repeats: int, known: i
     roots = Subtrees.of_roots(np.arange(graph.n_roots))
     runs = []
     for _ in range(repeats + 1):
-        found = engine.mine(graph, roots, Search(mode), Limits(), lambda _: None)
+        found = engine.mine(graph, roots, Search(mode), Limits(), nowhere)
         known = found.count if known is None else known
         if found.count != known:
             raise ResourceError(f"{engine.name} counts {found.count:,} bicliques in mode {mode}, not {known:,}")

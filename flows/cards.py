@@ -17,6 +17,7 @@ from flows.keys import Keys
 from pipeline.cli import cards
 from pipeline.proof.verification import Verification
 from pipeline.results.results import Results
+from pipeline.run.opened import Run
 from schemas.totals import By
 
 __all__ = ["publish_run", "publish_verification"]
@@ -69,7 +70,7 @@ def _publish_page(results: Results, where: str, keys: Keys) -> None:
     from flows.pictures import pictures_of  # only here: they import plotting libraries
     from pipeline.results.report.content import content_of
 
-    content = content_of(results.path)
+    content = content_of(Run.at(results.path))
     rows = [
         {"side": side, "label": one.label, "bicliques": one.bicliques, "neighbours": one.degree}
         for side, found in content.participants.items()

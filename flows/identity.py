@@ -14,6 +14,7 @@ from kernels import engines
 from pipeline.ingest.readers.digests import file_digest
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.opened import Run
 from pipeline.series.runs import entries_of, is_run
 from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.options import RunOptions
@@ -88,10 +89,10 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
 
 def complete_since(path: Path) -> str | None:
     """When the run in a folder was proven, in words; None if it is not complete, or its files are not as they were."""
-    folder = RunFolder(path)
+    run = Run.at(path)
     try:
-        manifest = folder.manifest()
-        if manifest is None or why_not_whole(folder, manifest) is not None:
+        manifest = run.folder.manifest()
+        if manifest is None or why_not_whole(run, manifest) is not None:
             return None
     except IncompleteError:  # which resuming mends, or says
         return None

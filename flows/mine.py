@@ -89,7 +89,7 @@ def mine(
         note(_name(source, path), path)
     since = complete_since(path) if is_run(path) else None
     chosen = _options(path, asked, since)
-    check_workers(asked.workers, engines.kind(chosen.engine).place)
+    check_workers(asked.workers, engines.kind(chosen.engine).platform)
     series = str(Path(source).absolute())
     keys = Keys.of(without_days(series))
     day = f"{moment:%Y-%m-%d}" if date or depends_on_moment(source) or depends_on_moment(output) else None

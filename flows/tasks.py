@@ -48,9 +48,9 @@ def ingest(
 ) -> dict[str, Any]:
     """Start the run, unless it is there; returns `pipeline.ingest.step.IngestSummary` as a dictionary."""
     with run_logs():
-        if not is_run(path):
-            steps.start(options.source, path, options, limits, False, ingest_on, series, day)
-        return steps.ingest(path, progress=False)
+        if is_run(path):
+            return steps.ingest(path, progress=False)
+        return steps.start(options.source, path, options, limits, False, ingest_on, series, day).facts("ingest")
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)

@@ -1,88 +1,49 @@
-"""Engines by name: which there are, which can run here and why not, and what they need.
+"""Engines by name: which there are, and which can run here and why not.
 
-Workers look an engine up by its name; no engine object crosses a process border. An engine's module is
-imported when the engine is made, because compilers and GPU libraries take a second or more to import.
+Workers look an engine up by its name; no engine object crosses a process border. What is known of an engine before it
+is made is in its room (``kernels/NAME/kind.py``). The engine itself is imported when it is made, because compilers and
+GPU libraries take a second or more to import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 
+from kernels.bitmatrix.kind import KIND as BITMATRIX
+from kernels.cpu.kind import KIND as CPU
+from kernels.cumbe.kind import KIND as CUMBE
+from kernels.reference.kind import KIND as REFERENCE
+from schemas.emit import nowhere
+from schemas.engine_kind import EngineKind
 from schemas.errors import InputError, ResourceError
 from schemas.graph import MiningGraph
-from schemas.jobs import AllMaximal, LargestFew, job_of
-from schemas.work import Engine, Limits, Search, Subtrees
+from schemas.work import Limits, Search, Subtrees
 
 __all__ = [
     "AUTO",
-    "MOST_HALVINGS",
     "Choice",
-    "EngineKind",
-    "Place",
     "choose",
     "compile_engine",
     "compile_proof",
     "here",
     "kind",
     "kinds",
+    "register",
+    "registered",
 ]
 
 #: Let `choose` take the first engine of its list that can run.
 AUTO = "auto"
-#: How often the memory of an engine on a device is halved before it is given up: to a sixteenth.
-MOST_HALVINGS = 4
 
-#: What one engine occupies, so how many workers are right: a processor core each, or a GPU each.
-Place = Literal["core", "gpu"]
+#: By name, in the order in which they are shown.
+_KINDS = {kind.name: kind for kind in (BITMATRIX, CPU, CUMBE, REFERENCE)}
 
-
-@dataclass(frozen=True)
-class EngineKind:
-    """What the pipeline knows of an engine before it makes one.
-
-    Parameters
-    ----------
-    name : str
-    description : str
-        One line for ``bicliques formats``.
-    place : Place
-    make : callable
-        (halvings) -> engine, with its device memory halved so often; one engine serves one thread at a time.
-    why_not : callable
-        () -> one clause saying why it cannot run in this process, or None when it can.
-    workspace_bytes : callable
-        (graph, search) -> main memory of one engine besides the graph, in bytes; it does not depend on the results.
-    will_compile : callable
-        () -> whether its first use in this environment, which takes about half a minute, is still to come.
-    release : callable
-        () -> None; give memory that engines no longer use back to the device.
-    jobs : frozenset of str
-        Names of the jobs (`schemas.jobs`) that it can do.
-    counts_sizes : bool
-        Whether it can do a search with ``sizes``.
-    """
-
-    name: str
-    description: str
-    place: Place
-    make: Callable[[int], Engine]
-    why_not: Callable[[], str | None]
-    workspace_bytes: Callable[[MiningGraph, Search], int]
-    will_compile: Callable[[], bool] = lambda: False
-    release: Callable[[], None] = lambda: None
-    jobs: frozenset[str] = frozenset({AllMaximal.name})
-    counts_sizes: bool = True
-
-    def lacks(self, search: Search) -> str | None:
-        """Why it cannot do this search, in one clause; None when it can."""
-        if (job := job_of(search).name) not in self.jobs:
-            return f"it cannot do the job {job!r}"
-        return "it does not count bicliques by size" if search.sizes and not self.counts_sizes else None
+#: What ``auto`` tries, the fastest first.
+_PREFERENCE = (BITMATRIX.name, CPU.name)
 
 
 class Choice(NamedTuple):
@@ -91,120 +52,6 @@ class Choice(NamedTuple):
     name: str
     reason: str
     is_fallback: bool = False
-
-
-def _make_cpu(halvings: int) -> Engine:
-    from kernels.cpu.engine import CpuEngine
-
-    return CpuEngine()
-
-
-def _cpu_workspace(graph: MiningGraph, search: Search) -> int:
-    from kernels.cpu.workspace import Sizes, allocate, graph_arrays
-
-    arrays = [array for group in allocate(graph, search, Sizes()) for array in group]
-    return sum(array.nbytes for array in arrays) + sum(a.nbytes for a in graph_arrays(graph)[-2:])
-
-
-def _cpu_will_compile() -> bool:
-    import numba
-
-    import kernels.compiled.jit  # noqa: F401 - says where machine code is kept
-
-    outermost = "explore.explore-*.nbi"  # written when everything it calls has been compiled
-    return not any(Path(numba.config.CACHE_DIR).glob(f"*/{outermost}"))
-
-
-def _make_bitmatrix(halvings: int) -> Engine:
-    from kernels.bitmatrix.engine import BitMatrixEngine
-    from kernels.bitmatrix.memory import GpuSizes
-
-    return BitMatrixEngine(sizes=GpuSizes().halved(halvings))
-
-
-def _release_gpu() -> None:
-    from kernels.gpu.device import release_memory
-
-    release_memory()
-
-
-def _why_no_gpu() -> str | None:
-    from kernels.gpu.device import why_no_gpu
-
-    return why_no_gpu()
-
-
-def _gpu_workspace(graph: MiningGraph, search: Search) -> int:
-    """What is read back after a launch: lists of vertices, and the biclique records, once as read, twice unpacked."""
-    from kernels.bitmatrix.memory import GpuSizes
-    from kernels.gpu.records import RECORD
-
-    sizes = GpuSizes()
-    listing = search.mode == "list"
-    return 4 * sizes.pool + (3 * (4 * sizes.values + RECORD.itemsize * sizes.records) if listing else 0)
-
-
-def _make_cumbe(halvings: int) -> Engine:
-    from kernels.cumbe.engine import CumbeEngine
-    from kernels.cumbe.memory import CumbeSizes
-
-    return CumbeEngine(sizes=CumbeSizes().halved(halvings))
-
-
-def _make_reference(halvings: int) -> Engine:
-    from kernels.reference.engine import ReferenceEngine
-
-    return ReferenceEngine()
-
-
-_ALL_JOBS = frozenset({AllMaximal.name, LargestFew.name})
-
-#: In the order in which they are shown.
-_KINDS = {
-    kind.name: kind
-    for kind in (
-        EngineKind(
-            "bitmatrix",
-            "bit-matrix search on a CUDA GPU, one GPU per worker",
-            "gpu",
-            _make_bitmatrix,
-            _why_no_gpu,
-            _gpu_workspace,
-            release=_release_gpu,
-        ),
-        EngineKind(
-            "cpu",
-            "compiled bit-matrix search, one core per worker",
-            "core",
-            _make_cpu,
-            lambda: None,
-            _cpu_workspace,
-            _cpu_will_compile,
-            jobs=_ALL_JOBS,
-        ),
-        EngineKind(
-            "cumbe",
-            "the published GPU algorithm cuMBE, to compare with",
-            "gpu",
-            _make_cumbe,
-            _why_no_gpu,
-            _gpu_workspace,
-            release=_release_gpu,
-        ),
-        EngineKind(
-            "reference",
-            "the definition in plain Python, for graphs of a few hundred edges",
-            "core",
-            _make_reference,
-            lambda: None,
-            lambda graph, search: 400 * graph.n_edges + (1 << 20),
-            jobs=_ALL_JOBS,
-        ),
-    )
-}
-
-#: What ``auto`` tries, the fastest first.
-_PREFERENCE = ("bitmatrix", "cpu")
 
 
 def kinds() -> tuple[EngineKind, ...]:
@@ -223,6 +70,27 @@ def kind(name: str) -> EngineKind:
     if name not in _KINDS:
         raise InputError(f"there is no engine {name!r}; choose one of {', '.join([AUTO, *_KINDS])}")
     return _KINDS[name]
+
+
+def register(kind: EngineKind) -> None:
+    """Have one more engine in this process; it takes the place of one of the same name.
+
+    For engines of other packages. The processes of workers have to register it, too, because they look it up by its
+    name.
+    """
+    _KINDS[kind.name] = kind
+
+
+@contextmanager
+def registered(kind: EngineKind) -> Iterator[EngineKind]:
+    """`register` an engine until the block ends; one of the same name is back afterwards."""
+    before = dict(_KINDS)
+    register(kind)
+    try:
+        yield kind
+    finally:
+        _KINDS.clear()
+        _KINDS.update(before)
 
 
 def here(kind: EngineKind) -> str | None:
@@ -264,7 +132,9 @@ def compile_engine(name: str) -> None:
     """Compile an engine and its proof once, so that workers that start together find the machine code on disk."""
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
-    kind(name).make(MOST_HALVINGS).mine(edge, Subtrees.of_roots(one), Search(), Limits(), lambda _: None)
+    engine = kind(name)
+    least = engine.make(engine.platform.most_halvings)
+    least.mine(edge, Subtrees.of_roots(one), Search(), Limits(), nowhere)
     compile_proof()
 
 

@@ -97,6 +97,7 @@ class Session(TypedDict):
     busy_seconds: float
     idle_seconds: float
     reason: str
+    busy_ratio: NotRequired[float]
     processors: NotRequired[dict[str, Any]]
     ctrl_c: NotRequired[bool]
     startup: NotRequired[float]

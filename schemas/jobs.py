@@ -10,10 +10,11 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal
 
 from schemas.bicliques import Bicliques
+from schemas.emit import Emit
 from schemas.errors import InputError
 from schemas.sizes import SizeCounts
 from schemas.totals import Best, Found, Total
-from schemas.work import Emit, Limits, Search
+from schemas.work import Limits, Search
 
 __all__ = ["EVERY_REDUCTION", "JOBS", "AllMaximal", "Job", "LargestFew", "Reduction", "Rows", "job_of"]
 
@@ -176,6 +177,8 @@ class LargestFew(Job):
 
 class _Keeper:
     """An `Emit` that keeps the largest bicliques, and skips those below a bound."""
+
+    on_device = False
 
     def __init__(self, best: Best, bound: int | None) -> None:
         self.best, self._bound = best, bound

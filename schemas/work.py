@@ -7,33 +7,27 @@ progress, checkpoints, resume, cancellation and bounded buffers all follow from 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET, VERTEX
+from schemas.emit import Emit
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
 from schemas.option import option
 from schemas.stats import EngineStats
 from schemas.totals import By, Total
 
-__all__ = ["EVERYTHING", "Emit", "Engine", "Limits", "Mode", "Piece", "Search", "Slice", "Subtrees"]
+__all__ = ["EVERYTHING", "Engine", "Limits", "Mode", "Piece", "Search", "Slice", "Subtrees"]
 
 #: `Subtrees.todo` of a whole first-level subtree. Its candidates are all ranks after the root.
 EVERYTHING = -1
 
 #: ``count`` counts, ``fingerprint`` also hashes, ``list`` also hands every biclique to `Emit`.
 Mode = Literal["count", "fingerprint", "list"]
-
-#: A receiver of batches of bicliques. If its attribute ``on_device`` is true, it also takes arrays of the engine's
-#: device (CuPy). An engine should not copy such arrays to the host. The receiver may keep them, but the device may
-#: still be filling them. So a reader on another stream than that of the call must first wait for that stream.
-Emit = Callable[[Bicliques], None]
 
 #: One node of `Subtrees`: path, candidates, todo, fresh.
 Piece = tuple[np.ndarray, np.ndarray, int, bool]

@@ -20,9 +20,10 @@ from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.records import parameters
 from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
+from schemas.emit import Emit
 from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
-from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
+from schemas.work import Engine, Limits, Search, Slice, Subtrees
 
 __all__ = ["BitMatrixEngine"]
 

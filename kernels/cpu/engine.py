@@ -27,12 +27,13 @@ from kernels.cpu.workspace import (
 from kernels.graph.ranges import in_lists
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
+from schemas.emit import Emit
 from schemas.graph import MiningGraph
 from schemas.jobs import Job, job_of
 from schemas.sizes import SizeCounts
 from schemas.stats import EngineStats
 from schemas.totals import Found
-from schemas.work import Emit, Limits, Search, Slice, Subtrees
+from schemas.work import Limits, Search, Slice, Subtrees
 
 __all__ = ["CpuEngine"]
 

@@ -38,6 +38,7 @@ __all__ = [
     "pieces_of",
     "reset",
     "set_capacities",
+    "workspace_bytes",
 ]
 
 #: Most base vertices of a word problem, with one bit per vertex. It has at most as many frames, because L shrinks.
@@ -256,6 +257,13 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     out.state[0]["max_odd"] = len(out.odd) // 2
     set_capacities(out)
     return word, hub, out
+
+
+def workspace_bytes(graph: MiningGraph, search: Search) -> int:
+    """Bytes of the memory of one search, besides the graph, which is shared."""
+    given = graph_arrays(graph)
+    arrays = [array for group in allocate(graph, search, Sizes()) for array in group]
+    return sum(array.nbytes for array in [*arrays, given.root_hash, given.base_hash])
 
 
 def reset(word: Word, hub: Hub, out: Output) -> None:

@@ -20,8 +20,9 @@ from kernels.gpu.device_graph import DeviceGraph
 from kernels.gpu.records import parameters
 from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
 from kernels.graph.ranges import in_lists
+from schemas.emit import Emit
 from schemas.graph import MiningGraph
-from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
+from schemas.work import Engine, Limits, Search, Slice, Subtrees
 
 __all__ = ["CumbeEngine"]
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from kernels.gpu.device import Device
+from kernels.gpu.sizes import Sizes
 from schemas.errors import DeviceMemoryError
 from schemas.work import Search
 
@@ -16,9 +17,8 @@ __all__ = ["Buffer", "Buffers"]
 #: A buffer that is too short becomes so many times as long, if that takes at most this share of the free memory.
 _FACTOR, _SHARE = 4, 0.25
 
-
-#: The sizes of an engine: a named tuple. Some of its fields, the knobs, say how long buffers are.
-S = TypeVar("S", bound=tuple[Any, ...])
+#: The knobs of an engine.
+S = TypeVar("S", bound=Sizes)
 
 
 class Buffer(NamedTuple):
@@ -110,7 +110,7 @@ class Buffers(Generic[S]):
         return True
 
     def _resize(self, knob: str, n: int, names: list[str]) -> None:
-        self.sizes = self.sizes._replace(**{knob: n})  # type: ignore[attr-defined]
+        self.sizes = self.sizes._replace(**{knob: n})
         for name in names:
             self._handles[name] = None  # first, because otherwise old and new would both need memory
         for name in names:

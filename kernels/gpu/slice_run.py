@@ -23,12 +23,13 @@ from kernels.gpu.records import RECORD, SIZE
 from kernels.gpu.unpack import unpack
 from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT, VERTEX
+from schemas.emit import Emit, emit_to
 from schemas.errors import DeviceMemoryError
 from schemas.jobs import job_of
 from schemas.sizes import SizeCounts
 from schemas.stats import EngineStats
 from schemas.totals import Found
-from schemas.work import Emit, Engine, Limits, Search, Slice, Subtrees
+from schemas.work import Engine, Limits, Search, Slice, Subtrees
 
 __all__ = ["SIZES_OVERFLOW", "SliceRun", "cpu_engine", "nothing"]
 
@@ -199,7 +200,7 @@ class SliceRun(Generic[S]):
         if self.limits.seconds is not None:
             seconds = max(self.limits.seconds - (time.perf_counter() - self.started), _LEAST_CPU_S)
         rows = None if self.limits.rows is None else self.rows_left
-        emit = self._emit_copy if getattr(self.emit, "on_device", False) else self.emit
+        emit = emit_to(self._emit_copy) if self.emit.on_device else self.emit
         found = self.last_resort().mine(self.graph.graph, work, self.search, Limits(seconds, rows), emit)
         self.cpu_nodes += len(work)
         self.count += found.count
@@ -235,7 +236,7 @@ class SliceRun(Generic[S]):
             return
         try:
             batch = pack(device, self.graph.members(device), memory["records"], n_records, memory["values"])
-            if not getattr(self.emit, "on_device", False):
+            if not self.emit.on_device:
                 batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
         except (MemoryError, DeviceMemoryError):  # a small device; the host has room for it
             n_values = min(int(queue["values"]), memory.entries("values"))

@@ -13,12 +13,13 @@ import numpy as np
 
 from schemas.bicliques import Bicliques, fingerprint
 from schemas.dtypes import VERTEX
+from schemas.emit import Emit
 from schemas.graph import MiningGraph
 from schemas.jobs import job_of
 from schemas.sizes import SizeCounts
 from schemas.stats import EngineStats
 from schemas.totals import Found
-from schemas.work import EVERYTHING, Emit, Limits, Search, Slice, Subtrees
+from schemas.work import EVERYTHING, Limits, Search, Slice, Subtrees
 
 __all__ = ["ReferenceEngine", "closed_pairs"]
 

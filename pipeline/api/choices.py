@@ -13,6 +13,7 @@ from kernels import engines
 from pipeline.api.table import record
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.workers.options import WorkerOptions
+from schemas.engine_kind import EngineKind
 from schemas.errors import InputError
 from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
 from schemas.work import Mode, Search
@@ -101,7 +102,7 @@ def with_engine(
 
 def choose_engine(engine: str, search: Search, scheduler: str | None = None) -> engines.Choice:
     """The engine for a search, and why: one that can run here, or where the workers of a `scheduler` are."""
-    why_not: Callable[[engines.EngineKind], str | None] = engines.here
+    why_not: Callable[[EngineKind], str | None] = engines.here
     if scheduler is not None:
         from pipeline.workers.opening import ask_workers  # not before it is needed: workers import compilers
 

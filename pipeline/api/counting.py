@@ -10,14 +10,12 @@ from typing import Any
 from pipeline.api import steps
 from pipeline.api.choices import Asked, with_engine
 from pipeline.api.table import described
-from pipeline.prepare.plan import Plan
 from pipeline.process import startup
 from pipeline.process.interrupts import Interrupted
-from pipeline.results.results import Count, open_results
+from pipeline.results.results import Count, Results
 from pipeline.run.accounts import peak_rss_of, seconds_of
 from pipeline.run.files import temporary_folder
-from pipeline.run.folder import RunFolder
-from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, pass_on
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
@@ -77,10 +75,12 @@ def count(
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)
     startup.over()  # for there is a folder to remove from now on
-    with temporary_folder(folder) as temporary:
-        run = steps.start(source, temporary / "run", options, asked.limits, progress, ingest_on)
+    with (
+        temporary_folder(folder) as temporary,
+        steps.started(source, temporary / "run", options, asked.limits, progress, ingest_on, keep=False) as run,
+    ):
         pass_on(notes, progress)
-        session = steps.run(run.path, asked.workers, asked.limits, progress, stop, keep=False)
+        session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
         assert session is not None  # a new run is not complete before it is mined
         counted = _count_of(run, session, time.perf_counter() - started)
     if session.ctrl_c:
@@ -88,18 +88,17 @@ def count(
     return counted
 
 
-def _count_of(run: RunFolder, session: MiningSession, total_seconds: float) -> Count:
-    manifest, options = run.manifest(), run.options()
-    entries = Ledger.load(run, len(Plan.open(run).roots)).entries.values()
+def _count_of(run: Run, session: MiningSession, total_seconds: float) -> Count:
+    manifest = run.folder.manifest()
     return Count(
         count=session.count,
         outcome=session.outcome,
         fingerprint=manifest.fingerprint if manifest else None,
         total_seconds=total_seconds,
-        sizes=open_results(run.path).sizes() if options.search.sizes else None,
-        input=run.need("ingest"),
-        graph=run.need("build"),
-        options=options.to_json(),
+        sizes=Results(run).sizes() if run.options.search.sizes else None,
+        input=run.facts("ingest"),
+        graph=run.facts("build"),
+        options=run.options.to_json(),
         seconds=manifest.seconds if manifest else seconds_of(run),
-        peak_rss=manifest.peak_rss if manifest else peak_rss_of(run, entries),
+        peak_rss=manifest.peak_rss if manifest else peak_rss_of(run, run.ledger().entries.values()),
     )

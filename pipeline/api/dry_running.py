@@ -7,14 +7,14 @@ from typing import Any
 
 from kernels import engines
 from kernels.engines import Choice
-from pipeline.api import steps
+from pipeline.api import preparing, steps
 from pipeline.api.choices import Asked, choose_engine, with_engine
 from pipeline.api.table import described
 from pipeline.estimate.memory import MemoryBound, memory_bound
 from pipeline.estimate.sample import Estimate, Guess, estimate
 from pipeline.process import startup
 from pipeline.run.files import temporary_folder
-from pipeline.run.progress import OnProgress
+from pipeline.run.progress import OnProgress, to_callback
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers, count_workers
 from schemas.errors import ResourceError
@@ -121,21 +121,22 @@ def dry_run(
             f"the workers of {scheduler} would use engine {kind.name}, and the sample is mined here, where it cannot "
             f"run: {reason}; choose an engine that runs in both places"
         )
-    check_workers(asked.workers, kind.place)
+    check_workers(asked.workers, kind.platform)
     options = with_engine(replace(asked.options, engine=kind.name))
-    n_workers = count_workers(asked.workers, kind.place)
+    n_workers = count_workers(asked.workers, kind.platform)
     startup.over()  # for there is a folder to remove from now on
-    with temporary_folder() as temporary:
-        folder = steps.start(source, temporary / "run", options, asked.limits, progress, ingest_on)
-        steps.prepare(folder.path, progress, keep=False)
-        plan = folder.need("plan")
+    with (
+        temporary_folder() as temporary,
+        steps.started(source, temporary / "run", options, asked.limits, progress, ingest_on, keep=False) as run,
+    ):
+        preparing.prepare(run, to_callback(progress))
         return DryRun(
-            input=folder.need("ingest"),
-            graph=folder.need("build"),
-            plan=plan,
+            input=run.facts("ingest"),
+            graph=run.facts("build"),
+            plan=run.facts("plan"),
             engine=choice,
-            memory=memory_bound(folder),
-            estimate=estimate(folder, sample_time) if plan["n_roots"] else None,
+            memory=memory_bound(run),
+            estimate=estimate(run, sample_time) if run.planned["n_roots"] else None,
             count_only=count_only,
             workers=n_workers,
         )

@@ -17,6 +17,7 @@ from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder, how_to_resume
 from pipeline.run.names import REPORT_FILE
 from pipeline.run.progress import OnProgress, Progress, pass_on
+from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
@@ -105,10 +106,11 @@ def mine(
     asked = Asked.of(source, given, mode="fingerprint" if count_only else "list")
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)
-    check_workers(asked.workers, engines.kind(options.engine).place)
-    steps.start(source, Path(output), options, asked.limits, progress, ingest_on)
-    pass_on(notes, progress)
-    return _run(Path(output), asked.workers, asked.limits, progress, stop, report)
+    check_workers(asked.workers, engines.kind(options.engine).platform)
+    with steps.started(source, Path(output), options, asked.limits, progress, ingest_on) as run:
+        pass_on(notes, progress)
+        session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
+    return _results(Path(output), session, report, progress)
 
 
 def open_run(folder: PathLike) -> Results:
@@ -148,7 +150,8 @@ def resume(
     """
     given, path = locals(), Path(folder)
     limits = record(RunLimits, given, before=RunFolder(path).limits())
-    return _run(path, record(WorkerOptions, given), limits, progress, stop, report)
+    session = steps.run(path, record(WorkerOptions, given), limits, progress, stop)
+    return _results(path, session, report, progress)
 
 
 def verify(
@@ -158,15 +161,8 @@ def verify(
     return verify_run(Path(folder), sample, seed, progress)
 
 
-def _run(
-    path: Path,
-    workers: WorkerOptions,
-    limits: RunLimits,
-    progress: OnProgress | bool | None,
-    stop: threading.Event | None,
-    report: bool,
-) -> Results:
-    session = steps.run(path, workers, limits, progress, stop)
+def _results(path: Path, session: MiningSession | None, report: bool, progress: OnProgress | bool | None) -> Results:
+    """Of a run that has ended, after its page is written."""
     results = open_results(path)
     if session is not None and session.ctrl_c:
         raise Interrupted(f"stopped with {len(results):,} bicliques; go on with: {how_to_resume(path)}", results)

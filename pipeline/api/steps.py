@@ -11,31 +11,26 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kernels import engines
+from pipeline.api import preparing
 from pipeline.ingest.gpu.ingest_on import IngestOn
-from pipeline.ingest.step import ingest as ingest_source
 from pipeline.mining import driver
-from pipeline.prepare.build import build as build_graph
-from pipeline.prepare.plan import plan as plan_roots
 from pipeline.process import startup
-from pipeline.process.logs import tell
 from pipeline.proof import proving
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
-from pipeline.run.files import disk_errors, whole_file
-from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.files import disk_errors
+from pipeline.run.folder import how_to_resume
 from pipeline.run.lock import locked
-from pipeline.run.names import INGEST_FILES, make_ready
+from pipeline.run.names import make_ready
 from pipeline.run.new_run import new_run
-from pipeline.run.progress import OnProgress, Progress, Step, to_callback
+from pipeline.run.opened import Run
+from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.session import MiningSession, last_session, mend_sessions
 from pipeline.series.marks import withdraw_mark
 from pipeline.slices import first_use
@@ -43,12 +38,24 @@ from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
-from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.jobs import job_of
+from schemas.errors import IncompleteError, ResourceError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
+from schemas.platform import Platform
 
-__all__ = ["build", "ingest", "mine", "plan", "prepare", "prove", "report", "run", "start"]
+__all__ = [
+    "build",
+    "complete_run",
+    "ingest",
+    "mine",
+    "plan",
+    "prepare",
+    "prove",
+    "report",
+    "run",
+    "start",
+    "started",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +69,25 @@ def start(
     ingest_on: IngestOn = "auto",
     series: str | None = None,
     date: str | None = None,
-) -> RunFolder:
-    """Make the folder of a run and read the input into it; after an error the folder is not there.
+) -> Run:
+    """Make the folder of a run and read the input into it; see `started`, whose parameters these are."""
+    with started(source, path, options, limits, progress, ingest_on, series, date) as run:
+        return run
+
+
+@contextmanager
+def started(
+    source: Any,
+    path: Path,
+    options: RunOptions,
+    limits: RunLimits,
+    progress: OnProgress | bool | None = None,
+    ingest_on: IngestOn = "auto",
+    series: str | None = None,
+    date: str | None = None,
+    keep: bool = True,
+) -> Iterator[Run]:
+    """A new run whose input is read, and its lock during the block. After an error of reading the folder is not there.
 
     Parameters
     ----------
@@ -80,6 +104,8 @@ def start(
         See `pipeline.ingest.step.ingest`.
     series, date : str or None
         See `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of the folder.
+    keep : bool
+        False for a folder that will not be there long: errors do not say how to resume it.
 
     Raises
     ------
@@ -89,28 +115,31 @@ def start(
     if series is None and isinstance(source, (str, os.PathLike)):
         series = options.source
     startup.over()
-    with new_run(path) as folder:
-        folder.write_options(options, limits, series, date)
-        _ingest(folder, to_callback(progress), source, ingest_on)
-    return folder
+    with new_run(path) as new:
+        new.folder.write_options(options, limits, series, date)
+        run = Run(new.folder)
+        preparing.ingest(run, to_callback(progress), source, ingest_on)
+        new.stays()
+        with _resumable(run, keep):
+            yield run
 
 
 def ingest(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
     """Read the input, if that was interrupted in `start`. Returns an `IngestSummary` as a dictionary."""
-    with _run(path) as folder:
-        return _ingest(folder, to_callback(progress))
+    with _opened(path) as run:
+        return preparing.ingest(run, to_callback(progress))
 
 
 def build(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
     """Make the graph; see `pipeline.prepare.build.build`."""
-    with _run(path) as folder:
-        return _build(folder, to_callback(progress))
+    with _opened(path) as run:
+        return preparing.build(run, to_callback(progress))
 
 
 def plan(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
     """Weigh the roots; see `pipeline.prepare.plan.plan`."""
-    with _run(path) as folder:
-        return _plan(folder, to_callback(progress))
+    with _opened(path) as run:
+        return preparing.plan(run, to_callback(progress))
 
 
 def mine(
@@ -122,22 +151,22 @@ def mine(
 ) -> MiningSession:
     """Mine what is outstanding; see `pipeline.mining.driver.mine_run`. `limits` default to the run's own."""
     workers = workers or WorkerOptions()
-    with _run(path) as folder:
-        folder.check("build", "plan")
-        manifest = _proven(folder)
-        mend_sessions(folder, manifest)
+    with _opened(path) as run:
+        run.folder.check("build", "plan")
+        manifest = _proven(run)
+        mend_sessions(run.folder, manifest)
         if manifest is not None:
-            return last_session(folder)
-        with open_pool(workers, _place(folder)) as pool:
-            return _mine(folder, pool, limits or folder.limits(), to_callback(progress), workers, stop)
+            return last_session(run.folder)
+        with open_pool(workers, _platform(run)) as pool:
+            return _mine(run, pool, limits or run.folder.limits(), to_callback(progress), workers, stop)
 
 
 def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress | bool | None = None) -> Manifest:
     """Prove the run and write its manifest; see `pipeline.proof.proving.prove`."""
-    with _run(path) as folder, open_pool(workers or WorkerOptions(workers=0)) as pool:
+    with _opened(path) as run, open_pool(workers or WorkerOptions(workers=0)) as pool:
         with startup.getting_ready():
             first_use.before_proving()
-        return folder.manifest() or proving.prove(folder, pool, to_callback(progress))
+        return run.folder.manifest() or proving.prove(run, pool, to_callback(progress))
 
 
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
@@ -152,10 +181,10 @@ def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
     return written
 
 
-def prepare(path: Path, progress: OnProgress | bool | None = None, keep: bool = True) -> None:
-    """Everything before mining that is not done yet. `keep` as in `run`."""
-    with _run(path, keep) as folder:
-        _prepare(folder, to_callback(progress))
+def prepare(path: Path, progress: OnProgress | bool | None = None) -> None:
+    """Open a run and do everything before mining that is not done yet."""
+    with _opened(path) as run:
+        preparing.prepare(run, to_callback(progress))
 
 
 def run(
@@ -164,42 +193,52 @@ def run(
     limits: RunLimits,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
-    keep: bool = True,
 ) -> MiningSession | None:
-    """All steps that are not done yet, with one set of workers; proven when it is complete.
+    """Open a run and do all steps that are not done yet; see `complete_run`."""
+    with _opened(path) as run:
+        return complete_run(run, workers, limits, progress, stop)
+
+
+def complete_run(
+    run: Run,
+    workers: WorkerOptions,
+    limits: RunLimits,
+    progress: OnProgress | bool | None = None,
+    stop: threading.Event | None = None,
+) -> MiningSession | None:
+    """Do all steps that are not done yet, with one set of workers; the run is proven if all of it is mined.
 
     Parameters
     ----------
-    keep : bool
-        False for a folder that will not be there long: errors do not on_progress how to resume it.
+    run : Run
+        Its lock is held.
 
     Returns
     -------
     MiningSession or None
         None when the run was complete already.
     """
-    on_progress = to_callback(progress)
-    with _run(path, keep) as folder:
-        _prepare(folder, on_progress)
-        manifest = _proven(folder)
-        mend_sessions(folder, manifest)
-        if manifest is not None:
-            _mend_summary(folder, manifest, workers, on_progress)
-            return None
-        if limits != folder.limits():
-            folder.write_options(folder.options(), limits)
-        with open_pool(workers, _place(folder)) as pool:
-            session = _mine(folder, pool, limits, on_progress, workers, stop)
-            if session.outcome == "complete":
-                with _provers(pool, workers, _place(folder)) as provers:
-                    proving.prove(folder, provers, on_progress)
+    on_progress, folder = to_callback(progress), run.folder
+    preparing.prepare(run, on_progress)
+    manifest = _proven(run)
+    mend_sessions(folder, manifest)
+    if manifest is not None:
+        _mend_summary(run, manifest, workers, on_progress)
+        return None
+    if limits != folder.limits():
+        folder.write_options(run.options, limits)
+    with open_pool(workers, _platform(run)) as pool:
+        session = _mine(run, pool, limits, on_progress, workers, stop)
+        if session.outcome == "complete":
+            with _provers(pool, workers, _platform(run)) as provers:
+                proving.prove(run, provers, on_progress)
     return session
 
 
 @contextmanager
-def _provers(pool: Pool, workers: WorkerOptions, place: engines.Place) -> Iterator[Pool]:
+def _provers(pool: Pool, workers: WorkerOptions, platform: Platform) -> Iterator[Pool]:
     """Who reads the parts back: the miners, unless they were one a GPU of this machine, which has more cores."""
-    if place == "core" or workers.scheduler is not None:
+    if not platform.leaves_cores or workers.scheduler is not None:
         yield pool
         return
     provers = InThreads(len(os.sched_getaffinity(0)))
@@ -209,12 +248,13 @@ def _provers(pool: Pool, workers: WorkerOptions, place: engines.Place) -> Iterat
         provers.close()
 
 
-def _place(folder: RunFolder) -> engines.Place:
-    return engines.kind(folder.options().engine).place
+def _platform(run: Run) -> Platform:
+    return engines.kind(run.options.engine).platform
 
 
-def _proven(folder: RunFolder) -> Manifest | None:
+def _proven(run: Run) -> Manifest | None:
     """The manifest of a run that is still whole; one that is damaged, or says more than there is, is withdrawn."""
+    folder = run.folder
     try:
         manifest = folder.manifest()
     except IncompleteError as error:
@@ -222,7 +262,7 @@ def _proven(folder: RunFolder) -> Manifest | None:
     else:
         if manifest is None:
             return None
-        reason = why_not_whole(folder, manifest)
+        reason = why_not_whole(run, manifest)
         if reason is None:
             return manifest
     logger.warning("%s; the manifest is withdrawn, and what is missing is mined again", reason)
@@ -232,61 +272,22 @@ def _proven(folder: RunFolder) -> Manifest | None:
     return None
 
 
-def _mend_summary(folder: RunFolder, manifest: Manifest, workers: WorkerOptions, on_progress: OnProgress) -> None:
+def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progress: OnProgress) -> None:
     """Make the summary of a complete run anew if it is damaged: the parts are read, and nothing is mined."""
-    if job_of(folder.options().search).rows == "none":
+    if run.job.rows == "none":
         return
-    reason = why_damaged(folder, manifest)
+    reason = why_damaged(run.folder, manifest)
     if reason is None:
         return
     logger.warning("%s; it is made anew from the parts", reason)
-    with open_pool(workers, _place(folder)) as pool, _provers(pool, workers, _place(folder)) as provers:
+    with open_pool(workers, _platform(run)) as pool, _provers(pool, workers, _platform(run)) as provers:
         with startup.getting_ready():
             first_use.before_proving()
-        proving.sum_up(folder, provers, on_progress)
-
-
-def _prepare(folder: RunFolder, on_progress: OnProgress) -> None:
-    _ingest(folder, on_progress)
-    _build(folder, on_progress)
-    _plan(folder, on_progress)
-
-
-def _ingest(
-    folder: RunFolder, on_progress: OnProgress, source: Any = None, ingest_on: IngestOn = "auto"
-) -> dict[str, Any]:
-    options = folder.options()
-
-    def read() -> dict[str, Any]:
-        given = options.source if source is None else source
-        if source is None and isinstance(given, str) and not Path(given).exists():
-            raise InputError(
-                f"{given} cannot be read again, and {folder.path} does not hold all of it; start the run anew"
-            )
-        facts = asdict(ingest_source(given, options.ingest, folder.path, ingest_on))
-        folder.finish("ingest", facts, [folder.path / file for file in INGEST_FILES])
-        return facts
-
-    ready = partial(first_use.before_reading, options.source if source is None else source, ingest_on)
-    return _once(folder, "ingest", on_progress, ready, read)
-
-
-def _build(folder: RunFolder, on_progress: OnProgress) -> dict[str, Any]:
-    return _once(folder, "build", on_progress, _before_building(folder), lambda: build_graph(folder))
-
-
-def _plan(folder: RunFolder, on_progress: OnProgress) -> dict[str, Any]:
-    return _once(folder, "plan", on_progress, _before_building(folder), lambda: plan_roots(folder))
-
-
-def _before_building(folder: RunFolder) -> Callable[[], None]:
-    options = folder.options()
-    prunes = options.search.min_left > 1 or options.search.min_right > 1
-    return partial(first_use.before_building, options.build, prunes)
+        proving.sum_up(run, provers, on_progress)
 
 
 def _mine(
-    folder: RunFolder,
+    run: Run,
     pool: Pool,
     limits: RunLimits,
     on_progress: OnProgress,
@@ -294,69 +295,27 @@ def _mine(
     stop: threading.Event | None,
 ) -> MiningSession:
     with startup.getting_ready():
-        first_use.before_mining(folder.options().engine, on_progress)
-    return driver.mine_run(folder, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
-
-
-def _once(
-    folder: RunFolder,
-    step: Step,
-    on_progress: OnProgress,
-    ready: Callable[[], None],
-    work: Callable[[], dict[str, Any]],
-) -> dict[str, Any]:
-    damage = None
-    try:
-        facts = folder.facts(step)
-        file = folder.broken(step) if facts is not None else None
-        if facts is not None and file is None:
-            return facts
-        if file is not None:
-            damage = f"{file} is missing or damaged"
-    except IncompleteError as error:
-        damage = str(error.__cause__ or error)
-    on_progress(Progress(step))
-    with startup.getting_ready():
-        ready()
-    startup.log_it()
-    started = time.monotonic()
-    if damage is None:
-        facts = work()
-    else:
-        logger.warning("%s; step %s is done again", damage, step)
-        facts = _again(folder, step, work)
-    seconds = time.monotonic() - started
-    on_progress(Progress(step, share=1.0, seconds=seconds))
-    tell(logger, "step", f"step {step} is done in {seconds:.2f} s", step=step, seconds=round(seconds, 6))
-    return facts
-
-
-def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Redo a step whose files or record are damaged; what is mined already belongs to the files there were."""
-    sums = folder.keep_checksums(step)
-    told = folder.step_file(step).read_bytes()
-    facts = work()
-    if folder.checksums(step) != sums:
-        with whole_file(folder.step_file(step)) as file:
-            file.write(told)
-        raise IncompleteError(
-            f"step {step} of {folder.path} does not give again what it gave, as after a change of the input or of the "
-            "package; start the run again"
-        )
-    return facts
+        first_use.before_mining(run.options.engine, on_progress)
+    return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
 
 
 @contextmanager
-def _run(path: Path | str | os.PathLike[str], keep: bool = True) -> Iterator[RunFolder]:
+def _opened(path: Path | str | os.PathLike[str]) -> Iterator[Run]:
+    """A run, and its lock during the block."""
     startup.over()
-    folder = RunFolder(Path(path))
-    folder.options()  # says so if this is not the folder of a run
-    with locked(folder.lock_file):
-        try:
-            with disk_errors(folder.path):
-                make_ready(folder.path)
-            yield folder
-        except ResourceError as error:
-            if not keep:
-                raise
-            raise ResourceError(f"{error}, then continue with: {how_to_resume(path)}") from error
+    run = Run.at(Path(path))
+    with locked(run.folder.lock_file), _resumable(run):
+        yield run
+
+
+@contextmanager
+def _resumable(run: Run, keep: bool = True) -> Iterator[None]:
+    """The folder is as steps expect it, and what stops them also says how to go on."""
+    try:
+        with disk_errors(run.path):
+            make_ready(run.path)
+        yield
+    except ResourceError as error:
+        if not keep:
+            raise
+        raise ResourceError(f"{error}, then continue with: {how_to_resume(run.path)}") from error

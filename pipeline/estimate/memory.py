@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernels import engines
-from pipeline.output.part_writer import Tables, writer_bytes
-from pipeline.prepare.labels import open_labels
-from pipeline.run.folder import RunFolder
-from schemas.graph import MiningGraph
-from schemas.jobs import job_of
+from pipeline.output.part_writer import writer_bytes
+from pipeline.run.opened import Run
 
 __all__ = ["MemoryBound", "memory_bound"]
 
@@ -50,7 +47,7 @@ class MemoryBound:
         return self.shared + self.worker * workers + self.process
 
 
-def memory_bound(folder: RunFolder) -> MemoryBound:
+def memory_bound(run: Run) -> MemoryBound:
     """The bound for a run whose graph is built.
 
     Notes
@@ -59,13 +56,10 @@ def memory_bound(folder: RunFolder) -> MemoryBound:
     Not part of it: reading the input and building the graph, and the first run in a new environment, in which the
     driver compiles, which takes 200 MB more.
     """
-    options = folder.options()
-    graph = MiningGraph.open(folder.graph)
-    labels = (open_labels(folder, "left"), open_labels(folder, "right"))
-    tables: Tables = labels if options.ids == "labels" else None
+    options, graph, tables = run.options, run.graph, run.tables
     return MemoryBound(
-        shared=graph.nbytes + (sum(table.nbytes for table in labels) if tables else 0),
+        shared=graph.nbytes + sum(table.nbytes for table in tables or ()),
         process=PROCESS_BYTES,
         workspace=engines.kind(options.engine).workspace_bytes(graph, options.search),
-        writing=writer_bytes(tables) if job_of(options.search).rows == "slices" else 0,
+        writing=writer_bytes(tables) if run.job.rows == "slices" else 0,
     )

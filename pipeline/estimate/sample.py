@@ -14,14 +14,10 @@ from itertools import pairwise
 import numpy as np
 
 from kernels import engines
-from pipeline.output.part_writer import PartWriter, Tables
-from pipeline.prepare.labels import open_labels
-from pipeline.prepare.plan import Plan
+from pipeline.output.part_writer import PartWriter
 from pipeline.prepare.weights import weights_of
 from pipeline.run.files import temporary_folder
-from pipeline.run.folder import RunFolder
-from schemas.graph import MiningGraph
-from schemas.jobs import job_of
+from pipeline.run.opened import Run
 from schemas.work import Limits, Subtrees
 
 __all__ = ["Estimate", "Guess", "estimate"]
@@ -69,33 +65,32 @@ class _Sample:
     cut: bool
 
 
-def estimate(folder: RunFolder, budget_s: float = 10.0, seed: int = 0) -> Estimate:
+def estimate(run: Run, budget_s: float = 10.0, seed: int = 0) -> Estimate:
     """Mine a sample of the roots of a run that is planned.
 
     Parameters
     ----------
-    folder : RunFolder
+    run : Run
     budget_s : float
         Seconds for the whole sample; a single root gets at most a sixteenth of it.
     seed : int
         Of the choice of roots.
     """
-    plan, options = Plan.open(folder), folder.options()
-    graph, engine = MiningGraph.open(folder.graph), engines.kind(options.engine).make(0)
-    tables: Tables = (open_labels(folder, "left"), open_labels(folder, "right")) if options.ids == "labels" else None
-    weights, strata = weights_of(job_of(options.search), graph), _strata(plan.weights)
+    plan, options, graph = run.plan, run.options, run.graph
+    engine = engines.kind(options.engine).make(0)
+    weights, strata = weights_of(run.job, graph), _strata(plan.weights)
     samples: list[list[_Sample]] = [[] for _ in strata]
     engines.compile_engine(options.engine)  # else the first root of the sample waits for it, and the budget is gone
     started = time.perf_counter()
     with temporary_folder() as temporary:
-        writer = PartWriter(temporary, 0, tables)
+        writer = PartWriter(temporary, 0, run.tables)
         for stratum, index in _draw(strata, np.random.default_rng(seed)):
             left = budget_s - (time.perf_counter() - started)
             if left <= 0:
                 break
             work = Subtrees.of_roots(plan.roots[index : index + 1])
             began = time.perf_counter()
-            found = engine.mine(graph, work, options.search, Limits(min(left, budget_s / 16)), writer.add)
+            found = engine.mine(graph, work, options.search, Limits(min(left, budget_s / 16)), writer)
             done = 1.0 - float(weights.of(found.left_over).sum()) / float(plan.weights[index])
             scale = 1.0 / max(done, 0.01)
             seconds = (time.perf_counter() - began) * scale

@@ -17,21 +17,18 @@ from pipeline.mining.ledger_writer import Commits
 from pipeline.mining.schedule import Scheduler
 from pipeline.mining.watch import Watch
 from pipeline.output.writers import WriteOn
-from pipeline.prepare.plan import Plan
 from pipeline.prepare.weights import weights_of
 from pipeline.process import startup
 from pipeline.process.interrupts import interruptible
 from pipeline.process.logs import tell
 from pipeline.run.accounts import peak_rss
 from pipeline.run.files import disk_errors
-from pipeline.run.folder import RunFolder
-from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress
 from pipeline.run.session import MiningSession, how_it_ended, remember
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
 from pipeline.workers.pool import Pool, Result, WorkerLostError
 from schemas.errors import BicliqueError, ResourceError
-from schemas.graph import MiningGraph
 from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
 from schemas.options import RunLimits
 from schemas.work import Limits, Subtrees
@@ -51,7 +48,7 @@ _NO_WORKERS_S = 60.0
 
 
 def mine_run(
-    folder: RunFolder,
+    run: Run,
     pool: Pool,
     limits: RunLimits,
     on_progress: OnProgress,
@@ -63,7 +60,7 @@ def mine_run(
 
     Parameters
     ----------
-    folder : RunFolder
+    run : Run
         Its plan is done.
     pool : Pool
     limits : RunLimits
@@ -82,15 +79,16 @@ def mine_run(
     ResourceError
         If the disk is full, no worker is left, or a slice fails again and again. The run can be resumed.
     """
-    folder.need("plan")
+    folder = run.folder
+    _ = run.planned  # or it is not done
     folder.parts_there(), folder.entries_there()  # before anything is in the way of the first slice
     for place in (folder.bicliques, folder.ledger):
         with disk_errors(place):
             place.mkdir(exist_ok=True)
     with startup.getting_ready():  # or the time of the first slices would mislead
-        pool.everywhere(warm_up, (str(folder.path.resolve()), folder.run_id(), write_on))
+        pool.everywhere(warm_up, (str(folder.path.resolve()), run.identity, write_on))
     startup.log_it()
-    driver = _Driver(folder, pool, limits, on_progress, slice_seconds, stop or threading.Event(), write_on)
+    driver = _Driver(run, pool, limits, on_progress, slice_seconds, stop or threading.Event(), write_on)
     remember(folder, driver.session("failed"))
     try:
         with interruptible(driver.stop) as ctrl_c:
@@ -116,7 +114,7 @@ def mine_run(
 class _Driver:
     def __init__(
         self,
-        folder: RunFolder,
+        run: Run,
         pool: Pool,
         limits: RunLimits,
         on_progress: OnProgress,
@@ -126,13 +124,10 @@ class _Driver:
     ):
         self.startup = startup.take()
         self.began, self.started = time.time(), time.monotonic()
-        self.folder, self.pool, self.limits, self.on_progress, self.stop = folder, pool, limits, on_progress, stop
+        self.of_run, self.pool, self.limits, self.on_progress, self.stop = run, pool, limits, on_progress, stop
         self.write_on = write_on
-        self.run_id = folder.run_id()
-        self.plan = Plan.open(folder)
-        self.ledger = Ledger.repair(folder, len(self.plan.roots))
-        self.job = self.ledger.job
-        self.weights = weights_of(self.job, MiningGraph.open(folder.graph))
+        self.plan, self.job, self.ledger = run.plan, run.job, run.repaired_ledger()
+        self.weights = weights_of(self.job, run.graph)
         self.seen_before = self.ledger.total.seen
         self.bytes = sum(part.bytes for part in self.ledger.parts)
         self.slices = 0
@@ -226,8 +221,8 @@ class _Driver:
         seconds = min(start.seconds, self.pool.longest_task_s() or start.seconds)
         seconds = max(min(seconds, self.deadline - time.monotonic()), 0.01)
         return SliceTask(
-            folder=str(self.folder.path.resolve()),
-            run=self.run_id,
+            folder=str(self.of_run.path.resolve()),
+            run=self.of_run.identity,
             slice=start.slice,
             attempt=start.attempt,
             subtrees=Subtrees.concat(pieces).to_bytes(),

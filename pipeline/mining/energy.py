@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pipeline.run.accounts import Account, by_worker
 from pipeline.slices.power import RaplCounter, processor_counter
+from schemas.facts import Session
 from schemas.manifest import LedgerEntry
+from schemas.platform import Platform
 
 __all__ = ["NOT_READABLE", "ProcessorEnergy", "energy_facts"]
 
@@ -28,31 +30,31 @@ class ProcessorEnergy:
         return {"joules": self._counter.joules()}
 
 
-def energy_facts(entries: Iterable[LedgerEntry], sessions: list[dict[str, Any]], on_gpus: bool) -> dict[str, Any]:
+def energy_facts(entries: Iterable[LedgerEntry], sessions: Sequence[Session], platform: Platform) -> dict[str, Any]:
     """Joules, watts and bicliques per joule.
 
     Parameters
     ----------
     entries : iterable of LedgerEntry
-    sessions : list of dict
+    sessions : sequence of dict
         `pipeline.run.session.MiningSession` of each.
-    on_gpus : bool
-        Whether the engine ran on GPUs.
+    platform : Platform
+        What the engine ran on.
 
     Returns
     -------
     dict
         ``processors``: of the driver's machine, all that ran on it included, sessions that were killed left out.
-        ``gpus``, with a GPU engine: while
-        slices were searched (neither idle between them nor after them), all workers together and each apart.
+        ``gpus``, or what other devices are called, if there is a counter of their energy: while slices were searched
+        (neither idle between them nor after them), all workers together and each apart.
     """
     facts: dict[str, Any] = {"processors": _processors(sessions)}
-    if on_gpus:
-        facts["gpus"] = _gpus([entry for entry in entries if entry.result.stats.joules is not None])
+    if (counter := platform.energy_counter) is not None:
+        facts[platform.devices] = _devices([e for e in entries if e.result.stats.joules is not None], counter)
     return facts
 
 
-def _processors(sessions: list[dict[str, Any]]) -> dict[str, Any]:
+def _processors(sessions: Sequence[Session]) -> dict[str, Any]:
     reasons = {session["processors"][NOT_READABLE] for session in sessions if NOT_READABLE in session["processors"]}
     if reasons:
         return {NOT_READABLE: "; ".join(sorted(reasons))}
@@ -61,26 +63,22 @@ def _processors(sessions: list[dict[str, Any]]) -> dict[str, Any]:
     return {"joules": joules, "seconds": seconds, "mean_watts": joules / max(seconds, 1e-9)}
 
 
-def _gpus(measured: list[LedgerEntry]) -> dict[str, Any]:
+def _devices(measured: list[LedgerEntry], counter: str) -> dict[str, Any]:
     if not measured:
-        return {NOT_READABLE: "no worker could read NVML's energy counter; the log of the workers says why"}
+        return {NOT_READABLE: f"no worker could read {counter}'s energy counter; the log of the workers says why"}
     if not any(entry.result.stats.joules for entry in measured):
-        return {NOT_READABLE: "the slices were over before NVML's counter moved, which it does some ten times a second"}
-    workers: dict[str, list[LedgerEntry]] = defaultdict(list)
-    for entry in measured:
-        workers[entry.result.worker].append(entry)
-    return _sums(measured) | {"workers": {worker: _sums(some) for worker, some in workers.items()}}
+        text = f"the slices were over before {counter}'s counter moved, which it does some ten times a second"
+        return {NOT_READABLE: text}
+    workers = {worker: _facts_of(account) for worker, account in by_worker(measured).items()}
+    return _facts_of(Account.of(measured)) | {"workers": workers}
 
 
-def _sums(entries: list[LedgerEntry]) -> dict[str, Any]:
-    results = [entry.result for entry in entries]
-    joules = sum(result.stats.joules or 0.0 for result in results)
-    seconds = sum(result.seconds for result in results)
+def _facts_of(account: Account) -> dict[str, Any]:
     return {
-        "slices": len(entries),
-        "joules": joules,
-        "seconds": seconds,
-        "mean_watts": joules / max(seconds, 1e-9),
-        "peak_watts": max(result.stats.peak_watts or 0.0 for result in results),
-        "bicliques_per_joule": sum(result.total.seen for result in results) / max(joules, 1e-9),
+        "slices": account.slices,
+        "joules": account.joules,
+        "seconds": account.busy_seconds,
+        "mean_watts": account.joules / max(account.busy_seconds, 1e-9),
+        "peak_watts": account.peak_watts,
+        "bicliques_per_joule": account.bicliques / max(account.joules, 1e-9),
     }

@@ -17,8 +17,9 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.output.parallel_writer import writing_threads
-from pipeline.output.part_writer import GROUP_ROWS, Tables, part_schema
+from pipeline.output.part_writer import GROUP_ROWS, part_schema
 from pipeline.output.rmm_pool import device_bytes, take_from_pool
+from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError

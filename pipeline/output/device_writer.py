@@ -69,9 +69,7 @@ class _OpenPart:
 
 
 class DeviceWriter:
-    """Writes every batch at once, because batches of a GPU engine are large.
-
-    An engine hands over device arrays to an `Emit` whose ``on_device`` is true (`schemas.work.Emit`).
+    """An `Emit` that collects nothing: every batch of a GPU engine is large enough to be written at once.
 
     Parameters
     ----------
@@ -80,7 +78,6 @@ class DeviceWriter:
     backend : Backend
     """
 
-    #: Tells engines that `add` takes arrays of the device.
     on_device = True
 
     def __init__(self, folder: Path, slice_number: int, backend: Backend):
@@ -97,8 +94,8 @@ class DeviceWriter:
         self._chunks: list[Future[None]] = []
         self._lock = threading.Lock()
 
-    def add(self, found: Bicliques) -> None:
-        """Hand a batch to the threads. Its arrays must not change any more. Waits while all threads are writing.
+    def __call__(self, found: Bicliques, /) -> None:
+        """Have a batch written, whose arrays are not to change any more; waits while every thread has a chunk in hand.
 
         Raises
         ------

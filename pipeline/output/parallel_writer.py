@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipeline.output import part_writer
-from pipeline.output.part_writer import PartWriter, Tables, pieces_of, to_batch
+from pipeline.output.part_writer import PartWriter, pieces_of, to_batch
+from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques
 from schemas.manifest import Part
 
@@ -27,10 +28,10 @@ def writing_threads() -> int:
 
 
 class ParallelWriter:
-    """Collects the bicliques of one slice, and writes full row groups on threads. Each thread writes parts of its own.
+    """An `Emit` that writes full row groups of the bicliques of one slice on threads, each into parts of its own.
 
-    `add` returns as soon as the engine's arrays are copied into columns. Encoding and writing go on while the engine
-    works. Memory is bounded, because each thread has at most one row group.
+    A call returns as soon as the engine's arrays are copied into columns; encoding and writing go on while the
+    engine works, a row group a thread at most, which bounds the memory.
 
     Parameters
     ----------
@@ -39,6 +40,8 @@ class ParallelWriter:
     threads : int
         Row groups that are encoded at a time. A slice with fewer than two row groups makes one part.
     """
+
+    on_device = False
 
     def __init__(
         self,
@@ -60,8 +63,8 @@ class ParallelWriter:
         self._collected: list[pa.RecordBatch] = []
         self._members = self._rows = self._bytes = 0
 
-    def add(self, found: Bicliques) -> None:
-        """Append a batch, whose arrays may change afterwards. Waits while all threads have row groups to write.
+    def __call__(self, found: Bicliques, /) -> None:
+        """Append a batch, whose arrays may change afterwards; waits while every thread has a row group in hand.
 
         Raises
         ------

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.run.files import create, disk_errors, replace_file
+from pipeline.run.labels import Tables
 from pipeline.run.names import part_name, part_stem, unnamed_part
 from schemas.bicliques import Bicliques, biclique_schema
 from schemas.errors import ResourceError
 from schemas.manifest import Part
 
-__all__ = ["PartWriter", "Tables", "pieces_of", "to_batch", "writer_bytes"]
+__all__ = ["PartWriter", "pieces_of", "to_batch", "writer_bytes"]
 
 #: Most members (left and right together) of a row group. A biclique with more has a row group of its own.
 GROUP_MEMBERS = 1 << 21
@@ -35,9 +36,6 @@ PART_BYTES = 1 << 29
 #: faster to write. Level 3 of zstd makes them another 6 to 14 % smaller in an eighth more time. A checksum shows a
 #: damaged page before it is decoded.
 _PARQUET = {"compression": "zstd", "compression_level": 3, "use_dictionary": True, "write_page_checksum": True}
-
-#: The label of every dense id, left and right. None when the lists are to contain dense ids.
-Tables = tuple[pa.Array, pa.Array] | None
 
 
 def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:
@@ -69,7 +67,7 @@ def writer_bytes(tables: Tables) -> int:
 
 
 class PartWriter:
-    """Collects the bicliques of one slice and writes them into parts.
+    """An `Emit` that collects the bicliques of one slice and writes them into parts.
 
     Parameters
     ----------
@@ -81,6 +79,8 @@ class PartWriter:
     names : (str, str)
         Names of the sides in the input, for the metadata of the parts.
     """
+
+    on_device = False
 
     def __init__(self, folder: Path, slice_number: int, tables: Tables, names: tuple[str, str] = ("left", "right")):
         self.folder = folder
@@ -98,7 +98,7 @@ class PartWriter:
         """The room for labels. A caller that only writes groups does not need it."""
         return LabelRoom(self.tables)
 
-    def add(self, found: Bicliques) -> None:
+    def __call__(self, found: Bicliques, /) -> None:
         """Append a batch, whose arrays may change afterwards.
 
         Raises

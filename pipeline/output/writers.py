@@ -1,4 +1,4 @@
-"""The writers of the bicliques of a slice. A core has one thread; a GPU has several threads, or writes itself."""
+"""What writes the bicliques of a slice: one thread; beside a device several threads, or the device itself."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from kernels.engines import Place
 from pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
-from pipeline.output.part_writer import PartWriter, Tables
-from schemas.bicliques import Bicliques
+from pipeline.output.part_writer import PartWriter
+from pipeline.run.labels import Tables
+from schemas.emit import Emit
 from schemas.errors import ResourceError
 from schemas.manifest import Part
 from schemas.options import Where
+from schemas.platform import Platform
 
 __all__ = ["WriteOn", "Writer", "forget", "open_writer"]
 
@@ -23,12 +24,8 @@ __all__ = ["WriteOn", "Writer", "forget", "open_writer"]
 WriteOn = Where
 
 
-class Writer(Protocol):
+class Writer(Emit, Protocol):
     """Takes the bicliques of a slice, and makes parts of them."""
-
-    def add(self, found: Bicliques) -> None:
-        """Append a batch, whose arrays may change afterwards."""
-        ...
 
     def close(self) -> list[Part]:
         """Name the last parts. Without rows there is no part."""
@@ -43,7 +40,7 @@ def open_writer(
     folder: Path,
     slice_number: int,
     tables: Tables,
-    place: Place,
+    platform: Platform,
     where: WriteOn = "auto",
     names: tuple[str, str] = ("left", "right"),
 ) -> Writer:
@@ -53,8 +50,8 @@ def open_writer(
     ----------
     folder, slice_number, tables
         See `pipeline.output.part_writer.PartWriter`.
-    place : Place
-        Whether the engine occupies a core or a GPU.
+    platform : Platform
+        What the engine runs on.
     where : WriteOn
     names : (str, str)
         See `pipeline.output.part_writer.PartWriter`.
@@ -64,9 +61,9 @@ def open_writer(
     ResourceError
         The GPU is asked to write and cannot.
     """
-    if place == "core":
+    if not platform.leaves_cores:
         return PartWriter(folder, slice_number, tables, names)
-    reason = why_no_cudf() if where != "cpu" else "asked for"
+    reason = "asked for" if where == "cpu" else _why_no_cudf(platform)
     if where == "gpu" and reason is not None:
         raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write-on cpu")
     if reason is None:
@@ -77,6 +74,10 @@ def open_writer(
 def forget() -> None:
     """Free the labels on the device."""
     _backend.cache_clear()
+
+
+def _why_no_cudf(platform: Platform) -> str | None:
+    return why_no_cudf() if platform.works_with_cudf else f"it does not work with {platform.devices} of this kind"
 
 
 class _Tables:

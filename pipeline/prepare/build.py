@@ -13,17 +13,15 @@ import pyarrow as pa
 from kernels.graph.prepare import PrepareFacts, prepare
 from pipeline.run.files import disk_errors, settle
 from pipeline.run.folder import RunFolder
+from pipeline.run.labels import LABEL_FILES
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from pipeline.run.opened import Run
 from pipeline.run.tables import read_table
 from schemas.graph import MiningGraph
-from schemas.jobs import job_of
 
-__all__ = ["LABEL_FILES", "DegreeProfile", "build", "degree_profile", "read_edges"]
+__all__ = ["DegreeProfile", "build", "degree_profile", "read_edges"]
 
 logger = logging.getLogger(__name__)
-
-#: The label tables as uncompressed Arrow files below ``graph/``, which workers share through the page cache.
-LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,8 @@ class DegreeProfile:
     gini: float
 
 
-def build(folder: RunFolder) -> dict[str, Any]:
-    """Reduce to the core, merge twins, choose the root side, rank, and store. See `kernels.graph.prepare`.
+def build(run: Run) -> dict[str, Any]:
+    """Reduce to the core, merge twins, choose the root side, rank, and store; see `kernels.graph.prepare`.
 
     Returns
     -------
@@ -62,12 +60,12 @@ def build(folder: RunFolder) -> dict[str, Any]:
     room.
     """
     started = time.perf_counter()
-    options, sizes = folder.options(), folder.need("ingest")
+    options, sizes, folder = run.options, run.input, run.folder
     left, right = read_edges(folder)
     search = options.search
     arguments = (
         *(left, right, sizes["n_left"], sizes["n_right"], options.build, search.min_left, search.min_right),
-        job_of(search).reductions,
+        run.job.reductions,
     )
     made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" else None
     graph, prepared, degrees = made or (*prepare(*arguments), [np.bincount(ids) for ids in (left, right)])
@@ -87,7 +85,7 @@ def build(folder: RunFolder) -> dict[str, Any]:
         "seconds": time.perf_counter() - started,
     }
     MiningGraph.open(target).validate()
-    folder.finish("build", facts, folder.own_files(target))
+    run.finish("build", facts, folder.own_files(target))
     return facts
 
 

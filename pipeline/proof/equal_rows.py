@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.output.part_writer import Tables
 from pipeline.proof.read_back import read_part
 from pipeline.proof.summary import Tally
-from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
@@ -17,22 +16,16 @@ __all__ = ["refuse_equal_rows"]
 
 
 def refuse_equal_rows(
-    folder: RunFolder,
+    run: Run,
     parts: Sequence[Part],
-    tables: Tables,
-    vertices: tuple[np.ndarray, np.ndarray],
     suspects: np.ndarray,
 ) -> None:
     """Read the parts once more and compare the rows whose hash is among `suspects`.
 
     Parameters
     ----------
-    folder : RunFolder
+    run : Run
     parts : sequence of Part
-    tables : Tables
-        As for `pipeline.proof.read_back.read_part`.
-    vertices : (ndarray, ndarray)
-        `schemas.bicliques.vertex_hashes`.
     suspects : ndarray, uint64
         Hashes that more than one row has; without any, nothing is read.
 
@@ -44,9 +37,9 @@ def refuse_equal_rows(
     if len(suspects) == 0:
         return
     seen: dict[tuple[bytes, bytes], str] = {}
-    tally = Tally(vertices)
+    tally = Tally(run.hashes)
     for part in parts:
-        for batch in read_part(folder.bicliques / part.name, tables):
+        for batch in read_part(run.folder.bicliques / part.name, run.tables):
             for row in np.flatnonzero(np.isin(tally.add(batch), suspects)).tolist():
                 left = np.sort(batch.left[batch.left_indptr[row] : batch.left_indptr[row + 1]]).tobytes()
                 right = np.sort(batch.right[batch.right_indptr[row] : batch.right_indptr[row + 1]]).tobytes()

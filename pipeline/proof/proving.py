@@ -21,25 +21,26 @@ import numpy as np
 from kernels import engines
 from pipeline.mining.energy import energy_facts
 from pipeline.output.part_writer import PartWriter
-from pipeline.prepare.plan import Plan
 from pipeline.process import startup
 from pipeline.process.logs import tell
 from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.ranking import rank_correlation
 from pipeline.proof.read_back import PartProof, ProofTask, in_pieces, prove_part
 from pipeline.proof.summary import PartSummary, Summary
-from pipeline.run.accounts import peak_rss, peak_rss_of, seconds_of
+from pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
 from pipeline.run.files import disk_errors, write_json
-from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
+from pipeline.run.plan import Plan
 from pipeline.run.progress import OnProgress, Progress
-from pipeline.run.session import sessions
+from pipeline.run.session import busy_ratio_of
 from pipeline.run.version import __version__
-from pipeline.slices.opened_run import hashes_of, open_run
 from pipeline.workers.pool import Pool, run_all
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError
+from schemas.facts import Session
 from schemas.manifest import PLAN, Manifest, Part
+from schemas.platform import Platform
 from schemas.totals import Best
 
 __all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove", "prove_parts", "sum_up"]
@@ -52,7 +53,7 @@ _COMPARED_ROWS = 1 << 23
 ROWS_WORTH_WORKERS = 10_000_000
 
 
-def prove(folder: RunFolder, pool: Pool, on_progress: OnProgress) -> Manifest:
+def prove(run: Run, pool: Pool, on_progress: OnProgress) -> Manifest:
     """Prove a run and write its manifest.
 
     Raises
@@ -61,18 +62,16 @@ def prove(folder: RunFolder, pool: Pool, on_progress: OnProgress) -> Manifest:
         If anything is missing or does not agree; the sentence names it.
     """
     started = time.perf_counter()
-    facts = {step: folder.need(step) for step in ("ingest", "build", "plan")}
-    plan = Plan.open(folder)
-    ledger = Ledger.load(folder, len(plan.roots))
+    facts = {step: run.facts(step) for step in ("ingest", "build", "plan")}
+    ledger = run.ledger()
     check_cover(ledger)
     _check_files(ledger)
-    options = folder.options()
-    parts, proven, compared = _written(folder, ledger), 0, 0
+    parts, proven, compared = _written(run, ledger), 0, 0
     listing = ledger.job.rows != "none"
     if listing:
-        proven, compared, summary = prove_parts(folder, ledger, parts, pool, on_progress)
-        summary.write(folder)
-    mined, seconds, taken = sessions(folder), seconds_of(folder), peak_rss_of(folder, ledger.entries.values())
+        proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress)
+        summary.write(run.folder)
+    mined, seconds, taken = run.sessions(), seconds_of(run), peak_rss_of(run, ledger.entries.values())
     seconds["startup"] += startup.take()
     manifest = Manifest(
         schema_version=SCHEMA_VERSION,
@@ -82,17 +81,17 @@ def prove(folder: RunFolder, pool: Pool, on_progress: OnProgress) -> Manifest:
         fingerprint=ledger.total.fingerprint,
         proven_rows=proven,
         compared_rows=compared,
-        run=asdict(folder.origin()),
-        options=options.to_json(),
+        run=asdict(run.origin),
+        options=run.options.to_json(),
         input=facts["ingest"],
         graph=facts["build"],
-        plan=facts["plan"] | _compare_times(ledger, plan),
+        plan=facts["plan"] | _compare_times(ledger, run.plan),
         parts=parts,
-        mining=_mining_facts(ledger, parts, mined, engines.kind(options.engine).place == "gpu"),
+        mining=_mining_facts(ledger, parts, mined, engines.kind(run.options.engine).platform),
         seconds=seconds | {"prove": time.perf_counter() - started},
         peak_rss=taken | {"driver": max(taken["driver"], peak_rss())},
     )
-    write_json(folder.manifest_file, manifest.to_json())
+    write_json(run.folder.manifest_file, manifest.to_json())
     word = "proven" if listing else "counted"  # nothing was read back that would prove a count
     number = None if manifest.fingerprint is None else str(manifest.fingerprint)
     text = f"{word}: {manifest.count:,} bicliques" + (f", fingerprint {number}" if number else "")
@@ -100,7 +99,7 @@ def prove(folder: RunFolder, pool: Pool, on_progress: OnProgress) -> Manifest:
     return manifest
 
 
-def sum_up(folder: RunFolder, pool: Pool, on_progress: OnProgress) -> None:
+def sum_up(run: Run, pool: Pool, on_progress: OnProgress) -> None:
     """Make the summary of a complete run anew, and prove its parts once more on the way.
 
     Raises
@@ -108,24 +107,22 @@ def sum_up(folder: RunFolder, pool: Pool, on_progress: OnProgress) -> None:
     IncompleteError
         As `prove_parts`; the summary is left as it is.
     """
-    ledger = Ledger.load(folder, len(Plan.open(folder).roots))
-    manifest = folder.manifest()
+    manifest = run.folder.manifest()
     assert manifest is not None
-    *_, summary = prove_parts(folder, ledger, manifest.parts, pool, on_progress)
-    summary.write(folder)
+    *_, summary = prove_parts(run, run.ledger(), manifest.parts, pool, on_progress)
+    summary.write(run.folder)
 
 
-def _written(folder: RunFolder, ledger: Ledger) -> tuple[Part, ...]:
+def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
     """The parts of the run; rows that its total holds are written now."""
     if ledger.job.rows != "total":
         return ledger.parts
-    run = open_run(str(folder.path.resolve()), folder.run_id())
-    with disk_errors(folder.bicliques):
-        folder.bicliques.mkdir(exist_ok=True)
-    writer = PartWriter(folder.bicliques, 0, run.tables, run.names)
+    with disk_errors(run.folder.bicliques):
+        run.folder.bicliques.mkdir(exist_ok=True)
+    writer = PartWriter(run.folder.bicliques, 0, run.tables, run.names)
     assert isinstance(ledger.total, Best)
     try:
-        writer.add(ledger.total.rows)
+        writer(ledger.total.rows)
         return tuple(writer.close())
     except BaseException:
         writer.discard()
@@ -133,7 +130,7 @@ def _written(folder: RunFolder, ledger: Ledger) -> tuple[Part, ...]:
 
 
 def prove_parts(
-    folder: RunFolder, ledger: Ledger, of_run: tuple[Part, ...], pool: Pool, on_progress: OnProgress
+    run: Run, ledger: Ledger, of_run: tuple[Part, ...], pool: Pool, on_progress: OnProgress
 ) -> tuple[int, int, Summary]:
     """Read every part back and compare it with what the ledger says of its rows.
 
@@ -157,12 +154,12 @@ def prove_parts(
     total = sum(part.rows for _, part in parts)
     if total > ROWS_WORTH_WORKERS:
         pool.grow()
-    run, path = folder.run_id(), str(folder.path.resolve())
+    path = str(run.path.resolve())
     compares = total <= _COMPARED_ROWS
     tasks = [
         (claim, task)
         for k, (claim, part) in enumerate(parts)
-        for task in in_pieces(ProofTask(path, run, part, k, keep_hashes=compares))
+        for task in in_pieces(ProofTask(path, run.identity, part, k, keep_hashes=compares))
     ]
     hashes = np.empty(total if compares else 0, np.uint64)
     outstanding = Counter(task.part.name for _, task in tasks)
@@ -176,7 +173,7 @@ def prove_parts(
             rows_of[part.name] += proof.rows
             outstanding[part.name] -= 1
             if outstanding[part.name] == 0:
-                _check_rows(folder, part.name, part.rows, rows_of[part.name])
+                _check_rows(run, part.name, part.rows, rows_of[part.name])
             found[claim].append(replace(proof, hashes=None))
             if proof.hashes is not None:
                 hashes[rows : rows + proof.rows] = proof.hashes[: total - rows]
@@ -186,26 +183,24 @@ def prove_parts(
             on_progress(Progress("prove", rows / total, rows, rate, workers=pool.describe(), seconds=seconds))
             yield summary
 
-    facts = folder.need("ingest")
-    summary = Summary.of(proven(), facts["n_left"], facts["n_right"])
+    summary = Summary.of(proven(), run.input["n_left"], run.input["n_right"])
     for k, claim in enumerate(claims):
         _check_claim(claim, found[k])
-    _check_repeats(folder, [part for _, part in parts], hashes)
+    _check_repeats(run, [part for _, part in parts], hashes)
     return total, len(hashes), summary
 
 
-def _check_repeats(folder: RunFolder, parts: list[Part], hashes: np.ndarray) -> None:
+def _check_repeats(run: Run, parts: list[Part], hashes: np.ndarray) -> None:
     hashes.sort()
     suspects = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
     if len(suspects):
-        run = open_run(str(folder.path.resolve()), folder.run_id())
-        refuse_equal_rows(folder, parts, run.tables, hashes_of(run), suspects)
+        refuse_equal_rows(run, parts, suspects)
 
 
-def _check_rows(folder: RunFolder, name: str, expected: int, rows: int) -> None:
+def _check_rows(run: Run, name: str, expected: int, rows: int) -> None:
     if rows != expected:
         raise IncompleteError(
-            f"{folder.bicliques / name} holds {rows} rows instead of {expected}; delete it and resume the run"
+            f"{run.folder.bicliques / name} holds {rows} rows instead of {expected}; delete it and resume the run"
         )
 
 
@@ -275,23 +270,18 @@ def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
     return {"rank_correlation": rank_correlation(timed), "roots_timed": len(timed)}
 
 
-def _mining_facts(
-    ledger: Ledger, parts: tuple[Part, ...], mined: list[dict[str, Any]], on_gpus: bool
-) -> dict[str, Any]:
-    workers: dict[str, dict[str, float]] = defaultdict(lambda: {"slices": 0, "bicliques": 0, "busy_seconds": 0.0})
-    for entry in ledger.entries.values():
-        mine = workers[entry.result.worker]
-        mine["slices"] += 1
-        mine["bicliques"] += entry.result.total.seen
-        mine["busy_seconds"] += entry.result.seconds
-    busy, idle = (sum(session[key] for session in mined) for key in ("busy_seconds", "idle_seconds"))
+def _mining_facts(ledger: Ledger, parts: tuple[Part, ...], mined: list[Session], platform: Platform) -> dict[str, Any]:
+    workers = {
+        worker: {"slices": own.slices, "bicliques": own.bicliques, "busy_seconds": own.busy_seconds}
+        for worker, own in by_worker(ledger.entries.values()).items()
+    }
     return {
         "slices": len(ledger.entries),
         "seen": ledger.total.seen,
         "retries": sum(session["retries"] for session in mined),
         "bytes": sum(part.bytes for part in parts),
-        "busy_ratio": busy / max(busy + idle, 1e-9),
-        "workers": dict(workers),
+        "busy_ratio": busy_ratio_of(mined) or 0.0,
+        "workers": workers,
         "sessions": mined,
-        "energy": energy_facts(ledger.entries.values(), mined, on_gpus),
+        "energy": energy_facts(ledger.entries.values(), mined, platform),
     }

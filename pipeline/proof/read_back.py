@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.output.part_writer import Tables, part_schema
-from pipeline.prepare.labels import ids_of
+from pipeline.output.part_writer import part_schema
 from pipeline.proof.summary import PartSummary, Tally
 from pipeline.run.folder import RunFolder
+from pipeline.run.labels import Tables, ids_of
 from pipeline.run.tables import LOCAL, open_part
-from pipeline.slices.opened_run import hashes_of, open_run
+from pipeline.slices.opened_run import open_run
 from schemas.bicliques import SCHEMA_VERSION, Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
@@ -88,7 +88,7 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
         If it cannot be read, has another schema, or holds a label that the input does not have.
     """
     run = open_run(task.folder, task.run)
-    tally = Tally(hashes_of(run))
+    tally = Tally(run.hashes)
     rows = total = 0
     hashes: list[np.ndarray] = []
     first, _ = task.groups or (0, 0)

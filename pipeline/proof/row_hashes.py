@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.output.part_writer import Tables
-from pipeline.prepare.labels import open_labels
 from pipeline.proof.read_back import read_part
-from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
 from schemas.bicliques import row_hashes, vertex_hashes
 from schemas.errors import IncompleteError
 
@@ -24,17 +22,16 @@ class RowHashes:
 
     Parameters
     ----------
-    folder : RunFolder
+    run : Run
 
     Notes
     -----
     Memory: 8 bytes per vertex, and a row group. Time: some 0.2 microseconds per row of a dozen members.
     """
 
-    def __init__(self, folder: RunFolder):
-        labels = (open_labels(folder, "left"), open_labels(folder, "right"))
-        self._tables: Tables = labels if folder.options().ids == "labels" else None
-        self._known = vertex_hashes(*map(len, labels))
+    def __init__(self, run: Run):
+        self._tables = run.tables
+        self._known = vertex_hashes(*map(len, run.labels))
 
     def of(self, file: Path, group: int) -> np.ndarray:
         """Of every row of a row group, uint64; `schemas.bicliques.row_hashes`.

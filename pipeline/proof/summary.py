@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.prepare.labels import open_labels
 from pipeline.proof.selection import Largest, Place, places_of
 from pipeline.run.files import disk_errors, whole_file
 from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.labels import open_labels
 from pipeline.run.tables import LOCAL
 from schemas.bicliques import Bicliques, splitmix64
 from schemas.dtypes import COUNT

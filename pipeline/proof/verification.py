@@ -11,25 +11,19 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.output.part_writer import Tables
 from pipeline.prepare.build import read_edges
-from pipeline.prepare.labels import open_labels
-from pipeline.prepare.plan import Plan
 from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.proving import check_cover
 from pipeline.proof.read_back import read_part
 from pipeline.proof.summary import Summary, Tally
-from pipeline.run.folder import RunFolder, how_to_resume
-from pipeline.run.ledger import Ledger
+from pipeline.run.folder import how_to_resume
+from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
-from pipeline.run.session import sessions
-from schemas.bicliques import Bicliques, vertex_hashes
+from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError, InputError
-from schemas.jobs import job_of
 from schemas.manifest import Manifest
-from schemas.work import Search
 
 __all__ = ["Verification", "verify_run"]
 
@@ -87,20 +81,19 @@ def verify_run(
     Disk: 8 bytes a row for temporary files.
     """
     started = time.perf_counter()
-    folder = RunFolder(path)
-    options = folder.options()
-    manifest = folder.manifest()
+    run = Run.at(path)
+    search, manifest = run.options.search, run.folder.manifest()
     if manifest is None:
-        outcome = next((session["outcome"] for session in reversed(sessions(folder))), "")
+        outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
         raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
-    if job_of(options.search).rows == "none":
+    if run.job.rows == "none":
         raise InputError(f"{path} was mined with --count-only: it holds no bicliques to verify")
-    damage = folder.damage(manifest)
+    damage = run.folder.damage(manifest)
     if damage:
         raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")
-    folder.check("ingest", "build", "plan")
-    check_cover(Ledger.load(folder, len(Plan.open(folder).roots)))
-    reading = _Reading(folder, manifest, options.search, options.ids == "labels", sample, seed, to_callback(progress))
+    run.folder.check("ingest", "build", "plan")
+    check_cover(run.ledger())
+    reading = _Reading(run, manifest, sample, seed, to_callback(progress))
     reading.run()
     return Verification(
         count=reading.rows,
@@ -120,7 +113,7 @@ def verify_run(
         ),
         not_proven=(
             "rows outside the sample were not compared with the input",
-            *(("that no other biclique is larger rests on the ledger alone",) if options.search.largest else ()),
+            *(("that no other biclique is larger rests on the ledger alone",) if search.largest else ()),
             "that no biclique is missing cannot be seen from the rows: mine again with another engine, order or root "
             "side, and compare count and fingerprint",
         ),
@@ -131,24 +124,12 @@ def verify_run(
 class _Reading:
     """One pass over all rows."""
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        manifest: Manifest,
-        search: Search,
-        labels: bool,
-        sample: int,
-        seed: int,
-        on_progress: OnProgress,
-    ):
-        sizes = folder.need("ingest")
-        self.folder, self.manifest, self.search, self.on_progress = folder, manifest, search, on_progress
-        self.tables: Tables = (open_labels(folder, "left"), open_labels(folder, "right")) if labels else None
-        self.hashes = vertex_hashes(sizes["n_left"], sizes["n_right"])
-        self.adjacency = Adjacency(*read_edges(folder), sizes["n_left"], sizes["n_right"])
+    def __init__(self, run: Run, manifest: Manifest, sample: int, seed: int, on_progress: OnProgress):
+        self.opened, self.folder, self.manifest, self.on_progress = run, run.folder, manifest, on_progress
+        self.adjacency = Adjacency(*read_edges(run.folder), run.input["n_left"], run.input["n_right"])
         generator = np.random.default_rng(seed)
         self.wanted = np.sort(generator.choice(manifest.count, min(sample, manifest.count), replace=False))
-        self.tally = Tally(self.hashes)
+        self.tally = Tally(run.hashes)
         self.rows = self.fingerprint = 0
 
     def run(self) -> None:
@@ -157,7 +138,7 @@ class _Reading:
         with Repeats(self.manifest.count) as repeats:
             for k, part in enumerate(self.manifest.parts):
                 path = self.folder.bicliques / part.name
-                for group, batch in enumerate(read_part(path, self.tables)):
+                for group, batch in enumerate(read_part(path, self.opened.tables)):
                     hashes = self.tally.add(batch, k, group)
                     repeats.add(hashes)
                     self._check_sizes(path, batch)
@@ -168,13 +149,14 @@ class _Reading:
                 share = self.rows / max(self.manifest.count, 1)
                 self.on_progress(Progress("prove", min(share, 1.0), self.rows, self.rows / max(seconds, 1e-3)))
             self._check_totals()
-            refuse_equal_rows(self.folder, self.manifest.parts, self.tables, self.hashes, repeats.found())
+            refuse_equal_rows(self.opened, self.manifest.parts, repeats.found())
         self._check_summary()
 
     def _check_sizes(self, path: Path, batch: Bicliques) -> None:
+        search = self.opened.options.search
         for side, indptr in (("left", batch.left_indptr), ("right", batch.right_indptr)):
             sizes = np.diff(indptr)
-            smallest, largest = getattr(self.search, f"min_{side}"), getattr(self.search, f"max_{side}")
+            smallest, largest = getattr(search, f"min_{side}"), getattr(search, f"max_{side}")
             if sizes.min() < smallest or (largest is not None and sizes.max() > largest):
                 raise IncompleteError(f"{path} has a row whose {side} side is outside the limits of the run")
 
@@ -200,7 +182,7 @@ class _Reading:
     def _check_summary(self) -> None:
         if not self.folder.summary.exists():
             return
-        own = Summary.of([self.tally.result()], *map(len, self.hashes))
+        own = Summary.of([self.tally.result()], *map(len, self.opened.hashes))
         if Summary.read(self.folder) != own:
             remedy = f"delete it, and make it anew with: {how_to_resume(self.folder.path)}"
             raise IncompleteError(f"{self.folder.summary} is not of these rows; {remedy}")

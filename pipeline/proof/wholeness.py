@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.prepare.plan import Plan
-from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
 from schemas.manifest import PLAN, Manifest
 
 __all__ = ["why_not_whole"]
 
 
-def why_not_whole(
-    folder: RunFolder, manifest: Manifest, surveyed: tuple[Ledger, dict[Path, str]] | None = None
-) -> str | None:
+def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Path, str]] | None = None) -> str | None:
     """Why a run that has a manifest is not complete any more, in words; None when it is.
 
     Parameters
     ----------
-    folder : RunFolder
+    run : Run
     manifest : Manifest
     surveyed : (Ledger, dict) or None
         `Ledger.survey`, of whoever has made one already.
@@ -33,20 +30,20 @@ def why_not_whole(
     -----
     Reads the ledger, one small file per slice, and the sizes of the parts.
     """
-    damage = folder.damage(manifest)
+    damage = run.folder.damage(manifest)
     if damage is not None:
         return damage
-    ledger, problems = surveyed or Ledger.survey(folder, len(Plan.open(folder).roots))
+    ledger, problems = surveyed or run.survey()
     for problem in problems.values():
         return problem
     for source, ranges in ledger.outstanding().items():
         name = "the plan" if source == PLAN else f"the left-over of slice {source}"
         nodes = sum(stop - start for start, stop in ranges)
-        return f"no entry in {folder.ledger} accounts for {nodes} nodes of {name}"
+        return f"no entry in {run.folder.ledger} accounts for {nodes} nodes of {name}"
     total = ledger.total
     if (total.count, total.fingerprint) != (manifest.count, manifest.fingerprint):
         return (
-            f"{folder.ledger} counts {total.count} bicliques with fingerprint {total.fingerprint}, but the manifest "
-            f"says {manifest.count} and {manifest.fingerprint}"
+            f"{run.folder.ledger} counts {total.count} bicliques with fingerprint {total.fingerprint}, but the "
+            f"manifest says {manifest.count} and {manifest.fingerprint}"
         )
     return None

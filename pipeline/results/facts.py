@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipeline.results.results import Results
@@ -32,7 +32,7 @@ def _answer(manifest: Manifest, search: Search) -> str:
     return f"{manifest.count:,}, the largest by {search.by} of {manifest.mining.get('seen', manifest.count):,}"
 
 
-def input_words(facts: dict[str, Any]) -> str:
+def input_words(facts: Mapping[str, Any]) -> str:
     """What was read."""
     extra = "".join(
         f", {facts[key]:,} {word}"
@@ -47,7 +47,7 @@ def input_words(facts: dict[str, Any]) -> str:
     return f"{facts['source']}: {left}, {right}, {facts['n_edges']:,} edges{extra}{notes}"
 
 
-def reduced_words(graph: dict[str, Any]) -> str:
+def reduced_words(graph: Mapping[str, Any]) -> str:
     """What is left of the input to search."""
     return f"{graph['merged_left']:,} left, {graph['merged_right']:,} right, {graph['merged_edges']:,} edges"
 
@@ -63,7 +63,7 @@ def search_words(search: Search) -> str:
     return ", ".join(words)
 
 
-def why_none(facts: dict[str, Any], graph: dict[str, Any], search: Search) -> str:
+def why_none(facts: Mapping[str, Any], graph: Mapping[str, Any], search: Search) -> str:
     """Why no biclique was found, in one clause, from the facts of reading and building."""
     for side, least in (("right", search.min_left), ("left", search.min_right)):
         most, name = graph["profile"][side]["max"], facts.get(f"{side}_name", side)

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from pipeline.output.part_writer import Tables, part_schema, to_batch
-from pipeline.prepare.labels import open_labels
-from pipeline.prepare.plan import Plan
+from pipeline.output.part_writer import part_schema, to_batch
 from pipeline.proof.selection import HashesOf, largest, rows_at, sampled
 from pipeline.proof.summary import read_largest
-from pipeline.run.folder import RunFolder, how_to_resume
-from pipeline.run.ledger import Ledger
-from pipeline.run.session import sessions
+from pipeline.run.folder import how_to_resume
+from pipeline.run.labels import Tables
+from pipeline.run.opened import Run
 from pipeline.run.tables import LOCAL, open_part
 from schemas.errors import IncompleteError, InputError
-from schemas.facts import side_names
 from schemas.manifest import Manifest, Outcome, Part
 from schemas.sizes import SizeCounts
+from schemas.totals import Best, By
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as ds
-from schemas.jobs import job_of
-from schemas.totals import Best, By
 
 __all__ = ["Count", "Results", "open_results"]
 
@@ -78,7 +74,7 @@ class Results:
 
     Parameters
     ----------
-    folder : RunFolder
+    run : Run
 
     Notes
     -----
@@ -86,24 +82,19 @@ class Results:
     is not complete shows what is committed so far.
     """
 
-    def __init__(self, folder: RunFolder):
-        self._folder = folder
-        self._manifest = folder.manifest()
-        self._job = job_of(folder.options().search)
+    def __init__(self, run: Run):
+        self._run = run
+        self._folder = run.folder
+        self._manifest = run.folder.manifest()
         self._parts, self._count = self._committed()
 
     def _committed(self) -> tuple[tuple[Part, ...], int]:
         if self._manifest is not None:
             return self._manifest.parts, self._manifest.count
-        ledger = self._ledger()
-        if ledger is None:
+        if not self._run.has("plan"):
             return (), 0
+        ledger = self._run.ledger()
         return ledger.parts, ledger.total.count
-
-    def _ledger(self) -> Ledger | None:
-        """The ledger; None before there is a plan."""
-        has_plan = self._folder.facts("plan") is not None
-        return Ledger.load(self._folder, len(Plan.open(self._folder).roots)) if has_plan else None
 
     def __len__(self) -> int:
         return self._count
@@ -127,8 +118,8 @@ class Results:
         """How it ended: "complete", or how the last session ended; "failed" also when it was killed."""
         if self.complete:
             return "complete"
-        ended = sessions(self._folder)
-        outcome: Outcome = ended[-1]["outcome"] if ended else "failed"
+        ended = self._run.sessions()
+        outcome = cast(Outcome, ended[-1]["outcome"]) if ended else "failed"
         return outcome if outcome != "complete" else "failed"
 
     @property
@@ -154,12 +145,10 @@ class Results:
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the rows; see `schemas.bicliques.biclique_schema`."""
-        return part_schema(self._tables(), side_names(self._folder.facts("ingest")))
+        return part_schema(self._tables(), self._run.names)
 
     def _tables(self) -> Tables:
-        if self._folder.options().ids == "labels" and self._folder.facts("build"):
-            return open_labels(self._folder, "left"), open_labels(self._folder, "right")
-        return None
+        return self._run.tables if self._run.has("build") else None
 
     def dataset(self) -> ds.Dataset:
         """A lazy `pyarrow.dataset.Dataset`, which DuckDB and Polars scan as it is.
@@ -231,11 +220,11 @@ class Results:
         -----
         Reads the two size columns once; of a run that only counted, its ledger.
         """
-        if self._job.rows == "none":
-            if not self._job.search.sizes:
+        if self._run.job.rows == "none":
+            if not self._run.options.search.sizes:
                 raise InputError(f"{self.path} was mined with --count-only and without --sizes; mine it again with")
-            ledger = self._ledger()
-            return (ledger.total.sizes if ledger else None) or SizeCounts.empty()
+            ledger, _ = self._run.survey()
+            return ledger.total.sizes or SizeCounts.empty()
         total = SizeCounts.empty()
         for file in self.files:
             with open_part(file) as part:
@@ -270,20 +259,19 @@ class Results:
     def _hashes_of(self) -> HashesOf:
         from pipeline.proof.row_hashes import RowHashes  # only here: it imports more than most questions need
 
-        return RowHashes(self._folder).of
+        return RowHashes(self._run).of
 
     def _refuse_count_only(self) -> None:
-        if self._job.rows == "none":
+        if self._run.job.rows == "none":
             raise InputError(f"{self.path} was mined with --count-only and holds no bicliques; mine it again without")
 
     def _rows_of_total(self) -> pa.RecordBatch | None:
         """The rows so far of a run whose total holds them; None once they are in files, and of other runs."""
-        if self.complete or self._job.rows != "total" or not self._count:
+        if self.complete or self._run.job.rows != "total" or not self._count:
             return None
-        ledger = self._ledger()
-        assert ledger is not None
-        assert isinstance(ledger.total, Best)
-        return to_batch(ledger.total.rows, self._tables())
+        total = self._run.ledger().total
+        assert isinstance(total, Best)
+        return to_batch(total.rows, self._tables())
 
 
 def open_results(path: Path) -> Results:
@@ -294,6 +282,4 @@ def open_results(path: Path) -> Results:
     InputError
         If it is not the folder of a run.
     """
-    folder = RunFolder(path)
-    folder.options()
-    return Results(folder)
+    return Results(Run.at(path))

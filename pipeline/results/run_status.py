@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.prepare.plan import Plan
 from pipeline.proof.wholeness import why_not_whole
+from pipeline.run.accounts import Account, by_worker
 from pipeline.run.files import PathLike
-from pipeline.run.folder import RunFolder, how_to_resume
+from pipeline.run.folder import how_to_resume
 from pipeline.run.ledger import Ledger
 from pipeline.run.lock import holder
-from pipeline.run.session import sessions
+from pipeline.run.opened import Run
+from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 
-__all__ = ["State", "Status", "WorkerStatus", "status"]
+__all__ = ["State", "Status", "WorkerStatus", "status", "status_of"]
 
 #: "stopped": a limit, Ctrl-C, SIGTERM, or between two steps. "failed": by an error. "dead": killed, or the machine went
 #: down.
 State = Literal["complete", "running", "stopped", "failed", "dead"]
 
-_Surveyed = tuple[Ledger, dict[Path, str]]
+#: As of `pipeline.run.ledger.Ledger.survey`.
+Surveyed = tuple[Ledger, dict[Path, str]]
 
 _STEPS = ("ingest", "build", "plan")
 _ENDED = {
@@ -121,12 +122,14 @@ def status(folder: PathLike) -> Status:
     -----
     Reads the ledger (one small file per slice) and the sizes of the parts; no rows, no graph.
     """
-    path = Path(folder)
-    run = RunFolder(path)
-    run.options()
-    mined = sessions(run)
-    has_plan = run.facts("plan") is not None
-    surveyed, total = _committed(run) if has_plan else ((Ledger(run, 0, {}), {}), 0.0)
+    run = Run.at(Path(folder))
+    return status_of(run, run.survey())
+
+
+def status_of(run: Run, surveyed: Surveyed) -> Status:
+    """The same for a run that is opened, and its ledger as `Run.survey` has seen it."""
+    mined, has_plan = run.sessions(), run.has("plan")
+    total = float(run.plan.weights.sum()) if has_plan else 0.0
     ledger, problems = surveyed
     entries = list(ledger.entries.values())
     left = sum(stop - start for ranges in ledger.outstanding().values() for start, stop in ranges)
@@ -134,12 +137,13 @@ def status(folder: PathLike) -> Status:
     if state == "complete":
         done, share = [*_STEPS, "mine", "prove"], 1.0
     else:
-        done = [step for step in _STEPS if run.facts(step) is not None]
+        done = [step for step in _STEPS if run.has(step)]
         done += ["mine"] if has_plan and left == 0 and mined else []
         share = 1.0 if "mine" in done else min(sum(entry.weight for entry in entries) / max(total, 1e-300), 0.999)
+    outcome = mined[-1]["outcome"] if mined else ""
     waiting = [step for step in (*_STEPS, "mine", "prove") if step not in done]
     return Status(
-        folder=path,
+        folder=run.path,
         state=state,
         why=why,
         done=tuple(done),
@@ -151,25 +155,19 @@ def status(folder: PathLike) -> Status:
         nodes_left=left if has_plan else None,
         sessions=len(mined),
         mining_seconds=sum(session["seconds"] for session in mined),
-        silent_seconds=max(time.time() - max(_ends(entries)), 0.0) if entries else None,
+        silent_seconds=max(time.time() - Account.of(entries).last_seen, 0.0) if entries else None,
         workers=_workers(entries),
         problems=tuple(problems.values()),
-        go_on="" if state in ("complete", "running") else how_to_resume(path, mined[-1]["outcome"] if mined else ""),
+        go_on="" if state in ("complete", "running") else how_to_resume(run.path, outcome),
     )
 
 
-def _committed(folder: RunFolder) -> tuple[_Surveyed, float]:
-    """The entries that count and what does not count, and the weight of the plan."""
-    weights = Plan.open(folder).weights
-    return Ledger.survey(folder, len(weights)), float(weights.sum())
-
-
-def _state(folder: RunFolder, mined: list[dict[str, Any]], surveyed: _Surveyed | None) -> tuple[State, str]:
-    manifest, at_work = folder.manifest(), holder(folder.lock_file)
+def _state(run: Run, mined: list[Session], surveyed: Surveyed | None) -> tuple[State, str]:
+    manifest, at_work = run.folder.manifest(), holder(run.folder.lock_file)
     if at_work is not None and at_work.alive:
         return "running", at_work.words
     if manifest is not None:
-        damage = why_not_whole(folder, manifest, surveyed) if surveyed else "the plan is missing"
+        damage = why_not_whole(run, manifest, surveyed) if surveyed else "the plan is missing"
         return ("failed", damage) if damage else ("complete", f"proven {manifest.created}")
     if at_work is not None:
         return "dead", f"{at_work.words} has ended without a word"
@@ -181,20 +179,7 @@ def _state(folder: RunFolder, mined: list[dict[str, Any]], surveyed: _Surveyed |
 
 
 def _workers(entries: list[LedgerEntry]) -> tuple[WorkerStatus, ...]:
-    by_name: dict[str, list[LedgerEntry]] = {}
-    for entry in entries:
-        by_name.setdefault(entry.result.worker, []).append(entry)
     return tuple(
-        WorkerStatus(
-            name,
-            len(own),
-            sum(entry.result.total.seen for entry in own),
-            sum(entry.result.seconds for entry in own),
-            max(_ends(own)),
-        )
-        for name, own in sorted(by_name.items())
+        WorkerStatus(name, own.slices, own.bicliques, own.busy_seconds, own.last_seen)
+        for name, own in sorted(by_worker(entries).items())
     )
-
-
-def _ends(entries: Iterable[LedgerEntry]) -> Iterable[float]:
-    return (entry.result.began + entry.result.seconds for entry in entries)

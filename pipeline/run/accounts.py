@@ -1,18 +1,19 @@
-"""What a run has taken so far: seconds by step, main memory by process."""
+"""What a run has taken so far: seconds by step, main memory by process, and the sums of each worker."""
 
 from __future__ import annotations
 
 import re
 import resource
+from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.run.folder import RunFolder
-from pipeline.run.session import sessions
+from pipeline.run.opened import Run
 from schemas.manifest import LedgerEntry
 
-__all__ = ["peak_rss", "peak_rss_of", "seconds_of"]
+__all__ = ["Account", "by_worker", "peak_rss", "peak_rss_of", "seconds_of"]
 
 _HIGH_WATER = re.compile(rb"VmHWM:\s*(\d+) kB")
 
@@ -31,25 +32,72 @@ def peak_rss() -> int:
     return int(found[1]) << 10 if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def seconds_of(folder: RunFolder) -> dict[str, float]:
+@dataclass(frozen=True)
+class Account:
+    """What some slices took and gave, summed up.
+
+    Parameters
+    ----------
+    slices, bicliques : int
+    busy_seconds : float
+        Of their searches.
+    last_seen : float
+        End of the last one, in seconds since 1970 (UTC).
+    peak_rss : int
+        Most main memory that a process had taken when one of them ended, in bytes.
+    joules : float
+        Of the devices; 0 where nothing was measured.
+    peak_watts : float
+        The largest; 0 where nothing was measured.
+    """
+
+    slices: int
+    bicliques: int
+    busy_seconds: float
+    last_seen: float
+    peak_rss: int
+    joules: float
+    peak_watts: float
+
+    @classmethod
+    def of(cls, entries: Iterable[LedgerEntry]) -> Account:
+        """Of at least one slice."""
+        results = [entry.result for entry in entries]
+        return cls(
+            slices=len(results),
+            bicliques=sum(result.total.seen for result in results),
+            busy_seconds=sum(result.seconds for result in results),
+            last_seen=max(result.began + result.seconds for result in results),
+            peak_rss=max(result.stats.peak_rss for result in results),
+            joules=sum(result.stats.joules or 0.0 for result in results),
+            peak_watts=max(result.stats.peak_watts or 0.0 for result in results),
+        )
+
+
+def by_worker(entries: Iterable[LedgerEntry]) -> dict[str, Account]:
+    """The account of every worker, in the order of their first slices."""
+    own: dict[str, list[LedgerEntry]] = defaultdict(list)
+    for entry in entries:
+        own[entry.result.worker].append(entry)
+    return {worker: Account.of(some) for worker, some in own.items()}
+
+
+def seconds_of(run: Run) -> dict[str, float]:
     """Wall time by step, as far as the run has come: ``startup`` first, which no step contains, up to ``mine``.
 
     ``startup`` is what the processes that mined took for imports, loading machine code and starting workers.
     """
-    mined = sessions(folder)
+    mined = run.sessions()
     seconds = {"startup": float(sum(session.get("startup", 0.0) for session in mined))}
     for step in ("ingest", "build", "plan"):
-        facts = folder.facts(step)
-        if facts is not None:
-            seconds[step] = facts["seconds"]
+        if run.has(step):
+            seconds[step] = run.facts(step)["seconds"]
     if mined:
         seconds["mine"] = sum(session["seconds"] for session in mined)
     return seconds
 
 
-def peak_rss_of(folder: RunFolder, entries: Iterable[LedgerEntry]) -> dict[str, Any]:
+def peak_rss_of(run: Run, entries: Iterable[LedgerEntry]) -> dict[str, Any]:
     """Most main memory in bytes: ``driver`` over all sessions, and ``workers`` by name, each until its last slice."""
-    workers: dict[str, int] = {}
-    for entry in entries:
-        workers[entry.result.worker] = max(workers.get(entry.result.worker, 0), entry.result.stats.peak_rss)
-    return {"driver": max((session.get("peak_rss", 0) for session in sessions(folder)), default=0), "workers": workers}
+    workers = {worker: account.peak_rss for worker, account in by_worker(entries).items()}
+    return {"driver": max((session.get("peak_rss", 0) for session in run.sessions()), default=0), "workers": workers}

@@ -14,14 +14,13 @@ import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 
 from pipeline.run.files import disk_errors, read_json, write_json
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import is_entry, refuse_links
 from schemas.errors import IncompleteError
-from schemas.jobs import Job, job_of
+from schemas.jobs import Job
 from schemas.manifest import PLAN, LedgerEntry, Part
 from schemas.totals import Total
 from schemas.work import Subtrees
@@ -37,23 +36,21 @@ class Ledger:
     Parameters
     ----------
     folder : RunFolder
+    job : Job
+        Of the run.
     n_plan : int
         Nodes of the plan.
     entries : dict of int to LedgerEntry
         By number of the slice, ascending; of their totals the outlines.
     """
 
-    def __init__(self, folder: RunFolder, n_plan: int, entries: dict[int, LedgerEntry]):
+    def __init__(self, folder: RunFolder, job: Job, n_plan: int, entries: dict[int, LedgerEntry]):
         self.folder = folder
+        self.job = job
         self.n_plan = n_plan
         self.entries = entries
         self._total: Total | None = None
         self._adding = threading.Lock()  # entries are written side by side
-
-    @cached_property
-    def job(self) -> Job:
-        """Of the run."""
-        return job_of(self.folder.options().search)
 
     @property
     def total(self) -> Total:
@@ -66,7 +63,7 @@ class Ledger:
         self.entries[entry.result.slice] = replace(entry, result=outline)
 
     @classmethod
-    def load(cls, folder: RunFolder, n_plan: int) -> Ledger:
+    def load(cls, folder: RunFolder, job: Job, n_plan: int) -> Ledger:
         """Read the ledger as it is.
 
         Raises
@@ -74,15 +71,15 @@ class Ledger:
         IncompleteError
             If an entry is damaged.
         """
-        ledger = cls(folder, n_plan, {})
+        ledger = cls(folder, job, n_plan, {})
         for entry in sorted((ledger._read(file) for file in folder.entries_there()), key=_number_of):
             ledger._add(entry)
         return ledger
 
     @classmethod
-    def survey(cls, folder: RunFolder, n_plan: int) -> tuple[Ledger, dict[Path, str]]:
+    def survey(cls, folder: RunFolder, job: Job, n_plan: int) -> tuple[Ledger, dict[Path, str]]:
         """The entries that count, and for each file that does not, why; nothing is touched."""
-        ledger, found, problems = cls(folder, n_plan, {}), {}, {}
+        ledger, found, problems = cls(folder, job, n_plan, {}), {}, {}
         for file in folder.entries_there():
             try:
                 entry = ledger._read(file)
@@ -99,7 +96,7 @@ class Ledger:
         return ledger, problems
 
     @classmethod
-    def repair(cls, folder: RunFolder, n_plan: int) -> Ledger:
+    def repair(cls, folder: RunFolder, job: Job, n_plan: int) -> Ledger:
         """Read the ledger, and make the folder agree with it, so that the run can go on.
 
         Deletes damaged entries, entries whose parts are missing or have another size, entries whose
@@ -107,7 +104,7 @@ class Ledger:
         of an entry or a part stay.
         """
         refuse_links(folder.path)
-        ledger, problems = cls.survey(folder, n_plan)
+        ledger, problems = cls.survey(folder, job, n_plan)
         with disk_errors(folder.ledger):
             for file, problem in problems.items():
                 logger.warning("%s", problem)

@@ -24,12 +24,31 @@ from pipeline.run.names import (
 )
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["new_run"]
+__all__ = ["NewRun", "new_run"]
+
+
+class NewRun:
+    """A run that is being made.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    """
+
+    def __init__(self, folder: RunFolder):
+        self.folder = folder
+        self.goes = True
+
+    def stays(self) -> None:
+        """From now on the run can be resumed, so an error leaves it where it is."""
+        self.goes = False
 
 
 @contextmanager
-def new_run(path: Path) -> Iterator[RunFolder]:
-    """Make the folder of a new run and hold its lock; when the block fails, everything made is removed again.
+def new_run(path: Path) -> Iterator[NewRun]:
+    """Make the folder of a new run and hold its lock.
+
+    When the block fails before it says `NewRun.stays`, everything made is removed again.
 
     Raises
     ------
@@ -43,7 +62,7 @@ def new_run(path: Path) -> Iterator[RunFolder]:
     """
     refuse_url(path)
     _refuse_name(path)
-    made = _make(path)
+    made, new = _make(path), NewRun(RunFolder(path))
     try:
         _refuse_content(path)
         with locked(path / LOCK_FILE):
@@ -51,13 +70,15 @@ def new_run(path: Path) -> Iterator[RunFolder]:
             with disk_errors(path):
                 remove_ours(path, keep=(LOCK_FILE,))
             try:
-                yield RunFolder(path)
+                yield new
             except BaseException:
-                with suppress(OSError):  # or it would hide what went wrong
-                    remove_ours(path)
+                if new.goes:
+                    with suppress(OSError):  # or it would hide what went wrong
+                        remove_ours(path)
                 raise
     except BaseException:
-        _unmake(made)
+        if new.goes:
+            _unmake(made)
         raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,10 +11,11 @@ from pipeline.process.interrupts import Terminated
 from pipeline.run.files import disk_errors
 from pipeline.run.folder import RunFolder
 from schemas.errors import BicliqueError, IncompleteError
+from schemas.facts import Session
 from schemas.manifest import Manifest, Outcome
 from schemas.records import read_as
 
-__all__ = ["MiningSession", "how_it_ended", "last_session", "mend_sessions", "remember", "sessions"]
+__all__ = ["MiningSession", "busy_ratio_of", "how_it_ended", "last_session", "mend_sessions", "remember", "sessions"]
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +70,17 @@ class MiningSession:
     @property
     def busy_ratio(self) -> float:
         """Share of the workers' time that was spent in slices, 0 to 1."""
-        return self.busy_seconds / max(self.busy_seconds + self.idle_seconds, 1e-9)
+        return _ratio(self.busy_seconds, self.idle_seconds) or 0.0
+
+
+def busy_ratio_of(mined: Iterable[Session]) -> float | None:
+    """Share of the workers' time that was spent in slices, over several sessions; None if there was no time."""
+    together = [(session["busy_seconds"], session["idle_seconds"]) for session in mined]
+    return _ratio(sum(busy for busy, _ in together), sum(idle for _, idle in together))
+
+
+def _ratio(busy: float, idle: float) -> float | None:
+    return busy / (busy + idle) if busy + idle > 0 else None
 
 
 def how_it_ended(error: BaseException) -> tuple[Outcome, str]:
@@ -124,7 +136,7 @@ def mend_sessions(folder: RunFolder, manifest: Manifest | None) -> None:
             file.unlink()
 
 
-def sessions(folder: RunFolder) -> list[dict[str, Any]]:
+def sessions(folder: RunFolder) -> list[Session]:
     """`MiningSession` of every session, oldest first, as dictionaries; of one that was killed, how it began."""
     facts = folder.facts("mine")
     return list(facts["sessions"]) if facts else []

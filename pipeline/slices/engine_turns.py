@@ -1,7 +1,7 @@
-"""The engine of a slice. On a core each thread has its own. On a GPU the process has one, for one slice at a time.
+"""Which engine serves a slice: the thread's own; where engines are shared, the process's one, a slice at a time.
 
-A GPU worker has two slices at a time: while the bicliques of one are written, the next one is mined. So a turn ends
-with the search, before the slice is over.
+A worker with a GPU has two slices in hand: while the bicliques of one are written, the next one is mined. So the
+turn ends when the search does, not when the slice is over.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kernels.engines import MOST_HALVINGS, EngineKind
+from schemas.engine_kind import EngineKind
 from schemas.work import Engine
 
 __all__ = ["Server", "forget", "turn"]
@@ -32,12 +32,12 @@ class Server:
         self.engine: Engine = kind.make(0)
 
     def make_smaller(self) -> bool:
-        """Replace the engine by one with half the device memory. Returns False when there is none smaller."""
-        if self.kind.place != "gpu" or self.halvings == MOST_HALVINGS:
+        """Replace the engine by one with half the device memory, from now on; False when there is none smaller."""
+        if self.halvings == self.kind.platform.most_halvings:
             return False
         self.halvings += 1
         del self.engine
-        self.kind.release()
+        self.kind.platform.release()
         self.engine = self.kind.make(self.halvings)
         return True
 
@@ -47,36 +47,36 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-_gpu_turn = threading.Lock()
-_gpu: Server | None = None
+_shared_turn = threading.Lock()
+_shared: Server | None = None
 
 
 @contextmanager
 def turn(kind: EngineKind, run: str) -> Iterator[Server]:
-    """The engine, for the caller alone until the block ends. If it is shared, this waits for it."""
-    if kind.place == "core":
+    """The engine, for the caller alone until the block ends; waits for it where it is shared."""
+    if not kind.platform.shares_engine:
         if _thread.server is None or (_thread.server.kind, _thread.server.run) != (kind, run):
             _thread.server = Server(kind, run)
         yield _thread.server
         return
-    with _gpu_turn:
-        yield _on_gpu(kind, run)
+    with _shared_turn:
+        yield _shared_by_all(kind, run)
 
 
 def forget() -> None:
-    """Free the memory of the engines: that of the calling thread, and that of the process on a GPU, after its turn."""
-    global _gpu
+    """Give back the memory of the engine of the calling thread, and of the one that is shared, after its turn."""
+    global _shared
     _thread.server = None
-    with _gpu_turn:
-        if _gpu is not None:
-            release = _gpu.kind.release
-            _gpu = None
+    with _shared_turn:
+        if _shared is not None:
+            release = _shared.kind.platform.release
+            _shared = None
             release()
 
 
-def _on_gpu(kind: EngineKind, run: str) -> Server:
-    global _gpu
-    if _gpu is None or (_gpu.kind, _gpu.run) != (kind, run):
-        _gpu = None  # first, because otherwise old and new would both need memory
-        _gpu = Server(kind, run)
-    return _gpu
+def _shared_by_all(kind: EngineKind, run: str) -> Server:
+    global _shared
+    if _shared is None or (_shared.kind, _shared.run) != (kind, run):
+        _shared = None  # first, or both would need memory
+        _shared = Server(kind, run)
+    return _shared

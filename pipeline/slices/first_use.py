@@ -79,15 +79,15 @@ def _convert_an_array() -> None:
 
 
 def before_mining(engine: str, on_progress: OnProgress) -> None:
-    """Load the code of an engine on cores and of the proof. If it has to be compiled first, say so.
+    """Load what the engine and the proof use, after compiling it if need be, which is said.
 
-    The code of a GPU engine is loaded in the worker: `pipeline.slices.worker.warm_up`.
+    What the engine of a device loads, it loads where the worker is: `pipeline.slices.worker.warm_up`.
     """
     kind = engines.kind(engine)
     if kind.will_compile():
         note = f"compiling the {kind.name} engine, once in this environment: about half a minute"
         on_progress(Progress("mine", note=note))
-    if kind.place == "core":
+    if kind.platform.is_used_by_driver:
         _mine_an_edge(kind.name)
     before_proving()
 

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-__all__ = ["Counter", "NvmlCounter", "PowerMeter", "RaplCounter", "Usage", "gpu_counter", "processor_counter"]
+__all__ = [
+    "COUNTERS",
+    "Counter",
+    "NvmlCounter",
+    "PowerMeter",
+    "RaplCounter",
+    "Usage",
+    "gpu_counter",
+    "processor_counter",
+]
 
 _POWERCAP = Path("/sys/class/powercap")
 #: Seconds between two readings of the power. NVML has a new value as often.
@@ -121,6 +130,11 @@ def gpu_counter() -> NvmlCounter | str:
     except Exception as error:  # NVML and CuPy have many classes of errors
         return f"NVML gives no energy counter ({error})"
     return counter
+
+
+#: By the name that a `schemas.platform.Platform` gives it: () -> the counter of the current device of this process, or
+#: one clause saying why there is none.
+COUNTERS: dict[str, Callable[[], Counter | str]] = {"NVML": gpu_counter}
 
 
 def processor_counter(powercap: Path = _POWERCAP) -> RaplCounter | str:

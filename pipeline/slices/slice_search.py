@@ -7,11 +7,12 @@ import time
 import numpy as np
 
 from schemas.bicliques import Bicliques
+from schemas.emit import Emit
 from schemas.graph import MiningGraph
 from schemas.jobs import job_of
 from schemas.stats import EngineStats
 from schemas.totals import Total
-from schemas.work import EVERYTHING, Emit, Engine, Limits, Search, Slice, Subtrees
+from schemas.work import EVERYTHING, Engine, Limits, Search, Slice, Subtrees
 
 __all__ = ["SliceSearch"]
 
@@ -22,8 +23,8 @@ _PROBE_SHARE = 0.1
 class _TimedEmit:
     """An `Emit` that adds up how long its calls took."""
 
-    def __init__(self, emit: Emit, on_device: bool):
-        self._emit, self.on_device = emit, on_device
+    def __init__(self, emit: Emit):
+        self._emit, self.on_device = emit, emit.on_device
         self.seconds = 0.0
 
     def __call__(self, found: Bicliques) -> None:
@@ -43,22 +44,12 @@ class SliceSearch:
     limits : Limits
         Limits of all calls together. The time begins when the object is made.
     emit : Emit
-    on_device : bool
-        Whether `emit` takes arrays of the engine's device.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        graph: MiningGraph,
-        search: Search,
-        limits: Limits,
-        emit: Emit,
-        on_device: bool = False,
-    ):
+    def __init__(self, engine: Engine, graph: MiningGraph, search: Search, limits: Limits, emit: Emit):
         self.started = time.perf_counter()
         self.engine, self.graph, self.search, self.limits = engine, graph, search, limits
-        self._emit = _TimedEmit(emit, on_device)
+        self._emit = _TimedEmit(emit)
         self.total: Total = job_of(search).zero
         self.stats = EngineStats()
         self.left_over: list[Subtrees] = []

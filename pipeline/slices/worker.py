@@ -20,22 +20,24 @@ from traceback import clear_frames
 import numpy as np
 
 from kernels import engines
-from kernels.engines import EngineKind
 from pipeline.output import writers
 from pipeline.output.part_writer import to_batch
 from pipeline.output.writers import WriteOn, Writer, open_writer
 from pipeline.run.accounts import peak_rss
+from pipeline.run.opened import Run
 from pipeline.run.version import __version__
 from pipeline.slices import engine_turns
 from pipeline.slices.engine_turns import Server, turn
 from pipeline.slices.first_use import keeping_code
-from pipeline.slices.opened_run import OpenRun, close_run, open_run
-from pipeline.slices.power import PowerMeter, Usage, gpu_counter
+from pipeline.slices.opened_run import close_run, open_run
+from pipeline.slices.power import COUNTERS, PowerMeter, Usage
 from pipeline.slices.slice_search import SliceSearch
 from schemas.bicliques import Bicliques
+from schemas.emit import nowhere
+from schemas.engine_kind import EngineKind
 from schemas.errors import DeviceMemoryError, IncompleteError
-from schemas.jobs import job_of
 from schemas.manifest import SliceResult
+from schemas.platform import CORES
 from schemas.stats import SliceStats
 from schemas.work import Limits, Subtrees
 
@@ -51,9 +53,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
-#: Roots of a slice that are mined alone and timed. There are none on a GPU, which would be nearly idle meanwhile.
-_PROBES = {"core": 8, "gpu": 0}
 
 
 @dataclass(frozen=True)
@@ -119,12 +118,12 @@ def mine_slice(task: SliceTask) -> SliceDone:
         raise
     closed = time.perf_counter()
     rows, left_over = sum(part.rows for part in parts), Subtrees.concat(session.left_over)
-    if job_of(run.options.search).rows == "slices" and rows != session.total.count:
+    if run.job.rows == "slices" and rows != session.total.count:
         for part in parts:
             (run.folder.bicliques / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
-    # a GPU searches the next slice while this one is written
-    own = (closed if kind.place == "core" else searched) - started
+    # with another slice in hand, that one is searched while this one is written
+    own = (closed if kind.platform.slices_in_hand == 1 else searched) - started
     result = SliceResult(
         slice=task.slice,
         attempt=task.attempt,
@@ -148,8 +147,8 @@ def mine_slice(task: SliceTask) -> SliceDone:
     return SliceDone(result, left_over.to_bytes() if len(left_over) else b"")
 
 
-def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """The search of a slice. If a GPU has too little memory, it is repeated with smaller buffers."""
+def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
+    """The search of a slice; again with smaller buffers where a device has too little memory for them."""
     while True:
         try:
             session, writer = _attempt(server, run, task, work)
@@ -162,23 +161,22 @@ def _search(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tu
             return session, writer
 
 
-def _attempt(server: Server, run: OpenRun, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """One attempt. If it fails, nothing of it stays."""
+def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
+    """One try, of which nothing stays when it fails."""
     writer = _open_writer(run, server.kind, task.slice, task.write_on)
     try:
-        on_device = getattr(writer, "on_device", False)
-        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer.add, on_device)
-        session.all_of(work, _PROBES[server.kind.place])
+        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer)
+        session.all_of(work, server.kind.platform.timed_roots)
     except BaseException:
         writer.discard()
         raise
     return session, writer
 
 
-def _open_writer(run: OpenRun, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
-    """The writer of a slice. A job that only counts needs no writer on the GPU."""
-    place = kind.place if job_of(run.options.search).rows == "slices" else "core"
-    return open_writer(run.folder.bicliques, number, run.tables, place, write_on, run.names)
+def _open_writer(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
+    """The writer of a slice; who only counts needs none of a device's."""
+    platform = kind.platform if run.job.rows == "slices" else CORES
+    return open_writer(run.folder.bicliques, number, run.tables, platform, write_on, run.names)
 
 
 def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
@@ -194,8 +192,9 @@ def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
 
 @contextmanager
 def _metered(kind: EngineKind) -> Iterator[Future[Usage] | None]:
-    """Measure the energy of the block, if its engine has a device of its own whose energy can be read."""
-    meter = _gpu_meter() if kind.place == "gpu" else None
+    """The energy of the block, if its engine has a device of its own whose energy can be read."""
+    counter = kind.platform.energy_counter
+    meter = None if counter is None else _meter(counter)
     if meter is None:
         yield None
     else:
@@ -204,8 +203,8 @@ def _metered(kind: EngineKind) -> Iterator[Future[Usage] | None]:
 
 
 @cache
-def _gpu_meter() -> PowerMeter | None:
-    counter = gpu_counter()
+def _meter(name: str) -> PowerMeter | None:
+    counter = COUNTERS[name]()
     if isinstance(counter, str):
         logger.warning("the energy of this GPU is not measured: %s", counter)
         return None
@@ -213,14 +212,14 @@ def _gpu_meter() -> PowerMeter | None:
 
 
 def forget() -> None:
-    """Free the memory of the last run and of its engines: the calling thread's, and the process's on a GPU."""
+    """Give back the memory of the last run: of the calling thread's engine, and of one that is shared."""
     close_run()
     writers.forget()
     engine_turns.forget()
 
 
 def warm_up(task: tuple[str, str, WriteOn]) -> None:
-    """Load all that the first slice would load: machine code, imports of pyarrow, a GPU's graph, cuDF.
+    """Load what the first slice would load: machine code, what pyarrow imports at first, a device's graph, cuDF.
 
     Parameters
     ----------
@@ -230,14 +229,14 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     folder, run, write_on = task
     opened = open_run(folder, run)
     kind = engines.kind(opened.options.engine)
-    if kind.place == "core":
+    if not kind.platform.shares_engine:
         with keeping_code():
             engines.compile_engine(kind.name)
     else:
         with turn(kind, run) as server:
             first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))
-            with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
-                server.engine.mine(opened.graph, first, opened.options.search, Limits(), lambda _: None)
+            with suppress(DeviceMemoryError):  # the first slice goes on with less, and says so
+                server.engine.mine(opened.graph, first, opened.options.search, Limits(), nowhere)
                 _open_writer(opened, kind, 0, write_on).discard()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
 

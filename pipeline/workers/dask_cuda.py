@@ -9,7 +9,7 @@ from typing import Any
 
 import dask
 
-from pipeline.workers.thread_pool import IN_FLIGHT
+from kernels.gpu.cuda import CUDA
 from schemas.errors import BicliqueError, ResourceError
 
 __all__ = ["guarded", "start_cluster"]
@@ -47,7 +47,7 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
         ) from error
     return LocalCUDACluster(
         CUDA_VISIBLE_DEVICES=list(devices),
-        threads_per_worker=IN_FLIGHT,
+        threads_per_worker=CUDA.slices_in_hand,
         memory_limit=0,  # a worker's memory is bounded by construction,
         device_memory_limit=0,  # and Dask itself keeps nothing on a device
         rmm_pool_size=_size(rmm_pool),
@@ -59,8 +59,10 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
     )
 
 
-def guarded(function: Callable[[Any], Any], argument: Any) -> Any:
-    """``function(argument)``; when the device fails, this process ends, because its CUDA context is of no more use.
+def guarded(function: Callable[[Any], Any], fatal: frozenset[str], argument: Any) -> Any:
+    """``function(argument)``; when the device fails, this process ends, because its context there is of no more use.
+
+    It has failed at an exception of a name in `fatal`: see `schemas.platform.Platform`.
 
     Dask's nanny starts another one, and the slices it had in hand are tried again elsewhere.
     """
@@ -69,7 +71,7 @@ def guarded(function: Callable[[Any], Any], argument: Any) -> Any:
     except BicliqueError:
         raise
     except Exception as error:
-        if type(error).__name__ not in ("CUDARuntimeError", "CUDADriverError"):
+        if type(error).__name__ not in fatal:
             raise
         logger.critical("the GPU of process %d failed (%s); the process is replaced", os.getpid(), error)
         os._exit(_DEVICE_FAILED)

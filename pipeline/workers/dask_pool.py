@@ -24,16 +24,15 @@ import dask
 import dask.system
 import distributed
 
-from kernels.engines import Place
-from kernels.gpu.device import why_no_gpu
+from kernels.gpu.cuda import CUDA
 from pipeline.process.children import on_their_own
 from pipeline.process.logs import tell
 from pipeline.run.version import __version__
 from pipeline.slices import worker
 from pipeline.workers.dask_cuda import guarded, start_cluster
 from pipeline.workers.pool import Result, WorkerLostError
-from pipeline.workers.thread_pool import IN_FLIGHT
 from schemas.errors import ResourceError
+from schemas.platform import CORES, Platform
 
 __all__ = ["DaskPool"]
 
@@ -58,13 +57,27 @@ _CONFIG = {
 
 
 class DaskPool:
-    """Tasks on Dask workers. See `pipeline.workers.pool.Pool`; made by `local`, `on_gpus` or `connect`."""
+    """Tasks on Dask workers. See `pipeline.workers.pool.Pool`; made by `local`, `on_gpus`, `start` or `connect`.
 
-    def __init__(self, client: distributed.Client, cluster: distributed.LocalCluster | None, name: str, place: Place):
-        self._client = client
-        self._cluster = cluster
+    Parameters
+    ----------
+    client : distributed.Client
+        Belongs to the pool, which closes it.
+    cluster : distributed.LocalCluster or None
+        Of its own, which it closes, too; None if the workers are others'.
+    name : str
+        The workers in a few words.
+    platform : Platform
+        What their engines run on.
+    """
+
+    def __init__(
+        self, client: distributed.Client, cluster: distributed.LocalCluster | None, name: str, platform: Platform
+    ):
+        self.client = client
+        self.cluster = cluster
         self._name = name
-        self._place = place
+        self._platform = platform
         self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
         self._futures: dict[int, distributed.Future] = {}
         self._here: set[str] = set()  # addresses of the workers
@@ -93,17 +106,26 @@ class DaskPool:
                 silence_logs=logging.CRITICAL,
             )
 
-        return cls._start(start, f"{count} local worker{'s' if count != 1 else ''}", "core")
+        return cls.start(start, f"{count} local worker{'s' if count != 1 else ''}", CORES)
 
     @classmethod
     def on_gpus(cls, devices: Sequence[str], rmm_pool: str | None = None, spill: bool = False) -> DaskPool:
         """A worker process on each of some GPUs of this machine; see `pipeline.workers.dask_cuda.start_cluster`."""
         name = f"{len(devices)} local GPU{'s' if len(devices) != 1 else ''}"
-        return cls._start(lambda: start_cluster(devices, rmm_pool, spill), name, "gpu")
+        return cls.start(lambda: start_cluster(devices, rmm_pool, spill), name, CUDA)
 
     @classmethod
-    def _start(cls, start: Callable[[], distributed.LocalCluster], name: str, place: Place) -> DaskPool:
-        """A cluster of our own, which is gone again if anything, Ctrl-C too, comes between.
+    def start(cls, start: Callable[[], distributed.LocalCluster], name: str, platform: Platform) -> DaskPool:
+        """The workers of a cluster of our own, which is gone again if anything, Ctrl-C too, comes between.
+
+        Parameters
+        ----------
+        start : callable
+            () -> cluster.
+        name : str
+            The workers in a few words.
+        platform : Platform
+            What their engines run on.
 
         Raises
         ------
@@ -126,11 +148,23 @@ class DaskPool:
                 started.pop_all()
         except (OSError, TimeoutError, RuntimeError, ValueError, ImportError) as error:
             raise ResourceError(f"a cluster of {name} could not be started ({error}); try --workers 0") from error
-        return cls(client, cluster, name, place)
+        return cls(client, cluster, name, platform)
 
     @classmethod
-    def connect(cls, address: str, place: Place = "core") -> DaskPool:
+    def connect(
+        cls, address: str, platform: Platform = CORES, command: str = "dask worker", patience_s: float = _START_S
+    ) -> DaskPool:
         """The workers of a running scheduler.
+
+        Parameters
+        ----------
+        address : str
+        platform : Platform
+            What their engines run on.
+        command : str
+            What starts a worker that has such a device.
+        patience_s : float
+            How long the scheduler may take to answer, now and later.
 
         Raises
         ------
@@ -140,12 +174,12 @@ class DaskPool:
         """
         _check_certificate(address)
         try:
-            client = distributed.Client(address, timeout=_START_S, set_as_default=False)
+            client = distributed.Client(address, timeout=patience_s, set_as_default=False)
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:  # the last: it may not be called without TLS
             raise ResourceError(
                 f"the Dask scheduler at {address} does not answer ({error}); check --scheduler"
             ) from error
-        pool = cls(client, None, f"workers of {address}", place)
+        pool = cls(client, None, f"workers of {address}", platform)
         try:
             versions = client.run(worker.version)
         except Exception as error:  # whatever a worker of another environment raises
@@ -163,33 +197,33 @@ class DaskPool:
                 if odd
                 else f"the Dask scheduler at {address} has no workers; start some, then try again"
             )
-        for name, reason in (client.run(why_no_gpu) if place == "gpu" else {}).items():
+        for name, reason in client.run(platform.why_absent).items():
             if reason is not None:
                 pool.close()
                 raise ResourceError(
                     f"worker {name} of {address} has no GPU for the engine: {reason}; start workers with "
-                    f"dask cuda worker {address}, or choose --engine cpu"
+                    f"{command} {address}, or choose --engine cpu"
                 )
         return pool
 
     def reasons(self) -> dict[str, dict[str, str | None]]:
         """Of every worker, why each engine cannot run there, None when it can."""
-        return dict(self._client.run(worker.reasons))
+        return dict(self.client.run(worker.reasons))
 
     def slots(self) -> int:
-        """Threads of all workers; on GPUs a fixed number per worker, however many threads it was started with."""
-        return IN_FLIGHT * self.workers() if self._place == "gpu" else self.workers()
+        """So many per engine as it has slices in hand, however many threads a worker was started with."""
+        return self._platform.slices_in_hand * self.workers()
 
     def workers(self) -> int:
-        """Worker processes on GPUs; threads else, each of which has an engine."""
+        """Worker processes where each has one engine; threads else, each of which has its own."""
         threads = self._threads()
         self._meet(threads)
-        return len(threads) if self._place == "gpu" else sum(threads.values())
+        return len(threads) if self._platform.shares_engine else sum(threads.values())
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """One task pinned to each worker of now; one that joins later does without."""
         workers = self._threads()
-        futures = [self._client.submit(function, argument, workers=[name], pure=False) for name in workers]
+        futures = [self.client.submit(function, argument, workers=[name], pure=False) for name in workers]
         for future in futures:  # what is wrong with a worker shows again when it works
             while not future.done() and not self._closing.wait(0.02):
                 pass
@@ -197,11 +231,11 @@ class DaskPool:
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
         """Never pure: the same slice may have to run again."""
         key = f"bicliques-{function.__name__}-{tag}-{time.monotonic_ns()}"
-        if self._place == "gpu":
-            function = partial(guarded, function)
+        if self._platform.fatal_errors:
+            function = partial(guarded, function, self._platform.fatal_errors)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")  # left-overs of some MB are usual
-            future = self._client.submit(function, argument, key=key, pure=False)
+            future = self.client.submit(function, argument, key=key, pure=False)
         self._futures[tag] = future
         future.add_done_callback(lambda done: self._done.put((tag, done)))
 
@@ -231,27 +265,27 @@ class DaskPool:
         """As the scheduler knows."""
         future = self._futures.get(tag)
         if future is not None:
-            for address, keys in self._ask(self._client.processing).items():
+            for address, keys in self._ask(self.client.processing).items():
                 if future.key in keys:
                     return self._names.get(address, address)
         return ""
 
     def dashboard(self) -> str:
         """Dask's, if the scheduler has one."""
-        return str(self._ask(lambda: self._client.dashboard_link) or "")
+        return str(self._ask(lambda: self.client.dashboard_link) or "")
 
     def _meet(self, addresses: Iterable[str]) -> None:
         """Learn the names of new workers, and say which have gone: a dead worker cannot be asked any more."""
         before, self._here = self._here, set(addresses)
         for address in self._here - before:
             self._names[address] = address
-            asked = self._client.submit(worker.identity, None, workers=[address], pure=False)
+            asked = self.client.submit(worker.identity, None, workers=[address], pure=False)
             # not as a callback: a worker that dies now never says it, and Dask has one thread for all callbacks
             with suppress(RuntimeError):  # the pool is being closed
                 self._asking.submit(self._introduce, address, asked)
         for address in before - self._here:
             name = self._names[address]  # stays, because its tasks are heard of later
-            level = logging.INFO if self._cluster is None else logging.WARNING  # others may let theirs come and go
+            level = logging.INFO if self.cluster is None else logging.WARNING  # others may let theirs come and go
             tell(logger, "gone", f"worker {name} has gone", level, worker=name, address=address)
 
     def _introduce(self, address: str, asked: distributed.Future) -> None:
@@ -261,21 +295,21 @@ class DaskPool:
             if address in self._here:
                 tell(logger, "came", f"worker {name} is there", worker=name, address=address)
 
-    def close(self) -> None:
-        """Abandon what is running; stop the workers, if they are ours."""
+    def close(self, patience_s: float = _STOP_S) -> None:
+        """Abandon what is running; stop the workers, if they are ours, and kill those that take longer than this."""
         self._closing.set()
         self._asking.shutdown(wait=False, cancel_futures=True)
-        if self._cluster is None:
+        if self.cluster is None:
             with suppress(Exception):  # a scheduler that is gone needs no farewell
-                self._client.cancel(list(self._futures.values()))
+                self.client.cancel(list(self._futures.values()))
                 for address in self._threads():
-                    self._client.submit(worker.forget, workers=[address], pure=False)
-        self._client.close()
-        if self._cluster is not None:
-            _stop(self._cluster, self._name)
+                    self.client.submit(worker.forget, workers=[address], pure=False)
+        self.client.close()
+        if self.cluster is not None:
+            _stop(self.cluster, self._name, patience_s)
 
     def _threads(self) -> dict[str, int]:
-        return dict(self._ask(self._client.nthreads))
+        return dict(self._ask(self.client.nthreads))
 
     def _ask(self, question: Callable[[], Any]) -> Any:
         try:
@@ -308,8 +342,8 @@ def _be_patient(cluster: distributed.LocalCluster) -> None:
     cluster._update_worker_status = partial(distributed.deploy.Cluster._update_worker_status, cluster)
 
 
-def _stop(cluster: distributed.LocalCluster, name: str) -> None:
-    """Close a cluster of our own; workers that have not ended within `_STOP_S` seconds are killed.
+def _stop(cluster: distributed.LocalCluster, name: str, patience_s: float = _STOP_S) -> None:
+    """Close a cluster of our own; workers that have not ended within so many seconds are killed.
 
     Dask waits without end for a worker that is not ready yet, as one that replaces another may never be: of one that
     is killed while it starts, Dask loses the message of the next that it is ready.
@@ -322,8 +356,8 @@ def _stop(cluster: distributed.LocalCluster, name: str) -> None:
         pids = [nanny.pid for nanny in list(cluster._created) if nanny.pid is not None]
         if pids and not told.is_set():
             told.set()
-            text = f"the {name} did not end within {_STOP_S:g} seconds and are killed"
-            tell(logger, "lingering", text, seconds=_STOP_S, pids=pids)
+            text = f"the {name} did not end within {patience_s:g} seconds and are killed"
+            tell(logger, "lingering", text, seconds=patience_s, pids=pids)
         for nanny in list(cluster._created):
             if nanny.status == distributed.Status.running:  # it does not know yet, and would start another worker
                 nanny.close_gracefully()
@@ -332,11 +366,11 @@ def _stop(cluster: distributed.LocalCluster, name: str) -> None:
                 os.kill(pid, signal.SIGKILL)
         cluster.loop.call_later(1.0, kill)  # Dask may learn only now of a process that was about to start
 
-    late = threading.Timer(_STOP_S, lambda: cluster.loop.add_callback(kill))
+    late = threading.Timer(patience_s, lambda: cluster.loop.add_callback(kill))
     late.daemon = True
     late.start()
     try:
-        cluster.close(timeout=2 * _STOP_S)
+        cluster.close(timeout=2 * patience_s)
     except TimeoutError:  # the workers are dead, and Dask has not noticed
         cluster.shutdown_on_close = False  # else it would try once more at the end of this process
     finally:

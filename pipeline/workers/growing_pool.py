@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
-from pipeline.workers.pool import InProcess, Result
+from pipeline.workers.pool import InProcess, Pool, Result
 
 __all__ = ["Growing"]
 
@@ -18,16 +18,16 @@ class Growing:
     ----------
     start : callable
         () -> pool.
-    here : Pool
-        Of this process.
+    here : Pool or None
+        Of this process; None for `InProcess`.
     """
 
-    def __init__(self, start: Callable[[], Any], here: Any = None):
+    def __init__(self, start: Callable[[], Pool], here: Pool | None = None):
         self._start = start
-        self._here = here or InProcess()
+        self._here = InProcess() if here is None else here
         self._running_here = 0
-        self._coming: Any = None  # started, perhaps not yet ready
-        self._workers: Any = None  # ready
+        self._coming: Pool | None = None  # started, perhaps not yet ready
+        self._workers: Pool | None = None  # ready
         self._closing = False
         self._starting: Thread | None = None
         self._error: BaseException | None = None
@@ -35,16 +35,16 @@ class Growing:
 
     def slots(self) -> int:
         """Here, or of the workers."""
-        return int((self._workers or self._here).slots())
+        return self._now.slots()
 
     def workers(self) -> int:
         """Here, or of the workers."""
-        return int((self._workers or self._here).workers())
+        return self._now.workers()
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Here, and on the workers when they come."""
         self._prepare = (function, argument)
-        (self._workers or self._here).everywhere(function, argument)
+        self._now.everywhere(function, argument)
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
         """To the workers, if they are there."""
@@ -60,11 +60,11 @@ class Growing:
             raise self._error
         workers = self._workers  # they may come at any moment
         if self._running_here or workers is None:
-            results = list(self._here.wait(seconds))
+            results = self._here.wait(seconds)
             self._running_here -= len(results)
-            return results or (list(workers.wait(0)) if workers is not None else [])
+            return results or (workers.wait(0) if workers is not None else [])
         self._here.close()  # nothing will come here any more
-        return list(workers.wait(seconds))
+        return workers.wait(seconds)
 
     def grow(self) -> None:
         """Start the workers in the background, the first time."""
@@ -78,15 +78,15 @@ class Growing:
 
     def describe(self) -> str:
         """The workers that there are now."""
-        return str((self._workers or self._here).describe())
+        return self._now.describe()
 
     def who(self, tag: int) -> str:
         """The name of the worker that has it."""
-        return str((self._workers or self._here).who(tag))
+        return self._now.who(tag)
 
     def dashboard(self) -> str:
         """Once the workers are there."""
-        return "" if self._workers is None else str(self._workers.dashboard())
+        return "" if self._workers is None else self._workers.dashboard()
 
     def close(self) -> None:
         """Both, however far the workers have come."""
@@ -96,14 +96,18 @@ class Growing:
             coming.close()
         if self._starting is not None:
             self._starting.join()
-        if self._coming is not coming:  # they came meanwhile
-            self._coming.close()
+        if (came := self._coming) is not None and came is not coming:  # they came meanwhile
+            came.close()
+
+    @property
+    def _now(self) -> Pool:
+        return self._here if self._workers is None else self._workers
 
     def _bring(self) -> None:
         try:
-            self._coming = self._start()
+            self._coming = coming = self._start()
             if self._prepare is not None and not self._closing:
-                self._coming.everywhere(*self._prepare)
-            self._workers = self._coming
+                coming.everywhere(*self._prepare)
+            self._workers = coming
         except BaseException as error:
             self._error = error

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
-from kernels.engines import EngineKind, Place
 from pipeline.process import startup
 from pipeline.workers.devices import choose_devices
-from pipeline.workers.growing_pool import Growing
+from pipeline.workers.local_workers import LOCAL_WORKERS
 from pipeline.workers.options import WorkerOptions
-from pipeline.workers.pool import InProcess, Pool
-from pipeline.workers.thread_pool import InThreads
-from schemas.errors import InputError
+from pipeline.workers.pool import Pool
+from schemas.engine_kind import EngineKind
+from schemas.platform import CORES, Platform
+
+if TYPE_CHECKING:
+    from pipeline.workers.dask_pool import DaskPool
 
 __all__ = ["ask_workers", "check_workers", "count_workers", "open_pool"]
 
 
-def check_workers(options: WorkerOptions, place: Place) -> None:
+def check_workers(options: WorkerOptions, platform: Platform) -> None:
     """Refuse workers that the engine cannot have, before anything is read or written.
 
     Raises
@@ -27,15 +28,11 @@ def check_workers(options: WorkerOptions, place: Place) -> None:
     InputError
         If options of GPUs come with an engine on cores, or GPUs are named that are not there.
     """
-    if options.scheduler is not None:
-        return
-    if place == "gpu" and options.workers != 0:
-        choose_devices(options.devices, options.workers)
-    if place == "core" and options.on_gpus:
-        raise InputError("the engine works on processor cores: leave --devices, --rmm-pool and --spill out")
+    if options.scheduler is None:
+        LOCAL_WORKERS[platform.name].check(options)
 
 
-def count_workers(options: WorkerOptions, place: Place) -> int | None:
+def count_workers(options: WorkerOptions, platform: Platform) -> int | None:
     """How many workers would share the work of a run, 0 for this process alone; None if nothing was said of them.
 
     Raises
@@ -44,9 +41,9 @@ def count_workers(options: WorkerOptions, place: Place) -> int | None:
         If the scheduler does not answer or has no workers.
     """
     if options.scheduler is not None:
-        pool = _cluster().connect(options.scheduler, place)
+        pool = _connect(options.scheduler, platform)
         try:
-            return int(pool.workers())
+            return pool.workers()
         finally:
             pool.close()
     if options.devices is not None:
@@ -55,22 +52,28 @@ def count_workers(options: WorkerOptions, place: Place) -> int | None:
 
 
 @contextmanager
-def open_pool(options: WorkerOptions, place: Place = "core") -> Iterator[Pool]:
+def open_pool(options: WorkerOptions, platform: Platform = CORES) -> Iterator[Pool]:
     """The workers a user asked for, ready to work; they are gone after the block.
 
     Parameters
     ----------
     options : WorkerOptions
-    place : "core" or "gpu"
-        What the engine of one worker occupies (`kernels.engines.EngineKind`).
+    platform : Platform
+        What the engine of one worker runs on.
 
     Raises
     ------
+    InputError
+        As `check_workers`.
     ResourceError
         If the scheduler does not answer or has no workers, or workers do not start.
     """
     with startup.getting_ready():
-        pool = _open(options, place)
+        check_workers(options, platform)
+        if options.scheduler is not None:
+            pool: Pool = _connect(options.scheduler, platform)
+        else:
+            pool = LOCAL_WORKERS[platform.name].open(options)
     try:
         yield pool
     finally:
@@ -85,7 +88,7 @@ def ask_workers(scheduler: str) -> Callable[[EngineKind], str | None]:
     ResourceError
         If the scheduler does not answer or has no workers.
     """
-    pool = _cluster().connect(scheduler)
+    pool = _connect(scheduler, CORES)
     try:
         answers = pool.reasons()
     finally:
@@ -98,30 +101,7 @@ def ask_workers(scheduler: str) -> Callable[[EngineKind], str | None]:
     return ask
 
 
-def _open(options: WorkerOptions, place: Place) -> Any:
-    check_workers(options, place)
-    if options.scheduler is not None:
-        return _cluster().connect(options.scheduler, place)
-    if place == "gpu":
-        return _open_gpus(options)
-    if options.workers == 0:
-        return InProcess()
-    if options.workers is None:
-        return Growing(lambda: _cluster().local(None))
-    return _cluster().local(options.workers)
-
-
-def _open_gpus(options: WorkerOptions) -> Any:
-    if options.workers == 0:
-        return InThreads()
-    devices = choose_devices(options.devices, options.workers)
-    start = partial(_cluster().on_gpus, devices, options.rmm_pool, options.spill)
-    if options.workers is not None or options.on_gpus:
-        return start()
-    return Growing(start, InThreads()) if len(devices) > 1 else InThreads()
-
-
-def _cluster() -> Any:
+def _connect(scheduler: str, platform: Platform) -> DaskPool:
     from pipeline.workers.dask_pool import DaskPool  # not before it is needed: it imports Dask
 
-    return DaskPool
+    return DaskPool.connect(scheduler, platform, LOCAL_WORKERS[platform.name].command)

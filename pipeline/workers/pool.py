@@ -72,6 +72,10 @@ class Pool(Protocol):
         """Address of a page about the workers; empty when there is none."""
         ...
 
+    def close(self) -> None:
+        """Let the workers go that are its own, and what they hold; nothing is asked of it afterwards."""
+        ...
+
 
 class InProcess:
     """One slot: this very process. A task runs when its result is waited for."""

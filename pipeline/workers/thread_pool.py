@@ -10,10 +10,7 @@ from typing import Any
 from pipeline.slices import worker
 from pipeline.workers.pool import Result
 
-__all__ = ["IN_FLIGHT", "InThreads"]
-
-#: Slices in the hands of a worker that has a GPU: one that is searched, and one that is written or waits.
-IN_FLIGHT = 2
+__all__ = ["InThreads"]
 
 
 class InThreads:
@@ -24,7 +21,7 @@ class InThreads:
     threads : int
     """
 
-    def __init__(self, threads: int = IN_FLIGHT) -> None:
+    def __init__(self, threads: int) -> None:
         self._n = threads
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="slice")
         self._done: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 
 import pipeline
 from pipeline.api import steps
-from pipeline.prepare.plan import Plan
 from pipeline.run import ledger
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, ResourceError
+from schemas.jobs import job_of
 from schemas.manifest import PLAN
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Mode, Search
@@ -198,7 +199,7 @@ def test_files_of_an_uncommitted_attempt_are_ignored(tmp_path: Path) -> None:
     }
     for path, content in left.items():
         path.write_bytes(content)
-    Ledger.repair(RunFolder(out), len(Plan.open(RunFolder(out)).roots))
+    Run.at(out).repaired_ledger()
     assert not any(path.exists() for path in left), "they are there until the run is complete"
     check_resumed(out)
 
@@ -298,7 +299,7 @@ def test_a_node_taken_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", [4, 5])
 def test_even_a_single_node_is_not_taken_twice(tmp_path: Path, start: int) -> None:
     entries = {k: ledger_entry(k, (PLAN, *took)) for k, took in ((0, (0, 5)), (1, (start, 9)))}
-    taken = Ledger(RunFolder(tmp_path), 9, entries)
+    taken = Ledger(RunFolder(tmp_path), job_of(Search()), 9, entries)
     if start == 5:
         assert taken.outstanding() == {}
         return

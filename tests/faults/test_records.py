@@ -311,7 +311,7 @@ def test_an_entry_that_takes_nodes_that_do_not_exist_is_refused(complete: Path, 
     assert ledger.n_plan == 20
     data = read_json(ledger.file(0)) | {"took": [[-1, 0, ledger.n_plan + 1]] if took[0][2] == 41 else took}
     entry, _ = LedgerEntry.from_json(data, ledger.job)
-    reason = Ledger(ledger.folder, ledger.n_plan, {}).problem(entry)
+    reason = Ledger(ledger.folder, ledger.job, ledger.n_plan, {}).problem(entry)
     start, stop = entry.took[0][1:]
     assert reason == f"it took nodes {start} to {stop} of source -1, which has 20"
     with pytest.raises(BicliqueError):

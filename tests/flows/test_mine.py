@@ -18,8 +18,8 @@ from prefect.concurrency.sync import concurrency
 import pipeline
 from flows import tasks
 from flows.mine import mine
-from pipeline.mining import driver
 from pipeline.run.folder import RunFolder
+from pipeline.run.ledger import Ledger
 from pipeline.run.lock import locked
 from schemas.errors import InputError, ResourceError
 from tests.flows.grouped import grouped
@@ -130,7 +130,7 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
     edges = random_edges(160, 80, 0.35, 5)
     source = write_edges(tmp_path / "g.parquet", edges)
     attempts: list[list[int]] = [[]]
-    commit = driver.Ledger.commit
+    commit = Ledger.commit
 
     def fails_once(ledger: Any, entry: Any, *others: Any) -> None:
         if len(attempts) == 1 and len(attempts[0]) == 1:
@@ -139,7 +139,7 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
         commit(ledger, entry, *others)
         attempts[-1].append(entry.result.slice)
 
-    monkeypatch.setattr(driver.Ledger, "commit", fails_once)
+    monkeypatch.setattr(Ledger, "commit", fails_once)
     monkeypatch.setattr(tasks, "mine", tasks.mine.with_options(retry_delay_seconds=0))
     state = run(source, tmp_path / "out", slice_seconds=0.01)
     assert state.is_completed()
@@ -251,7 +251,7 @@ def test_what_goes_wrong_beside_a_complete_run_is_said_and_does_not_make_it_fail
     def fail(path: Path) -> None:
         raise ResourceError("no room for the page")
 
-    monkeypatch.setattr(tasks, "page", fail)
+    monkeypatch.setattr(tasks, "report", fail)
     state = run(source, tmp_path / "out", report=True, latest=True)
     assert (state.type.value, state.name) == ("COMPLETED", "Needs attention")
     assert "no room for the page" in state.message

@@ -18,6 +18,7 @@ from flows.pictures import pictures_of
 from pipeline.results.report.content import Content, content_of
 from pipeline.results.report.figures import BUSY, LEFT, RIGHT, WRITING
 from pipeline.results.report.timeline import Block, Lane, Stretch, Timeline
+from pipeline.run.opened import Run
 from tests.support.runs import random_edges, write_edges
 
 
@@ -40,7 +41,7 @@ def points(picture: np.ndarray, colour: str) -> int:
 def test_every_picture_of_a_run(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(60, 40, 0.3, 1))
     out = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False).path
-    found = drawn(content_of(out))
+    found = drawn(content_of(Run.at(out)))
     assert list(found) == ["sizes", "degrees", "steps", "time-line"]
     for name, colours in {"degrees": (LEFT, RIGHT), "steps": (LEFT,)}.items():
         assert all(points(found[name], colour) > 100 for colour in colours), name
@@ -54,7 +55,7 @@ def test_the_time_line_shows_searching_writing_and_idle(tmp_path: Path) -> None:
     block = Block(start=0.0, stop=10.0, busy=10.0, writing=5.0, slices=1, rows=9, first=0, last=0)
     lanes = (Lane("here:1", (block,), 0.5), Lane("there:2", (replace(block, start=10.0, stop=20.0),), 0.5))
     times = Timeline((Stretch(0.0, 20.0, "complete"),), lanes)
-    picture = drawn(replace(content_of(out), timeline=times))["time-line"]
+    picture = drawn(replace(content_of(Run.at(out)), timeline=times))["time-line"]
     busy, writing = points(picture, BUSY), points(picture, WRITING)
     assert busy > 3000, "more than the legend"
     assert busy == pytest.approx(writing, rel=0.1)
@@ -71,4 +72,4 @@ def test_the_time_line_shows_searching_writing_and_idle(tmp_path: Path) -> None:
 def test_what_a_run_has_no_numbers_of_is_not_drawn(tmp_path: Path, options: dict[str, Any], missing: set[str]) -> None:
     table = pa.table({"l": [1, 2, 3, 3], "r": ["a", "a", "b", "a"]})
     out = pipeline.mine(table, tmp_path / "out", workers=0, progress=False, report=False, **options).path
-    assert {"sizes", "degrees", "steps", "time-line"} - drawn(content_of(out)).keys() == missing
+    assert {"sizes", "degrees", "steps", "time-line"} - drawn(content_of(Run.at(out))).keys() == missing

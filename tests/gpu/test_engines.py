@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import GpuSizes
+from kernels.bitmatrix.memory import GpuSizes, Launch
 from kernels.cpu.engine import CpuEngine
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
+from kernels.gpu.device import CudaDevice
 from kernels.graph.prepare import prepare
 from kernels.reference.engine import ReferenceEngine
 from schemas.bicliques import Bicliques, fingerprint
@@ -106,15 +107,22 @@ def test_forced_donations_on_a_real_graph(eager):
     assert (outcome.count, outcome.fingerprint) == (known["bicliques"], int(known["fingerprint"]))
 
 
-def test_the_first_call_of_a_thread_may_be_about_a_kernel():
+def test_the_first_call_of_a_thread_may_be_about_a_kernel(monkeypatch):
     """All memory may come from the pool; the thread has then made no call of the runtime, which gives it a context."""
-    engine, graph = BitMatrixEngine(), graph_of(random_edges(np.random.default_rng(1), 40, 30, 0.3))
-    run(engine, graph, Search("count"))
-    (launch,) = engine._launches.values()
+    device, graph = CudaDevice(), graph_of(random_edges(np.random.default_rng(1), 40, 30, 0.3))
+    plan, planned = Launch.plan, []
+
+    def watched(*arguments):
+        planned.append(plan(*arguments))
+        return planned[-1]
+
+    monkeypatch.setattr(Launch, "plan", watched)
+    run(BitMatrixEngine(device), graph, Search("count"))
+    (launch,) = planned
 
     def resident_blocks() -> int:
-        with engine._device.active():
-            return engine._device.resident_blocks("bitmatrix", launch.defines, 128)
+        with device.active():
+            return device.resident_blocks("bitmatrix", launch.defines, 128)
 
     with ThreadPoolExecutor(1) as thread:
         assert thread.submit(resident_blocks).result() > 0

@@ -22,8 +22,8 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.errors import InputError
 from schemas.options import IngestOptions, RunLimits, RunOptions
-from tests.pipeline.ingest.test_device_ingest import NOT_PLAIN, PLAIN, any_text
 from tests.support.runs import random_edges, write_edges
+from tests.support.texts import NOT_PLAIN, PLAIN, any_text
 
 pytestmark = pytest.mark.gpu
 pytest.importorskip("pylibcudf", reason="cuDF is not installed")

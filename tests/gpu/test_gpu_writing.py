@@ -15,8 +15,9 @@ import pipeline
 from pipeline.output import device_writer
 from pipeline.output.cudf_parquet import CudfParquet
 from pipeline.output.device_writer import DeviceWriter
-from pipeline.output.part_writer import Tables, part_schema
+from pipeline.output.part_writer import part_schema
 from pipeline.proof.read_back import read_part
+from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques
 from tests.support.runs import random_edges, write_edges
 
@@ -57,7 +58,7 @@ def test_all_rows_are_written(
     out = DeviceWriter(tmp_path, 1, CudfParquet(tables, compression, ("user", "item")))
     batches = [some(n, seed) for seed, n in enumerate([5000, 1, 20_000])]
     for batch in batches:
-        out.add(on_device(batch) if place == "device" else batch)
+        out(on_device(batch) if place == "device" else batch)
     parts = out.close()
     assert len(parts) > 1
     assert {path.name for path in tmp_path.iterdir()} == {part.name for part in parts}
@@ -81,7 +82,7 @@ def test_all_rows_are_written(
 
 def test_no_rows_make_no_part(tmp_path: Path) -> None:
     out = DeviceWriter(tmp_path, 0, CudfParquet(None))
-    out.add(some(0, 0))
+    out(some(0, 0))
     assert out.close() == []
 
 

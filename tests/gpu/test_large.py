@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -14,21 +12,8 @@ from kernels.gpu.prepare import EDGE_BYTES, prepare_on
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.work import Search
+from tests.support.bands import band, bicliques_of_band
 from tests.support.oracles import graph_of, run
-
-
-def band(xp: Any, n: int, width: int) -> tuple[Any, Any]:
-    """Edges of n + n vertices, left i to right j whenever they differ by `width` at most; sorted."""
-    left = xp.repeat(xp.arange(n, dtype=np.int32), 2 * width + 1)
-    right = left + xp.tile(xp.arange(-width, width + 1, dtype=np.int32), n)
-    inside = (right >= 0) & (right < n)
-    return left[inside], right[inside]
-
-
-def bicliques_of_band(n: int, width: int) -> int:
-    """Maximal ones: L from i to j and R from j - width to i + width, whenever all four are vertices."""
-    i = np.arange(n - width, dtype=np.int64)
-    return int((np.minimum(n - 1, i + 2 * width) - np.maximum(i, width) + 1).clip(0).sum())
 
 
 def graph_on_device(n: int, width: int) -> MiningGraph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,21 +17,20 @@ import pytest
 
 import pipeline
 from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.gpu.cuda import CUDA
 from kernels.gpu.device import CudaDevice
-from pipeline.api import steps
 from pipeline.mining import driver
 from pipeline.proof import proving
-from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
 from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.devices import visible_devices
+from pipeline.workers.growing_pool import Growing
 from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
-from pipeline.workers.thread_pool import IN_FLIGHT
 from schemas.errors import DeviceMemoryError, InputError
-from schemas.options import RunLimits, RunOptions
-from schemas.work import Search
-from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+from schemas.options import RunLimits
+from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 
@@ -44,29 +44,17 @@ def answer_to_many() -> tuple[int, int]:
     return answer(MANY)
 
 
-def prepared(tmp_path: Path, edges: Any = EDGES) -> RunFolder:
-    source = write_edges(tmp_path / "g.parquet", edges)
-    options = RunOptions(source=str(source), search=Search("list"), engine="bitmatrix")
-    steps.start(source, tmp_path / "out", options, RunLimits(), False)
-    steps.prepare(tmp_path / "out", False)
-    return RunFolder(tmp_path / "out")
-
-
-def quiet(progress: Progress) -> None:
-    pass
-
-
 @pytest.fixture(scope="module")
 def one() -> Iterator[DaskPool]:
     pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
-    with open_pool(WorkerOptions(devices=(0,)), "gpu") as pool:
+    with open_pool(WorkerOptions(devices=(0,)), CUDA) as pool:
         yield pool
 
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[DaskPool]:
     pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
-    with open_pool(WorkerOptions(workers=2), "gpu") as pool:
+    with open_pool(WorkerOptions(workers=2), CUDA) as pool:
         yield pool
 
 
@@ -77,15 +65,15 @@ def device_of_worker() -> tuple[str, int]:
 
 
 def test_every_worker_has_a_device_of_its_own(one: DaskPool) -> None:
-    assert list(one._client.run(device_of_worker).values()) == [(visible_devices()[0], 0)]
+    assert list(one.client.run(device_of_worker).values()) == [(visible_devices()[0], 0)]
     assert (one.slots(), one.workers()) == (2, 1)
 
 
 def test_a_worker_finds_what_the_cpu_finds(tmp_path: Path, one: DaskPool) -> None:
-    folder = prepared(tmp_path)
-    session = driver.mine_run(folder, one, RunLimits(), quiet, 0.05)
+    folder = prepared_run(tmp_path, EDGES)
+    session = driver.mine_run(Run(folder), one, RunLimits(), quiet, 0.05)
     assert session.outcome == "complete"
-    proving.prove(folder, one, quiet)
+    proving.prove(Run(folder), one, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
@@ -107,12 +95,12 @@ def test_this_process_finds_what_the_cpu_finds(tmp_path: Path, slice_seconds: fl
 
 
 def test_never_one_row_too_many(tmp_path: Path, one: DaskPool) -> None:
-    folder = prepared(tmp_path)
+    folder = prepared_run(tmp_path, EDGES)
     for most in (1, 5001):
-        session = driver.mine_run(folder, one, RunLimits(max_results=most), quiet, 0.05)
+        session = driver.mine_run(Run(folder), one, RunLimits(max_results=most), quiet, 0.05)
         assert (session.outcome, session.count) == ("max_results", most)
-    driver.mine_run(folder, one, RunLimits(), quiet)
-    proving.prove(folder, one, quiet)
+    driver.mine_run(Run(folder), one, RunLimits(), quiet)
+    proving.prove(Run(folder), one, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
@@ -130,11 +118,11 @@ def take_longer() -> None:
 def kill_once(pool: DaskPool, killed: list[int]) -> Any:
     """Kill a worker when something is committed and all slots are taken. A slice that is only to be handed over is done
     again by Dask, unseen by the run; but every worker has another one then, which takes long enough to be lost."""
-    pids = sorted(pool._client.run(os.getpid).values())
-    pool._client.run(take_longer)
+    pids = sorted(pool.client.run(os.getpid).values())
+    pool.client.run(take_longer)
 
     def watch(progress: Progress) -> None:
-        if not killed and progress.bicliques and progress.running == IN_FLIGHT * len(pids):
+        if not killed and progress.bicliques and progress.running == CUDA.slices_in_hand * len(pids):
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 
@@ -142,25 +130,26 @@ def kill_once(pool: DaskPool, killed: list[int]) -> Any:
 
 
 def test_a_killed_worker_loses_nothing(tmp_path: Path, one: DaskPool) -> None:
-    folder, killed = prepared(tmp_path, MANY), []
-    session = driver.mine_run(folder, one, RunLimits(), kill_once(one, killed), 0.01)
+    folder, killed = prepared_run(tmp_path, MANY), []
+    session = driver.mine_run(Run(folder), one, RunLimits(), kill_once(one, killed), 0.01)
     assert killed
     assert session.retries >= 1
-    proving.prove(folder, one, quiet)
+    proving.prove(Run(folder), one, quiet)
     assert manifest_pair(folder.path) == answer_to_many()
 
 
 def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    take = CudaDevice._bytes
+    take = CudaDevice.empty
 
-    def take_little(self: CudaDevice, n: int, content: np.ndarray | None = None) -> Any:
-        if n > 250 << 20:
-            raise DeviceMemoryError(f"250 MiB are left, {n >> 20} MiB are needed")
-        return take(self, n, content)
+    def take_little(self: CudaDevice, n: int, dtype: Any) -> Any:
+        size = n * np.dtype(dtype).itemsize
+        if size > 250 << 20:
+            raise DeviceMemoryError(f"250 MiB are left, {size >> 20} MiB are needed")
+        return take(self, n, dtype)
 
-    monkeypatch.setattr(CudaDevice, "_bytes", take_little)
+    monkeypatch.setattr(CudaDevice, "empty", take_little)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
@@ -176,11 +165,11 @@ def test_devices_that_are_not_there_are_a_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.multi_gpu(2)
 def test_two_gpus_share_the_work_and_find_what_one_finds(tmp_path: Path, two: DaskPool) -> None:
-    devices = {device for device, _ in two._client.run(device_of_worker).values()}
+    devices = {device for device, _ in two.client.run(device_of_worker).values()}
     assert devices == set(visible_devices()[:2])
-    folder = prepared(tmp_path, MANY)
-    driver.mine_run(folder, two, RunLimits(), quiet, 0.1)
-    manifest = proving.prove(folder, two, quiet)
+    folder = prepared_run(tmp_path, MANY)
+    driver.mine_run(Run(folder), two, RunLimits(), quiet, 0.1)
+    manifest = proving.prove(Run(folder), two, quiet)
     assert (manifest.count, manifest.fingerprint) == answer_to_many()
     found: Counter[str] = Counter()
     for entry in load_ledger(folder.path).entries.values():
@@ -191,11 +180,11 @@ def test_two_gpus_share_the_work_and_find_what_one_finds(tmp_path: Path, two: Da
 
 @pytest.mark.multi_gpu(2)
 def test_one_of_two_may_be_killed(tmp_path: Path, two: DaskPool) -> None:
-    folder, killed = prepared(tmp_path, MANY), []
-    session = driver.mine_run(folder, two, RunLimits(), kill_once(two, killed), 0.01)
+    folder, killed = prepared_run(tmp_path, MANY), []
+    session = driver.mine_run(Run(folder), two, RunLimits(), kill_once(two, killed), 0.01)
     assert killed
     assert session.retries >= 1
-    proving.prove(folder, two, quiet)
+    proving.prove(Run(folder), two, quiet)
     assert manifest_pair(folder.path) == answer_to_many()
     assert list(load_ledger(folder.path).orphans()) == []
 
@@ -206,13 +195,19 @@ def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeyp
     monkeypatch.setattr(driver, "_GROW_AFTER_S", 0.0)
     monkeypatch.setattr(driver, "_GROW_FOR_S", 0.0)
     monkeypatch.setattr(driver, "_LOOK_S", 0.1)
-    folder = prepared(tmp_path, MANY)
-    with open_pool(WorkerOptions(), "gpu") as pool:
+    folder, asked, grow = prepared_run(tmp_path, MANY), threading.Event(), Growing.grow
+
+    def noted(pool: Growing) -> None:
+        grow(pool)
+        asked.set()
+
+    monkeypatch.setattr(Growing, "grow", noted)
+    with open_pool(WorkerOptions(), CUDA) as pool:
 
         def wait_for_workers(progress: Progress) -> None:
-            if progress.bicliques and pool._starting is not None:  # type: ignore[attr-defined]
-                pool._starting.join()  # type: ignore[attr-defined]
+            while progress.bicliques and asked.is_set() and pool.longest_task_s() is not None:
+                time.sleep(0.05)
 
-        session = driver.mine_run(folder, pool, RunLimits(), wait_for_workers, 0.05)
+        session = driver.mine_run(Run(folder), pool, RunLimits(), wait_for_workers, 0.05)
     assert "local GPUs" in session.workers
     assert load_ledger(folder.path).count == answer_to_many()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.tree import LAYERS, ROOT, clean_environment
+from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
 LINTER = Path(sys.executable).parent / "lint-imports"
 
@@ -52,3 +53,39 @@ def test_an_import_that_points_up_is_refused(tmp_path, module, line, broken):
     result = lint(tmp_path)
     assert result.returncode == 1, result.stdout + result.stderr
     assert f"{broken} BROKEN" in result.stdout
+
+
+def modules_imported(source: str) -> set[str]:
+    """Modules that a file names in its imports, and what it takes of packages."""
+    nodes = list(ast.walk(ast.parse(source)))
+    taken = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    return {
+        *(alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names),
+        *(f"{node.module}.{alias.name}" for node in taken for alias in node.names),
+    }
+
+
+def of_tests(modules: set[str]) -> set[str]:
+    """Those that are modules of tests, or names in one."""
+    return {name for name in modules if name.startswith("tests.") and ".test_" in name}
+
+
+def test_no_module_leans_on_one_of_tests():
+    """What two of them need is in `tests.support`: a test may be changed, or go, without a look at the others."""
+    sources = [path for path in tracked() if path.suffix == ".py"]
+    assert len(sources) > 200
+    assert {str(path): found for path in sources if (found := of_tests(modules_imported(text_of(path))))} == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tests.gpu.test_large import band",
+        "from tests.gpu import test_large",
+        "import tests.gpu.test_large as large",
+        "def f():\n    from tests.test_peer_bugs import SHIPPED",
+    ],
+)
+def test_an_import_of_a_module_of_tests_is_found(line):
+    assert of_tests(modules_imported(line))
+    assert not of_tests(modules_imported("from tests.support import runs\nfrom tests.support.runs import answer"))

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from kernels.cpu.engine import CpuEngine
 from kernels.reference.engine import ReferenceEngine, closed_pairs
 from schemas.bicliques import Bicliques, fingerprint
+from schemas.emit import emit_to, nowhere
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.work import Engine, Limits, Search, Subtrees
@@ -186,7 +187,7 @@ class EngineSuite:
         engines = (self.subject.tight[1](), ReferenceEngine() if other == "reference" else CpuEngine())
         few = max(1, truth.count // 9)
         while len(work):
-            result = engines[turn % 2].mine(graph, work, Search("fingerprint"), Limits(rows=few), lambda _: None)
+            result = engines[turn % 2].mine(graph, work, Search("fingerprint"), Limits(rows=few), nowhere)
             count, total = count + result.count, (total + result.fingerprint) % 2**64
             work, turn = result.left_over, turn + 1
         assert (count, total) == (truth.count, truth.fingerprint)
@@ -199,7 +200,7 @@ class EngineSuite:
         work, count, total = Subtrees.of_roots(np.arange(graph.n_roots)), 0, 0
         while len(work):
             limits = Limits(rows=max(7, truth.count // 9))
-            result = engine.mine(graph, work, Search("fingerprint"), limits, lambda _: None)
+            result = engine.mine(graph, work, Search("fingerprint"), limits, nowhere)
             count, total = count + result.count, (total + result.fingerprint) % 2**64
             for i in np.flatnonzero(~result.left_over.fresh):
                 assert closure_of_path(graph, result.left_over.path_of(i)) <= set(result.left_over.path_of(i).tolist())
@@ -224,7 +225,9 @@ class EngineSuite:
             smallest = np.minimum.reduceat(rank_of[ids], indptr[:-1])
             firsts.append((graph.root_members[graph.root_members_indptr[smallest]] == batch.root).all())
 
-        self.subject.ample().mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("list"), Limits(), check)
+        self.subject.ample().mine(
+            graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("list"), Limits(), emit_to(check)
+        )
         assert firsts
         assert all(firsts)
 
@@ -241,7 +244,7 @@ class EngineSuite:
         ):
             piece = Subtrees.of_pieces([(np.array(path, np.int32), np.empty(0, np.int32), 0, True)])
             for engine in (self.subject.ample(), ReferenceEngine()):
-                assert engine.mine(graph, piece, Search("fingerprint"), Limits(), lambda _: None).count == alive
+                assert engine.mine(graph, piece, Search("fingerprint"), Limits(), nowhere).count == alive
 
     @pytest.mark.parametrize("side", SIDES)
     def test_first_level_subtrees_may_come_as_paths(self, shape, truth, side):
@@ -250,7 +253,7 @@ class EngineSuite:
         ranks = np.arange(graph.n_roots, dtype=np.int32)
         pieces = [(ranks[r : r + 1], ranks[r + 1 :], graph.n_roots - r - 1, True) for r in range(graph.n_roots)]
         for work in (Subtrees.of_pieces(pieces), Subtrees.of_pieces(pieces).spread(1000)):
-            found = self.subject.ample().mine(graph, work, Search("fingerprint"), Limits(), lambda _: None)
+            found = self.subject.ample().mine(graph, work, Search("fingerprint"), Limits(), nowhere)
             assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
 
     @pytest.mark.parametrize("side", SIDES)
@@ -266,10 +269,10 @@ class EngineSuite:
         assert work.ranged.all()
         assert (len(work) > len(roots)) == (pieces > 1)
         work = Subtrees.from_bytes(Subtrees.concat([work.take(3, len(work)), work.take(0, 3)]).to_bytes())
-        found = self.subject.ample().mine(graph, work, Search("fingerprint"), Limits(), lambda _: None)
+        found = self.subject.ample().mine(graph, work, Search("fingerprint"), Limits(), nowhere)
         assert found.count == truth.count - len(roots)
         fresh = Subtrees.of_ranges(indptr, path, roots + 1, 0 * todo, np.ones(len(roots), bool))
-        nodes = self.subject.ample().mine(graph, fresh, Search("fingerprint"), Limits(), lambda _: None)
+        nodes = self.subject.ample().mine(graph, fresh, Search("fingerprint"), Limits(), nowhere)
         assert nodes.count == len(roots)
         assert (found.fingerprint + nodes.fingerprint) % 2**64 == truth.fingerprint
 
@@ -284,17 +287,17 @@ class EngineSuite:
         assert (graph.n_roots, graph.n_base) == (22, 108)
         piece = Subtrees.of_pieces([(np.array([4], np.int32), np.arange(5, 15, dtype=np.int32), 2, False)])
         for engine in (self.subject.ample(), ReferenceEngine()):
-            assert engine.mine(graph, piece, Search("fingerprint"), Limits(), lambda _: None).count == 0
+            assert engine.mine(graph, piece, Search("fingerprint"), Limits(), nowhere).count == 0
 
     def test_spread_keeps_the_work(self, shape, truth):
         graph = graph_of(shape)
         whole = Subtrees.of_roots(np.arange(graph.n_roots))
-        first = CpuEngine().mine(graph, whole, Search("fingerprint"), Limits(rows=1), lambda _: None)
+        first = CpuEngine().mine(graph, whole, Search("fingerprint"), Limits(rows=1), nowhere)
         pieces = first.left_over.spread(64)
         assert len(pieces) >= len(first.left_over)
         count, total, engine = first.count, first.fingerprint, self.subject.ample()
         for i in range(len(pieces)):
-            part = engine.mine(graph, pieces.take(i, i + 1), Search("fingerprint"), Limits(), lambda _: None)
+            part = engine.mine(graph, pieces.take(i, i + 1), Search("fingerprint"), Limits(), nowhere)
             count, total = count + part.count, (total + part.fingerprint) % 2**64
         assert (count, total) == (truth.count, truth.fingerprint)
 

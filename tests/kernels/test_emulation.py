@@ -11,11 +11,12 @@ import pytest
 
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.memory import GpuSizes
+from schemas.emit import nowhere
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation import device
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.gpu.test_large import band, bicliques_of_band
+from tests.support.bands import band, bicliques_of_band
 from tests.support.oracles import graph_of
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
@@ -54,5 +55,5 @@ def test_a_closure_that_does_not_fit_into_the_list_is_not_begun(monkeypatch):
     sizes = GpuSizes(row_cap=128, list_cap=320, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, warps=1)
     graph = graph_of(np.column_stack(band(np, 90, 36)), BuildOptions(root_side="right", order="id"))
     engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=1), sizes)
-    found = engine.mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("count"), Limits(), len)
+    found = engine.mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("count"), Limits(), nowhere)
     assert found.count == bicliques_of_band(90, 36)

@@ -7,6 +7,7 @@ import numpy as np
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
 from kernels.reference.engine import ReferenceEngine
+from schemas.emit import nowhere
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
@@ -30,6 +31,6 @@ def test_the_reference_engine_continues_with_closure_members_as_candidates() -> 
     work = Subtrees.of_pieces([(ranks[r : r + 1], ranks[r + 1 :], graph.n_roots - r - 1, True) for r in ranks.tolist()])
     count = 0
     while len(work):
-        found = ReferenceEngine().mine(graph, work, Search("count"), Limits(rows=20), lambda _: None)
+        found = ReferenceEngine().mine(graph, work, Search("count"), Limits(rows=20), nowhere)
         count, work = count + found.count, found.left_over
     assert count == truth_of("nested", True).count

@@ -12,42 +12,20 @@ import pytest
 
 from kernels.bitmatrix import items
 from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import GpuSizes
 from kernels.cpu.engine import CpuEngine
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.layout import PHASES
-from kernels.cumbe.memory import CumbeSizes
+from schemas.emit import emit_to, nowhere
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
 from schemas.work import EVERYTHING, Limits, Search, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.gpu.test_large import band
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
+from tests.support.bands import band
+from tests.support.emulated import BITMATRIX, BLOCKS, CUMBE, DEVICE, bitmatrix, cumbe, everything
 from tests.support.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
-
-DEVICE = EmulatedDevice(5)
-
-
-def everything(graph):
-    return Subtrees.of_roots(np.arange(graph.n_roots))
-
-
-_USUAL = GpuSizes(
-    row_cap=1024, list_cap=2048, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, warps=8
-)
-#: Room for few rows and bicliques; every warp gives work away whenever another one waits.
-BITMATRIX = {
-    "usual": _USUAL,
-    "tightest": _USUAL._replace(row_cap=512, list_cap=256, values=1 << 14, records=256 * 3, poll=1, give_min=0),
-    "tight": _USUAL._replace(row_cap=256, list_cap=512, narrow=0, warps=4, poll=2, give_min=0, hub_bytes=0),
-    "oversize": _USUAL._replace(row_cap=64, list_cap=128, poll=1, give_min=0),
-}
-
-
-def bitmatrix(sizes: str):
-    return lambda: BitMatrixEngine(DEVICE, BITMATRIX[sizes])
 
 
 class TestBitMatrixEngine(EngineSuite):
@@ -60,9 +38,10 @@ class TestBitMatrixEngine(EngineSuite):
             assert all(isinstance(getattr(batch, f.name), np.ndarray) for f in dataclasses.fields(batch))
             rows.extend(batch.to_pairs())
 
-        emit.on_device = True
         graph = graph_of(shape, BuildOptions())
-        found = bitmatrix("tightest")().mine(graph, everything(graph), Search("list"), Limits(), emit)
+        found = bitmatrix("tightest")().mine(
+            graph, everything(graph), Search("list"), Limits(), emit_to(emit, on_device=True)
+        )
         assert len(found.left_over) == 0
         assert sorted(rows) == sorted(truth.rows)
 
@@ -79,10 +58,12 @@ class TestBitMatrixEngine(EngineSuite):
     def test_output_may_become_full_in_the_middle_of_a_lattice(self, values):
         """Every root is one: ten left vertices. 256 records are four chunks, one for each warp."""
         graph = graph_of(random_edges(np.random.default_rng(3), 10, 300, 0.5))
-        sizes = _USUAL._replace(warps=4, records=256, values=values)
+        sizes = BITMATRIX["usual"]._replace(warps=4, records=256, values=values)
         rows: list = []
         engine, truth = BitMatrixEngine(DEVICE, sizes), run(CpuEngine(), graph, Search("list"))
-        found = engine.mine(graph, everything(graph), Search("list"), Limits(), lambda b: rows.extend(b.to_pairs()))
+        found = engine.mine(
+            graph, everything(graph), Search("list"), Limits(), emit_to(lambda b: rows.extend(b.to_pairs()))
+        )
         assert found.stats.launches > 1
         assert sorted(rows) == sorted(truth.rows)
         assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
@@ -90,9 +71,9 @@ class TestBitMatrixEngine(EngineSuite):
     def test_warps_share_a_dense_graph(self):
         """Few roots, few rows, and most of the bicliques below a few of them."""
         graph = graph_of(random_edges(np.random.default_rng(2), 40, 24, 0.75))
-        engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=4), _USUAL._replace(warps=16))
-        found = engine.mine(graph, everything(graph), Search("count"), Limits(), lambda batch: None)
-        assert found.count == CpuEngine().mine(graph, everything(graph), Search("count"), Limits(), len).count
+        engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=4), BITMATRIX["usual"]._replace(warps=16))
+        found = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
+        assert found.count == CpuEngine().mine(graph, everything(graph), Search("count"), Limits(), nowhere).count
         assert found.stats.counters["given"] > 16
         assert found.stats.busy_ratio > 0.55  # 0.34 while children were weighed by the rows of their problem
 
@@ -101,20 +82,20 @@ class TestBitMatrixEngine(EngineSuite):
 
         Whether they do depends on which warp is when where: of these seeds, with about every third.
         """
-        sizes = _USUAL._replace(warps=16, poll=1, give_min=0, given=1 << 14)
+        sizes = BITMATRIX["usual"]._replace(warps=16, poll=1, give_min=0, given=1 << 14)
         for seed in range(16):
             graph = graph_of(random_edges(np.random.default_rng(seed), 200, 12, 0.6), BuildOptions(root_side="right"))
             engine = BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes)
-            found = engine.mine(graph, everything(graph), Search("count"), Limits(), len)
+            found = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
             assert found.stats.counters["given"] < found.stats.counters["tests"]
 
     def test_slices_search_no_more_than_one_launch_does(self):
         """A slice writes the candidates of hubs down as lists; they are sorted like ranges."""
         graph = graph_of(random_edges(np.random.default_rng(1), 250, 50, 0.35), BuildOptions(root_side="right"))
         engine, work, tests, slices = bitmatrix("usual")(), everything(graph), 0.0, 0
-        whole = engine.mine(graph, work, Search("count"), Limits(), len)
+        whole = engine.mine(graph, work, Search("count"), Limits(), nowhere)
         while len(work):
-            part = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), len)
+            part = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), nowhere)
             work, tests, slices = part.left_over, tests + part.stats.counters["tests"], slices + 1
         assert slices > 20
         assert tests < 1.05 * whole.stats.counters["tests"]  # 1.2 times as many in the order of the lists
@@ -132,7 +113,7 @@ class TestBitMatrixEngine(EngineSuite):
         graph = graph_of(edges_of("wide hubs", True), BuildOptions(root_side="left"))
         engine, work, slices = bitmatrix("oversize")(), everything(graph), 0
         while len(work):
-            work = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), lambda _: None).left_over
+            work = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), nowhere).left_over
             slices += 1
             assert slices < 100
 
@@ -152,7 +133,7 @@ def test_large_roots_without_common_neighbours_are_not_paired(words, limits, mon
     graph = graph_of(sparse_hubs(300, 5), BuildOptions(root_side="right"))
     assert np.mean(np.diff(graph.root_indptr) > 64) > 0.9
     expected = run(CpuEngine(), graph, Search("fingerprint"))
-    sizes = _USUAL._replace(window_words=words, list_cap=4096, give_min=0)
+    sizes = BITMATRIX["usual"]._replace(window_words=words, list_cap=4096, give_min=0)
     found = run(BitMatrixEngine(DEVICE, sizes), graph, Search("fingerprint"), limits, np.random.default_rng(1))
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
 
@@ -160,7 +141,7 @@ def test_large_roots_without_common_neighbours_are_not_paired(words, limits, mon
 def test_hubs_are_left_over_by_their_paths():
     """Not by left vertices and lists of candidates, of which a hub of a large graph has millions."""
     graph = graph_of(random_edges(np.random.default_rng(1), 400, 40, 0.5), BuildOptions(root_side="right"))
-    found = bitmatrix("usual")().mine(graph, everything(graph), Search("count"), Limits(seconds=0.0), len)
+    found = bitmatrix("usual")().mine(graph, everything(graph), Search("count"), Limits(seconds=0.0), nowhere)
     rest = found.left_over
     assert (rest.ranged & (np.diff(rest.path_indptr) > 1)).any(), "below the first level"
     rows = [graph.root_indices[a:b] for a, b in pairwise(graph.root_indptr)]
@@ -185,9 +166,9 @@ def test_hubs_with_and_without_bit_rows(sizes, limits, search):
 def test_hubs_deeper_than_the_stack_of_a_warp():
     graph = graph_of(np.column_stack(band(np, 170, 50)), BuildOptions(root_side="right", order="id"))
     one = Subtrees.of_roots(np.array([50]))  # 37 hubs one below the other, and a stack of 32
-    expected = CpuEngine().mine(graph, one, Search("fingerprint"), Limits(), lambda _: None)
-    found = BitMatrixEngine(DEVICE, _USUAL._replace(list_cap=8192)).mine(
-        graph, one, Search("fingerprint"), Limits(), lambda _: None
+    expected = CpuEngine().mine(graph, one, Search("fingerprint"), Limits(), nowhere)
+    found = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(list_cap=8192)).mine(
+        graph, one, Search("fingerprint"), Limits(), nowhere
     )
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
 
@@ -195,25 +176,12 @@ def test_hubs_deeper_than_the_stack_of_a_warp():
 def test_a_pool_that_fills_up_is_cleared_and_the_slice_goes_on():
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((36, 36)) < 0.7))
     expected = run(CpuEngine(), graph, Search("fingerprint"))
-    sizes = _USUAL._replace(pool=1 << 12, poll=2, give_min=0)
+    sizes = BITMATRIX["usual"]._replace(pool=1 << 12, poll=2, give_min=0)
     found = BitMatrixEngine(EmulatedDevice(5, n_multiprocessors=4), sizes).mine(
-        graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("fingerprint"), Limits(), lambda _: None
+        graph, Subtrees.of_roots(np.arange(graph.n_roots)), Search("fingerprint"), Limits(), nowhere
     )
     assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
     assert found.stats.launches > 1
-
-
-_CUMBE = CumbeSizes(left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, threads=64, min_blocks=1, lanes=8)
-CUMBE = {
-    "usual": _CUMBE,
-    "tightest": _CUMBE._replace(values=1 << 14, records=128, threads=32, shared_ints=0, poll=1, steal_levels=9),
-    "tight": _CUMBE._replace(values=1 << 15, records=256, lanes=4, shared_ints=256, poll=2, steal_levels=2),
-}
-BLOCKS = EmulatedDevice(7, n_multiprocessors=4)
-
-
-def cumbe(sizes: str):
-    return lambda: CumbeEngine(BLOCKS, CUMBE[sizes])
 
 
 #: What can be switched off, and other shapes of the launch.
@@ -232,11 +200,11 @@ class TestCumbeEngine(EngineSuite):
 
     @pytest.mark.parametrize("variant", list(VARIANTS))
     def test_optimisations_change_nothing_but_the_time(self, shape, truth, variant):
-        engine = CumbeEngine(BLOCKS, _CUMBE._replace(**VARIANTS[variant]))
+        engine = CumbeEngine(BLOCKS, CUMBE["usual"]._replace(**VARIANTS[variant]))
         graph = graph_of(shape)
         outcome = run(engine, graph, Search("fingerprint"))
         assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
-        stats = engine.mine(graph, everything(graph), Search("count"), Limits(), lambda _: None).stats
+        stats = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere).stats
         phases = [stats.phases[name] for name in (*PHASES[:-1], "others")]
         assert sum(phases) == pytest.approx(stats.kernel_s)
         assert 0 < stats.busy_ratio <= 1
@@ -244,7 +212,7 @@ class TestCumbeEngine(EngineSuite):
 
     def test_blocks_steal_from_one_another(self, shape):
         graph = graph_of(shape)
-        stats = cumbe("tightest")().mine(graph, everything(graph), Search("count"), Limits(), lambda _: None).stats
+        stats = cumbe("tightest")().mine(graph, everything(graph), Search("count"), Limits(), nowhere).stats
         assert 0 < stats.counters["stolen"] <= stats.counters["published"]
 
     def test_memory_that_is_too_small_is_an_error_with_numbers(self):
@@ -252,7 +220,7 @@ class TestCumbeEngine(EngineSuite):
         small = EmulatedDevice()
         small.free_bytes = lambda: 1 << 12
         with pytest.raises(DeviceMemoryError, match=r"needs .* MiB for a root with .* edges around it"):
-            CumbeEngine(small, _CUMBE).mine(graph, everything(graph), Search("count"), Limits(), lambda _: None)
+            CumbeEngine(small, CUMBE["usual"]).mine(graph, everything(graph), Search("count"), Limits(), nowhere)
 
 
 def test_gpu_engines_continue_each_other():
@@ -261,7 +229,7 @@ def test_gpu_engines_continue_each_other():
     engines = (bitmatrix("tightest")(), cumbe("tightest")(), CpuEngine())
     work, count, total, turn = everything(graph), 0, 0, 0
     while len(work):
-        result = engines[turn % 3].mine(graph, work, Search("fingerprint"), Limits(rows=20), lambda _: None)
+        result = engines[turn % 3].mine(graph, work, Search("fingerprint"), Limits(rows=20), nowhere)
         count, total = count + result.count, (total + result.fingerprint) % 2**64
         work, turn = result.left_over, turn + 1
     assert (count, total) == (expected.count, expected.fingerprint)
@@ -282,10 +250,10 @@ def test_the_host_watches_a_launch_and_stops_it():
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    first = engine.mine(graph, whole, Search("fingerprint"), Limits(), lambda _: None)
+    first = engine.mine(graph, whole, Search("fingerprint"), Limits(), nowhere)
     watcher.join(60)
     expected = run(CpuEngine(), graph, Search("fingerprint"))
     assert 0 < seen[0] <= first.count < expected.count
-    rest = CpuEngine().mine(graph, first.left_over, Search("fingerprint"), Limits(), lambda _: None)
+    rest = CpuEngine().mine(graph, first.left_over, Search("fingerprint"), Limits(), nowhere)
     assert first.count + rest.count == expected.count
     assert (first.fingerprint + rest.fingerprint) % 2**64 == expected.fingerprint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -17,12 +18,13 @@ from kernels.cpu.workspace import Sizes
 from kernels.cumbe.engine import CumbeEngine
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice
+from schemas.emit import emit_to, nowhere
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import edges_of, truth_of
-from tests.kernels.test_gpu_engines import BITMATRIX, BLOCKS, CUMBE, bitmatrix, everything
+from tests.support.emulated import BITMATRIX, BLOCKS, CUMBE, bitmatrix, everything
 from tests.support.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
@@ -34,10 +36,22 @@ SHORT.append({name: n for short in SHORT for name, n in short.items()})
 HUBS, WORD_PROBLEMS = (170, 7), (20, 16)
 
 
-def short_engine(name: str, short: dict[str, int]):
+def short_engine(name: str, short: dict[str, int], device: EmulatedDevice | None = None):
     if name == "cumbe":
-        return CumbeEngine(BLOCKS, CUMBE["tightest"]._replace(**short))
-    return BitMatrixEngine(EmulatedDevice(5), BITMATRIX["usual"]._replace(**short, poll=1, give_min=0))
+        return CumbeEngine(device or BLOCKS, CUMBE["tightest"]._replace(**short))
+    return BitMatrixEngine(device or EmulatedDevice(5), BITMATRIX["usual"]._replace(**short, poll=1, give_min=0))
+
+
+class WatchedDevice(EmulatedDevice):
+    """Remembers how many blocks the launches of each kernel had."""
+
+    def __init__(self):
+        super().__init__(7, n_multiprocessors=2)
+        self.n_blocks: dict[str, list[int]] = {}
+
+    def launch(self, kernel, defines, n_blocks, *rest):
+        self.n_blocks.setdefault(kernel, []).append(n_blocks)
+        return super().launch(kernel, defines, n_blocks, *rest)
 
 
 @functools.cache
@@ -70,7 +84,7 @@ def test_a_buffer_that_is_too_short_becomes_longer(name, short):
     search = Search("fingerprint", sizes=True) if knob == "size_slots" else Search("list")
     graph, _ = found_on_a_core(WORD_PROBLEMS, search)
     engine = short_engine(name, short)
-    found = engine.mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
+    found = engine.mine(graph, everything(graph), search, Limits(rows=60), nowhere)
     assert found.stats.cpu_nodes == 0
     assert engine._memory.sizes._asdict()[knob] > short[knob]
     assert (found.stats.voided > 0) == (knob in ("left_over", "pool", "size_slots"))
@@ -83,7 +97,7 @@ def test_on_a_full_device_fewer_warps_or_a_core_do_the_rest(name, short, monkeyp
     (knob,) = short
     search = Search("fingerprint", sizes=True) if knob == "size_slots" else Search("list")
     graph, _ = found_on_a_core(WORD_PROBLEMS, search)
-    found = short_engine(name, short).mine(graph, everything(graph), search, Limits(rows=60), lambda _: None)
+    found = short_engine(name, short).mine(graph, everything(graph), search, Limits(rows=60), nowhere)
     assert found.count == 60
     assert found.stats.cpu_nodes > 0 or found.stats.voided > 0
 
@@ -124,11 +138,7 @@ def test_an_emit_may_keep_arrays_that_the_cpu_engine_found(monkeypatch):
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     monkeypatch.setattr("kernels.bitmatrix.engine.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
     batches = []
-
-    def keep(batch):
-        batches.append(batch)
-
-    keep.on_device = True
+    keep = emit_to(batches.append, on_device=True)
     graph, expected = found_on_a_core(WORD_PROBLEMS, Search("list"))
     found = short_engine("bitmatrix", {"values": 8}).mine(graph, everything(graph), Search("list"), Limits(), keep)
     assert found.stats.cpu_nodes > 0
@@ -157,39 +167,54 @@ def test_a_full_table_of_sizes_does_not_change_the_number_of_blocks(name, monkey
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     search = Search("fingerprint", sizes=True)
     graph, _ = found_on_a_core(WORD_PROBLEMS, search)
-    engine = short_engine(name, {"size_slots": 2})
-    found = run_once(engine, graph, search)
-    assert (found.stats.launches, found.stats.voided) == (1, 1)
-    launches = [engine._arenas] if name == "cumbe" else list(engine._launches.values())
-    assert [launch.n_blocks for launch in launches] == [engine._device.n_multiprocessors]
+    device = WatchedDevice()
+    engine = short_engine(name, {"size_slots": 2}, device)
+    for _ in range(2):
+        found = run_once(engine, graph, search)
+        assert (found.stats.launches, found.stats.voided) == (1, 1)
+    assert device.n_blocks[name] == [device.n_multiprocessors] * 2
 
 
-def test_a_device_without_memory_names_what_can_be_chosen():
-    device = object.__new__(CudaDevice)
-    device.name, device.free_bytes = "the toy", lambda: 3 << 20
+@pytest.fixture
+def calls(monkeypatch):
+    """What CuPy is asked for, of a device that is full; there is no such module."""
+    calls = []
 
     def full(*arguments, **options):
         raise MemoryError
 
-    memory = SimpleNamespace(OutOfMemoryError=MemoryError)
-    device._cupy = SimpleNamespace(empty=full, cuda=SimpleNamespace(memory=memory))
-    with pytest.raises(DeviceMemoryError, match=r"has 3 MiB free, 4 MiB more are needed; .* engine='cpu'"):
-        device.empty(1 << 20, np.int32)
+    pool = SimpleNamespace(free_bytes=lambda: 0, used_bytes=lambda: 0, get_limit=lambda: 0)
+    runtime = SimpleNamespace(
+        CUDARuntimeError=RuntimeError,
+        getDeviceCount=lambda: 1,
+        getDeviceProperties=lambda device: {"name": b"the toy", "multiProcessorCount": 1},
+        memGetInfo=lambda: (3 << 20, 8 << 20),
+        setDevice=lambda device: calls.append(("device", device)),
+    )
+    cuda = SimpleNamespace(
+        runtime=runtime,
+        memory=SimpleNamespace(OutOfMemoryError=MemoryError),
+        Device=lambda: SimpleNamespace(id=1003),  # which no other test has a stream of
+        Stream=lambda **options: nullcontext(),
+    )
+    toy = SimpleNamespace(cuda=cuda, empty=full, get_default_memory_pool=lambda: pool)
+    monkeypatch.setitem(sys.modules, "cupy", toy)
+    return calls
 
 
-def test_a_thread_gets_the_context_of_the_device_before_anything_else():
+def test_a_device_without_memory_names_what_can_be_chosen(calls):
+    with pytest.raises(DeviceMemoryError, match=r"toy has 3 MiB free, 4 MiB more are needed; .* engine='cpu'"):
+        CudaDevice().empty(1 << 20, np.int32)
+
+
+def test_a_thread_gets_the_context_of_the_device_before_anything_else(calls):
     """A launch makes none, and is the first call of a thread where all memory comes from the pool."""
-    calls = []
-    device = object.__new__(CudaDevice)
-    device._device = SimpleNamespace(id=3)
-    device._cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(setDevice=calls.append)))
-    device._stream = nullcontext()
-    with device.active():
-        assert calls == [3]
+    with CudaDevice().active():
+        assert calls == [("device", 1003)]
 
 
 def run_once(engine, graph, search: Search):
-    return engine.mine(graph, everything(graph), search, Limits(), lambda _: None)
+    return engine.mine(graph, everything(graph), search, Limits(), nowhere)
 
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
@@ -197,7 +222,7 @@ def run_once(engine, graph, search: Search):
 def test_a_graph_that_thresholds_make_empty(name, search):
     graph = graph_of(np.array([[0, 0], [0, 1], [1, 0]], np.int32), None, 2, 2)
     assert graph.n_roots == 0
-    found = short_engine(name, {}).mine(graph, everything(graph), search, Limits(), lambda _: None)
+    found = short_engine(name, {}).mine(graph, everything(graph), search, Limits(), nowhere)
     assert (found.count, found.fingerprint) == (0, None if search.mode == "count" else 0)
     assert len(found.left_over) == 0
     assert (found.total.sizes is not None) == search.sizes

@@ -9,6 +9,7 @@ from kernels.bitmatrix import items as module
 from kernels.bitmatrix.items import items_of, subtrees_of
 from kernels.bitmatrix.layout import HUB
 from kernels.cpu.engine import CpuEngine
+from schemas.emit import nowhere
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
@@ -25,7 +26,7 @@ def intervals(n: int) -> np.ndarray:
 
 
 def mined(graph: MiningGraph, work: Subtrees) -> tuple[int, int]:
-    found = CpuEngine().mine(graph, work, Search("fingerprint"), Limits(), lambda _: None)
+    found = CpuEngine().mine(graph, work, Search("fingerprint"), Limits(), nowhere)
     assert found.fingerprint is not None
     return found.count, found.fingerprint
 

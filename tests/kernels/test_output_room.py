@@ -7,9 +7,11 @@ import pytest
 
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.layout import ITEM, PATH, QUEUE, WORD
+from kernels.bitmatrix.memory import Launch
+from schemas.emit import nowhere
 from schemas.work import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.kernels.test_gpu_engines import BITMATRIX, everything
+from tests.support.emulated import BITMATRIX, everything
 from tests.support.oracles import graph_of
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
@@ -37,7 +39,7 @@ def test_a_launch_ends_while_there_is_room_for_open_work():
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((40, 40)) < 0.6))
     device = WatchedDevice(5)
     engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(values=1 << 20, records=1 << 14, poll=1))
-    found = engine.mine(graph, everything(graph), Search("list"), Limits(), lambda _: None)
+    found = engine.mine(graph, everything(graph), Search("list"), Limits(), nowhere)
     left = np.concatenate(device.items)
     assert found.stats.launches > 5
     assert np.count_nonzero(left["kind"] == PATH) > 50
@@ -45,13 +47,20 @@ def test_a_launch_ends_while_there_is_room_for_open_work():
 
 
 @pytest.mark.parametrize(("records", "chunk"), [(1 << 10, 64), (1 << 13, 128), (1 << 20, 256)])
-def test_warps_take_many_records_at_a_time_if_there_are_many(records, chunk):
+def test_a_warp_takes_many_records_at_a_time_where_there_are_many(records, chunk, monkeypatch):
     """What it finds in a row stays together; but all warps together begin with an eighth of the records at most."""
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((30, 30)) < 0.6))
-    device = WatchedDevice(5)
+    device, plan, chunks = WatchedDevice(5), Launch.plan, []
+
+    def watched(*arguments):
+        launch = plan(*arguments)
+        chunks.append(launch.record_chunk)
+        return launch
+
+    monkeypatch.setattr(Launch, "plan", watched)
     engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(records=records))
-    engine.mine(graph, everything(graph), Search("list"), Limits(), lambda _: None)
-    assert {launch.record_chunk for launch in engine._launches.values()} == {chunk}
+    engine.mine(graph, everything(graph), Search("list"), Limits(), nowhere)
+    assert set(chunks) == {chunk}
     taken = [int(queue["rows"][0]) for queue in device.queues]
     assert max(taken) > 0
     assert all(n % chunk == 0 for n in taken)

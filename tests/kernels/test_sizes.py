@@ -14,6 +14,7 @@ from kernels.cpu.workspace import USUAL, Sizes
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
 from kernels.reference.engine import ReferenceEngine
+from schemas.emit import nowhere
 from schemas.errors import IncompleteError
 from schemas.options import BuildOptions
 from schemas.sizes import SizeCounts
@@ -96,7 +97,7 @@ def test_no_sizes_are_counted_unless_asked_for():
     graph = graph_of(random_edges(np.random.default_rng(1), 8, 8, 0.5))
     for engine in (CpuEngine(), ReferenceEngine()):
         work = Subtrees.of_roots(np.arange(graph.n_roots))
-        assert engine.mine(graph, work, Search("count"), Limits(), lambda _: None).total.sizes is None
+        assert engine.mine(graph, work, Search("count"), Limits(), nowhere).total.sizes is None
 
 
 def test_size_counts_are_merged_and_survive_json():

@@ -7,6 +7,7 @@ import pytest
 
 from kernels.cpu.engine import CpuEngine
 from kernels.reference.engine import ReferenceEngine
+from schemas.emit import nowhere
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.support.oracles import graph_of, random_edges, run
@@ -63,7 +64,7 @@ def test_parts_of_a_range_count_the_same(pieces):
     node = Subtrees.of_ranges(np.array([0, 1]), np.array([0]), np.array([1]), np.array([7]), np.array([False]))
     parts = node.spread(pieces)
     assert len(parts) > 1
-    whole, cut = (CpuEngine().mine(graph, work, Search("fingerprint"), Limits(), len) for work in (node, parts))
+    whole, cut = (CpuEngine().mine(graph, work, Search("fingerprint"), Limits(), nowhere) for work in (node, parts))
     assert whole.count > 10
     assert (cut.count, cut.fingerprint) == (whole.count, whole.fingerprint)
 
@@ -73,7 +74,9 @@ def test_parts_of_a_partly_owned_node_count_the_same(engine):
     graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions(root_side="right", order="id"))
     assert graph.n_roots == 11
     node = Subtrees.of_pieces([(PATH, CANDIDATES, 5, False)])
-    whole, parts = (engine().mine(graph, work, Search("fingerprint"), Limits(), len) for work in (node, node.spread(3)))
+    whole, parts = (
+        engine().mine(graph, work, Search("fingerprint"), Limits(), nowhere) for work in (node, node.spread(3))
+    )
     assert whole.count > 10
     assert (parts.count, parts.fingerprint) == (whole.count, whole.fingerprint)
 

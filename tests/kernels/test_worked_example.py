@@ -9,11 +9,12 @@ import pytest
 
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.reference.engine import ReferenceEngine, closed_pairs
+from schemas.emit import emit_to
 from schemas.options import BuildOptions
 from schemas.work import Limits, Search, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.house.tree import ROOT
-from tests.kernels.test_gpu_engines import BITMATRIX
+from tests.support.emulated import BITMATRIX
 from tests.support.oracles import graph_of, run
 
 PAGE = (ROOT / "docs" / "kernels.md").read_text()
@@ -39,7 +40,7 @@ def found_below(engine, root: int, limits: Limits) -> tuple[dict[str, str], dict
         for left, right in batch.to_pairs():
             found["".join(BASE[u] for u in left)] = " ".join(f"r{v}" for v in right)
 
-    result = engine.mine(GRAPH, Subtrees.of_roots(np.array([root])), Search("list"), limits, emit)
+    result = engine.mine(GRAPH, Subtrees.of_roots(np.array([root])), Search("list"), limits, emit_to(emit))
     assert not len(result.left_over)
     return found, result.stats
 

@@ -18,6 +18,7 @@ from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
 from kernels.reference.engine import ReferenceEngine
 from schemas.bicliques import Bicliques, hashes_of_rows
+from schemas.emit import emit_to
 from schemas.errors import IncompleteError, InputError
 from schemas.jobs import JOBS, AllMaximal, LargestFew, job_of
 from schemas.options import BuildOptions, RunOptions
@@ -132,7 +133,7 @@ def test_the_largest_of_an_enumeration_by_definition(engine: Any, by: By) -> Non
         work, total = Subtrees.of_roots(np.arange(graph.n_roots)), job_of(Search(largest=k, by=by)).zero
         while len(work):
             limits = Limits(rows=7, bound=job_of(Search(largest=k, by=by)).bound(total))
-            part = engine().mine(graph, work, Search(largest=k, by=by), limits, refuse)
+            part = engine().mine(graph, work, Search(largest=k, by=by), limits, emit_to(refuse))
             total, work = total + part.total, part.left_over
         assert total == expected
 
@@ -155,7 +156,7 @@ def test_a_graph_that_is_not_reduced_has_the_same_bicliques(reductions: tuple[An
         answers = []
         for graph in (whole, part):
             roots = Subtrees.of_roots(np.arange(graph.n_roots))
-            slice_ = CpuEngine().mine(graph, roots, search, Limits(), refuse)
+            slice_ = CpuEngine().mine(graph, roots, search, Limits(), emit_to(refuse))
             answers.append((slice_.count, slice_.fingerprint))
         assert answers[0] == answers[1]
         if "twins" not in reductions:

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 
 from kernels.graph.prepare import prepare
+from schemas.emit import emit_to
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.sizes import SizeCounts
@@ -64,8 +65,9 @@ def run(
     """Mine `graph` to the end, slice after slice; with `shuffle`, re-deal the left-overs at random in between."""
     outcome, limits = Outcome(), limits or Limits()
     work = Subtrees.of_roots(np.arange(graph.n_roots))
+    emit = emit_to(lambda batch: outcome.rows.extend(batch.to_pairs()))
     while len(work):
-        result = engine.mine(graph, work, search, limits, lambda batch: outcome.rows.extend(batch.to_pairs()))
+        result = engine.mine(graph, work, search, limits, emit)
         assert limits.rows is None or result.count <= limits.rows
         outcome.count += result.count
         outcome.fingerprint = (outcome.fingerprint + (result.fingerprint or 0)) % 2**64

@@ -14,12 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.cpu.engine import CpuEngine
+from kernels.gpu.cuda import CUDA
 from kernels.graph.prepare import prepare
-from pipeline.prepare.plan import Plan
+from pipeline.api import steps
+from pipeline.mining import driver
+from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
+from pipeline.run.opened import Run
+from pipeline.workers.thread_pool import InThreads
+from schemas.emit import nowhere
 from schemas.manifest import LedgerEntry, Range, SliceResult
-from schemas.options import BuildOptions
+from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.records import with_checksum
 from schemas.totals import Found
 from schemas.work import Limits, Search, Subtrees
@@ -47,20 +53,42 @@ def write_edges(path: Path, edges: np.ndarray, strings: bool = False) -> Path:
     return path
 
 
+def prepared_run(folder: Path, edges: np.ndarray, search: Search | None = None, engine: str = "bitmatrix") -> RunFolder:
+    """A run in ``folder/out`` that is planned and not mined."""
+    source = write_edges(folder / "g.parquet", edges)
+    options = RunOptions(source=str(source), search=search or Search(), engine=engine)
+    steps.start(source, folder / "out", options, RunLimits(), False)
+    steps.prepare(folder / "out", False)
+    return RunFolder(folder / "out")
+
+
+def mined_in_threads(folder: RunFolder, slice_seconds: float = 0.01) -> None:
+    """Mine and prove a run of `prepared_run` as a process does that has a GPU: two slices in hand."""
+    pool = InThreads(CUDA.slices_in_hand)
+    try:
+        assert driver.mine_run(Run(folder), pool, RunLimits(), quiet, slice_seconds).outcome == "complete"
+        proving.prove(Run(folder), pool, quiet)
+    finally:
+        pool.close()
+
+
+def quiet(progress: object) -> None:
+    """Say nothing."""
+
+
 def answer(edges: np.ndarray, **search: Any) -> tuple[int, int]:
     """Count and fingerprint, from the engine alone, without the pipeline; ids are those of `edges`."""
     n_left, n_right = int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1
     graph, _ = prepare(edges[:, 0], edges[:, 1], n_left, n_right, BuildOptions())
     wanted = Search(mode="fingerprint", **search)
-    found = CpuEngine().mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), wanted, Limits(), lambda _: None)
+    found = CpuEngine().mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), wanted, Limits(), nowhere)
     assert found.fingerprint is not None
     return found.count, found.fingerprint
 
 
 def load_ledger(path: Path) -> Ledger:
     """The ledger of a run as it is on disk."""
-    folder = RunFolder(path)
-    return Ledger.load(folder, len(Plan.open(folder).roots))
+    return Run.at(path).ledger()
 
 
 def ledger_entry(number: int, *took: Range, count: int = 0, weight: float = 0.0, **report: Any) -> LedgerEntry:

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kernels import engines
 from pipeline.mining.energy import NOT_READABLE, energy_facts
-from pipeline.prepare.labels import open_labels
-from pipeline.prepare.plan import Plan
 from pipeline.proof.read_back import read_part
 from pipeline.proof.selection import places_of, rows_at
 from pipeline.proof.summary import PartSummary, Summary, Tally
 from pipeline.results.facts import input_words, reduced_words, run_facts, search_words, why_none
 from pipeline.results.report.timeline import Timeline, timeline
-from pipeline.results.results import Results, open_results
-from pipeline.results.run_status import Status, status
+from pipeline.results.results import Results
+from pipeline.results.run_status import Status, status_of
 from pipeline.run.accounts import seconds_of
-from pipeline.run.folder import RunFolder
-from pipeline.run.ledger import Ledger
 from pipeline.run.names import EDGES_FILE
+from pipeline.run.opened import Run
 from pipeline.run.progress import size
-from pipeline.run.session import sessions
+from pipeline.run.session import busy_ratio_of
 from pipeline.run.tables import open_part
 from schemas.bicliques import vertex_hashes
-from schemas.facts import side_names
-from schemas.jobs import job_of
+from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 from schemas.sizes import SizeCounts
 from schemas.totals import By
@@ -103,13 +97,11 @@ class Content:
     busy_ratio: float | None
 
 
-def content_of(path: Path) -> Content:
+def content_of(run: Run) -> Content:
     """Gather the content of a run, complete or not.
 
     Raises
     ------
-    InputError
-        If `path` is not the folder of a run.
     IncompleteError
         If a file of it is damaged.
 
@@ -119,38 +111,31 @@ def content_of(path: Path) -> Content:
     the largest bicliques. Of an incomplete one it reads all committed rows once. Memory: a row group, 16 bytes a
     vertex, and the ledger.
     """
-    folder, results, now = RunFolder(path), open_results(path), status(path)
-    search = folder.options().search
-    listing = job_of(search).rows != "none"
-    entries = _entries(folder)
-    degrees = _degrees(folder) if folder.facts("ingest") else {}
-    summary = _summary(folder, results) if listing and folder.facts("build") else None
+    results, surveyed = Results(run), run.survey()
+    now, search = status_of(run, surveyed), run.options.search
+    listing = run.job.rows != "none"
+    entries = list(surveyed[0].entries.values())
+    degrees = _degrees(run) if run.has("ingest") else {}
+    summary = _summary(run, results) if listing and run.has("build") else None
     sizes = summary.sizes if summary else results.sizes() if search.sizes else None
-    mined = sessions(folder)
-    measured, not_measured = _energy(folder, entries, mined)
+    mined = run.sessions()
+    measured, not_measured = _energy(run, entries, mined)
     return Content(
         status=now,
         listing=listing,
-        names=dict(zip(("left", "right"), side_names(folder.facts("ingest")), strict=True)),
+        names=dict(zip(("left", "right"), run.names, strict=True)),
         search=search,
-        none=_why_none(folder, search) if results.complete and len(results) == 0 else "",
-        facts=(*((k, str(v)) for k, v in _facts(folder, results, now)), *measured),
+        none=why_none(run.input, run.built, search) if results.complete and len(results) == 0 else "",
+        facts=(*((k, str(v)) for k, v in _facts(run, results, now)), *measured),
         not_measured=not_measured,
         sizes=sizes,
         top={by: _top(results, summary, by) for by in _RANKINGS} if summary and len(results) else {},
-        participants=_participants(folder, summary, degrees) if summary and len(results) else {},
+        participants=_participants(run, summary, degrees) if summary and len(results) else {},
         degrees={side: np.bincount(own) for side, own in degrees.items()},
-        steps=tuple((results.manifest.seconds if results.complete else seconds_of(folder)).items()),
+        steps=tuple((results.manifest.seconds if results.complete else seconds_of(run)).items()),
         timeline=timeline(entries, mined),
-        busy_ratio=_busy(mined),
+        busy_ratio=busy_ratio_of(mined),
     )
-
-
-def _entries(folder: RunFolder) -> list[LedgerEntry]:
-    if folder.facts("plan") is None:
-        return []
-    ledger, _ = Ledger.survey(folder, len(Plan.open(folder).roots))
-    return list(ledger.entries.values())
 
 
 def _top(results: Results, summary: Summary, by: By) -> pa.Table:
@@ -159,29 +144,26 @@ def _top(results: Results, summary: Summary, by: By) -> pa.Table:
     return rows_at(results.files, places_of(summary.largest[by][:_TOP]), results.schema)
 
 
-def _summary(folder: RunFolder, results: Results) -> Summary:
+def _summary(run: Run, results: Results) -> Summary:
     """The one that the proof made, or one of the rows that are there so far."""
-    if results.complete and folder.summary.exists():
-        return Summary.read(folder)
-    labels = (open_labels(folder, "left"), open_labels(folder, "right"))
-    tables = labels if folder.options().ids == "labels" else None
-    n_left, n_right = map(len, labels)
+    if results.complete and run.folder.summary.exists():
+        return Summary.read(run.folder)
+    n_left, n_right = map(len, run.labels)
 
     def parts() -> Iterator[PartSummary]:
         tally = Tally(vertex_hashes(n_left, n_right))
         for k, file in enumerate(results.files):
-            for group, batch in enumerate(read_part(file, tables)):
+            for group, batch in enumerate(read_part(file, run.tables)):
                 tally.add(batch, k, group)
         yield tally.result()
 
     return Summary.of(parts(), n_left, n_right)
 
 
-def _degrees(folder: RunFolder) -> dict[str, np.ndarray]:
+def _degrees(run: Run) -> dict[str, np.ndarray]:
     """Degree of every dense id, by side, from the edges."""
-    facts = folder.need("ingest")
-    total = {side: np.zeros(facts[f"n_{side}"], np.int64) for side in ("left", "right")}
-    with open_part(folder.path / EDGES_FILE) as edges:
+    total = {"left": np.zeros(run.input["n_left"], np.int64), "right": np.zeros(run.input["n_right"], np.int64)}
+    with open_part(run.path / EDGES_FILE) as edges:
         for group in range(edges.num_row_groups):
             rows = edges.read_row_group(group, columns=list(total))
             for side, own in total.items():
@@ -189,68 +171,57 @@ def _degrees(folder: RunFolder) -> dict[str, np.ndarray]:
     return total
 
 
-def _participants(
-    folder: RunFolder, summary: Summary, degrees: dict[str, np.ndarray]
-) -> dict[str, tuple[Participant, ...]]:
+def _participants(run: Run, summary: Summary, degrees: dict[str, np.ndarray]) -> dict[str, tuple[Participant, ...]]:
     found = {}
-    for side, total in (("left", summary.left), ("right", summary.right)):
+    sides = (("left", summary.left, run.labels[0]), ("right", summary.right, run.labels[1]))
+    for side, total, known in sides:
         n = min(_PARTICIPANTS, len(total))
         best = np.argpartition(total, len(total) - n)[len(total) - n :]
         best = best[np.lexsort((best, -total[best]))]
         best = best[total[best] > 0]
-        labels = open_labels(folder, side).take(pa.array(best)).to_pylist()
+        labels = known.take(pa.array(best)).to_pylist()
         found[side] = tuple(
             Participant(str(label), int(total[i]), int(degrees[side][i])) for label, i in zip(labels, best, strict=True)
         )
     return found
 
 
-def _why_none(folder: RunFolder, search: Search) -> str:
-    return why_none(folder.need("ingest"), folder.need("build"), search)
-
-
-def _facts(folder: RunFolder, results: Results, now: Status) -> Iterable[tuple[str, object]]:
+def _facts(run: Run, results: Results, now: Status) -> Iterable[tuple[str, object]]:
     """The run card; of an incomplete run as much of it as there is."""
-    read, built, origin = folder.facts("ingest"), folder.facts("build"), folder.origin()
     if results.complete:
         yield from (fact for fact in run_facts(results) if fact[0] not in ("seconds", "manifest", "report", "files"))
         if results.files:
             yield "files", f"{len(results.files)} Parquet, {size(results.manifest.bytes)}"
     else:
         yield "bicliques", f"{len(results):,} so far"
-        if read is not None:
-            yield "input", input_words(read)
-        if built is not None:
-            yield "after reduction", reduced_words(built)
-            yield "root side", built["root_side"]
-        if wanted := search_words(folder.options().search):
+        if run.has("ingest"):
+            yield "input", input_words(run.input)
+        if run.has("build"):
+            yield "after reduction", reduced_words(run.built)
+            yield "root side", run.built["root_side"]
+        if wanted := search_words(run.options.search):
             yield "only with", wanted
-        yield "engine", folder.options().engine
+        yield "engine", run.options.engine
         if now.share is not None:
             yield "mined", f"{100 * now.share:.1f} % of the estimated work in {now.slices:,} slices"
-    if read is not None:
-        yield "BLAKE3 of the input", read["digest"]
-    if origin.date is not None:
-        yield "stands for", origin.date
+    if run.has("ingest"):
+        yield "BLAKE3 of the input", run.input["digest"]
+    if run.origin.date is not None:
+        yield "stands for", run.origin.date
     if results.complete:
         yield "made", f"{results.manifest.created} by bicliques {results.manifest.version}"
     else:
-        yield "begun", origin.created
-
-
-def _busy(mined: list[dict[str, Any]]) -> float | None:
-    busy, idle = (sum(session[key] for session in mined) for key in ("busy_seconds", "idle_seconds"))
-    return busy / (busy + idle) if busy + idle > 0 else None
+        yield "begun", run.origin.created
 
 
 def _energy(
-    folder: RunFolder, entries: list[LedgerEntry], mined: list[dict[str, Any]]
+    run: Run, entries: list[LedgerEntry], mined: list[Session]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     """Name and value of each energy that was measured; name, and why not, of each other one."""
-    on_gpus = engines.kind(folder.options().engine).place == "gpu"
+    platform = engines.kind(run.options.engine).platform
     count = sum(entry.result.total.seen for entry in entries)
     measured, missing = [], []
-    for device, facts in energy_facts(entries, mined, on_gpus).items() if mined else ():
+    for device, facts in energy_facts(entries, mined, platform).items() if mined else ():
         name = f"energy of the {device}"
         if "joules" not in facts:
             missing.append((name, str(facts[NOT_READABLE])))

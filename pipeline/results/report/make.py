@@ -7,8 +7,8 @@ from pathlib import Path
 from pipeline.results.report.content import content_of
 from pipeline.results.report.page import html_of
 from pipeline.run.files import PathLike, whole_file
-from pipeline.run.folder import RunFolder
 from pipeline.run.names import refuse_links
+from pipeline.run.opened import Run
 
 __all__ = ["report"]
 
@@ -30,9 +30,9 @@ def report(folder: PathLike) -> Path:
     ResourceError
         If the disk is full, or the like.
     """
-    run = RunFolder(Path(folder))
+    run = Run.at(Path(folder))
     refuse_links(run.path)
-    text = html_of(content_of(run.path))
-    with whole_file(run.report) as file:
+    text = html_of(content_of(run))
+    with whole_file(run.folder.report) as file:
         file.write(text.encode("utf-8", "backslashreplace"))  # as a name that is no text
-    return run.report
+    return run.folder.report

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 
 __all__ = ["Block", "Lane", "Stretch", "Timeline", "timeline"]
@@ -77,7 +78,7 @@ class Timeline:
         return self.sessions[-1].stop if self.sessions else 0.0
 
 
-def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[dict[str, Any]], most_lanes: int = 64) -> Timeline:
+def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[Session], most_lanes: int = 64) -> Timeline:
     """Lanes of the workers, by the clocks of the workers.
 
     Parameters
@@ -100,7 +101,7 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[dict[str, Any]],
     present: dict[str, float] = {}
     offset = 0.0
     for k, own in enumerate(of_session):
-        said: dict[str, Any] = sessions[k] if k < len(sessions) else {"seconds": 0.0, "outcome": "failed"}
+        said: Mapping[str, Any] = sessions[k] if k < len(sessions) else {"seconds": 0.0, "outcome": "failed"}
         begin = min([begins[k], *(entry.result.began for entry in own)])
         length = max([said["seconds"], *(entry.result.began + entry.result.seconds - begin for entry in own)])
         if length <= 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from schemas.bicliques import biclique_schema, splitmix64
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.sizes import SizeCounts
 from schemas.totals import MEASURES, By
+from tests.support.engines import unable
 from tests.support.runs import random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
@@ -92,15 +94,12 @@ def test_a_run_that_did_not_count_sizes_says_so(source: Path, tmp_path: Path) ->
     assert not (tmp_path / "other").exists()
 
 
-def test_an_engine_that_cannot_count_sizes_is_passed_over(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reference = engines.kind("reference")
-    blind = engines.EngineKind(
-        "bitmatrix", "", "core", reference.make, lambda: None, reference.workspace_bytes, counts_sizes=False
-    )
-    monkeypatch.setitem(engines._KINDS, "bitmatrix", blind)
-    with pytest.raises(ResourceError, match="engine bitmatrix cannot run here: it does not count bicliques by size"):
-        pipeline.count(source, sizes=True, engine="bitmatrix", workers=0, progress=False)
-    counted = pipeline.count(source, sizes=True, workers=0, progress=False)
+def test_an_engine_that_cannot_count_sizes_is_passed_over(source: Path) -> None:
+    cannot = "engine bitmatrix cannot run here: it does not count bicliques by size"
+    with engines.registered(replace(unable("bitmatrix", None), counts_sizes=False)):
+        with pytest.raises(ResourceError, match=cannot):
+            pipeline.count(source, sizes=True, engine="bitmatrix", workers=0, progress=False)
+        counted = pipeline.count(source, sizes=True, workers=0, progress=False)
     assert counted.sizes is not None
 
 

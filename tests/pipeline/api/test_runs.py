@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,17 @@ from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
 from kernels.reference.engine import closed_pairs
 from pipeline.output import part_writer
+from pipeline.run import folder
 from pipeline.slices.worker import SliceTask
 from pipeline.workers.pool import InProcess
 from schemas.bicliques import SCHEMA_VERSION
-from schemas.errors import InputError
+from schemas.errors import InputError, ResourceError
+from tests.support.engines import kind_of
 from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
 SMALL = random_edges(14, 11, 0.4, 2)
+STEPS = {"build": "pipeline.api.preparing.build_graph", "mine": "pipeline.mining.driver.mine_run"}
 
 
 def rows_of(results: pipeline.Results) -> set[tuple[frozenset[Any], frozenset[Any]]]:
@@ -99,12 +103,11 @@ def test_the_reference_engine_gives_the_same(tmp_path: Path) -> None:
 
 def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = Sizes(hub_bits=64, hub_list=16, hub_frame_bits=16, word_stack=64, rows=7, members=40)
-    kind = replace(engines.kind("cpu"), make=lambda halvings: CpuEngine(tiny))
-    monkeypatch.setitem(engines._KINDS, "cpu", kind)
     for name, value in (("GROUP_MEMBERS", 60), ("GROUP_ROWS", 9), ("PART_BYTES", 30_000)):
         monkeypatch.setattr(part_writer, name, value)
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False)
+    with engines.registered(kind_of("cpu", lambda halvings: CpuEngine(tiny))):
+        results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert len(load_ledger(tmp_path / "out").entries) > 5
     assert len(results.files) > 5
@@ -251,6 +254,47 @@ def test_resume_makes_the_page_that_a_full_disk_kept_from_a_complete_run(tmp_pat
     assert not page.exists()
     pipeline.resume(tmp_path / "out", progress=False)
     assert page.exists()
+
+
+def test_a_fresh_run_takes_its_lock_once_and_sums_each_file_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks, summed = [], Counter[str]()
+    flock, checksum = fcntl.flock, folder.checksum
+
+    def lock(descriptor: int, kind: int) -> None:
+        flock(descriptor, kind)
+        if kind & fcntl.LOCK_EX:
+            locks.append(descriptor)
+
+    def counted(file: Path) -> int:
+        summed[file.name] += 1
+        return checksum(file)
+
+    monkeypatch.setattr(fcntl, "flock", lock)
+    monkeypatch.setattr(folder, "checksum", counted)
+    source = write_edges(tmp_path / "g.parquet", SMALL)
+    pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    assert len(locks) == 1
+    assert set(summed.values()) == {1}, "what was just written is not read again"
+    assert {"edges.parquet", "roots.npy"} <= summed.keys()
+    pipeline.resume(tmp_path / "out", workers=0, progress=False)
+    assert summed["edges.parquet"] == 2, "a run that was left is checked"
+
+
+@pytest.mark.parametrize("step", ["build", "mine"])
+def test_an_error_after_the_input_is_read_leaves_a_run_to_go_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ResourceError("the disk is full")
+
+    source, out = write_edges(tmp_path / "g.parquet", SMALL), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(STEPS[step], fail)
+        with pytest.raises(ResourceError, match=f"the disk is full, then continue with: bicliques resume {out}"):
+            pipeline.mine(source, out, workers=0, progress=False)
+    assert pipeline.resume(out, workers=0, progress=False).complete
 
 
 def test_the_manifest_is_the_run_card(tmp_path: Path) -> None:

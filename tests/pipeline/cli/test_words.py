@@ -11,7 +11,6 @@ import signal
 import threading
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -22,8 +21,10 @@ from pipeline.cli import cards, listing, main
 from pipeline.process.interrupts import Interrupted
 from pipeline.run.progress import Progress
 from pipeline.run.version import __version__
+from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import InputError
+from tests.support.pools import FakePool
 from tests.support.runs import ROOT, answer, bicliques, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -127,8 +128,7 @@ def test_a_dry_run_tells_of_the_workers_that_are_asked_for(source: Path) -> None
 
 def test_a_dry_run_asks_the_workers_of_a_scheduler(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"tcp://far:7": {"bitmatrix": "it is night", "cpu": None, "cumbe": None, "reference": None}}
-    pool = SimpleNamespace(reasons=lambda: answers, workers=lambda: 5, close=lambda: None)
-    monkeypatch.setattr("pipeline.workers.opening._cluster", lambda: SimpleNamespace(connect=lambda *_: pool))
+    monkeypatch.setattr(DaskPool, "connect", lambda *_: FakePool(5, reasons=answers))
     found = pipeline.dry_run(source, scheduler="tcp://far:1", sample_time=0.5, progress=False)
     assert found.workers == 5
     assert "worker tcp://far:7 says: it is night" in found.engine.reason

@@ -11,7 +11,7 @@ import pytest
 from kernels import engines
 from pipeline.api import steps
 from pipeline.estimate.memory import PROCESS_BYTES, memory_bound
-from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
 from schemas.options import RunLimits, RunOptions
 from schemas.work import Search
 from tests.support.runs import environment, random_edges, write_edges
@@ -53,7 +53,7 @@ def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: P
     source = write_edges(tmp_path / "g.parquet", EDGES)
     _, few, _ = peaks(source, tmp_path / "few", 500_000)
     before, many, whole = peaks(source, tmp_path / "many", 10**9)
-    bound = memory_bound(RunFolder(tmp_path / "many"))
+    bound = memory_bound(Run.at(tmp_path / "many"))
     assert PROCESS_BYTES / 2 < before < bound.process
     assert whole - before < bound.shared + bound.workspace + bound.writing < LISTS_BYTES
     assert many - few < LISTS_BYTES / 8
@@ -64,7 +64,7 @@ def test_the_bound_is_made_of_what_it_says(tmp_path: Path, mode: str) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4), strings=True)
     steps.start(source, tmp_path / "out", RunOptions(source=str(source), search=Search(mode=mode)), RunLimits(), False)
     steps.prepare(tmp_path / "out", False)
-    bound = memory_bound(RunFolder(tmp_path / "out"))
+    bound = memory_bound(Run.at(tmp_path / "out"))
     assert bound.worker == PROCESS_BYTES + bound.workspace + bound.writing
     assert bound.workspace > 40 << 20
     assert (bound.writing > 200 << 20) == (mode == "list")

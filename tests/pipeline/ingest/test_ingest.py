@@ -7,7 +7,6 @@ import gzip
 import itertools
 import json
 import lzma
-import subprocess
 import sys
 import tracemalloc
 from dataclasses import asdict
@@ -26,6 +25,7 @@ from pipeline.ingest.table import normalise
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.edges import EDGES, label_schema
 from schemas.options import IngestOptions
+from tests.support.children import MEMORY, in_child
 
 
 @pytest.fixture
@@ -196,19 +196,6 @@ print([name for name in ("polars", "scipy", "networkx", "numba", "dask") if name
     assert in_child(code, tmp_path) == "[]"
 
 
-MEMORY = """
-import pathlib, re, sys
-from pipeline.ingest.step import ingest
-from schemas.options import IngestOptions
-def peak():
-    # ru_maxrss would start from the parent's
-    return int(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text()).group(1)) // 1024
-ingest("small.csv", IngestOptions(), pathlib.Path("."))
-before = peak()
-print(ingest(sys.argv[1], IngestOptions(), pathlib.Path(".")).duplicates, peak() - before)
-"""
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
 def test_memory_does_not_grow_with_the_text(tmp_path, suffix):
@@ -235,17 +222,3 @@ def test_an_edge_needs_eight_bytes():
     tracemalloc.stop()
     assert duplicates == n_batches * len(labels) - 1000
     assert peak < 9 * n_batches * len(labels) + 24 * normalise.SLICE
-
-
-def in_child(code: str, folder: Path, *arguments: str) -> str:
-    root = Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(root)!r})\n{code}", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()

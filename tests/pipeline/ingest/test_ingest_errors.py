@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import pipeline.ingest.step
@@ -19,6 +18,7 @@ from pipeline.ingest.step import ingest
 from pipeline.ingest.table import normalise, numbering
 from schemas.errors import InputError, ResourceError
 from schemas.options import IngestOptions
+from tests.support.inputs import untouched_run, write
 
 BANNER = "%%MatrixMarket matrix coordinate real general\n3 3 2\n"
 SKIP = "leave such lines out with --skip-bad-lines"
@@ -258,32 +258,10 @@ BAD_FILES = {
 ABOUT_OPTIONS = {"name without header", "unknown format", "option not used", "one side"}
 
 
-def write(path: Path, content: str | bytes | pa.Table) -> Path:
-    if isinstance(content, str):
-        path.write_bytes(content.encode())
-    elif isinstance(content, bytes):
-        path.write_bytes(content)
-    elif path.suffix == ".parquet":
-        pq.write_table(content, path)
-    else:
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
-            writer.write_table(content)
-    return path
-
-
 @pytest.fixture
 def folder(tmp_path):
-    """The folder of a run, with files of its own, which must be the same after an error."""
-    root = tmp_path / "run"
-    (root / "labels").mkdir(parents=True)
-    (root / "labels" / "left.parquet").write_text("old")
-    before = snapshot(root)
-    yield root
-    assert snapshot(root) == before
-
-
-def snapshot(root: Path) -> dict:
-    return {path: path.is_dir() or path.read_bytes() for path in root.rglob("*")}
+    with untouched_run(tmp_path) as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("case", BAD_FILES)

@@ -15,9 +15,13 @@ from pipeline.cli import main
 from pipeline.ingest.step import ingest
 from schemas.errors import InputError
 from schemas.options import IngestOptions
-from tests.pipeline.ingest.test_ingest_errors import folder, write
+from tests.support.inputs import untouched_run, write
 
-__all__ = ["folder"]  # a fixture
+
+@pytest.fixture
+def folder(tmp_path):
+    with untouched_run(tmp_path) as folder:
+        yield folder
 
 
 def test_a_column_number_of_thousands_of_digits_is_an_unknown_name(tmp_path, capsys):

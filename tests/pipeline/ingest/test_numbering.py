@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.ingest.table.numbering import Integers, Texts
-from tests.pipeline.ingest.test_ingest import in_child
+from tests.support.children import in_child
 
 BLOCKS = st.lists(st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=9, unique=True), max_size=4), max_size=5)
 

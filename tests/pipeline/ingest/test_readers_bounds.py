@@ -21,7 +21,7 @@ from pipeline.ingest.table.normalise import EdgeTable, Labels
 from pipeline.run.names import LEFT_LABELS_FILE
 from schemas.errors import InputError, ResourceError
 from schemas.options import IngestOptions
-from tests.pipeline.ingest.test_ingest import MEMORY, in_child
+from tests.support.children import MEMORY, in_child
 from tests.support.host_arrays import HostArrays
 
 

@@ -2,69 +2,38 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline.api import steps
 from pipeline.mining import driver
 from pipeline.mining.driver import mine_run
-from pipeline.prepare.plan import Plan
 from pipeline.run.folder import RunFolder
-from pipeline.workers.pool import InProcess, Result
+from pipeline.run.opened import Run
+from pipeline.run.plan import Plan
+from pipeline.workers.pool import InProcess, Pool, Result
 from schemas.errors import ResourceError
-from schemas.options import RunLimits, RunOptions
-from schemas.work import Search, Subtrees
-from tests.support.runs import answer, load_ledger, random_edges, write_edges
+from schemas.options import RunLimits
+from schemas.work import Subtrees
+from tests.support.pools import FakePool
+from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 EDGES = random_edges(40, 30, 0.3, seed=5)
-
-
-class Workers(InProcess):
-    """So many, one after the other in this process; `instead` may say how a task ends without being run."""
-
-    def __init__(self, n: int = 1, instead: Callable[[int], Result | None] = lambda tag: None):
-        super().__init__()
-        self.n, self.instead = n, instead
-        self.asked: Counter[int] = Counter()
-
-    def slots(self) -> int:
-        return self.n
-
-    def workers(self) -> int:
-        return self.n
-
-    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        self.asked[tag] += 1
-        super().submit(tag, function, argument)
-
-    def wait(self, seconds: float) -> list[Result]:
-        if self._waiting and (result := self.instead(self._waiting[0][0])) is not None:
-            self._waiting.popleft()
-            return [result]
-        return super().wait(seconds)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     """A run that is planned and not mined."""
-    source = write_edges(tmp_path / "g.parquet", EDGES)
-    options = RunOptions(source=str(source), search=Search("list"), engine="reference")
-    out = tmp_path / "out"
-    steps.start(source, out, options, RunLimits(), False)
-    steps.prepare(out, False)
-    return RunFolder(out)
+    return prepared_run(tmp_path, EDGES, engine="reference")
 
 
-def mine(folder: RunFolder, pool: InProcess, **limits: Any) -> None:
-    mine_run(folder, pool, RunLimits(**limits), lambda _: None)
+def mine(folder: RunFolder, pool: Pool, **limits: Any) -> None:
+    mine_run(Run(folder), pool, RunLimits(**limits), quiet)
 
 
 def test_slices_after_a_lost_entry_take_no_number_that_counts(folder: RunFolder) -> None:
-    mine(folder, Workers(8))
+    mine(folder, FakePool(8))
     ledger = load_ledger(folder.path)
     taken_from = {source for entry in ledger.entries.values() for source, _, _ in entry.took}
     lost = next(number for number in ledger.entries if number not in taken_from)
@@ -88,7 +57,7 @@ def test_an_entry_holds_its_left_over_as_it_was_cut(folder: RunFolder, monkeypat
 
     monkeypatch.setattr(Subtrees, "spread", watched)
     for most in (3, 8):
-        mine(folder, Workers(64), max_results=most)
+        mine(folder, FakePool(64), max_results=most)
     assert sum(cut) > 0, "no left-over was cut"
     mine(folder, InProcess())
     ledger = load_ledger(folder.path)
@@ -96,7 +65,7 @@ def test_an_entry_holds_its_left_over_as_it_was_cut(folder: RunFolder, monkeypat
 
 
 def test_work_that_was_left_over_is_not_done(folder: RunFolder) -> None:
-    weight = float(Plan.open(folder).weights.sum())
+    weight = float(Plan.read(folder).weights.sum())
     for most in (20, 60, 100, 140):
         mine(folder, InProcess(), max_results=most)
     entries = load_ledger(folder.path).entries.values()
@@ -105,15 +74,15 @@ def test_work_that_was_left_over_is_not_done(folder: RunFolder) -> None:
     assert sum(entry.weight for entry in entries) < weight
 
 
-def test_an_error_that_would_repeat_is_reported_at_once(folder: RunFolder) -> None:
-    pool = Workers(instead=lambda tag: Result(tag, error=ResourceError("the disk is full; make room")))
+def test_an_error_that_would_come_again_is_said_at_once(folder: RunFolder) -> None:
+    pool = FakePool(instead=lambda tag: Result(tag, error=ResourceError("the disk is full; make room")))
     with pytest.raises(ResourceError, match="the disk is full; make room"):
         mine(folder, pool)
     assert pool.asked == {0: 1}
 
 
 def test_a_slice_that_fails_again_and_again_ends_the_run(folder: RunFolder) -> None:
-    pool = Workers(instead=lambda tag: Result(tag, error=RuntimeError("boom")))
+    pool = FakePool(instead=lambda tag: Result(tag, error=RuntimeError("boom")))
     with pytest.raises(ResourceError, match=r"slice 0 failed . times, the last time because: RuntimeError: boom"):
         mine(folder, pool)
     assert pool.asked[0] > 1
@@ -124,4 +93,4 @@ def test_a_run_without_workers_does_not_wait_forever(folder: RunFolder, monkeypa
     monkeypatch.setattr(driver, "_NO_WORKERS_S", 0.0)
     monkeypatch.setattr(driver, "_LOOK_S", 0.0)
     with pytest.raises(ResourceError, match="no worker has been there for 0 seconds; start some"):
-        mine(folder, Workers(0))
+        mine(folder, FakePool(0))

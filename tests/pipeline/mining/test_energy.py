@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kernels.gpu.cuda import CUDA
 from pipeline.mining import energy
 from pipeline.mining.energy import energy_facts
-from pipeline.slices import worker
-from pipeline.slices.power import PowerMeter
+from pipeline.slices.power import COUNTERS
 from schemas.manifest import LedgerEntry
+from schemas.platform import CORES
 from schemas.stats import SliceStats
-from tests.pipeline.slices.test_engine_turns import FakeGpu, gpu, mined, prepared
-from tests.support.runs import ledger_entry
-
-__all__ = ["gpu"]  # a fixture
+from tests.support.engines import TOY_GPU, fake_gpu
+from tests.support.runs import ledger_entry, mined_in_threads, prepared_run, random_edges
 
 
 def entry(number: int, count: int, seconds: float, name: str, **stats: float) -> LedgerEntry:
@@ -46,7 +46,7 @@ def test_gpu_energy_is_summed_per_gpu_and_over_all() -> None:
         entry(2, 999, 9.0, "a:2"),  # could not be measured
         entry(3, 0, 1.0, "a:1", joules=400.0, peak_watts=450.0),
     ]
-    facts = energy_facts(entries, [{"processors": {"joules": 50.0}, "seconds": 2.0}], on_gpus=True)
+    facts = energy_facts(entries, [{"processors": {"joules": 50.0}, "seconds": 2.0}], CUDA)
     assert facts["processors"] == {"joules": 50.0, "seconds": 2.0, "mean_watts": 25.0}
     gpus = facts["gpus"]
     assert (gpus["slices"], gpus["joules"], gpus["mean_watts"], gpus["peak_watts"]) == (3, 2400.0, 480.0, 700.0)
@@ -57,21 +57,20 @@ def test_gpu_energy_is_summed_per_gpu_and_over_all() -> None:
 
 def test_energy_that_cannot_be_read_has_a_reason() -> None:
     sessions = [{"processors": {"joules": 1.0}, "seconds": 1.0}, {"processors": {"not_readable": "no"}, "seconds": 1.0}]
-    facts = energy_facts([entry(0, 1, 1.0, "a:1")], sessions, on_gpus=True)
+    facts = energy_facts([entry(0, 1, 1.0, "a:1")], sessions, CUDA)
     assert facts["processors"] == {"not_readable": "no"}
     assert "NVML" in facts["gpus"]["not_readable"]
-    assert "gpus" not in energy_facts([], sessions, on_gpus=False)
+    assert "gpus" not in energy_facts([], sessions, CORES)
     short = entry(0, 1, 0.01, "a:1", joules=0.0, peak_watts=90.0)
-    assert "before NVML's counter moved" in energy_facts([short], sessions, on_gpus=True)["gpus"]["not_readable"]
+    assert "before NVML's counter moved" in energy_facts([short], sessions, CUDA)["gpus"]["not_readable"]
 
 
-def test_a_manifest_has_the_joules_of_every_slice(
-    tmp_path: Path, gpu: type[FakeGpu], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "_gpu_meter", lambda: PowerMeter(Counter()))
+def test_a_manifest_has_the_joules_of_every_slice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COUNTERS, "toy", Counter)
     monkeypatch.setattr(energy, "processor_counter", lambda: "this machine has none")
-    folder = prepared(tmp_path)
-    mined(folder)
+    with fake_gpu(replace(TOY_GPU, energy_counter="toy")):
+        folder = prepared_run(tmp_path, random_edges(90, 60, 0.35, 8))
+        mined_in_threads(folder)
     facts = json.loads(folder.manifest_file.read_text())["mining"]["energy"]
     assert facts["processors"] == {"not_readable": "this machine has none"}
     assert facts["gpus"]["slices"] > 1

@@ -17,7 +17,7 @@ from pipeline.output.part_writer import part_schema, pieces_of, to_batch
 from pipeline.proof.read_back import read_part
 from schemas.bicliques import Bicliques
 from schemas.errors import DeviceMemoryError, ResourceError
-from tests.pipeline.output.test_part_writer import LABELS, some
+from tests.support.batches import LABELS, some
 
 
 class Host:
@@ -67,7 +67,7 @@ def test_all_rows_that_go_into_the_writer_are_in_its_parts(tmp_path: Path, monke
     batches = [some(n, seed) for seed, n in enumerate([0, 90, 1, 200])]
     wanted = [pair for batch in batches for pair in batch.to_pairs()]
     for batch in batches:
-        out.add(batch)
+        out(batch)
     parts = out.close()
     assert len(parts) > 2
     assert {path.name for path in tmp_path.iterdir()} == {part.name for part in parts}
@@ -81,13 +81,13 @@ def test_all_rows_that_go_into_the_writer_are_in_its_parts(tmp_path: Path, monke
 def test_one_biclique_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 3)
     out = DeviceWriter(tmp_path, 0, Host())
-    out.add(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
+    out(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
     assert sum(part.rows for part in out.close()) == 2
 
 
 def test_no_rows_make_no_part(tmp_path: Path) -> None:
     out = DeviceWriter(tmp_path, 0, Host())
-    out.add(some(0))
+    out(some(0))
     assert out.close() == []
     assert list(tmp_path.iterdir()) == []
 
@@ -100,7 +100,7 @@ def test_the_engine_waits_only_when_a_batch_finds_no_free_thread(tmp_path: Path)
 
     def engine() -> None:
         for seed in range(3):
-            out.add(some(10, seed))
+            out(some(10, seed))
         added.set()
 
     thread = threading.Thread(target=engine)
@@ -120,7 +120,7 @@ def test_a_file_is_open_before_it_is_needed(tmp_path: Path) -> None:
     out = DeviceWriter(tmp_path, 0, host)
     assert host.opened == 0
     for n in (1, 2, 3):
-        out.add(some(10, n))
+        out(some(10, n))
         while len(host.written) < n or host.opened < n + 1:
             time.sleep(0.01)
     host.go.set()
@@ -139,7 +139,7 @@ def test_an_unneeded_next_file_may_fail_to_open(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(HostFile, "__init__", fail)
     out = DeviceWriter(tmp_path, 0, host)
-    out.add(some(10))
+    out(some(10))
     assert [part.rows for part in out.close()] == [10]
     assert host.opened == 2
     assert len(list(tmp_path.iterdir())) == 1
@@ -151,7 +151,7 @@ def test_an_error_is_raised_and_no_file_stays(
 ) -> None:
     monkeypatch.setattr(device_writer, "PART_BYTES", 1)
     out = DeviceWriter(tmp_path, 0, Host())
-    out.add(some(5))
+    out(some(5))
     while not out.parts:  # a part is there already
         time.sleep(0.01)
 
@@ -159,7 +159,7 @@ def test_an_error_is_raised_and_no_file_stays(
         raise error
 
     monkeypatch.setattr(HostFile, "write", fail)
-    out.add(some(5))
+    out(some(5))
     with pytest.raises(ResourceError):
         out.close()
     out.discard()

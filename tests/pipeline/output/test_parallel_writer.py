@@ -15,7 +15,7 @@ from pipeline.proof.read_back import read_part
 from schemas.bicliques import Bicliques
 from schemas.errors import ResourceError
 from schemas.manifest import Part
-from tests.pipeline.output.test_part_writer import LABELS, some
+from tests.support.batches import LABELS, some
 
 
 def pairs_of(folder: Path, parts: list[Part], tables: part_writer.Tables) -> list[object]:
@@ -33,7 +33,7 @@ def test_all_rows_are_written_though_their_arrays_change_later(
     batches = [some(n, seed) for seed, n in enumerate([0, 90, 1, 200, 33])]
     wanted = sorted(pair for batch in batches for pair in batch.to_pairs())
     for batch in batches:
-        out.add(batch)
+        out(batch)
         for array in (batch.left, batch.right, batch.root, batch.left_indptr, batch.right_indptr):
             array.fill(0)
     parts = out.close()
@@ -45,7 +45,7 @@ def test_all_rows_are_written_though_their_arrays_change_later(
 
 def test_few_rows_make_one_part_and_none_make_none(tmp_path: Path) -> None:
     out = ParallelWriter(tmp_path, 0, LABELS, 4)
-    out.add(some(20))
+    out(some(20))
     assert [part.rows for part in out.close()] == [20]
     assert ParallelWriter(tmp_path, 1, LABELS, 4).close() == []
 
@@ -70,7 +70,7 @@ def test_row_groups_are_encoded_in_parallel_at_most_one_per_thread(
     monkeypatch.setattr(part_writer, "GROUP_ROWS", 10)
     out = ParallelWriter(tmp_path, 0, LABELS, 2)
     for seed in range(8):
-        out.add(some(10, seed))
+        out(some(10, seed))
     assert sum(part.rows for part in out.close()) == 80
     assert most == 2
 
@@ -89,7 +89,7 @@ def test_a_full_disk_gives_a_sentence_and_leaves_no_file(tmp_path: Path, monkeyp
     monkeypatch.setattr(PartWriter, "write_group", full)
     out = ParallelWriter(tmp_path, 0, LABELS, 2)
     with pytest.raises(ResourceError, match="make room"):
-        out.add(some(500))
+        out(some(500))
     assert list(tmp_path.iterdir())
     out.discard()
     assert list(tmp_path.iterdir()) == []
@@ -101,7 +101,7 @@ def test_an_error_of_the_last_group_comes_out_of_close(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(PartWriter, "write_group", full)
     out = ParallelWriter(tmp_path, 0, LABELS, 2)
-    out.add(Bicliques.from_pairs([([0], [0])], [0]))
+    out(Bicliques.from_pairs([([0], [0])], [0]))
     with pytest.raises(ResourceError, match="make room"):
         out.close()
     out.discard()

@@ -18,21 +18,8 @@ from pipeline.output.part_writer import PartWriter, to_batch, writer_bytes
 from pipeline.proof.read_back import read_part
 from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError, ResourceError
+from tests.support.batches import LABELS, some
 from tests.support.runs import random_edges, write_edges
-
-LABELS = (pa.array([10, 20, 30, 40]), pa.array(["a", "b", "c"]))
-
-
-def some(n: int, seed: int = 0) -> Bicliques:
-    rng = np.random.default_rng(seed)
-    pairs = [
-        (
-            rng.choice(4, rng.integers(1, 5), replace=False).tolist(),
-            rng.choice(3, 2, replace=False).tolist(),
-        )
-        for _ in range(n)
-    ]
-    return Bicliques.from_pairs(pairs, list(range(n)))
 
 
 def test_labels_take_the_place_of_ids() -> None:
@@ -72,7 +59,7 @@ def test_all_rows_are_written(
         patch.setattr(part_writer, "PART_BYTES", part)
         out = PartWriter(folder, 3, tables)
         for batch in batches:
-            out.add(batch)
+            out(batch)
         parts = out.close()
     assert {path.name for path in folder.iterdir()} == {p.name for p in parts}
     assert all((folder / p.name).stat().st_size == p.bytes for p in parts)
@@ -92,7 +79,7 @@ def test_all_rows_are_written(
 def test_one_biclique_larger_than_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 3)
     out = PartWriter(tmp_path, 0, LABELS)
-    out.add(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
+    out(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
     (part,) = out.close()
     assert pq.read_table(tmp_path / part.name)["n_left"].to_pylist() == [4, 1]
 
@@ -106,7 +93,7 @@ def test_discard_removes_the_parts_of_a_slice(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(part_writer, "GROUP_ROWS", 10)
     monkeypatch.setattr(part_writer, "PART_BYTES", 500)
     out = PartWriter(tmp_path, 0, LABELS)
-    out.add(some(95))
+    out(some(95))
     assert list(tmp_path.iterdir())
     out.discard()
     assert list(tmp_path.iterdir()) == []
@@ -114,7 +101,7 @@ def test_discard_removes_the_parts_of_a_slice(tmp_path: Path, monkeypatch: pytes
 
 def test_a_full_disk_gives_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = PartWriter(tmp_path, 0, LABELS)
-    out.add(some(5))
+    out(some(5))
 
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "Error writing bytes to file")
@@ -137,7 +124,7 @@ def test_a_slice_makes_as_many_parts_as_it_needs(tmp_path: Path, monkeypatch: py
     out = PartWriter(tmp_path, 0, LABELS)
     batches = [some(n, seed) for seed, n in enumerate((95, 1, 44, 200))]
     for batch in batches:
-        out.add(batch)
+        out(batch)
     parts = out.close()
     assert len(parts) > 3
     assert [part.rows for part in parts] == [pq.read_metadata(tmp_path / part.name).num_rows for part in parts]
@@ -163,7 +150,7 @@ def test_row_groups_are_limited_in_bytes_of_labels(tmp_path: Path, monkeypatch: 
     batches = [some(n, seed) for seed, n in enumerate((60, 3, 40))]
     out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
     for batch in batches:
-        out.add(batch)
+        out(batch)
     parts = out.close()
     groups = [rows for part in parts for rows in read_part(tmp_path / part.name, LONG)]
     assert len(groups) > 10
@@ -187,11 +174,11 @@ def test_a_biclique_whose_labels_are_too_long_for_a_row_is_refused(
     monkeypatch.setattr(part_writer, "GROUP_BYTES", 500)
     monkeypatch.setattr(part_writer, "_MOST_BYTES", 1000)
     out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
-    out.add(Bicliques.from_pairs([([0], [0, 1]), ([0, 1], [1])], [0, 1]))
+    out(Bicliques.from_pairs([([0], [0, 1]), ([0, 1], [1])], [0, 1]))
     with pytest.raises(
         ResourceError, match=r"has 3 right members whose labels take 1,001 bytes.*mine with --ids dense"
     ):
-        out.add(Bicliques.from_pairs([([0], [1]), ([0], [0, 1, 2])], [2, 3]))
+        out(Bicliques.from_pairs([([0], [1]), ([0], [0, 1, 2])], [2, 3]))
     out.discard()
     assert list(tmp_path.iterdir()) == []
 
@@ -199,9 +186,9 @@ def test_a_biclique_whose_labels_are_too_long_for_a_row_is_refused(
 class DroppingWriter(PartWriter):
     """A writer that loses the last row of every batch."""
 
-    def add(self, found: Bicliques) -> None:
+    def __call__(self, found: Bicliques, /) -> None:
         kept, *_ = part_writer.pieces_of(found, int(found.left_indptr[-2] + found.right_indptr[-2]))
-        super().add(kept)
+        super().__call__(kept)
 
 
 def test_a_slice_whose_writer_loses_a_row_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

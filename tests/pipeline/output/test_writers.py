@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kernels.gpu.cuda import CUDA
 from pipeline.output import parallel_writer, writers
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
 from pipeline.output.part_writer import PartWriter
 from pipeline.output.writers import open_writer
 from schemas.errors import ResourceError
+from schemas.platform import CORES
 
 
 @pytest.fixture
-def cudf(monkeypatch: pytest.MonkeyPatch) -> None:
+def cudf(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(writers, "why_no_cudf", lambda: None)
-    monkeypatch.setattr(writers, "_backend", lambda tables, names: SimpleNamespace(threads=1))
+    monkeypatch.setattr(writers, "CudfParquet", lambda tables, names: SimpleNamespace(threads=1))
+    yield
+    writers.forget()
 
 
 def test_a_core_writes_with_its_own_thread(tmp_path: Path) -> None:
-    assert isinstance(open_writer(tmp_path, 0, None, "core"), PartWriter)
+    assert isinstance(open_writer(tmp_path, 0, None, CORES), PartWriter)
 
 
 @pytest.mark.usefixtures("cudf")
 @pytest.mark.parametrize(("where", "kind"), [("gpu", DeviceWriter), ("cpu", ParallelWriter), ("auto", DeviceWriter)])
 def test_a_gpu_writes_unless_the_cpu_was_asked_for(tmp_path: Path, where: Any, kind: type) -> None:
-    out = open_writer(tmp_path, 0, None, "gpu", where)
+    out = open_writer(tmp_path, 0, None, CUDA, where)
     assert isinstance(out, kind)
-    assert getattr(out, "on_device", False) == (kind is DeviceWriter)
+    assert out.on_device == (kind is DeviceWriter)
     out.discard()
 
 
@@ -41,9 +46,9 @@ def test_without_cudf_the_host_writes_unless_the_gpu_was_asked_for(
     monkeypatch.setattr(
         writers, "why_no_cudf", lambda: "pylibcudf cannot be imported (pip install 'cudf-cu13==26.10.*')"
     )
-    assert isinstance(open_writer(tmp_path, 0, None, "gpu"), ParallelWriter)
+    assert isinstance(open_writer(tmp_path, 0, None, CUDA), ParallelWriter)
     with pytest.raises(ResourceError, match=r"cuDF cannot write the bicliques: pylibcudf .*; choose --write-on cpu"):
-        open_writer(tmp_path, 0, None, "gpu", "gpu")
+        open_writer(tmp_path, 0, None, CUDA, "gpu")
 
 
 def test_workers_of_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:

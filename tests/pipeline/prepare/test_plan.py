@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,19 @@ from kernels.graph.prepare import prepare
 from pipeline.api import steps
 from pipeline.estimate.sample import estimate
 from pipeline.prepare.build import degree_profile
-from pipeline.prepare.labels import open_labels
-from pipeline.prepare.plan import Plan
 from pipeline.prepare.weights import RootWeights
 from pipeline.proof.ranking import rank_correlation
 from pipeline.run.folder import RunFolder
+from pipeline.run.labels import open_labels
+from pipeline.run.opened import Run
+from pipeline.run.plan import Plan
+from schemas.emit import nowhere
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.totals import Found
 from schemas.work import Limits, Search, Slice, Subtrees
+from tests.support.engines import kind_of
 from tests.support.runs import answer, random_edges, write_edges
 
 
@@ -73,7 +75,7 @@ def test_gini(degrees: list[int], gini: float) -> None:
 
 def test_the_plan_has_every_root_once_heavy_ones_first(tmp_path: Path) -> None:
     folder = prepared(tmp_path, random_edges(60, 40, 0.3, 1))
-    plan, graph = Plan.open(folder), MiningGraph.open(folder.graph)
+    plan, graph = Plan.read(folder), MiningGraph.open(folder.graph)
     assert sorted(plan.roots.tolist()) == list(range(graph.n_roots))
     assert (np.diff(plan.weights) <= 0).all()
     assert (plan.weights == RootWeights(graph).by_rank[plan.roots]).all()
@@ -85,7 +87,7 @@ def test_a_damaged_plan_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     folder = prepared(tmp_path, random_edges(20, 10, 0.3, 1))
     (folder.plan / "roots.npy").write_bytes(b"nothing")
     with pytest.raises(IncompleteError, match="mend it with: bicliques resume"):
-        Plan.open(folder)
+        Plan.read(folder)
 
 
 def test_weights_count_wedges() -> None:
@@ -107,7 +109,7 @@ def test_what_is_left_of_a_root_weighs_less_than_the_root(seed: int, stops: int,
     graph = graph_of(random_edges(40, 25, 0.4, seed))
     weights = RootWeights(graph)
     roots = np.arange(graph.n_roots)
-    found = CpuEngine().mine(graph, Subtrees.of_roots(roots), Search("count"), Limits(rows=stops), lambda _: None)
+    found = CpuEngine().mine(graph, Subtrees.of_roots(roots), Search("count"), Limits(rows=stops), nowhere)
     left = found.left_over.spread(pieces) if pieces else found.left_over
     of_left = weights.of(left)
     assert len(of_left) == len(left)
@@ -140,8 +142,7 @@ def test_weights_rank_roots_as_time_does() -> None:
     weights, engine = RootWeights(graph).by_rank, CpuEngine()
     chosen = rng.choice(graph.n_roots, 120, replace=False)
     counts = [
-        engine.mine(graph, Subtrees.of_roots(np.array([r])), Search("count"), Limits(), lambda _: None).count
-        for r in chosen
+        engine.mine(graph, Subtrees.of_roots(np.array([r])), Search("count"), Limits(), nowhere).count for r in chosen
     ]
     correlation = rank_correlation([(float(weights[r]), float(c)) for r, c in zip(chosen, counts, strict=True)])
     assert correlation is not None
@@ -159,7 +160,7 @@ def test_rank_correlation() -> None:
 def test_estimates_come_near_the_truth(tmp_path: Path) -> None:
     edges = random_edges(200, 120, 0.2, 9)
     folder = prepared(tmp_path, edges)
-    guess = estimate(folder, budget_s=200.0)
+    guess = estimate(Run(folder), budget_s=200.0)
     count, _ = answer(edges)
     results = pipeline.resume(folder.path, workers=0, progress=False)
     assert guess.bicliques.low <= count <= guess.bicliques.high
@@ -170,12 +171,12 @@ def test_estimates_come_near_the_truth(tmp_path: Path) -> None:
 
 def test_a_sample_of_everything_is_exact(tmp_path: Path) -> None:
     edges = random_edges(20, 10, 0.3, 9)
-    guess = estimate(prepared(tmp_path, edges), budget_s=1000.0)
+    guess = estimate(Run(prepared(tmp_path, edges)), budget_s=1000.0)
     assert guess.bicliques.low == guess.bicliques.value == guess.bicliques.high == answer(edges)[0]
 
 
 def test_a_sample_says_what_was_cut(tmp_path: Path) -> None:
-    guess = estimate(prepared(tmp_path, random_edges(500, 80, 0.4, 7)), budget_s=0.5)  # of 39 million bicliques
+    guess = estimate(Run(prepared(tmp_path, random_edges(500, 80, 0.4, 7))), budget_s=0.5)  # of 39 million bicliques
     assert guess.cut > 0
     assert guess.bicliques.value > 1e6
 
@@ -191,10 +192,10 @@ def test_a_sample_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
             now[0] += limits.seconds or math.inf
             return Slice(Found(1), work)
 
-    monkeypatch.setitem(engines._KINDS, "cpu", replace(engines.kind("cpu"), make=lambda _: Slow()))
     monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
     monkeypatch.setattr(engines, "compile_engine", lambda name: None)
-    guess = estimate(folder, budget_s=32.0)
+    with engines.registered(kind_of("cpu", lambda _: Slow())):
+        guess = estimate(Run(folder), budget_s=32.0)
     assert (guess.sampled, guess.cut, now[0]) == (16, 16, 32.0)
 
 
@@ -212,7 +213,7 @@ def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path: Path, mo
     mine_at_once = CpuEngine.mine
     monkeypatch.setattr(CpuEngine, "mine", mine)
     monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
-    guess = estimate(folder, budget_s=30.0)
+    guess = estimate(Run(folder), budget_s=30.0)
     assert guess.sampled > 1
     assert guess.bicliques.value == answer(edges)[0]
 
@@ -228,9 +229,9 @@ def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path: Path, monkeyp
             now[0] += 1.0 + sum(int(work.path_of(k)[0]) for k in range(len(work))) / 1000
             return Slice(Found(1), Subtrees.empty())
 
-    monkeypatch.setitem(engines._KINDS, "cpu", replace(engines.kind("cpu"), make=lambda _: Known()))
     monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
-    guess = estimate(folder, budget_s=1000.0)
+    with engines.registered(kind_of("cpu", lambda _: Known())):
+        guess = estimate(Run(folder), budget_s=1000.0)
     n = guess.sampled
     assert n == folder.need("plan")["n_roots"] > 5
     assert guess.seconds.value == pytest.approx(sum(range(n)) / 1000)

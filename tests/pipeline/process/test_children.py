@@ -27,9 +27,9 @@ from pipeline.workers.options import WorkerOptions
 
 print(pipeline.count({source!r}, workers=2, progress=False).count)
 with open_pool(WorkerOptions(workers=1)) as pool:
-    (first,) = pool._client.run(os.getpid).values()
+    (first,) = pool.client.run(os.getpid).values()
     os.kill(first, signal.SIGKILL)
-    while set(pool._client.run(os.getpid, on_error="ignore").values()) <= {{first}}:
+    while set(pool.client.run(os.getpid, on_error="ignore").values()) <= {{first}}:
         time.sleep(0.05)
 print("a worker was replaced")
 """

@@ -24,7 +24,7 @@ LARGE = random_edges(250, 80, 0.35, 7)
 WATCH = """
 import gc, sys
 import pipeline
-from pipeline.api import steps
+from pipeline.api import preparing
 from pipeline.mining import driver
 from pipeline.proof import proving
 from numba.core.dispatcher import Dispatcher
@@ -45,9 +45,9 @@ def watch(home, name):
         return found
     setattr(home, name, watched)
 
-watch(steps, "ingest_source")
-watch(steps, "build_graph")
-watch(steps, "plan_roots")
+watch(preparing, "ingest_source")
+watch(preparing, "build_graph")
+watch(preparing, "plan_roots")
 watch(driver._Driver, "run")
 watch(proving, "prove_parts")
 pipeline.mine(sys.argv[1], sys.argv[2], workers=0, progress=False, report=False, min_left=2, order=sys.argv[3])
@@ -83,7 +83,7 @@ def test_a_second_run_of_a_process_has_nothing_left_to_load(tmp_path: Path, monk
     now = [0.0]
     monkeypatch.setattr("pipeline.process.startup.time.perf_counter", lambda: now[0])
     startup.take()
-    monkeypatch.setattr("pipeline.slices.first_use._convert_an_array", lambda: now.__setitem__(0, now[0] + 5.0))
+    monkeypatch.setattr("pipeline.slices.first_use.choose_reader", lambda *_: now.__setitem__(0, now[0] + 5.0))
     again = pipeline.mine(source, tmp_path / "again", workers=0, progress=False, report=False)
     assert again.manifest.seconds["startup"] == 5.0, "what was loaded before is not counted again"
 

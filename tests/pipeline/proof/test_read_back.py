@@ -12,12 +12,13 @@ import pytest
 from pipeline.api import steps
 from pipeline.api.runs import mine, resume, verify
 from pipeline.output import part_writer
-from pipeline.prepare.labels import open_labels
 from pipeline.proof import proving, read_back
 from pipeline.proof.read_back import ProofTask, in_pieces, prove_part, read_part
 from pipeline.proof.selection import places_of, rows_at
 from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
+from pipeline.run.labels import open_labels
+from pipeline.run.opened import Run
 from pipeline.workers.thread_pool import InThreads
 from schemas.bicliques import row_hashes, vertex_hashes
 from schemas.errors import IncompleteError
@@ -62,7 +63,7 @@ def test_a_piece_with_missing_rows_is_noticed(run: tuple[RunFolder, np.ndarray])
     pq.write_table(table.slice(0, len(table) - 1), folder.bicliques / name, row_group_size=40)
     provers = InThreads(2)
     with pytest.raises(IncompleteError, match=f"{name} holds {len(table) - 1} rows instead of {len(table)}"):
-        proving.prove_parts(folder, ledger, ledger.parts, provers, lambda progress: None)
+        proving.prove_parts(Run(folder), ledger, ledger.parts, provers, lambda progress: None)
     provers.close()
 
 

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pipeline
-from pipeline.prepare.labels import ids_of, open_labels
 from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.read_back import read_part
 from pipeline.proof.summary import Tally
 from pipeline.run.folder import RunFolder
+from pipeline.run.labels import ids_of, open_labels
 from schemas.bicliques import Bicliques, fingerprint, vertex_hashes
 from schemas.errors import IncompleteError
 from tests.support.runs import random_edges, rewrite_record, write_edges

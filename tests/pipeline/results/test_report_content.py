@@ -25,6 +25,7 @@ from pipeline.results.report.content import content_of
 from pipeline.results.report.figures import degree_figure, size_figure, timeline_figure
 from pipeline.results.report.timeline import timeline
 from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.manifest import LedgerEntry
 from schemas.sizes import SizeCounts
@@ -62,7 +63,7 @@ def test_every_complete_run_has_a_report_page(out: Path) -> None:
 
 
 def test_the_numbers_are_those_of_the_files(out: Path) -> None:
-    content, frame = content_of(out), pipeline.open_run(out).to_pandas()
+    content, frame = content_of(Run.at(out)), pipeline.open_run(out).to_pandas()
     assert content.sizes is not None
     assert content.sizes.total == len(frame)
     for side in ("left", "right"):
@@ -105,7 +106,7 @@ def test_no_page_is_written_after_a_limit_or_with_no_report(tmp_path: Path, caps
 def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=700, ids="dense")
-    content = content_of(results.path)
+    content = content_of(Run.at(results.path))
     frame = results.to_pandas()
     assert content.sizes is not None
     assert content.sizes.total == 700
@@ -121,7 +122,7 @@ def test_the_card_of_a_run_that_is_not_complete_says_what_it_is_of(tmp_path: Pat
     source = write_edges(tmp_path / "g.parquet", EDGES)
     options = {"min_left": 2, "max_right": 9, "root_side": "left"}
     results = pipeline.mine(source, tmp_path / "2026-01-31", workers=0, progress=False, max_results=7, **options)
-    facts, origin = dict(content_of(results.path).facts), RunFolder(results.path).origin()
+    facts, origin = dict(content_of(Run.at(results.path)).facts), RunFolder(results.path).origin()
     assert facts["only with"] == "at least 2 left members, at most 9 right members"
     assert facts["BLAKE3 of the input"] == RunFolder(results.path).need("ingest")["digest"]
     assert (facts["root side"], facts["stands for"], facts["begun"]) == ("left", "2026-01-31", origin.created)
@@ -162,7 +163,7 @@ def test_a_run_that_only_counted(tmp_path: Path, sizes: bool) -> None:
     assert "counted and not listed" in text
     assert "it lists no bicliques" in text
     assert ("The sizes were not counted" in text) != sizes
-    assert content_of(results.path).timeline.lanes
+    assert content_of(Run.at(results.path)).timeline.lanes
 
 
 @pytest.mark.parametrize(("least", "count"), [(5, 0), (3, 1), (1, 2)])
@@ -190,7 +191,7 @@ def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
 def test_labels_that_are_in_no_biclique_are_not_listed(tmp_path: Path) -> None:
     table = pa.table({"l": ["a", "a", "b"], "r": ["x", "y", "x"]})
     results = pipeline.mine(table, tmp_path / "out", min_left=2, workers=0, progress=False)
-    found = content_of(results.path).participants
+    found = content_of(Run.at(results.path)).participants
     assert {side: [p.label for p in found[side]] for side in found} == {"left": ["a", "b"], "right": ["x"]}
 
 
@@ -278,7 +279,7 @@ def test_a_picture_of_large_bicliques_only_has_no_empty_corner() -> None:
 
 
 def test_no_legend_covers_a_curve(out: Path) -> None:
-    content = content_of(out)
+    content = content_of(Run.at(out))
     for plot in (degree_figure(content.degrees), timeline_figure(content.timeline)):
         assert plot.legend[0] in plot.above
 
@@ -343,7 +344,7 @@ def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatc
     monkeypatch.setattr(
         pq.ParquetFile, "read_row_group", lambda self, *a, **k: read.append(k.get("columns")) or whole(self, *a, **k)
     )
-    content_of(out)
+    content_of(Run.at(out))
     assert ["n_left", "n_right"] not in read
     assert ["left", "right"] in read, "the edges"
     assert None in read, "the row groups that hold one of the largest"

@@ -20,6 +20,7 @@ from pipeline.proof.row_hashes import RowHashes
 from pipeline.proof.selection import MEASURES
 from pipeline.results import results as results_module
 from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
 from schemas.bicliques import biclique_schema
 from schemas.errors import IncompleteError, InputError
 from tests.support.runs import ROOT, random_edges, write_edges
@@ -110,7 +111,7 @@ def test_the_largest_are_the_largest(
 def test_the_summary_knows_the_hundred_largest_by_every_measure(results: pipeline.Results) -> None:
     folder = RunFolder(results.path)
     for by in MEASURES:
-        expected = selection.largest(results.files, 100, by, RowHashes(folder).of)
+        expected = selection.largest(results.files, 100, by, RowHashes(Run(folder)).of)
         assert summary.read_largest(folder, results.manifest, by, 100) == expected
         assert summary.read_largest(folder, results.manifest, by, 7) == expected[:7]
         assert summary.read_largest(folder, results.manifest, by, 101) is None

@@ -33,6 +33,7 @@ from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
 from schemas.stats import EngineStats, SliceStats
 from schemas.totals import Found
 from schemas.work import Search, Subtrees
+from tests.support.engines import unable
 from tests.support.runs import answer, ledger_entry, manifest_pair, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -47,7 +48,8 @@ OPTIONS = RunOptions(
 
 
 def test_options_survive_the_folder(tmp_path: Path) -> None:
-    with new_run(tmp_path / "out") as folder:
+    with new_run(tmp_path / "out") as new:
+        folder = new.folder
         folder.write_options(OPTIONS, RunLimits(max_results=7, time_limit_s=1.5))
     first = folder.origin()
     assert folder.options() == OPTIONS
@@ -69,7 +71,8 @@ def test_options_survive_the_folder(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_stands_for_the_day_in_the_name_of_its_folder(tmp_path: Path, name: str, day: str | None) -> None:
-    with new_run(tmp_path / name) as folder:
+    with new_run(tmp_path / name) as new:
+        folder = new.folder
         folder.write_options(OPTIONS, RunLimits(), "nightly.csv")
     origin = folder.origin()
     assert (origin.series, origin.date) == ("nightly.csv", day)
@@ -105,7 +108,8 @@ def test_odd_limits_are_refused(limits: tuple[Any, Any]) -> None:
 
 def test_a_run_that_fails_to_begin_leaves_nothing(tmp_path: Path) -> None:
     def begin() -> None:
-        with new_run(tmp_path / "a" / "out") as folder:
+        with new_run(tmp_path / "a" / "out") as new:
+            folder = new.folder
             folder.write_options(OPTIONS, RunLimits())
             (folder.path / "edges").mkdir()
             (folder.path / "edges" / "edges.parquet").write_text("x")
@@ -124,7 +128,8 @@ def test_a_folder_with_files_is_refused_and_left_as_it_is(tmp_path: Path) -> Non
 
 
 def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
-    with new_run(tmp_path / "out") as folder:
+    with new_run(tmp_path / "out") as new:
+        folder = new.folder
         with pytest.raises(InputError, match="is being worked on by process"), new_run(tmp_path / "out"):
             raise AssertionError("both have it")
         folder.write_options(OPTIONS, RunLimits())
@@ -297,32 +302,39 @@ def test_a_manifest_survives_json(tmp_path: Path) -> None:
         RunFolder(tmp_path).options()
 
 
-def engine(name: str, why_not: str | None) -> engines.EngineKind:
-    return engines.EngineKind(name, "", "core", engines.kind("reference").make, lambda: why_not, lambda g, s: 0)
+def test_engines_are_chosen_by_name_and_say_why() -> None:
+    with engines.registered(unable("bitmatrix", "it rains")):
+        assert engines.choose("auto") == ("cpu", "the fastest that can run here; bitmatrix cannot: it rains", True)
+        assert engines.choose("reference") == ("reference", "asked for", False)
+        with pytest.raises(InputError, match="there is no engine 'gpu'; choose one of auto, bitmatrix, cpu"):
+            engines.choose("gpu")
+        with pytest.raises(
+            ResourceError, match=r"^engine bitmatrix cannot run here: it rains; choose another one, or auto$"
+        ):
+            engines.choose("bitmatrix")
+        none = r"no engine can run here: bitmatrix .* rains; cpu cannot: the sun shines"
+        with engines.registered(unable("cpu", "the sun shines")), pytest.raises(ResourceError, match=none):
+            engines.choose("auto")
+    with engines.registered(unable("bitmatrix", None)):
+        assert engines.choose("auto") == ("bitmatrix", "the fastest that can run here", False)
 
 
-def test_engines_are_chosen_by_name_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", "it rains"))
-    assert engines.choose("auto") == ("cpu", "the fastest that can run here; bitmatrix cannot: it rains", True)
-    assert engines.choose("reference") == ("reference", "asked for", False)
-    with pytest.raises(InputError, match="there is no engine 'gpu'; choose one of auto, bitmatrix, cpu"):
-        engines.choose("gpu")
-    with pytest.raises(
-        ResourceError, match=r"^engine bitmatrix cannot run here: it rains; choose another one, or auto$"
-    ):
-        engines.choose("bitmatrix")
-    monkeypatch.setitem(engines._KINDS, "cpu", engine("cpu", "the sun shines"))
-    with pytest.raises(ResourceError, match=r"no engine can run here: bitmatrix .* rains; cpu cannot: the sun shines"):
-        engines.choose("auto")
-    monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", None))
-    assert engines.choose("auto") == ("bitmatrix", "the fastest that can run here", False)
+def test_an_engine_is_there_until_the_end_of_the_block() -> None:
+    before = engines.kinds()
+    with engines.registered(unable("another", None)), engines.registered(unable("cpu", "it rains")):
+        assert [kind.name for kind in engines.kinds()] == [*(kind.name for kind in before), "another"]
+        assert engines.kind("cpu").why_not() == "it rains"
+        assert engines.choose("another").reason == "asked for"
+    assert engines.kinds() == before
+    with pytest.raises(InputError, match="there is no engine 'another'"):
+        engines.kind("another")
 
 
-def test_the_fallback_is_reported_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(engines._KINDS, "bitmatrix", engine("bitmatrix", "it rains"))
+def test_the_fallback_is_said_once(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(10, 8, 0.4, 1))
     notes: list[str] = []
-    pipeline.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
+    with engines.registered(unable("bitmatrix", "it rains")):
+        pipeline.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
     assert [note for note in notes if note] == ["engine cpu: the fastest that can run here; bitmatrix cannot: it rains"]
 
 

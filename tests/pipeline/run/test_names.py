@@ -12,9 +12,9 @@ import pytest
 import pipeline
 from pipeline.api import steps
 from pipeline.cli import main
-from pipeline.prepare.build import LABEL_FILES
 from pipeline.run import names
 from pipeline.run.files import create, whole_file
+from pipeline.run.labels import LABEL_FILES
 from pipeline.run.new_run import new_run
 from pipeline.series.marks import mark_complete
 from pipeline.series.pruning import carry_out, prune, survey

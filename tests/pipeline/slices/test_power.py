@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.slices import power
 from pipeline.slices.power import NvmlCounter, PowerMeter, RaplCounter, gpu_counter, processor_counter
 
 
@@ -143,8 +142,12 @@ def test_machines_without_rapl_have_a_reason(tmp_path: Path, monkeypatch: pytest
     assert processor_counter(tmp_path) == f"{tmp_path} has no RAPL domain of a processor package"
     domain(tmp_path, 0, "package-0", 0)
 
-    def refused(self: RaplCounter) -> list[int]:
-        raise PermissionError(13, "Permission denied", "energy_uj")
+    read = Path.read_text
 
-    monkeypatch.setattr(power.RaplCounter, "_read", refused)
+    def refused(path: Path) -> str:
+        if path.name == "energy_uj":
+            raise PermissionError(13, "Permission denied", "energy_uj")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_text", refused)
     assert processor_counter(tmp_path) == "RAPL may not be read (Permission denied: energy_uj)"

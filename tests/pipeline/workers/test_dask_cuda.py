@@ -8,7 +8,6 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +16,28 @@ import distributed
 import pytest
 
 from kernels import engines
-from kernels.cpu.engine import CpuEngine
+from kernels.gpu.cuda import CUDA
 from pipeline.cli.main import main
 from pipeline.cli.options import numbers
 from pipeline.mining import driver
 from pipeline.proof import proving
+from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
-from pipeline.slices import worker as mining_worker
 from pipeline.workers import dask_cuda
-from pipeline.workers import opening as workers
 from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.devices import choose_devices
 from pipeline.workers.growing_pool import Growing
-from pipeline.workers.opening import ask_workers, open_pool
+from pipeline.workers.opening import ask_workers, check_workers, open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Result, WorkerLostError
-from pipeline.workers.thread_pool import InThreads
 from schemas.errors import InputError, ResourceError
 from schemas.options import RunLimits
-from tests.pipeline.slices.test_engine_turns import EDGES, prepared
-from tests.support.runs import answer, load_ledger, manifest_pair, random_edges
+from schemas.platform import CORES
+from tests.support.engines import toy_kind, unable
+from tests.support.pools import FakePool
+from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges
 
+EDGES = random_edges(90, 60, 0.35, 8)
 #: Enough for slices to be running when a worker is killed.
 MANY = random_edges(150, 80, 0.35, 5)
 
@@ -46,9 +46,7 @@ class Pretend(distributed.WorkerPlugin):
     """In every worker, also in one that replaces another: the GPU engine is the CPU's, its energy cannot be read."""
 
     def setup(self, worker: Any) -> None:
-        kind = engines.kind("bitmatrix")
-        engines._KINDS["bitmatrix"] = replace(kind, make=lambda halvings: CpuEngine(), why_not=lambda: None)
-        mining_worker._gpu_meter = lambda: None
+        engines.register(toy_kind())
 
 
 def fake_dask_cuda(seen: list[dict[str, Any]]) -> Any:
@@ -65,10 +63,6 @@ def fake_dask_cuda(seen: list[dict[str, Any]]) -> Any:
     return types.SimpleNamespace(LocalCUDACluster=start)
 
 
-def quiet(progress: Progress) -> None:
-    pass
-
-
 def fail_as_cuda_does(argument: object) -> None:
     raise type("CUDARuntimeError", (RuntimeError,), {})("cudaErrorIllegalAddress")
 
@@ -83,28 +77,28 @@ def pool() -> Iterator[DaskPool]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "dask_cuda", fake_dask_cuda(seen))
         patch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
-        with open_pool(WorkerOptions(devices=(2, 0), rmm_pool="0.5", spill=True), "gpu") as pool:
+        with open_pool(WorkerOptions(devices=(2, 0), rmm_pool="0.5", spill=True), CUDA) as pool:
             (options,) = seen
             assert options["CUDA_VISIBLE_DEVICES"] == ["6", "4"]
             assert (options["rmm_pool_size"], options["rmm_allocator_external_lib_list"]) == (0.5, ["cupy"])
             assert options["enable_cudf_spill"]
-            pool._client.register_plugin(Pretend())
+            pool.client.register_plugin(Pretend())
             yield pool
 
 
 def test_two_gpus_have_four_slices_at_a_time_and_find_everything(tmp_path: Path, pool: DaskPool) -> None:
     assert (pool.slots(), pool.workers(), pool.describe()) == (4, 2, "2 local GPUs")
-    folder = prepared(tmp_path)
-    session = driver.mine_run(folder, pool, RunLimits(), quiet, 0.01)
+    folder = prepared_run(tmp_path, EDGES)
+    session = driver.mine_run(Run(folder), pool, RunLimits(), quiet, 0.01)
     assert 0 < session.busy_ratio <= 1
-    manifest = proving.prove(folder, pool, quiet)
+    manifest = proving.prove(Run(folder), pool, quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     assert len(manifest.mining["workers"]) == 2
 
 
 def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> None:
-    folder = prepared(tmp_path, edges=MANY)
-    pids = sorted(pool._client.run(os.getpid).values())
+    folder = prepared_run(tmp_path, MANY)
+    pids = sorted(pool.client.run(os.getpid).values())
     killed: list[int] = []
 
     def kill_one(progress: Progress) -> None:
@@ -112,10 +106,10 @@ def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> No
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 
-    session = driver.mine_run(folder, pool, RunLimits(), kill_one, 0.05)
+    session = driver.mine_run(Run(folder), pool, RunLimits(), kill_one, 0.05)
     assert killed
     assert session.retries >= 1
-    proving.prove(folder, pool, quiet)
+    proving.prove(Run(folder), pool, quiet)
     assert manifest_pair(folder.path) == answer(MANY)
     assert list(load_ledger(folder.path).orphans()) == []
 
@@ -130,21 +124,21 @@ def until_ended(pool: DaskPool, n: int) -> dict[int, Result]:
 def test_a_worker_whose_device_fails_is_replaced(pool: DaskPool) -> None:
     while pool.workers() < 2:
         time.sleep(0.1)
-    before = set(pool._client.run(os.getpid).values())
+    before = set(pool.client.run(os.getpid).values())
     pool.submit(0, fail_as_cuda_does, None)
     assert isinstance(until_ended(pool, 1)[0].error, WorkerLostError)
     deadline = time.monotonic() + 60
-    while (pool.workers() < 2 or before == set(pool._client.run(os.getpid).values())) and time.monotonic() < deadline:
+    while (pool.workers() < 2 or before == set(pool.client.run(os.getpid).values())) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert len(before & set(pool._client.run(os.getpid).values())) == 1
+    assert len(before & set(pool.client.run(os.getpid).values())) == 1
     pool.submit(1, own_pid, None)
     assert until_ended(pool, 1)[1].value not in (None, os.getpid())
 
 
 def test_workers_without_a_gpu_are_refused_for_a_gpu_engine(pool: DaskPool) -> None:
-    address = pool._client.scheduler.address
+    address = pool.client.scheduler.address
     with pytest.raises(ResourceError, match=rf"worker .* of {address} has no GPU for the engine: .*dask cuda worker"):
-        DaskPool.connect(address, "gpu")
+        DaskPool.connect(address, CUDA, "dask cuda worker")
 
 
 def test_a_missing_dask_cuda_gives_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,31 +168,31 @@ def test_workers_on_gpus_use_tls_where_dask_is_told_to(
     assert [options["protocol"] for options in seen] == [protocol]
 
 
-def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str) -> tuple[str, Any]:
-    """The kind of pool a user would get, and the devices of its cluster, without starting one."""
+def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str) -> tuple[str, str | None]:
+    """Where slices of a user are mined first, and the devices of the cluster, which is not started."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    started = types.SimpleNamespace(on_gpus=lambda devices, rmm_pool, spill: ("cluster", devices))
-    monkeypatch.setattr(workers, "_cluster", lambda: started)
-    made = workers._open(options, "gpu")
-    if isinstance(made, tuple):
-        return made
-    if isinstance(made, Growing):
-        assert isinstance(made._here, InThreads)
-        return "growing", made._start()[1]
-    return type(made).__name__, None
+    monkeypatch.setattr(DaskPool, "on_gpus", lambda devices, rmm_pool, spill: FakePool(words=" ".join(devices)))
+    with open_pool(options, CUDA) as made:
+        if isinstance(made, FakePool):
+            return "cluster", made.words
+        first = made.describe()
+        made.grow()
+        while isinstance(made, Growing) and made.longest_task_s() is not None:
+            time.sleep(0.01)
+        return first, None if made.describe() == first else made.describe()
 
 
 @pytest.mark.parametrize(
     ("options", "visible", "wanted"),
     [
-        (WorkerOptions(), "0", ("InThreads", None)),
-        (WorkerOptions(workers=0), "0,1", ("InThreads", None)),
-        (WorkerOptions(), "0,1,2,3", ("growing", ["0", "1", "2", "3"])),
-        (WorkerOptions(workers=2), "0,1,2,3", ("cluster", ["0", "1"])),
-        (WorkerOptions(workers=1), "7", ("cluster", ["7"])),
-        (WorkerOptions(devices=(1, 3)), "0,1,2,3", ("cluster", ["1", "3"])),
-        (WorkerOptions(rmm_pool="1GB"), "0", ("cluster", ["0"])),
-        (WorkerOptions(devices=(0,)), "GPU-a1,GPU-b2", ("cluster", ["GPU-a1"])),
+        (WorkerOptions(), "0", ("this process, one GPU", None)),
+        (WorkerOptions(workers=0), "0,1", ("this process, one GPU", None)),
+        (WorkerOptions(), "0,1,2,3", ("this process, one GPU", "0 1 2 3")),
+        (WorkerOptions(workers=2), "0,1,2,3", ("cluster", "0 1")),
+        (WorkerOptions(workers=1), "7", ("cluster", "7")),
+        (WorkerOptions(devices=(1, 3)), "0,1,2,3", ("cluster", "1 3")),
+        (WorkerOptions(rmm_pool="1GB"), "0", ("cluster", "0")),
+        (WorkerOptions(devices=(0,)), "GPU-a1,GPU-b2", ("cluster", "GPU-a1")),
     ],
 )
 def test_options_of_gpu_workers_that_are_passed_on(
@@ -221,7 +215,7 @@ def test_options_of_gpu_workers_that_are_passed_on(
         (lambda: choose_devices([1, 1], None), "0,1", InputError, "named twice"),
         (lambda: choose_devices(None, 3), "0,1", InputError, "3 workers need a GPU each, and there are 2"),
         (lambda: WorkerOptions(scheduler="tcp://x:1", devices=(0,)), "0", InputError, "options of the workers of a"),
-        (lambda: workers._open(WorkerOptions(devices=(0,)), "core"), "0", InputError, "works on processor cores"),
+        (lambda: check_workers(WorkerOptions(devices=(0,)), CORES), "0", InputError, "works on processor cores"),
     ],
 )
 def test_options_of_gpu_workers_that_are_refused(
@@ -232,24 +226,23 @@ def test_options_of_gpu_workers_that_are_refused(
         make()
 
 
-def test_the_engine_is_chosen_for_the_schedulers_workers_not_the_driver(
-    tmp_path: Path, pool: DaskPool, monkeypatch: pytest.MonkeyPatch
+def test_the_engine_is_chosen_for_the_workers_of_a_scheduler_not_for_the_driver(
+    pool: DaskPool,
 ) -> None:
-    address = pool._client.scheduler.address
-    here = replace(engines.kind("bitmatrix"), why_not=lambda: "this driver has no GPU")
-    monkeypatch.setitem(engines._KINDS, "bitmatrix", here)
-    assert engines.choose("bitmatrix", ask_workers(address)).name == "bitmatrix"
-    assert engines.choose("auto", ask_workers(address)).name == "bitmatrix"
-    with pytest.raises(ResourceError, match="this driver has no GPU"):
-        engines.choose("bitmatrix")
-    pool._client.run(forget_engine, workers=list(pool._client.nthreads())[:1])
+    address = pool.client.scheduler.address
+    with engines.registered(unable("bitmatrix", "this driver has no GPU")):
+        assert engines.choose("bitmatrix", ask_workers(address)).name == "bitmatrix"
+        assert engines.choose("auto", ask_workers(address)).name == "bitmatrix"
+        with pytest.raises(ResourceError, match="this driver has no GPU"):
+            engines.choose("bitmatrix")
+    pool.client.run(forget_engine, workers=list(pool.client.nthreads())[:1])
     choice = engines.choose("auto", ask_workers(address))
     assert choice.name == "cpu"
     assert "says: it is gone" in choice.reason
 
 
 def forget_engine() -> None:
-    engines._KINDS["bitmatrix"] = replace(engines.kind("bitmatrix"), why_not=lambda: "it is gone")
+    engines.register(unable("bitmatrix", "it is gone"))
 
 
 def test_devices_are_numbers_between_commas(capsys: pytest.CaptureFixture[str]) -> None:

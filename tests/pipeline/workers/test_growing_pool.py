@@ -8,20 +8,16 @@ import time
 import pytest
 
 from pipeline.workers.growing_pool import Growing
-from pipeline.workers.pool import InProcess
 from schemas.errors import ResourceError
+from tests.support.pools import FakePool
 
 
 def test_waiting_tasks_stay_in_this_process_when_workers_come() -> None:
     started, said = threading.Event(), []
 
-    class Workers(InProcess):
-        def slots(self) -> int:
-            return 3
-
-    def start() -> Workers:
+    def start() -> FakePool:
         started.wait(60)
-        return Workers()
+        return FakePool(3)
 
     growing = Growing(start)
     growing.everywhere(said.append, "hello")
@@ -41,16 +37,13 @@ def test_waiting_tasks_stay_in_this_process_when_workers_come() -> None:
 def test_the_end_does_not_wait_for_workers_that_are_not_needed(when: str) -> None:
     started, ready, prepared_for = threading.Event(), threading.Event(), []
 
-    class Workers(InProcess):
-        closed = False
-
+    class Workers(FakePool):
         def everywhere(self, function: object, argument: object) -> None:
             prepared_for.append(argument)
             assert ready.wait(60)
 
         def close(self) -> None:
-            assert not self.closed
-            self.closed = True
+            super().close()
             ready.set()
 
     workers = Workers()
@@ -69,7 +62,7 @@ def test_the_end_does_not_wait_for_workers_that_are_not_needed(when: str) -> Non
         while not prepared_for:
             time.sleep(0.01)
     growing.close()
-    assert workers.closed
+    assert workers.is_closed
     assert len(prepared_for) == (when == "while they get ready")
 
 
@@ -77,9 +70,12 @@ def test_workers_that_cannot_start_fail_the_run() -> None:
     def fail() -> None:
         raise ResourceError("no workers today")
 
+    def wait() -> None:
+        while True:  # until the thread that starts them has failed
+            growing.wait(0)
+
     growing = Growing(fail)
     growing.grow()
-    growing._starting.join()
     with pytest.raises(ResourceError, match="no workers today"):
-        growing.wait(0)
+        wait()
     growing.close()

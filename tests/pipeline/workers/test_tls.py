@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 import pipeline
-from pipeline.workers import dask_pool
 from pipeline.workers.dask_pool import DaskPool
 from schemas.errors import ResourceError
 from tests.support.runs import ROOT, answer, random_edges, write_edges
@@ -68,14 +67,13 @@ def test_a_run_on_workers_with_certificates(certified: dict[str, Any], scheduler
     assert (found.count, found.fingerprint) == answer(EDGES)
 
 
-def test_a_client_without_a_key_cannot_connect(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_pool, "_START_S", 1.0)
+def test_a_client_without_a_key_cannot_connect(scheduler: str) -> None:
     nothing = {f"distributed.comm.tls.{what}": None for what in ("ca-file", "client.cert", "client.key")}
     with dask.config.set({"distributed.comm.require-encryption": False} | nothing):
         with pytest.raises(ResourceError, match=r"wants a certificate, and Dask's configuration names none; name one"):
-            DaskPool.connect(scheduler)
+            DaskPool.connect(scheduler, patience_s=1.0)
         with pytest.raises(ResourceError, match="does not answer"):
-            DaskPool.connect(scheduler.replace("tls://", "tcp://"))
+            DaskPool.connect(scheduler.replace("tls://", "tcp://"), patience_s=1.0)
 
 
 def test_a_configuration_that_requires_keys_refuses_plain_connections(certified: dict[str, Any]) -> None:
@@ -96,7 +94,7 @@ def test_our_own_workers_obey_the_configuration(certified: dict[str, Any]) -> No
     with dask.config.set(certified):
         pool = DaskPool.local(1)
         try:
-            addresses = [pool._client.scheduler.address, *pool._client.nthreads()]
+            addresses = [pool.client.scheduler.address, *pool.client.nthreads()]
         finally:
             pool.close()
     assert {address.partition(":")[0] for address in addresses} == {"tls"}

@@ -6,12 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.prepare.build import LABEL_FILES
 from pipeline.run.folder import RunFolder, how_to_resume
 from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
 
-__all__ = ["ids_of", "open_labels"]
+__all__ = ["LABEL_FILES", "Tables", "ids_of", "open_labels"]
+
+#: Labels by dense id, left and right; None where the rows of a run hold dense ids.
+Tables = tuple[pa.Array, pa.Array] | None
+
+#: The label tables as uncompressed Arrow files below ``graph/``, which workers share through the page cache.
+LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
 
 
 def open_labels(folder: RunFolder, side: str) -> pa.Array:

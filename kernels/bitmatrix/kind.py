@@ -1,0 +1,34 @@
+"""What is known of the bit-matrix engine before it is made."""
+
+from __future__ import annotations
+
+from kernels.gpu.cuda import CUDA
+from schemas.engine_kind import EngineKind
+from schemas.graph import MiningGraph
+from schemas.work import Engine, Search
+
+__all__ = ["KIND"]
+
+
+def _make(halvings: int) -> Engine:
+    from kernels.bitmatrix.engine import BitMatrixEngine
+    from kernels.bitmatrix.memory import GpuSizes
+
+    return BitMatrixEngine(sizes=GpuSizes().halved(halvings))
+
+
+def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
+    from kernels.bitmatrix.memory import GpuSizes
+    from kernels.gpu.sizes import workspace_bytes
+
+    return workspace_bytes(GpuSizes(), search)
+
+
+KIND = EngineKind(
+    name="bitmatrix",
+    description="bit-matrix search on a CUDA GPU, one GPU per worker",
+    platform=CUDA,
+    make=_make,
+    why_not=CUDA.why_absent,
+    workspace_bytes=_workspace_bytes,
+)

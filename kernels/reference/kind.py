@@ -1,0 +1,32 @@
+"""What is known of the reference engine before it is made."""
+
+from __future__ import annotations
+
+from schemas.engine_kind import EngineKind
+from schemas.graph import MiningGraph
+from schemas.jobs import AllMaximal, LargestFew
+from schemas.platform import CORES
+from schemas.work import Engine, Search
+
+__all__ = ["KIND"]
+
+
+def _make(halvings: int) -> Engine:
+    from kernels.reference.engine import ReferenceEngine
+
+    return ReferenceEngine()
+
+
+def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
+    return 400 * graph.n_edges + (1 << 20)
+
+
+KIND = EngineKind(
+    name="reference",
+    description="the definition in plain Python, for graphs of a few hundred edges",
+    platform=CORES,
+    make=_make,
+    why_not=CORES.why_absent,
+    workspace_bytes=_workspace_bytes,
+    jobs=frozenset({AllMaximal.name, LargestFew.name}),
+)

@@ -1,0 +1,123 @@
+"""The steps before mining, each done once: read the input, build the graph, weigh the roots.
+
+The lock of the run is held. A step that is done is looked at, and done again if its files are damaged.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pipeline.ingest.gpu.ingest_on import IngestOn
+from pipeline.ingest.step import ingest as ingest_source
+from pipeline.prepare.build import build as build_graph
+from pipeline.prepare.plan import plan as plan_roots
+from pipeline.process import startup
+from pipeline.process.logs import tell
+from pipeline.run.files import whole_file
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import INGEST_FILES
+from pipeline.run.opened import Run
+from pipeline.run.progress import OnProgress, Progress, Step
+from pipeline.slices import first_use
+from schemas.errors import IncompleteError, InputError
+
+__all__ = ["build", "ingest", "plan", "prepare"]
+
+logger = logging.getLogger(__name__)
+
+
+def prepare(run: Run, on_progress: OnProgress) -> None:
+    """Everything before mining that is not done yet."""
+    ingest(run, on_progress)
+    build(run, on_progress)
+    plan(run, on_progress)
+
+
+def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: IngestOn = "auto") -> dict[str, Any]:
+    """Read the input, `source` if it cannot be opened again by its name; see `pipeline.ingest.step.ingest`."""
+    options = run.options
+
+    def read() -> dict[str, Any]:
+        given = options.source if source is None else source
+        if source is None and isinstance(given, str) and not Path(given).exists():
+            raise InputError(
+                f"{given} cannot be read again, and {run.path} does not hold all of it; start the run anew"
+            )
+        facts = asdict(ingest_source(given, options.ingest, run.path, ingest_on))
+        run.finish("ingest", facts, [run.path / file for file in INGEST_FILES])
+        return facts
+
+    ready = partial(first_use.before_reading, options.source if source is None else source, ingest_on)
+    return _once(run, "ingest", on_progress, ready, read)
+
+
+def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
+    """Make the graph; see `pipeline.prepare.build.build`."""
+    return _once(run, "build", on_progress, _before_building(run), lambda: build_graph(run))
+
+
+def plan(run: Run, on_progress: OnProgress) -> dict[str, Any]:
+    """Weigh the roots; see `pipeline.prepare.plan.plan`."""
+    return _once(run, "plan", on_progress, _before_building(run), lambda: plan_roots(run))
+
+
+def _before_building(run: Run) -> Callable[[], None]:
+    options = run.options
+    prunes = options.search.min_left > 1 or options.search.min_right > 1
+    return partial(first_use.before_building, options.build, prunes)
+
+
+def _once(
+    run: Run,
+    step: Step,
+    on_progress: OnProgress,
+    ready: Callable[[], None],
+    work: Callable[[], dict[str, Any]],
+) -> dict[str, Any]:
+    """What a step that is done gave, or gives now; what this process has just made is not read again."""
+    if run.has_made(step):
+        return run.facts(step)
+    damage = None
+    try:
+        if run.has(step):
+            file = run.folder.broken(step)
+            if file is None:
+                return run.facts(step)
+            damage = f"{file} is missing or damaged"
+    except IncompleteError as error:
+        damage = str(error.__cause__ or error)
+    on_progress(Progress(step))
+    with startup.getting_ready():
+        ready()
+    startup.log_it()
+    started = time.monotonic()
+    if damage is None:
+        facts = work()
+    else:
+        logger.warning("%s; step %s is done again", damage, step)
+        facts = _again(run.folder, step, work)
+    seconds = time.monotonic() - started
+    on_progress(Progress(step, share=1.0, seconds=seconds))
+    tell(logger, "step", f"step {step} is done in {seconds:.2f} s", step=step, seconds=round(seconds, 6))
+    return facts
+
+
+def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Redo a step whose files or record are damaged; what is mined already belongs to the files there were."""
+    sums = folder.keep_checksums(step)
+    told = folder.step_file(step).read_bytes()
+    facts = work()
+    if folder.checksums(step) != sums:
+        with whole_file(folder.step_file(step)) as file:
+            file.write(told)
+        raise IncompleteError(
+            f"step {step} of {folder.path} does not give again what it gave, as after a change of the input or of the "
+            "package; start the run again"
+        )
+    return facts

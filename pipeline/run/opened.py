@@ -1,0 +1,168 @@
+"""A run, opened once: the one object that holds what a run has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any, cast
+
+import numpy as np
+
+from pipeline.run.folder import RunFolder
+from pipeline.run.labels import Tables, open_labels
+from pipeline.run.ledger import Ledger
+from pipeline.run.plan import Plan
+from pipeline.run.session import sessions
+from schemas.bicliques import vertex_hashes
+from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
+from schemas.graph import MiningGraph
+from schemas.jobs import Job, job_of
+from schemas.options import RunOptions, RunOrigin
+
+__all__ = ["Run"]
+
+
+class Run:
+    """What a run has. Each thing is read when it is first asked for, and kept.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Has the paths.
+
+    Notes
+    -----
+    Kept are the things that a run writes once: options, facts of steps, plan, graph, labels. A method reads what
+    changes while a run goes on: its ledger, its sessions. Whoever finishes a step says so by `finish`.
+
+    Raises
+    ------
+    InputError
+        If the folder is not that of a run.
+    IncompleteError
+        If what is asked for is not there yet, or damaged; resuming the run mends it.
+    """
+
+    def __init__(self, folder: RunFolder):
+        self.folder = folder
+        self.options: RunOptions = folder.options()
+        self._facts: dict[str, dict[str, Any]] = {}
+        self._made: set[str] = set()
+        self._hashes: tuple[np.ndarray, np.ndarray] | None = None
+        self._hashing = Lock()
+
+    @classmethod
+    def at(cls, path: Path) -> Run:
+        """The run in the folder `path`."""
+        return cls(RunFolder(path))
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self.folder.path
+
+    @cached_property
+    def job(self) -> Job:
+        """What is asked of the graph."""
+        return job_of(self.options.search)
+
+    @cached_property
+    def origin(self) -> RunOrigin:
+        """Where the run stands among others."""
+        return self.folder.origin()
+
+    @property
+    def identity(self) -> str:
+        """A name that no other run has, wherever its folder is."""
+        return self.origin.run
+
+    @property
+    def input(self) -> InputFacts:
+        """What reading the input gave."""
+        return cast(InputFacts, self.facts("ingest"))
+
+    @property
+    def built(self) -> GraphFacts:
+        """What building the graph gave."""
+        return cast(GraphFacts, self.facts("build"))
+
+    @property
+    def planned(self) -> PlanFacts:
+        """What weighing the roots gave."""
+        return cast(PlanFacts, self.facts("plan"))
+
+    @cached_property
+    def names(self) -> tuple[str, str]:
+        """What the input calls the left and the right side; those words where it does not say."""
+        return side_names(self.input if self.has("ingest") else None)
+
+    @cached_property
+    def graph(self) -> MiningGraph:
+        """The reduced graph, memory-mapped."""
+        return MiningGraph.open(self.folder.graph)
+
+    @cached_property
+    def labels(self) -> tuple[Any, Any]:
+        """Labels by dense id of the left and the right side, two Arrow arrays, memory-mapped."""
+        return open_labels(self.folder, "left"), open_labels(self.folder, "right")
+
+    @property
+    def tables(self) -> Tables:
+        """What the rows of the run hold: the labels, or None for dense ids."""
+        return self.labels if self.options.ids == "labels" else None
+
+    @property
+    def hashes(self) -> tuple[np.ndarray, np.ndarray]:
+        """`schemas.bicliques.vertex_hashes` of its graph, 8 bytes per vertex."""
+        with self._hashing:  # threads that prove parts side by side ask for it at once
+            if self._hashes is None:
+                self._hashes = vertex_hashes(self.graph.n_left, self.graph.n_right)
+            return self._hashes
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The roots in dealing order."""
+        return Plan.read(self.folder)
+
+    def facts(self, step: str) -> dict[str, Any]:
+        """What a step wrote down, by its name; `input`, `built` and `planned` are the same with their types."""
+        if step not in self._facts:
+            self._facts[step] = self.folder.need(step)
+        return self._facts[step]
+
+    def has(self, step: str) -> bool:
+        """Whether a step is done."""
+        return step in self._facts or self.folder.facts(step) is not None
+
+    def has_made(self, step: str) -> bool:
+        """Whether the step was finished by this object, so that its files need no second look."""
+        return step in self._made
+
+    def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] = ()) -> None:
+        """Mark a step as done; see `RunFolder.finish`."""
+        self.folder.finish(step, facts, files)
+        self._facts.pop(step, None)
+        for kept in ("names", "graph", "labels", "plan"):
+            self.__dict__.pop(kept, None)
+        self._hashes = None
+        self._made.add(step)
+
+    def sessions(self) -> list[Session]:
+        """What is remembered of each call of mining, oldest first; of one that was killed, how it began."""
+        return sessions(self.folder)
+
+    def ledger(self) -> Ledger:
+        """The ledger as it is on disk; see `Ledger.load`."""
+        return Ledger.load(self.folder, self.job, len(self.plan.roots))
+
+    def survey(self) -> tuple[Ledger, dict[Path, str]]:
+        """What counts of the ledger, and why the rest does not; empty before there is a plan. See `Ledger.survey`."""
+        if not self.has("plan"):
+            return Ledger(self.folder, self.job, 0, {}), {}
+        return Ledger.survey(self.folder, self.job, len(self.plan.roots))
+
+    def repaired_ledger(self) -> Ledger:
+        """The ledger, after the folder was made to agree with it; see `Ledger.repair`."""
+        return Ledger.repair(self.folder, self.job, len(self.plan.roots))

@@ -1,0 +1,83 @@
+"""How workers of this machine start, by what their engine runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from kernels.gpu.cuda import CUDA
+from pipeline.workers.devices import choose_devices
+from pipeline.workers.growing_pool import Growing
+from pipeline.workers.options import WorkerOptions
+from pipeline.workers.pool import InProcess, Pool
+from pipeline.workers.thread_pool import InThreads
+from schemas.errors import InputError
+from schemas.platform import CORES
+
+__all__ = ["LOCAL_WORKERS", "LocalWorkers"]
+
+
+@dataclass(frozen=True)
+class LocalWorkers:
+    """How the workers of one `schemas.platform.Platform` start.
+
+    Parameters
+    ----------
+    check : callable
+        (options) -> None; raises an `InputError` for options that such workers cannot have, or a `ResourceError` if
+        there is no device.
+    open : callable
+        (options) -> pool, as the user asked for it.
+    command : str
+        The command that starts such a worker of a Dask scheduler.
+    """
+
+    check: Callable[[WorkerOptions], None]
+    open: Callable[[WorkerOptions], Pool]
+    command: str
+
+
+def _check_cores(options: WorkerOptions) -> None:
+    if options.on_gpus:
+        raise InputError("the engine works on processor cores: leave --devices, --rmm-pool and --spill out")
+
+
+def _open_cores(options: WorkerOptions) -> Pool:
+    if options.workers == 0:
+        return InProcess()
+    return Growing(_on_cores) if options.workers is None else _on_cores(options.workers)
+
+
+def _on_cores(workers: int | None = None) -> Pool:
+    from pipeline.workers.dask_pool import DaskPool  # not before it is needed: it imports Dask
+
+    return DaskPool.local(workers)
+
+
+def _check_gpus(options: WorkerOptions) -> None:
+    if options.workers != 0:
+        choose_devices(options.devices, options.workers)
+
+
+def _open_gpus(options: WorkerOptions) -> Pool:
+    here = partial(InThreads, CUDA.slices_in_hand)
+    if options.workers == 0:
+        return here()
+    devices = choose_devices(options.devices, options.workers)
+
+    def start() -> Pool:
+        from pipeline.workers.dask_pool import DaskPool
+
+        return DaskPool.on_gpus(devices, options.rmm_pool, options.spill)
+
+    if options.workers is not None or options.on_gpus:
+        return start()
+    return Growing(start, here()) if len(devices) > 1 else here()
+
+
+#: By the name of the platform.
+LOCAL_WORKERS: dict[str, LocalWorkers] = {
+    CORES.name: LocalWorkers(_check_cores, _open_cores, "dask worker"),
+    CUDA.name: LocalWorkers(_check_gpus, _open_gpus, "dask cuda worker"),
+}

@@ -1,0 +1,59 @@
+"""What is known of an engine before it is made. Each engine has one of these in its room, in ``kind.py``.
+
+Such a module imports no compiler and no GPU library, because listing engines must not load them: its functions import
+the engine when they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from schemas.graph import MiningGraph
+from schemas.jobs import AllMaximal, job_of
+from schemas.platform import Platform
+from schemas.work import Engine, Search
+
+__all__ = ["EngineKind"]
+
+
+@dataclass(frozen=True)
+class EngineKind:
+    """What the pipeline knows of an engine before it makes one.
+
+    Parameters
+    ----------
+    name : str
+    description : str
+        One line for ``bicliques formats``.
+    platform : Platform
+        What it runs on.
+    make : callable
+        (halvings) -> engine, with its device memory halved so often; one engine serves one thread at a time.
+    why_not : callable
+        () -> one clause saying why it cannot run in this process, or None when it can.
+    workspace_bytes : callable
+        (graph, search) -> main memory of one engine besides the graph, in bytes; it does not depend on the results.
+    will_compile : callable
+        () -> whether its first use in this environment, which takes about half a minute, is still to come.
+    jobs : frozenset of str
+        Names of the jobs (`schemas.jobs`) that it can do.
+    counts_sizes : bool
+        Whether it can do a search with ``sizes``.
+    """
+
+    name: str
+    description: str
+    platform: Platform
+    make: Callable[[int], Engine]
+    why_not: Callable[[], str | None]
+    workspace_bytes: Callable[[MiningGraph, Search], int]
+    will_compile: Callable[[], bool] = lambda: False
+    jobs: frozenset[str] = frozenset({AllMaximal.name})
+    counts_sizes: bool = True
+
+    def lacks(self, search: Search) -> str | None:
+        """Why it cannot do this search, in one clause; None when it can."""
+        if (job := job_of(search).name) not in self.jobs:
+            return f"it cannot do the job {job!r}"
+        return "it does not count bicliques by size" if search.sizes and not self.counts_sizes else None

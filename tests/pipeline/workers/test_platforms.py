@@ -1,0 +1,62 @@
+"""What an engine runs on is a record: another one needs no change of the pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from kernels import engines
+from pipeline.slices.power import COUNTERS
+from pipeline.workers.local_workers import LOCAL_WORKERS, LocalWorkers
+from pipeline.workers.options import WorkerOptions
+from pipeline.workers.thread_pool import InThreads
+from schemas.errors import InputError
+from tests.support.engines import TOY_GPU, toy_kind
+from tests.support.runs import answer, random_edges, write_edges
+
+EDGES = random_edges(60, 40, 0.35, 8)
+
+
+class Counter:
+    """Counts ten joules more at every look."""
+
+    name = "toy"
+    total = 0.0
+
+    def joules(self) -> float:
+        self.total += 10.0
+        return self.total
+
+    def watts(self) -> None:
+        return None
+
+
+def test_every_platform_of_an_engine_has_workers() -> None:
+    assert {kind.platform.name for kind in engines.kinds()} <= LOCAL_WORKERS.keys()
+
+
+def test_another_platform_is_a_record_its_workers_and_its_counter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = replace(TOY_GPU, name="toy", devices="toys", slices_in_hand=3, energy_counter="another toy's counter")
+    asked: list[WorkerOptions] = []
+
+    def check(options: WorkerOptions) -> None:
+        asked.append(options)
+        if options.spill:
+            raise InputError("toys do not spill")
+
+    workers = LocalWorkers(check, lambda options: InThreads(toy.slices_in_hand), "toy worker")
+    monkeypatch.setitem(LOCAL_WORKERS, toy.name, workers)
+    monkeypatch.setitem(COUNTERS, "another toy's counter", Counter)
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    with engines.registered(replace(toy_kind(toy), name="chess")):
+        results = pipeline.mine(source, tmp_path / "out", engine="chess", slice_seconds=0.01, progress=False)
+        with pytest.raises(InputError, match="toys do not spill"):
+            pipeline.mine(source, tmp_path / "other", engine="chess", spill=True, progress=False)
+    assert (len(results), results.manifest.fingerprint) == answer(EDGES)
+    assert results.manifest.mining["energy"]["toys"]["joules"] > 0
+    assert asked[0].workers is None

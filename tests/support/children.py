@@ -1,0 +1,36 @@
+"""Code that runs in a process of its own, so that its memory can be measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.runs import ROOT
+
+#: Reads the input that it is given: how many duplicates there were, and the MiB that it took more than a small one.
+MEMORY = """
+import pathlib, re, sys
+from pipeline.ingest.step import ingest
+from schemas.options import IngestOptions
+def peak():
+    # ru_maxrss would start from the parent's
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text()).group(1)) // 1024
+ingest("small.csv", IngestOptions(), pathlib.Path("."))
+before = peak()
+print(ingest(sys.argv[1], IngestOptions(), pathlib.Path(".")).duplicates, peak() - before)
+"""
+
+
+def in_child(code: str, folder: Path, *arguments: str) -> str:
+    """What the program says, in that folder; it must not fail."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

@@ -1,0 +1,52 @@
+"""The GPU engines on a CPU that runs their kernels thread by thread, with little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.memory import GpuSizes
+from kernels.cumbe.engine import CumbeEngine
+from kernels.cumbe.memory import CumbeSizes
+from schemas.graph import MiningGraph
+from schemas.work import Engine, Subtrees
+from tests.emulation.device import EmulatedDevice
+
+#: What `bitmatrix` and `cumbe` run on.
+DEVICE = EmulatedDevice(5)
+BLOCKS = EmulatedDevice(7, n_multiprocessors=4)
+
+_USUAL = GpuSizes(
+    row_cap=1024, list_cap=2048, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, warps=8
+)
+#: Room for few rows and bicliques; every warp gives work away whenever another one waits.
+BITMATRIX = {
+    "usual": _USUAL,
+    "tightest": _USUAL._replace(row_cap=512, list_cap=256, values=1 << 14, records=256 * 3, poll=1, give_min=0),
+    "tight": _USUAL._replace(row_cap=256, list_cap=512, narrow=0, warps=4, poll=2, give_min=0, hub_bytes=0),
+    "oversize": _USUAL._replace(row_cap=64, list_cap=128, poll=1, give_min=0),
+}
+
+_CUMBE = CumbeSizes(left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, threads=64, min_blocks=1, lanes=8)
+CUMBE = {
+    "usual": _CUMBE,
+    "tightest": _CUMBE._replace(values=1 << 14, records=128, threads=32, shared_ints=0, poll=1, steal_levels=9),
+    "tight": _CUMBE._replace(values=1 << 15, records=256, lanes=4, shared_ints=256, poll=2, steal_levels=2),
+}
+
+
+def everything(graph: MiningGraph) -> Subtrees:
+    """All of its roots."""
+    return Subtrees.of_roots(np.arange(graph.n_roots))
+
+
+def bitmatrix(sizes: str) -> Callable[[], Engine]:
+    """Makes the engine with the sizes of that name."""
+    return lambda: BitMatrixEngine(DEVICE, BITMATRIX[sizes])
+
+
+def cumbe(sizes: str) -> Callable[[], Engine]:
+    """Makes the engine with the sizes of that name."""
+    return lambda: CumbeEngine(BLOCKS, CUMBE[sizes])

@@ -1,0 +1,39 @@
+"""Input files in a format that their names say, and the folder of a run that an error must leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def write(path: Path, content: str | bytes | pa.Table) -> Path:
+    """A file of text, bytes or a table."""
+    if isinstance(content, str):
+        path.write_bytes(content.encode())
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    elif path.suffix == ".parquet":
+        pq.write_table(content, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
+            writer.write_table(content)
+    return path
+
+
+@contextmanager
+def untouched_run(place: Path) -> Iterator[Path]:
+    """The folder of a run, with files of its own, which must be the same after the block."""
+    root = place / "run"
+    (root / "labels").mkdir(parents=True)
+    (root / "labels" / "left.parquet").write_text("old")
+    before = _snapshot(root)
+    yield root
+    assert _snapshot(root) == before
+
+
+def _snapshot(root: Path) -> dict[Path, bytes | bool]:
+    return {path: path.is_dir() or path.read_bytes() for path in root.rglob("*")}

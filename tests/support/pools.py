@@ -1,0 +1,87 @@
+"""Workers that are made up: so many of them, in this process, or none."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.workers.pool import Result
+
+
+class FakePool:
+    """A `pipeline.workers.pool.Pool` whose tasks are done here, one after the other, when they are waited for.
+
+    Parameters
+    ----------
+    n : int
+        Workers, and slots.
+    instead : callable
+        (tag) -> how the task ends without being run; None to run it.
+    words : str
+        What the workers are called.
+    reasons : dict
+        Of every worker, why each engine cannot run there, as `DaskPool.reasons`.
+    """
+
+    def __init__(
+        self,
+        n: int = 1,
+        instead: Callable[[int], Result | None] = lambda tag: None,
+        words: str = "made up",
+        reasons: dict[str, dict[str, str | None]] | None = None,
+    ):
+        self.n, self.instead, self.words = n, instead, words
+        self.asked: Counter[int] = Counter()
+        self.everywhere_of: list[Any] = []
+        self.is_closed = False
+        self._reasons = reasons or {}
+        self._tasks: deque[tuple[int, Callable[[Any], Any], Any]] = deque()
+
+    def reasons(self) -> dict[str, dict[str, str | None]]:
+        return self._reasons
+
+    def slots(self) -> int:
+        return self.n
+
+    def workers(self) -> int:
+        return self.n
+
+    def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
+        self.everywhere_of.append(argument)
+        if self.n:
+            function(argument)
+
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        self.asked[tag] += 1
+        self._tasks.append((tag, function, argument))
+
+    def wait(self, seconds: float) -> list[Result]:
+        if not self._tasks:
+            return []
+        tag, function, argument = self._tasks.popleft()
+        if (result := self.instead(tag)) is not None:
+            return [result]
+        try:
+            return [Result(tag, value=function(argument))]
+        except Exception as error:
+            return [Result(tag, error=error)]
+
+    def grow(self) -> None:
+        pass
+
+    def longest_task_s(self) -> float | None:
+        return None
+
+    def describe(self) -> str:
+        return self.words
+
+    def who(self, tag: int) -> str:
+        return ""
+
+    def dashboard(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        assert not self.is_closed
+        self.is_closed = True
