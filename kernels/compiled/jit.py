@@ -1,9 +1,9 @@
 """How this project compiles Python to machine code with Numba.
 
-Machine code is kept on disk. Numba notices when a function's own file has changed, not when a function
-it calls has, so the folder is named after a digest of every source file that compiled code is made of; and of
-what else decides whether the code is usable (where the files are, Python, Numba, the processor), so that a folder
-that is there holds what will be used (`kernels.cpu.kind` looks).
+Machine code is kept on disk. Numba notices a change of a function's own file, but not of a function that it
+calls. So the folder is named after a digest of every source file that compiled code is made of. The digest
+also has what else decides whether the code is usable: where the files are, Python, Numba, and the processor.
+So a folder that exists holds usable code. `kernels.cpu.kind` relies on that.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class _OpenPart:
 
 
 class DeviceWriter:
-    """An `Emit` that collects nothing: every batch of a GPU engine is large enough to be written at once.
+    """An `Emit` that writes every batch at once, because batches of a GPU engine are large.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class DeviceWriter:
         self._lock = threading.Lock()
 
     def __call__(self, found: Bicliques, /) -> None:
-        """Have a batch written, whose arrays are not to change any more; waits while every thread has a chunk in hand.
+        """Hand a batch to the threads. Its arrays must not change any more. Waits while all threads are writing.
 
         Raises
         ------

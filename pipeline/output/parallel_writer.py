@@ -28,10 +28,10 @@ def writing_threads() -> int:
 
 
 class ParallelWriter:
-    """An `Emit` that writes full row groups of the bicliques of one slice on threads, each into parts of its own.
+    """An `Emit` that writes full row groups of the bicliques of one slice on threads. Each thread has its own parts.
 
-    A call returns as soon as the engine's arrays are copied into columns; encoding and writing go on while the
-    engine works, a row group a thread at most, which bounds the memory.
+    A call returns as soon as the engine's arrays are copied into columns. Encoding and writing go on while the engine
+    works. Memory is bounded, because each thread has at most one row group.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ParallelWriter:
         self._members = self._rows = self._bytes = 0
 
     def __call__(self, found: Bicliques, /) -> None:
-        """Append a batch, whose arrays may change afterwards; waits while every thread has a row group in hand.
+        """Append a batch, whose arrays may change afterwards. Waits while all threads have row groups to write.
 
         Raises
         ------

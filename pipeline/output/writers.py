@@ -1,4 +1,4 @@
-"""What writes the bicliques of a slice: one thread; beside a device several threads, or the device itself."""
+"""The writers of the bicliques of a slice: one thread, or beside a device several threads or the device itself."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def open_writer(
     folder, slice_number, tables
         See `pipeline.output.part_writer.PartWriter`.
     platform : Platform
-        What the engine runs on.
+        The platform of the engine.
     where : WriteOn
     names : (str, str)
         See `pipeline.output.part_writer.PartWriter`.

@@ -46,7 +46,7 @@ class DegreeProfile:
 
 
 def build(run: Run) -> dict[str, Any]:
-    """Reduce to the core, merge twins, choose the root side, rank, and store; see `kernels.graph.prepare`.
+    """Reduce to the core, merge twins, choose the root side, rank, and store. See `kernels.graph.prepare`.
 
     Returns
     -------

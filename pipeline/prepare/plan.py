@@ -39,7 +39,7 @@ class PlanFacts:
 def plan(run: Run) -> dict[str, Any]:
     """Weigh every root and store the dealing order. Returns `PlanFacts` as a dictionary."""
     started = time.perf_counter()
-    _ = run.built  # or it is not done
+    _ = run.built  # raises if the graph is not built
     weights, folder = weights_of(run.job, run.graph).by_rank, run.folder
     order = np.argsort(-weights, kind="stable")
     ordered = weights[order]

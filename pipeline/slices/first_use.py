@@ -79,9 +79,9 @@ def _convert_an_array() -> None:
 
 
 def before_mining(engine: str, on_progress: OnProgress) -> None:
-    """Load what the engine and the proof use, after compiling it if need be, which is said.
+    """Load the code of the engine and of the proof. If it has to be compiled first, say so.
 
-    What the engine of a device loads, it loads where the worker is: `pipeline.slices.worker.warm_up`.
+    The code of a device's engine is loaded in the worker: `pipeline.slices.worker.warm_up`.
     """
     kind = engines.kind(engine)
     if kind.will_compile():

@@ -1,4 +1,4 @@
-"""The run that a worker works on: opened once in a process, its graph and labels memory-mapped.
+"""The run that a worker works on. Each process opens it once, with memory-mapped graph and labels.
 
 All workers of a machine share one copy of the pages.
 """
@@ -18,14 +18,14 @@ _opening = threading.Lock()
 
 
 def open_run(folder: str, identity: str) -> Run:
-    """The run in `folder`, opened once in this process.
+    """The run in `folder`. It is opened once in this process.
 
     Raises
     ------
     IncompleteError
-        If it is not the run that is called `identity`.
+        The folder does not have the run that is called `identity`.
     """
-    with _opening:  # or two threads would have a graph each, and a GPU both
+    with _opening:  # otherwise two threads could open two graphs, and a GPU would hold both
         return _open_run(folder, identity)
 
 

@@ -122,7 +122,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
         for part in parts:
             (run.folder.bicliques / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
-    # with another slice in hand, that one is searched while this one is written
+    # if the worker has another slice, it is searched while this one is written
     own = (closed if kind.platform.slices_in_hand == 1 else searched) - started
     result = SliceResult(
         slice=task.slice,
@@ -148,7 +148,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
 
 
 def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """The search of a slice; again with smaller buffers where a device has too little memory for them."""
+    """The search of a slice. If a device has too little memory, it is repeated with smaller buffers."""
     while True:
         try:
             session, writer = _attempt(server, run, task, work)
@@ -162,7 +162,7 @@ def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[
 
 
 def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """One try, of which nothing stays when it fails."""
+    """One attempt. If it fails, nothing of it stays."""
     writer = _open_writer(run, server.kind, task.slice, task.write_on)
     try:
         session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer)
@@ -174,7 +174,7 @@ def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple
 
 
 def _open_writer(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
-    """The writer of a slice; who only counts needs none of a device's."""
+    """The writer of a slice. A job that only counts needs no writer on the device."""
     platform = kind.platform if run.job.rows == "slices" else CORES
     return open_writer(run.folder.bicliques, number, run.tables, platform, write_on, run.names)
 
@@ -192,7 +192,7 @@ def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
 
 @contextmanager
 def _metered(kind: EngineKind) -> Iterator[Future[Usage] | None]:
-    """The energy of the block, if its engine has a device of its own whose energy can be read."""
+    """Measure the energy of the block, if its engine has a device of its own whose energy can be read."""
     counter = kind.platform.energy_counter
     meter = None if counter is None else _meter(counter)
     if meter is None:
@@ -212,14 +212,14 @@ def _meter(name: str) -> PowerMeter | None:
 
 
 def forget() -> None:
-    """Give back the memory of the last run: of the calling thread's engine, and of one that is shared."""
+    """Free the memory of the last run and of its engines, that of the calling thread and the shared one."""
     close_run()
     writers.forget()
     engine_turns.forget()
 
 
 def warm_up(task: tuple[str, str, WriteOn]) -> None:
-    """Load what the first slice would load: machine code, what pyarrow imports at first, a device's graph, cuDF.
+    """Load all that the first slice would load: machine code, imports of pyarrow, a device's graph, cuDF.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     else:
         with turn(kind, run) as server:
             first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))
-            with suppress(DeviceMemoryError):  # the first slice goes on with less, and says so
+            with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
                 server.engine.mine(opened.graph, first, opened.options.search, Limits(), nowhere)
                 _open_writer(opened, kind, 0, write_on).discard()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
