@@ -32,7 +32,7 @@ __all__ = ["Scheduler"]
 
 
 @dataclass
-class _Job:
+class _Dealt:
     """A slice that is running, or waits to be tried again."""
 
     took: tuple[Range, ...]
@@ -75,8 +75,8 @@ class Scheduler:
         self._sources: dict[int, Source] = {}
         self._heap: list[tuple[bool, float, int]] = []  # left-overs before the plan, heavy ones first
         self._users: dict[int, int] = {}  # by source: slices that took from it and are not committed
-        self._running: dict[int, _Job] = {}
-        self._retry: deque[tuple[int, _Job]] = deque()
+        self._running: dict[int, _Dealt] = {}
+        self._retry: deque[tuple[int, _Dealt]] = deque()
         self._rate = _Rate()
         self._busy_s = 0.0
         self._found = 0
@@ -107,27 +107,27 @@ class Scheduler:
 
     def returned(self, number: int, seconds: float, count: int, left_weights: np.ndarray) -> list[Start | Finish]:
         """Event: a slice came back and is committed; `left_weights` are those of its left-over nodes."""
-        job = self._end(number)
-        for source in {source for source, _, _ in job.took}:
+        dealt = self._end(number)
+        for source in {source for source, _, _ in dealt.took}:
             self._users[source] -= 1
             if self._users[source] == 0:
                 del self._users[source]
         self._found += count
-        self._left = max(self._left - job.weight, 0.0)
+        self._left = max(self._left - dealt.weight, 0.0)
         self._busy_s += seconds
-        left_weights = left_weights * min(1.0, job.weight / max(float(left_weights.sum()), 1e-300))
-        if job.weight > 0:
-            self._rate.add(max(job.weight - float(left_weights.sum()), 1e-3 * job.weight), seconds)
+        left_weights = left_weights * min(1.0, dealt.weight / max(float(left_weights.sum()), 1e-300))
+        if dealt.weight > 0:
+            self._rate.add(max(dealt.weight - float(left_weights.sum()), 1e-3 * dealt.weight), seconds)
         self.add_source(number, left_weights, [(0, len(left_weights))], is_plan=False)
         return self.deal()
 
     def failed(self, number: int, reason: str) -> list[Start | Finish]:
         """Event: a slice failed, or its worker died; nothing of it counts."""
-        job = self._end(number)
-        job.attempt += 1
-        self._retry.append((number, job))
-        if job.attempt >= self.policy.attempts:
-            text = f"slice {number} failed {job.attempt} times, the last time because: {reason}"
+        dealt = self._end(number)
+        dealt.attempt += 1
+        self._retry.append((number, dealt))
+        if dealt.attempt >= self.policy.attempts:
+            text = f"slice {number} failed {dealt.attempt} times, the last time because: {reason}"
             return self.stop("failed", text)
         self.retries += 1
         return self.deal()
@@ -190,22 +190,22 @@ class Scheduler:
             return self._stop
         return Finish("max_results") if self._budget() == 0 else None
 
-    def _end(self, number: int) -> _Job:
-        job = self._running.pop(number)
-        self._promised -= job.rows or 0
-        return job
+    def _end(self, number: int) -> _Dealt:
+        dealt = self._running.pop(number)
+        self._promised -= dealt.rows or 0
+        return dealt
 
     def _start(self, rows: int | None) -> Start:
         seconds = self._seconds()
         if self._retry:
-            number, job = self._retry.popleft()
+            number, dealt = self._retry.popleft()
         else:
-            number, job = self._next, self._cut(seconds)
+            number, dealt = self._next, self._cut(seconds)
             self._next += 1
-        job.rows = rows
+        dealt.rows = rows
         self._promised += rows or 0
-        self._running[number] = job
-        return Start(number, job.attempt, job.took, seconds, rows)
+        self._running[number] = dealt
+        return Start(number, dealt.attempt, dealt.took, seconds, rows)
 
     def _budget(self) -> int | None:
         """Rows the next slice may list: half of an equal share, as what a slice does not use is dealt again."""
@@ -239,7 +239,7 @@ class Scheduler:
         """
         return 2 * self._workers if self._workers > 1 else max(self._slots - len(self._running), 1)
 
-    def _cut(self, seconds: float) -> _Job:
+    def _cut(self, seconds: float) -> _Dealt:
         """Take nodes from the sources, heaviest left-over first, for `seconds` at least.
 
         While there is much to deal, for four times as long: the slice's time bounds it, and what it does not reach
@@ -264,7 +264,7 @@ class Scheduler:
             self._users[number] = self._users.get(number, 0) + 1
         self._weight = max(self._weight - weight, 0.0) if self._sources else 0.0
         self._nodes -= nodes
-        return _Job(tuple(took), weight)
+        return _Dealt(tuple(took), weight)
 
     def _push(self, source: Source, is_plan: bool) -> None:
         heapq.heappush(self._heap, (is_plan, -source.weight_left, source.number))

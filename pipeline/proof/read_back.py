@@ -16,7 +16,7 @@ from pipeline.proof.summary import PartSummary, Tally
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import Tables, ids_of
 from pipeline.run.tables import LOCAL, open_part
-from pipeline.slices.opened_run import open_run
+from pipeline.slices.run_in_worker import open_in_worker
 from schemas.bicliques import SCHEMA_VERSION, Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
@@ -87,7 +87,7 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
     IncompleteError
         If it cannot be read, has another schema, or holds a label that the input does not have.
     """
-    run = open_run(task.folder, task.run)
+    run = open_in_worker(task.folder, task.run)
     tally = Tally(run.hashes)
     rows = total = 0
     hashes: list[np.ndarray] = []

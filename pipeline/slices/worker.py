@@ -1,6 +1,6 @@
 """The tasks of a worker: one slice of mining, or the proof of a few parts. It does not depend on the scheduler.
 
-A worker opens a run once and keeps it (`pipeline.slices.opened_run`). It has its own engine and workspace
+A worker opens a run once and keeps it (`pipeline.slices.run_in_worker`); the engine and its workspace are its own
 (`pipeline.slices.engine_turns`).
 """
 
@@ -29,8 +29,8 @@ from pipeline.run.version import __version__
 from pipeline.slices import engine_turns
 from pipeline.slices.engine_turns import Server, turn
 from pipeline.slices.first_use import keeping_code
-from pipeline.slices.opened_run import close_run, open_run
 from pipeline.slices.power import COUNTERS, PowerMeter, Usage
+from pipeline.slices.run_in_worker import close_in_worker, open_in_worker
 from pipeline.slices.slice_search import SliceSearch
 from schemas.bicliques import Bicliques
 from schemas.emit import nowhere
@@ -97,7 +97,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
     ResourceError
         A resource is missing, as when the disk is full. No files of the slice are left.
     """
-    run = open_run(task.folder, task.run)
+    run = open_in_worker(task.folder, task.run)
     kind = engines.kind(run.options.engine)
     work = Subtrees.from_bytes(task.subtrees)
     with turn(kind, task.run) as server, _metered(kind) as used:
@@ -212,8 +212,8 @@ def _meter(name: str) -> PowerMeter | None:
 
 
 def forget() -> None:
-    """Free the memory of the last run and of its engines, that of the calling thread and the shared one."""
-    close_run()
+    """Give back the memory of the last run: of the calling thread's engine, and of one that is shared."""
+    close_in_worker()
     writers.forget()
     engine_turns.forget()
 
@@ -227,7 +227,7 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
         Folder and identity of the run, and where the results are encoded.
     """
     folder, run, write_on = task
-    opened = open_run(folder, run)
+    opened = open_in_worker(folder, run)
     kind = engines.kind(opened.options.engine)
     if not kind.platform.shares_engine:
         with keeping_code():

@@ -12,25 +12,25 @@ from pathlib import Path
 from pipeline.run.opened import Run
 from schemas.errors import IncompleteError
 
-__all__ = ["close_run", "open_run"]
+__all__ = ["close_in_worker", "open_in_worker"]
 
 _opening = threading.Lock()
 
 
-def open_run(folder: str, identity: str) -> Run:
-    """The run in `folder`. It is opened once in this process.
+def open_in_worker(folder: str, identity: str) -> Run:
+    """The run in `folder`, opened once in this process.
 
     Raises
     ------
     IncompleteError
         The folder does not have the run that is called `identity`.
     """
-    with _opening:  # otherwise two threads could open two graphs, and a GPU would hold both
-        return _open_run(folder, identity)
+    with _opening:  # or two threads would have a graph each, and a GPU both
+        return _opened(folder, identity)
 
 
 @lru_cache(maxsize=1)
-def _open_run(folder: str, identity: str) -> Run:
+def _opened(folder: str, identity: str) -> Run:
     run = Run.at(Path(folder))
     if run.identity != identity:
         raise IncompleteError(f"{folder} holds another run on this worker than on the driver; share one file system")
@@ -38,6 +38,6 @@ def _open_run(folder: str, identity: str) -> Run:
     return run
 
 
-def close_run() -> None:
-    """Free the memory of the last run."""
-    _open_run.cache_clear()
+def close_in_worker() -> None:
+    """Give back the memory of the last run."""
+    _opened.cache_clear()
