@@ -212,7 +212,7 @@ def _meter(name: str) -> PowerMeter | None:
 
 
 def forget() -> None:
-    """Give back the memory of the last run: of the calling thread's engine, and of one that is shared."""
+    """Free the memory of the last run and of its engines, that of the calling thread and the shared one."""
     close_in_worker()
     writers.forget()
     engine_turns.forget()
