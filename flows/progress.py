@@ -12,10 +12,10 @@ from prefect.logging import get_run_logger
 
 from pipeline.run.progress import Progress, line
 
-__all__ = ["ProgressArtifact"]
+__all__ = ["EVERY_S", "ProgressArtifact"]
 
 #: Seconds between two updates.
-_EVERY_S = 1.0
+EVERY_S = 1.0
 #: How long the end of a step waits for an update that is on its way.
 _LAST_S = 10.0
 
@@ -65,7 +65,7 @@ class ProgressArtifact:
     def _publish(self) -> None:
         sent = None
         while True:
-            ended = self._ended.wait(_EVERY_S)
+            ended = self._ended.wait(EVERY_S)
             latest = self._latest
             if latest is not None and latest is not sent:
                 self._send(100 * latest.share, line(latest))

@@ -12,11 +12,11 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["compacted", "compile_for", "items_of", "subtrees_of"]
+__all__ = ["FEW_ITEMS", "LONG_CHUNK", "compacted", "compile_for", "items_of", "subtrees_of"]
 
-#: The candidates of all hub roots are cut into at least `_FEW_ITEMS` items, which is enough for every warp of a large
-#: device. Ranges are no longer than `_LONG_CHUNK`, unless that makes more than `_MANY_ITEMS` items.
-_FEW_ITEMS, _LONG_CHUNK, _MANY_ITEMS = 1 << 14, 32, 1 << 18
+#: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
+#: no longer than `LONG_CHUNK`, unless that makes too many.
+FEW_ITEMS, LONG_CHUNK, _MANY_ITEMS = 1 << 14, 32, 1 << 18
 
 
 def items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.ndarray]:
@@ -46,7 +46,7 @@ def _hub_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
     hubs = hubs[np.argsort(-degree[degree > WORD_BITS], kind="stable")]
     first = hubs.astype(OFFSET) + 1
     total = int((graph.n_roots - first).sum())
-    chunk = max(1, min(total // _FEW_ITEMS, _LONG_CHUNK), total // _MANY_ITEMS)
+    chunk = max(1, min(total // FEW_ITEMS, LONG_CHUNK), total // _MANY_ITEMS)
     n_chunks = np.maximum(1, -(-(graph.n_roots - first) // chunk))
     owner = np.repeat(np.arange(len(hubs)), n_chunks)
     number = np.arange(len(owner)) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)

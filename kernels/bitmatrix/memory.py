@@ -16,12 +16,11 @@ from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
 
-__all__ = ["BUFFERS", "HUB_DEPTH", "HUB_FRAME", "GpuSizes", "HubGraph", "Launch", "scratch"]
+__all__ = ["BUFFERS", "HUB_DEPTH", "HUB_FRAME", "THREADS", "GpuSizes", "HubGraph", "Launch", "scratch"]
 
-_THREADS = 128
-#: Records that a warp takes at a time. All warps together take at most an eighth of the records. Bicliques that one
-#: warp finds one after the other are alike, so chunks of 256 instead of 64 make Parquet files 5 to 8 % smaller
-#: (docs/multi-gpu.md).
+THREADS = 128
+#: Records a warp takes at a time, at most an eighth of all by all warps. What one warp finds in a row is alike: 256
+#: instead of 64 make Parquet files of it 5 to 8 % smaller (docs/multi-gpu.md).
 _LEAST_CHUNK, _MOST_CHUNK = 64, 256
 
 
@@ -141,13 +140,13 @@ class Launch:
         DeviceMemoryError
             Not even one block fits.
         """
-        defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": _THREADS}
+        defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": THREADS}
         defines |= {"PLAIN": int(plain), "MEASURED": int(measured), "POLL": sizes.poll, "GIVE_MIN": sizes.give_min}
         defines |= {"WINDOW_WORDS": sizes.window_words, "NARROW": sizes.narrow, "MIN_BLOCKS": sizes.min_blocks}
-        per_block = _THREADS // 32
+        per_block = THREADS // 32
         each = scratch(row_cap, list_cap).itemsize
         defines["SCRATCH_BYTES"] = each
-        n_blocks = device.resident_blocks(kernel, defines, _THREADS)
+        n_blocks = device.resident_blocks(kernel, defines, THREADS)
         if sizes.warps is not None:
             n_blocks = min(n_blocks, -(-sizes.warps // per_block))
         fitting = int(0.6 * device.free_bytes()) // (each * per_block)
@@ -183,7 +182,7 @@ class HubGraph(DeviceGraph):
         bits = device.zeros(n_words, np.uint32)
         self.arrays["hub_bits"] = bits
         self.params |= {"hub_bits": device.address(bits), "hub_words": self.hub_words}
-        device.launch("hub_bits", {}, 4 * device.n_multiprocessors, _THREADS, parameters(PARAMS, self.params))
+        device.launch("hub_bits", {}, 4 * device.n_multiprocessors, THREADS, parameters(PARAMS, self.params))
 
 
 #: The arrays of the bit-matrix search: items given away in a launch, items left over, lists of both, and the output.

@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import EdgeStream, shorten
 
-__all__ = ["Variants", "duplicate_doubt", "float_doubt", "variants_of"]
+__all__ = ["SLICE", "Variants", "duplicate_doubt", "float_doubt", "variants_of"]
 
 #: If a side has more labels, or more bytes of labels, they are not compared. A million labels take half a second and
 #: 140 bytes of memory each.
 MOST_LABELS, MOST_BYTES = 1_000_000, 1 << 26
-#: Labels that are handled at a time.
-_SLICE = 1 << 17
+#: Labels handled at a time.
+SLICE = 1 << 17
 
 _BLANKS = (" ", "\t", "\N{NO-BREAK SPACE}")
 
@@ -75,7 +75,7 @@ def _key(labels: pa.Array) -> pa.Array:
 
 
 def _slices(labels: pa.Array) -> Iterator[pa.Array]:
-    return (labels.slice(start, _SLICE) for start in range(0, len(labels), _SLICE))
+    return (labels.slice(start, SLICE) for start in range(0, len(labels), SLICE))
 
 
 def duplicate_doubt(stream: EdgeStream, duplicates: int, n_rows: int) -> str | None:

@@ -33,18 +33,18 @@ from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
 from schemas.options import RunLimits
 from schemas.work import Limits, Subtrees
 
-__all__ = ["mine_run"]
+__all__ = ["GROW_AFTER_S", "GROW_FOR_S", "LOOK_S", "NO_WORKERS_S", "mine_run"]
 
 logger = logging.getLogger(__name__)
 
 #: A pool that can grow is asked to after so many seconds of mining, when so many seconds are thought to be left.
-_GROW_AFTER_S, _GROW_FOR_S = 1.0, 4.0
+GROW_AFTER_S, GROW_FOR_S = 1.0, 4.0
 #: Seconds between two looks at the number of workers.
-_LOOK_S = 1.0
+LOOK_S = 1.0
 #: Seconds of this process for a slice that has come back, writing to disk apart, and for the next one.
 _EVENT_S = 0.003
 #: How long a run waits for a worker when it has none.
-_NO_WORKERS_S = 60.0
+NO_WORKERS_S = 60.0
 
 
 def mine_run(
@@ -167,9 +167,9 @@ class _Driver:
                 self._interrupt()
             if now >= self.deadline:
                 self._carry_out(self.machine.stop("time_limit"))
-            if now - self.started > _GROW_AFTER_S and self.machine.seconds_left > _GROW_FOR_S:
+            if now - self.started > GROW_AFTER_S and self.machine.seconds_left > GROW_FOR_S:
                 self.pool.grow()
-            if now - looked > _LOOK_S:
+            if now - looked > LOOK_S:
                 looked = now
                 self._look_at_workers(now)
             self._tell()
@@ -283,8 +283,8 @@ class _Driver:
         slots, self.workers = self.pool.slots(), self.pool.workers()
         if slots:
             self.with_workers = now
-        elif now - self.with_workers > _NO_WORKERS_S:
-            raise ResourceError(f"no worker has been there for {_NO_WORKERS_S:.0f} seconds; start some")
+        elif now - self.with_workers > NO_WORKERS_S:
+            raise ResourceError(f"no worker has been there for {NO_WORKERS_S:.0f} seconds; start some")
         self._carry_out(self.machine.set_slots(slots, self.workers))
 
     def _tell(self) -> None:

@@ -12,13 +12,13 @@ from pipeline.run.progress import OnProgress, Progress
 from pipeline.workers.pool import Pool
 from schemas.manifest import SliceResult
 
-__all__ = ["Watch"]
+__all__ = ["GRACE_S", "Watch"]
 
 logger = logging.getLogger(__name__)
 
 #: A slice is late when it has taken so many times the seconds it was given, and so many seconds more: it may have
 #: waited for its turn on a GPU, and it writes after it has searched.
-_FACTOR, _GRACE_S = 4.0, 30.0
+_FACTOR, GRACE_S = 4.0, 30.0
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Watch:
     def started(self, start: Start, seconds: float) -> None:
         """A slice was handed out."""
         now = time.monotonic()
-        self._running[start.slice] = _Running(now, seconds, start.attempt, now + _FACTOR * seconds + _GRACE_S)
+        self._running[start.slice] = _Running(now, seconds, start.attempt, now + _FACTOR * seconds + GRACE_S)
 
     def returned(self, result: SliceResult, count: int, share: float) -> None:
         """A slice is committed; `count` bicliques of the run are now, and a `share` of the estimated work is done."""

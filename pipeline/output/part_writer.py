@@ -18,7 +18,7 @@ from schemas.bicliques import Bicliques, biclique_schema
 from schemas.errors import ResourceError
 from schemas.manifest import Part
 
-__all__ = ["PartWriter", "pieces_of", "to_batch", "writer_bytes"]
+__all__ = ["MOST_BYTES", "PartWriter", "pieces_of", "to_batch", "writer_bytes"]
 
 #: Most members (left and right together) of a row group. A biclique with more has a row group of its own.
 GROUP_MEMBERS = 1 << 21
@@ -28,7 +28,7 @@ GROUP_ROWS = 1 << 19
 #: much.
 GROUP_BYTES = 1 << 29
 #: Most bytes of labels that one side of a biclique can have.
-_MOST_BYTES = (1 << 31) - 1
+MOST_BYTES = (1 << 31) - 1
 #: A part that has reached so many bytes is closed, and the slice goes on with another one.
 PART_BYTES = 1 << 29
 
@@ -201,11 +201,11 @@ class LabelRoom:
             ids, indptr = getattr(found, side), getattr(found, f"{side}_indptr")
             before = np.concatenate([np.zeros(1, np.int64), np.cumsum(own[ids], dtype=np.int64)])[indptr]
             rows = np.diff(before)
-            if len(rows) and rows.max() > _MOST_BYTES:
+            if len(rows) and rows.max() > MOST_BYTES:
                 members = int(np.diff(indptr)[rows.argmax()])
                 raise ResourceError(
                     f"a biclique has {members:,} {side} members whose labels take {int(rows.max()):,} bytes, and a row "
-                    f"holds {_MOST_BYTES:,}; mine with --ids dense"
+                    f"holds {MOST_BYTES:,}; mine with --ids dense"
                 )
             total[1:] += np.cumsum(rows)
         return total

@@ -43,12 +43,12 @@ from schemas.manifest import PLAN, Manifest, Part
 from schemas.platform import Platform
 from schemas.totals import Best
 
-__all__ = ["ROWS_WORTH_WORKERS", "check_cover", "prove", "prove_parts", "sum_up"]
+__all__ = ["COMPARED_ROWS", "ROWS_WORTH_WORKERS", "check_cover", "prove", "prove_parts", "sum_up"]
 
 logger = logging.getLogger(__name__)
 
 #: Of more rows than this the hashes are not compared: `verify` does it, which has room for them on disk.
-_COMPARED_ROWS = 1 << 23
+COMPARED_ROWS = 1 << 23
 #: Rows below which one process reads them back before others have started.
 ROWS_WORTH_WORKERS = 10_000_000
 
@@ -155,7 +155,7 @@ def prove_parts(
     if total > ROWS_WORTH_WORKERS:
         pool.grow()
     path = str(run.path.resolve())
-    compares = total <= _COMPARED_ROWS
+    compares = total <= COMPARED_ROWS
     tasks = [
         (claim, task)
         for k, (claim, part) in enumerate(parts)

@@ -22,10 +22,10 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["PartProof", "ProofTask", "in_pieces", "prove_part", "read_part"]
+__all__ = ["PIECE_BYTES", "PartProof", "ProofTask", "in_pieces", "prove_part", "read_part"]
 
 #: A part of more bytes is read back by several workers, about so many bytes each.
-_PIECE_BYTES = 1 << 23
+PIECE_BYTES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def in_pieces(task: ProofTask) -> list[ProofTask]:
     IncompleteError
         If the part has to be looked at for that, and cannot be read.
     """
-    pieces = -(-task.part.bytes // _PIECE_BYTES)
+    pieces = -(-task.part.bytes // PIECE_BYTES)
     if pieces < 2:
         return [task]
     with open_part(RunFolder(Path(task.folder)).bicliques / task.part.name) as file:

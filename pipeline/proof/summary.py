@@ -26,14 +26,14 @@ from schemas.manifest import Manifest
 from schemas.sizes import SizeCounts
 from schemas.totals import MEASURES, By
 
-__all__ = ["LARGEST", "PartSummary", "Summary", "Tally", "read_largest", "why_damaged"]
+__all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Tally", "read_largest", "why_damaged"]
 
 #: How many of the largest bicliques are known, by each measure.
 LARGEST = 100
 
-_LARGEST_FILE = "largest.parquet"
+LARGEST_FILE = "largest.parquet"
 #: What is ours in ``summary/``.
-_FILES = ("sizes.parquet", _LARGEST_FILE, "left.parquet", "right.parquet")
+_FILES = ("sizes.parquet", LARGEST_FILE, "left.parquet", "right.parquet")
 #: Columns of `pipeline.proof.selection.Largest.best`.
 _LARGEST_COLUMNS = ("key", "edges", "n_left", "hash", "file", "row_group", "row")
 _LARGEST_SCHEMA = pa.schema([("by", pa.string()), *((name, pa.int64()) for name in _LARGEST_COLUMNS)])
@@ -174,7 +174,7 @@ class Summary:
             for name in _FILES:
                 (target / name).unlink(missing_ok=True)
             _write(pa.table(vars(self.sizes)), target / "sizes.parquet")
-            _write(_table_of(self.largest), target / _LARGEST_FILE)
+            _write(_table_of(self.largest), target / LARGEST_FILE)
             for side, total in (("left", self.left), ("right", self.right)):
                 columns = {"label": open_labels(folder, side), "bicliques": total}
                 _write(pa.table(columns), target / f"{side}.parquet")
@@ -249,14 +249,14 @@ def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:
 
 def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
     """Empty for a run of an earlier version."""
-    if not (folder.summary / _LARGEST_FILE).exists():
+    if not (folder.summary / LARGEST_FILE).exists():
         return {}
-    table = _read(folder.summary / _LARGEST_FILE)
+    table = _read(folder.summary / LARGEST_FILE)
     schema = table.schema.remove_metadata()
     if schema.equals(_WITHOUT_HASHES):
         return {}
     if not schema.equals(_LARGEST_SCHEMA):
-        raise TypeError(f"{_LARGEST_FILE} has other columns")
+        raise TypeError(f"{LARGEST_FILE} has other columns")
     best = np.column_stack([table[name].to_numpy() for name in _LARGEST_COLUMNS])
     measure = np.array(table["by"].to_pylist(), dtype=object)
     return {by: best[measure == by] for by in MEASURES}

@@ -78,7 +78,7 @@ def test_a_server_that_is_gone_is_logged_once_and_the_step_goes_on(
         raise ConnectionRefusedError("nobody there")
 
     monkeypatch.setattr(progress, "update_progress_artifact", refuse)
-    monkeypatch.setattr(progress, "_EVERY_S", 0.01)
+    monkeypatch.setattr(progress, "EVERY_S", 0.01)
     with ProgressArtifact("mining") as report:
         while len(refused) < 3:
             report(Progress("mine", share=0.5))

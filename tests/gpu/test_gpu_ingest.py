@@ -89,7 +89,7 @@ def test_any_text_ends_the_same(
     folder = tmp_path_factory.mktemp("any")
     (folder / file).write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "_PIECE_BYTES", 8)
+        patch.setattr(text, "PIECE_BYTES", 8)
         same(folder / file, folder, **options)
 
 

@@ -192,9 +192,9 @@ def test_one_of_two_may_be_killed(tmp_path: Path, two: DaskPool) -> None:
 @pytest.mark.multi_gpu(2)
 def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
-    monkeypatch.setattr(driver, "_GROW_AFTER_S", 0.0)
-    monkeypatch.setattr(driver, "_GROW_FOR_S", 0.0)
-    monkeypatch.setattr(driver, "_LOOK_S", 0.1)
+    monkeypatch.setattr(driver, "GROW_AFTER_S", 0.0)
+    monkeypatch.setattr(driver, "GROW_FOR_S", 0.0)
+    monkeypatch.setattr(driver, "LOOK_S", 0.1)
     folder, asked, grow = prepared_run(tmp_path, MANY), threading.Event(), Growing.grow
 
     def noted(pool: Growing) -> None:

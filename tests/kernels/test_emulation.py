@@ -51,7 +51,7 @@ def test_a_closure_that_does_not_fit_into_the_list_is_not_begun(monkeypatch):
 
     One warp, whose list ends where the memory of the kernel does.
     """
-    monkeypatch.setattr("kernels.bitmatrix.memory._THREADS", 32)
+    monkeypatch.setattr("kernels.bitmatrix.memory.THREADS", 32)
     sizes = GpuSizes(row_cap=128, list_cap=320, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, warps=1)
     graph = graph_of(np.column_stack(band(np, 90, 36)), BuildOptions(root_side="right", order="id"))
     engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=1), sizes)

@@ -36,7 +36,7 @@ def mined(graph: MiningGraph, work: Subtrees) -> tuple[int, int]:
 def test_any_part_of_the_ranges_and_the_rest_make_the_whole(
     monkeypatch: pytest.MonkeyPatch, order: str, pieces: int
 ) -> None:
-    monkeypatch.setattr(module, "_FEW_ITEMS", 64)  # ranges of a dozen candidates
+    monkeypatch.setattr(module, "FEW_ITEMS", 64)  # ranges of a dozen candidates
     graph = graph_of(intervals(100), BuildOptions(root_side="right", order=order))  # type: ignore[arg-type]
     whole = Subtrees.of_roots(np.arange(graph.n_roots))
     count, total = mined(graph, whole)

@@ -18,15 +18,15 @@ from pipeline.output.cudf_parquet import why_no_cudf
 from schemas.errors import InputError, ResourceError
 from schemas.options import Where
 
-__all__ = ["IngestOn", "choose_reader", "memory_errors", "read_on_device"]
+__all__ = ["WORTH_BYTES", "IngestOn", "choose_reader", "memory_errors", "read_on_device"]
 
 logger = logging.getLogger(__name__)
 
 #: Where the input is read, numbered and sorted. ``auto`` is the GPU for a large file, if cuDF can be used.
 IngestOn = Where
 
-#: Bytes of a file for which it is worth loading cuDF. That takes about two seconds.
-_WORTH_BYTES = 256 << 20
+#: Bytes of a file that are worth loading cuDF, which takes about two seconds.
+WORTH_BYTES = 256 << 20
 
 
 def choose_reader(ingest_on: IngestOn, source: Any) -> tuple[Arrays | None, str]:
@@ -45,8 +45,8 @@ def choose_reader(ingest_on: IngestOn, source: Any) -> tuple[Arrays | None, str]
         return None, "cpu: asked for"
     if ingest_on == "auto":
         path = Path(source) if isinstance(source, (str, os.PathLike)) else None
-        if path is None or not path.exists() or path.stat().st_size < _WORTH_BYTES:
-            return None, f"cpu: the input is no file of {_WORTH_BYTES >> 20} MiB or more, for which a GPU pays"
+        if path is None or not path.exists() or path.stat().st_size < WORTH_BYTES:
+            return None, f"cpu: the input is no file of {WORTH_BYTES >> 20} MiB or more, for which a GPU pays"
     reason = why_no_cudf()
     if reason is None:
         return CudfArrays(), "gpu"

@@ -20,17 +20,17 @@ from pipeline.ingest.readers.opening import COMPRESSIONS, hashed, open_file
 from pipeline.ingest.readers.text import TextStream
 from schemas.errors import InputError
 
-__all__ = ["text_batches"]
+__all__ = ["DECOMPRESSED_BYTES", "LOOK", "PIECE_BYTES", "text_batches"]
 
 #: Bytes of a block. A device needs long blocks, and several of them to overlap reading with parsing.
 BLOCK_BYTES = 256 << 20
-#: Bytes that are read from a compressed file at a time. Decompression takes most of the time there.
-_DECOMPRESSED_BYTES = 64 << 20
+#: Bytes read from a compressed file at a time, where decompressing is what takes the time.
+DECOMPRESSED_BYTES = 64 << 20
 
-#: A block that is not plain is cut into so many pieces, down to so many bytes, before the host reads it.
-_PIECES, _PIECE_BYTES = 16, 4 << 20
-#: Bytes in which the end of a line is searched.
-_LOOK = 1 << 16
+#: What is not plain is cut into so many pieces, down to so many bytes, before the host reads it.
+_PIECES, PIECE_BYTES = 16, 4 << 20
+#: Bytes in which the end of a line is looked for.
+LOOK = 1 << 16
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -44,7 +44,7 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
     """
     if stream.path.suffix.lower() in COMPRESSIONS:
         with hashed(stream.path) as file:
-            for block in blocks(stream.path, file, _DECOMPRESSED_BYTES):
+            for block in blocks(stream.path, file, DECOMPRESSED_BYTES):
                 yield from _batches(stream, arrays, block.number, memoryview(block.data))
             stream.set_digest(file.finish())
         return
@@ -75,7 +75,7 @@ def _batches(
         stream.rows += (n := arrays.rows(plain[0]))
         yield plain
         return n_lines + n
-    pieces = list(_pieces(text, max(len(text) // _PIECES, 1))) if len(text) > _PIECE_BYTES else []
+    pieces = list(_pieces(text, max(len(text) // _PIECES, 1))) if len(text) > PIECE_BYTES else []
     if len(pieces) > 1:  # most of it may still be plain
         first = number
         for piece in pieces:
@@ -106,7 +106,7 @@ def _head(stream: TextStream, number: int, text: memoryview) -> tuple[int, int]:
 def _line_end(text: memoryview, start: int) -> int:
     """Position where the next line begins."""
     while start < len(text):
-        some = bytes(text[start : start + _LOOK])
+        some = bytes(text[start : start + LOOK])
         end = some.find(b"\n")
         if end >= 0:
             return start + end + 1

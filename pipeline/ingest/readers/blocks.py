@@ -15,15 +15,7 @@ from pathlib import Path
 from pipeline.ingest.readers.opening import FileHash, decompressed, hashed
 from schemas.errors import InputError
 
-__all__ = [
-    "LINE_BYTES",
-    "Block",
-    "beginning",
-    "block_of",
-    "blocks",
-    "numbered_lines",
-    "refuse_long_lines",
-]
+__all__ = ["LINE_BYTES", "LOOK", "Block", "beginning", "block_of", "blocks", "numbered_lines", "refuse_long_lines"]
 
 #: Bytes of text that are parsed at a time.
 BLOCK_BYTES = 8 << 20
@@ -34,8 +26,8 @@ HEAD_BYTES = 1 << 20
 #: A longer line or label is refused, because the file is mostly a binary file then.
 LINE_BYTES = 16 << 20
 
-#: Bytes in which a line end is searched.
-_LOOK = 1 << 16
+#: Bytes in which a line end is looked for.
+LOOK = 1 << 16
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -145,7 +137,7 @@ def refuse_long_lines(path: Path, number: int, text: memoryview) -> None:
 def _last_line_end(text: memoryview, start: int, stop: int) -> int | None:
     """Position of the last line that begins up to `stop`. None if it is not behind `start`."""
     while stop > start:
-        look = max(start, stop - _LOOK)
+        look = max(start, stop - LOOK)
         end = bytes(text[look:stop]).rfind(b"\n")
         if end >= 0:
             return look + end + 1

@@ -22,10 +22,10 @@ from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
 from schemas.options import IngestOptions
 
-__all__ = ["open_fimi"]
+__all__ = ["BLOCK_BYTES", "open_fimi"]
 
-#: Bytes of text that are parsed at a time, and bytes of a part of a long transaction.
-_BLOCK_BYTES = 1 << 20
+#: Bytes of text parsed at a time, and of the part of a transaction that is read together.
+BLOCK_BYTES = 1 << 20
 
 
 class Fimi(TextStream):
@@ -37,8 +37,8 @@ class Fimi(TextStream):
         super().__init__(path, options, (INTEGER, TEXT if options.label_type == "string" else INTEGER))
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
-        """The blocks of the file. They are small, because parsing takes up to 40 times the memory of a block."""
-        return blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, _BLOCK_BYTES), tear=True)
+        """Small ones: while a block is parsed, it takes up to 40 times its size."""
+        return blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, BLOCK_BYTES), tear=True)
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
         """Split the block into lines, then items, by Arrow. Repeated blanks give empty items, which are dropped."""

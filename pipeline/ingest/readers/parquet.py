@@ -20,14 +20,14 @@ from pipeline.ingest.readers.validity import is_text
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["ParquetTable", "open_parquet"]
+__all__ = ["WIDE_GROUP", "ParquetTable", "open_parquet"]
 
 #: Bytes of a batch, by the sizes that the file states for its row groups.
 BATCH_BYTES = 64 << 20
 #: Rows of a batch of text that is stored as differences from the row before, because the file does not state its size.
 DIFFERENCE_ROWS = 1 << 12
-#: If a column of a row group has more bytes than the first number, it may have at most the second number per row.
-_WIDE_GROUP, _WIDE_ROW = 1 << 28, 1 << 16
+#: A column of a row group of more bytes may have so many bytes per row, and no more.
+WIDE_GROUP, _WIDE_ROW = 1 << 28, 1 << 16
 
 
 class ParquetTable(TableFile):
@@ -113,7 +113,7 @@ def can_stay_behind(encodings: set[str]) -> bool:
 
 
 def _is_wide(n_bytes: int, rows: int) -> bool:
-    return n_bytes > _WIDE_GROUP and n_bytes > _WIDE_ROW * rows
+    return n_bytes > WIDE_GROUP and n_bytes > _WIDE_ROW * rows
 
 
 def _rows_of(metadata: pq.FileMetaData) -> int:

@@ -22,12 +22,12 @@ from pipeline.ingest.readers.labels import INTEGER, to_integers, without_empty
 from pipeline.ingest.readers.opening import FileHash, hashed
 from schemas.options import IngestOptions
 
-__all__ = ["TextStream", "check_number", "parse_table", "split_blanks", "tidy"]
+__all__ = ["SLOW_BYTES", "TextStream", "check_number", "parse_table", "split_blanks", "tidy"]
 
 #: Number of pieces that a refused block is cut into. 8 MiB become 256 KiB, then 8 KiB (and the rest of a line), which
 #: the slow pass reads.
 _PIECES = 32
-_SLOW_BYTES = 16 << 10
+SLOW_BYTES = 16 << 10
 
 _TAB_TO_BLANK = bytes.maketrans(b"\t", b" ")
 
@@ -92,7 +92,7 @@ class TextStream(EdgeStream):
         if batch is not None:
             yield batch
             return
-        pieces = list(block.pieces(len(block.data) // _PIECES)) if len(block.data) > _SLOW_BYTES else []
+        pieces = list(block.pieces(len(block.data) // _PIECES)) if len(block.data) > SLOW_BYTES else []
         if len(pieces) > 1:
             for piece in pieces:
                 yield from self.batches_of(piece)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from markupsafe import Markup
 
-__all__ = ["search_data"]
+__all__ = ["MOST_BYTES", "MOST_MEMBERS", "search_data"]
 
 #: Members of all lists together, and bytes of their labels, that the page holds at most; a member takes three bytes.
-_MOST_MEMBERS, _MOST_BYTES = 1_000_000, 4 << 20
+MOST_MEMBERS, MOST_BYTES = 1_000_000, 4 << 20
 
 
 def search_data(top: dict[str, pa.Table]) -> Markup:
@@ -35,7 +35,7 @@ def search_data(top: dict[str, pa.Table]) -> Markup:
     lengths = np.concatenate([side.value_lengths().to_numpy() for side in sides]) if sides else np.zeros(0, np.int64)
     most, longest = _fair(lengths), int(lengths.max(initial=0))
     labels, positions = _numbered(sides, most)
-    while sum(map(len, labels)) > _MOST_BYTES and most > 1:
+    while sum(map(len, labels)) > MOST_BYTES and most > 1:
         most //= 2
         labels, positions = _numbered(sides, most)
     lists = {
@@ -52,7 +52,7 @@ def _fair(lengths: np.ndarray) -> int:
     low, high = 1, max(int(lengths.max(initial=1)), 1)
     while low < high:
         middle = (low + high + 1) // 2
-        if int(np.minimum(lengths, middle).sum()) <= _MOST_MEMBERS:
+        if int(np.minimum(lengths, middle).sum()) <= MOST_MEMBERS:
             low = middle
         else:
             high = middle - 1

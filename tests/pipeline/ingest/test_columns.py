@@ -332,7 +332,7 @@ def test_too_many_labels_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(doubts, "MOST_LABELS", 2)
     assert doubts.variants_of(labels) is None
     monkeypatch.setattr(doubts, "MOST_LABELS", 3)
-    monkeypatch.setattr(doubts, "_SLICE", 2)
+    monkeypatch.setattr(doubts, "SLICE", 2)
     assert doubts.variants_of(labels) == doubts.Variants(1, ("a", "A")), "wherever slices are cut"
     monkeypatch.setattr(doubts, "MOST_BYTES", 20)
     assert doubts.variants_of(labels) is None

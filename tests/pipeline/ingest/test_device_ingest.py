@@ -92,8 +92,8 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
     lines[300] = "# in between"
     (tmp_path / "x.el").write_text("\n".join(lines))
     monkeypatch.setattr(text, "BLOCK_BYTES", 700)
-    monkeypatch.setattr(text, "_PIECE_BYTES", 60)
-    monkeypatch.setattr(text, "_LOOK", 16)
+    monkeypatch.setattr(text, "PIECE_BYTES", 60)
+    monkeypatch.setattr(text, "LOOK", 16)
     monkeypatch.setattr(normalise, "SLICE", 64)
     monkeypatch.setattr(edge_table, "PIECE", 64)
     tables = []
@@ -168,7 +168,7 @@ def test_device_and_host_read_any_text_alike(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
         patch.setattr(gpu_ingest, "CudfArrays", HostArrays)
-        patch.setattr(text, "_PIECE_BYTES", 8)
+        patch.setattr(text, "PIECE_BYTES", 8)
         same(folder / file, folder, **options)
 
 
@@ -182,7 +182,7 @@ def test_a_gpu_reads_large_files_if_there_is_one(
     assert choose("auto", source)[1].startswith("cpu: the input is no file of 256 MiB")
     assert choose("auto", pd.DataFrame())[0] is None
     assert choose("gpu", source) == (arrays, "gpu")
-    monkeypatch.setattr(gpu_ingest, "_WORTH_BYTES", 3)
+    monkeypatch.setattr(gpu_ingest, "WORTH_BYTES", 3)
     assert choose("auto", source) == (arrays, "gpu")
     monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: "no CUDA device answers")
     assert choose("auto", source) == (None, "cpu: no CUDA device answers")
@@ -196,7 +196,7 @@ def test_a_gpu_reads_large_files_if_there_is_one(
 def test_one_very_long_line_is_no_plain_text_and_ends_in_a_sentence(
     tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "_PIECE_BYTES", 60)
+    monkeypatch.setattr(text, "PIECE_BYTES", 60)
     (tmp_path / "x.el").write_bytes(b"1 2\n" + b"x" * 5000 + b"\n")
     assert "line 2" in same(tmp_path / "x.el", tmp_path)
 

@@ -55,9 +55,9 @@ def test_the_longest_line_is_read_and_a_longer_one_refused(
     monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
     for module in (blocks, sniff):
         monkeypatch.setattr(module, "HEAD_BYTES", 30)
-    monkeypatch.setattr(blocks, "_LOOK", 7)
+    monkeypatch.setattr(blocks, "LOOK", 7)
     monkeypatch.setattr(text, "BLOCK_BYTES", block)
-    monkeypatch.setattr(text, "_DECOMPRESSED_BYTES", block)
+    monkeypatch.setattr(text, "DECOMPRESSED_BYTES", block)
     monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
     monkeypatch.setattr(gpu_ingest, "CudfArrays", HostArrays)
     for length, end in itertools.product((99, 100, 101, 102, 230), ("\n", "", "\nc,d\n")):
@@ -81,7 +81,7 @@ def compressed_for(name: str, content: bytes) -> bytes:
 
 
 def test_a_long_transaction_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fimi, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(fimi, "BLOCK_BYTES", 1000)
     lines = [range(1, 4), range(5000), (), range(7, 9), range(300, 2000)]
     edges = [(number, item) for number, items in enumerate(lines, 1) for item in items]
     for blank, end in itertools.product((" ", "\t", "  "), ("\n", "\r\n")):
@@ -95,8 +95,8 @@ def test_a_transaction_that_is_read_in_parts_is_refused_for_one_bad_item(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its other parts are read already, or will be; leaving out a part alone would be wrong."""
-    monkeypatch.setattr(fimi, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(text_reader, "_SLOW_BYTES", 8)
+    monkeypatch.setattr(fimi, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(text_reader, "SLOW_BYTES", 8)
     items = " ".join(map(str, range(1000, 1100)))
     for line in (f"x {items}", f"{items} x {items}", f"{items} x"):
         (tmp_path / "x.dat").write_text(f"1 x\n{line}\n3 4\n")
@@ -111,7 +111,7 @@ def test_a_transaction_that_is_read_in_parts_is_refused_for_one_bad_item(
 
 
 def test_an_item_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fimi, "_BLOCK_BYTES", 100)
+    monkeypatch.setattr(fimi, "BLOCK_BYTES", 100)
     monkeypatch.setattr(blocks, "LINE_BYTES", 500)
     (tmp_path / "x.dat").write_text("1 2\n" + "9" * 2000)
     with pytest.raises(InputError, match=r"x\.dat, line 2: the line is longer than 0 MiB"):
@@ -211,8 +211,8 @@ def test_row_groups_may_be_stored_in_different_ways(tmp_path: Path) -> None:
 def test_a_column_of_parquet_whose_rows_are_very_wide_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page of a column is decompressed as a whole, and may have a thousand rows."""
-    monkeypatch.setattr(parquet, "_WIDE_GROUP", 1 << 20)
+    """A page of it, which is decompressed whole, may be a thousand rows."""
+    monkeypatch.setattr(parquet, "WIDE_GROUP", 1 << 20)
     pq.write_table(pa.table({"a": long_labels(8), "b": range(8)}), tmp_path / "x.parquet", use_dictionary=False)
     with pytest.raises(
         InputError, match=r"x\.parquet: column 'a' holds 8,\d{3},\d{3} bytes in 8 rows .*shorter labels"

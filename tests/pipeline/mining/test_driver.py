@@ -89,8 +89,8 @@ def test_a_slice_that_fails_again_and_again_ends_the_run(folder: RunFolder) -> N
 
 
 @pytest.mark.timeout(60)  # without the error it would wait for ever
-def test_a_run_without_workers_does_not_wait_forever(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "_NO_WORKERS_S", 0.0)
-    monkeypatch.setattr(driver, "_LOOK_S", 0.0)
+def test_a_run_without_workers_does_not_wait_for_ever(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "NO_WORKERS_S", 0.0)
+    monkeypatch.setattr(driver, "LOOK_S", 0.0)
     with pytest.raises(ResourceError, match="no worker has been there for 0 seconds; start some"):
         mine(folder, FakePool(0))

@@ -96,7 +96,7 @@ def test_a_stuck_worker_is_named_and_then_a_dead_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker is stopped (it answers nothing); when it is told of, it is killed, and the run goes on without it."""
-    monkeypatch.setattr(watch, "_GRACE_S", 0.5)
+    monkeypatch.setattr(watch, "GRACE_S", 0.5)
     source, out = write_edges(tmp_path / "large.parquet", LARGE), tmp_path / "out"
     stuck: list[str] = []
 

@@ -172,7 +172,7 @@ def test_a_biclique_whose_labels_are_too_long_for_a_row_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(part_writer, "GROUP_BYTES", 500)
-    monkeypatch.setattr(part_writer, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(part_writer, "MOST_BYTES", 1000)
     out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
     out(Bicliques.from_pairs([([0], [0, 1]), ([0, 1], [1])], [0, 1]))
     with pytest.raises(

@@ -29,7 +29,7 @@ from tests.support.runs import answer, load_ledger, manifest_pair, random_edges,
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunFolder, np.ndarray]:
     """A run of one part with many row groups. Each is a piece."""
     monkeypatch.setattr(part_writer, "GROUP_ROWS", 40)
-    monkeypatch.setattr(read_back, "_PIECE_BYTES", 1 << 10)
+    monkeypatch.setattr(read_back, "PIECE_BYTES", 1 << 10)
     edges = random_edges(30, 25, 0.4, 1)
     mine(write_edges(tmp_path / "g.parquet", edges), tmp_path / "out", workers=0, report=False, progress=False)
     return RunFolder(tmp_path / "out"), edges
@@ -43,7 +43,7 @@ def test_pieces_are_all_row_groups_once(run: tuple[RunFolder, np.ndarray], monke
     n_groups = pq.read_metadata(folder.bicliques / part.name).num_row_groups
     assert n_groups > 3
     for size, pieces in ((1, n_groups), (part.bytes // 3 + 1, 3), (part.bytes, 1)):
-        monkeypatch.setattr(read_back, "_PIECE_BYTES", size)
+        monkeypatch.setattr(read_back, "PIECE_BYTES", size)
         tasks = in_pieces(ProofTask(str(folder.path), folder.run_id(), part))
         assert len(tasks) == pieces
         read = [group for task in tasks for group in range(*(task.groups or (0, n_groups)))]
@@ -75,7 +75,7 @@ def test_the_pieces_of_a_part_sum_up_to_the_part(
         (p for e in load_ledger(folder.path).entries.values() for p in e.result.parts), key=lambda part: part.rows
     )
     task = ProofTask(str(folder.path), folder.run_id(), part, 3, keep_hashes=True)
-    monkeypatch.setattr(read_back, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(read_back, "PIECE_BYTES", 1)
     pieces = in_pieces(task)
     assert len(pieces) > 3
     sides = [int(edges[:, k].max()) + 1 for k in (0, 1)]
@@ -145,7 +145,7 @@ def test_more_rows_than_are_compared_are_left_to_verify(
     assert manifest is not None
     assert manifest.compared_rows == manifest.count
     rows = twice(folder, 40)
-    monkeypatch.setattr(proving, "_COMPARED_ROWS", rows - 1)
+    monkeypatch.setattr(proving, "COMPARED_ROWS", rows - 1)
     manifest = steps.prove(folder.path, progress=False)
     assert (manifest.compared_rows, manifest.count) == (0, rows)
     with pytest.raises(IncompleteError, match="is also in"):

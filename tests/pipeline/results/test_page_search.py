@@ -53,10 +53,10 @@ def test_a_page_with_too_many_members_says_how_many_are_searched(out: Path, monk
     everything = json.loads(search_data(top))
     assert everything["most"] is None
     assert sum(map(len, everything["lists"]["edges"])) == sum(lengths)
-    monkeypatch.setattr(page_search, "_MOST_MEMBERS", 300)
+    monkeypatch.setattr(page_search, "MOST_MEMBERS", 300)
     some = json.loads(search_data(top))
     assert some["most"] is not None
     assert sum(map(len, some["lists"]["edges"])) == sum(min(n, some["most"]) for n in lengths) <= 300
-    monkeypatch.setattr(page_search, "_MOST_BYTES", 300)
+    monkeypatch.setattr(page_search, "MOST_BYTES", 300)
     assert sum(map(len, json.loads(search_data(top))["labels"])) <= 300
     assert json.loads(search_data({})) == {"labels": [], "lists": {}, "most": None}

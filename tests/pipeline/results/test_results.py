@@ -94,7 +94,7 @@ def test_the_largest_are_the_largest(
     real = results_module.largest
     monkeypatch.setattr(results_module, "largest", lambda *arguments: read.append("rows") or real(*arguments))
     if not known:
-        monkeypatch.setattr(summary, "_LARGEST_FILE", "nothing.parquet")
+        monkeypatch.setattr(summary, "LARGEST_FILE", "nothing.parquet")
     frame = results.to_pandas(columns=["n_left", "n_right"])
     frame["edges"] = frame.n_left * frame.n_right
     frame["balance"] = frame[["n_left", "n_right"]].min(axis=1)

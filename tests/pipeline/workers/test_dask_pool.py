@@ -248,8 +248,8 @@ def test_a_workers_memory_is_below_its_bound(tmp_path: Path, pool: DaskPool) -> 
 
 
 def test_a_run_without_workers_ends_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "_LOOK_S", 0.01)
-    monkeypatch.setattr(driver, "_NO_WORKERS_S", 0.05)
+    monkeypatch.setattr(driver, "LOOK_S", 0.01)
+    monkeypatch.setattr(driver, "NO_WORKERS_S", 0.05)
     with pytest.raises(ResourceError, match="no worker has been there"):
         driver.mine_run(Run(prepared(tmp_path)), FakePool(0), RunLimits(), quiet)
 
@@ -257,9 +257,9 @@ def test_a_run_without_workers_ends_with_a_sentence(tmp_path: Path, monkeypatch:
 def test_workers_are_started_if_the_work_takes_long(
     tmp_path: Path, pool: DaskPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "_GROW_AFTER_S", 0.0)
-    monkeypatch.setattr(driver, "_GROW_FOR_S", -1.0)
-    monkeypatch.setattr(driver, "_LOOK_S", 0.05)
+    monkeypatch.setattr(driver, "GROW_AFTER_S", 0.0)
+    monkeypatch.setattr(driver, "GROW_FOR_S", -1.0)
+    monkeypatch.setattr(driver, "LOOK_S", 0.05)
     folder, growing = prepared(tmp_path, edges=MORE), Growing(lambda: pool)
 
     def wait_for_workers(progress: object) -> None:
