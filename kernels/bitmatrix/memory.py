@@ -19,8 +19,9 @@ from schemas.graph import MiningGraph
 __all__ = ["BUFFERS", "HUB_DEPTH", "HUB_FRAME", "THREADS", "GpuSizes", "HubGraph", "Launch", "scratch"]
 
 THREADS = 128
-#: Records a warp takes at a time, at most an eighth of all by all warps. What one warp finds in a row is alike: 256
-#: instead of 64 make Parquet files of it 5 to 8 % smaller (docs/multi-gpu.md).
+#: Records that a warp takes at a time. All warps together take at most an eighth of the records. Bicliques that one
+#: warp finds one after the other are alike, so chunks of 256 instead of 64 make Parquet files 5 to 8 % smaller
+#: (docs/multi-gpu.md).
 _LEAST_CHUNK, _MOST_CHUNK = 64, 256
 
 

@@ -15,7 +15,7 @@ __all__ = ["SLICE", "Variants", "duplicate_doubt", "float_doubt", "variants_of"]
 #: If a side has more labels, or more bytes of labels, they are not compared. A million labels take half a second and
 #: 140 bytes of memory each.
 MOST_LABELS, MOST_BYTES = 1_000_000, 1 << 26
-#: Labels handled at a time.
+#: Labels that are handled at a time.
 SLICE = 1 << 17
 
 _BLANKS = (" ", "\t", "\N{NO-BREAK SPACE}")

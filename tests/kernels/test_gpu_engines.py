@@ -127,7 +127,7 @@ def sparse_hubs(n_roots: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("words", [1, 3])
 @pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0), Limits(rows=999)], ids=["whole", "short", "rows"])
-def test_large_roots_that_have_little_in_common_are_not_paired(words, limits, monkeypatch):
+def test_large_roots_without_common_neighbours_are_not_paired(words, limits, monkeypatch):
     monkeypatch.setattr(items, "FEW_ITEMS", 1)  # ranges as long as there are roots, as in a large graph
     monkeypatch.setattr(items, "LONG_CHUNK", 1 << 20)
     graph = graph_of(sparse_hubs(300, 5), BuildOptions(root_side="right"))

@@ -47,7 +47,7 @@ def test_a_launch_ends_while_there_is_room_for_open_work():
 
 
 @pytest.mark.parametrize(("records", "chunk"), [(1 << 10, 64), (1 << 13, 128), (1 << 20, 256)])
-def test_a_warp_takes_many_records_at_a_time_where_there_are_many(records, chunk, monkeypatch):
+def test_warps_take_many_records_at_a_time_if_there_are_many(records, chunk, monkeypatch):
     """What it finds in a row stays together; but all warps together begin with an eighth of the records at most."""
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((30, 30)) < 0.6))
     device, plan, chunks = WatchedDevice(5), Launch.plan, []

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 #: Where the input is read, numbered and sorted. ``auto`` is the GPU for a large file, if cuDF can be used.
 IngestOn = Where
 
-#: Bytes of a file that are worth loading cuDF, which takes about two seconds.
+#: Bytes of a file for which it is worth loading cuDF. That takes about two seconds.
 WORTH_BYTES = 256 << 20
 
 

@@ -24,12 +24,12 @@ __all__ = ["DECOMPRESSED_BYTES", "LOOK", "PIECE_BYTES", "text_batches"]
 
 #: Bytes of a block. A device needs long blocks, and several of them to overlap reading with parsing.
 BLOCK_BYTES = 256 << 20
-#: Bytes read from a compressed file at a time, where decompressing is what takes the time.
+#: Bytes that are read from a compressed file at a time. Decompression takes most of the time there.
 DECOMPRESSED_BYTES = 64 << 20
 
-#: What is not plain is cut into so many pieces, down to so many bytes, before the host reads it.
+#: A block that is not plain is cut into so many pieces, down to so many bytes, before the host reads it.
 _PIECES, PIECE_BYTES = 16, 4 << 20
-#: Bytes in which the end of a line is looked for.
+#: Bytes in which the end of a line is searched.
 LOOK = 1 << 16
 _MARK = b"\xef\xbb\xbf"
 

@@ -26,7 +26,7 @@ HEAD_BYTES = 1 << 20
 #: A longer line or label is refused, because the file is mostly a binary file then.
 LINE_BYTES = 16 << 20
 
-#: Bytes in which a line end is looked for.
+#: Bytes in which a line end is searched.
 LOOK = 1 << 16
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

@@ -24,7 +24,7 @@ from schemas.options import IngestOptions
 
 __all__ = ["BLOCK_BYTES", "open_fimi"]
 
-#: Bytes of text parsed at a time, and of the part of a transaction that is read together.
+#: Bytes of text that are parsed at a time, and bytes of a part of a long transaction.
 BLOCK_BYTES = 1 << 20
 
 
@@ -37,7 +37,7 @@ class Fimi(TextStream):
         super().__init__(path, options, (INTEGER, TEXT if options.label_type == "string" else INTEGER))
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
-        """Small ones: while a block is parsed, it takes up to 40 times its size."""
+        """The blocks of the file. They are small, because parsing takes up to 40 times the memory of a block."""
         return blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, BLOCK_BYTES), tear=True)
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:

@@ -26,7 +26,7 @@ __all__ = ["WIDE_GROUP", "ParquetTable", "open_parquet"]
 BATCH_BYTES = 64 << 20
 #: Rows of a batch of text that is stored as differences from the row before, because the file does not state its size.
 DIFFERENCE_ROWS = 1 << 12
-#: A column of a row group of more bytes may have so many bytes per row, and no more.
+#: If a column of a row group has more bytes than the first number, it may have at most the second number per row.
 WIDE_GROUP, _WIDE_ROW = 1 << 28, 1 << 16
 
 

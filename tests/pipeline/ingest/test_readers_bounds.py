@@ -211,7 +211,7 @@ def test_row_groups_may_be_stored_in_different_ways(tmp_path: Path) -> None:
 def test_a_column_of_parquet_whose_rows_are_very_wide_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page of it, which is decompressed whole, may be a thousand rows."""
+    """A page of a column is decompressed as a whole, and may have a thousand rows."""
     monkeypatch.setattr(parquet, "WIDE_GROUP", 1 << 20)
     pq.write_table(pa.table({"a": long_labels(8), "b": range(8)}), tmp_path / "x.parquet", use_dictionary=False)
     with pytest.raises(

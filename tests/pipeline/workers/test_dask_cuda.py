@@ -226,7 +226,7 @@ def test_options_of_gpu_workers_that_are_refused(
         make()
 
 
-def test_the_engine_is_chosen_for_the_workers_of_a_scheduler_not_for_the_driver(
+def test_the_engine_is_chosen_for_the_schedulers_workers_not_the_driver(
     pool: DaskPool,
 ) -> None:
     address = pool.client.scheduler.address

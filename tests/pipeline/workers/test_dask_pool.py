@@ -159,7 +159,7 @@ def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: D
     assert pool.slots() == 2
 
 
-def test_a_scheduler_that_goes_away_is_an_error_in_one_sentence(tmp_path: Path) -> None:
+def test_a_scheduler_that_ends_gives_one_sentence(tmp_path: Path) -> None:
     folder = prepared(tmp_path)
     with distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as theirs:
         pool = DaskPool.connect(theirs.scheduler_address, patience_s=2.0)
@@ -175,7 +175,7 @@ def test_workers_with_another_version_are_refused(pool: DaskPool, monkeypatch: p
         DaskPool.connect(pool.client.scheduler.address)
 
 
-def test_a_scheduler_that_does_not_answer_is_an_error_in_one_sentence() -> None:
+def test_a_scheduler_that_does_not_answer_gives_one_sentence() -> None:
     with pytest.raises(ResourceError, match=r"scheduler at tcp://127\.0\.0\.1:1 does not answer"):
         DaskPool.connect("tcp://127.0.0.1:1", patience_s=0.3)
 
