@@ -4,7 +4,7 @@ r"""The GPU engines on one device: both root sides beside published programs, th
     python -m benchmarks.gpu mine.csv --sections graphs cpu
     python -m benchmarks.gpu --record       (as make gpu-bench does)
 
-Every graph is mined in mode count from both root sides, and from the better one in modes prove
+Every graph is mined in mode count from both root sides, and from the better one in modes fingerprint
 and list. A time is the median of ``--repeats`` runs after one that warms up, of the kernels alone; ``wall_s`` is the
 call as a whole, with copies, and in mode list with the bicliques handed to the host. Every count must be the known
 one. Then: the CPU engine on all cores of the same machine, and how far a limited time gets on graphs that no

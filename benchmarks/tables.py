@@ -37,7 +37,7 @@ def best(entry: dict[str, Any]) -> dict[str, Any]:
 def against_rivals(recorded: dict[str, Any], rivals: dict[str, Any]) -> list[str]:
     """Count mode beside published programs, and what proving and listing add."""
     heads = ("graph", "bicliques", "ours, ms", "best / ours", "GMBE / ours", "cuMBE / ours", "busy")
-    lines = [f"| {' | '.join(heads)} | prove / count | list / count |", "|---|" + "--:|" * 8]
+    lines = [f"| {' | '.join(heads)} | fingerprint / count | list / count |", "|---|" + "--:|" * 8]
     columns: list[list[float]] = []
     for name, entry in sorted(recorded["graphs"].items(), key=lambda item: item[1]["bicliques"]):
         one, rival = best(entry), rivals[name]
@@ -110,12 +110,12 @@ Measured on: {graphs_runs}.
 
 {what}
 
-*prove / count* is the kernel with the fingerprint, *list / count* the kernel that also writes every biclique to device
-memory, both medians like the count.
+*fingerprint / count* is the kernel that also hashes, *list / count* the kernel that also writes every biclique to
+device memory. Both are medians, like the count.
 
 {against_rivals}
 
-Counting handles all left sides of a small node in one step; proving and listing look at each of them. Small graphs
+Counting handles all base sides of a small node in one step; hashing and listing handle each of them. Small graphs
 leave the device idle half of the time, because they end before the work has spread.
 
 ## The other engines

@@ -1,1 +1,1 @@
-"""The algorithms: arrays in, arrays out. No Dask, no Prefect, no files but their own sources."""
+"""The algorithms, from arrays to arrays. They use no Dask, no Prefect, and no files but their own sources."""

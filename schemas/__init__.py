@@ -1,1 +1,1 @@
-"""What the data is: arrays, tables, pieces of work. Imports nothing of the other packages."""
+"""The data of the project: arrays, tables, pieces of work. It imports nothing of the other packages."""

@@ -1,8 +1,8 @@
 """Bicliques in memory, in Parquet, and their fingerprint.
 
-The fingerprint of a set of bicliques is the sum modulo 2**64 of one hash each, over dense ids: it does
-not depend on the order, the engine, the root side or the number of workers. Equal count and equal
-fingerprint of two independent enumerations is what this project calls proof.
+The fingerprint of a set of bicliques is the sum modulo 2**64 of one hash per biclique, over dense ids. It does
+not depend on the order, the engine, the root side or the number of workers. Two independent enumerations with
+equal count and equal fingerprint are what this project calls proof.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = [
     "vertex_hashes",
 ]
 
-#: Version of the Parquet layout and of the fingerprint; a change of either is a new number. The type of labels is that
-#: of the input.
+#: Version of the Parquet layout and of the fingerprint. A change of either gets a new number. The type of labels is not
+#: part of it: that depends on the input.
 SCHEMA_VERSION = 1
 
-#: Side constants: vertex 5 on the left and vertex 5 on the right hash differently.
+#: Constants of the sides, because of which vertex 5 on the left and vertex 5 on the right have different hashes.
 LEFT_SALT = np.uint64(0x6C65667400000000)  # "left"
 RIGHT_SALT = np.uint64(0x7269676874000000)  # "right"
 
@@ -44,10 +44,10 @@ class Bicliques:
     ----------
     left_indptr, right_indptr : ndarray, shape (n + 1,), int64
     left, right : ndarray, int32
-        Members of biclique ``i``: ``left[left_indptr[i]:left_indptr[i + 1]]``; the order inside a list is
-        the engine's.
+        The left members of biclique ``i`` are ``left[left_indptr[i]:left_indptr[i + 1]]``. The order inside a
+        list depends on the engine.
     root : ndarray, shape (n,), int32
-        Dense id (on the root side) of the root of the first-level subtree it was found in.
+        Dense id (on the root side) of the root of the first-level subtree in which the biclique was found.
     """
 
     left_indptr: np.ndarray
@@ -61,7 +61,7 @@ class Bicliques:
 
     @classmethod
     def from_pairs(cls, pairs: list[tuple[list[int], list[int]]], roots: list[int] | None = None) -> Bicliques:
-        """From Python lists of (left ids, right ids)."""
+        """Make a batch of Python lists of (left ids, right ids)."""
         left, right = ([p[k] for p in pairs] for k in (0, 1))
         return cls(
             _offsets(left),
@@ -83,12 +83,12 @@ class Bicliques:
         )
 
     def pick(self, which: np.ndarray) -> Bicliques:
-        """The rows of these numbers, in that order, in arrays of their own."""
+        """The rows with these numbers, in that order, in new arrays."""
         left, right = _pick(self.left_indptr, self.left, which), _pick(self.right_indptr, self.right, which)
         return Bicliques(*left, *right, self.root[which])
 
     def to_pairs(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Sorted Python tuples, one (left, right) a biclique, in this batch's order."""
+        """One (left, right) of sorted Python tuples per biclique, in this batch's order."""
         return [
             (
                 tuple(sorted(self.left[self.left_indptr[i] : self.left_indptr[i + 1]].tolist())),
@@ -118,7 +118,7 @@ def biclique_schema(
 ) -> pa.Schema:
     """Arrow schema of the output, one row per maximal biclique, for the given label types.
 
-    Its metadata, which does not count when schemas are compared, tells what the input calls its sides: `names`.
+    Its metadata has the names of the sides in the input (`names`), and is ignored when schemas are compared.
     """
     return pa.schema(
         [
@@ -156,16 +156,17 @@ def vertex_hashes(n_left: int, n_right: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fingerprint(batch: Bicliques) -> int:
-    """Sum modulo 2**64 of one hash a biclique: mix(sum of vertex hashes left, sum of vertex hashes right).
+    """Sum modulo 2**64 of one hash per biclique: mix(sum of left vertex hashes, sum of right vertex hashes).
 
-    The hash of a vertex is ``splitmix64(id ^ salt of its side)``; ``mix(a, b) = splitmix64(a ^
-    splitmix64(b))``. Sums make it independent of the order inside a list, and let twins be hashed once.
+    The hash of a vertex is ``splitmix64(id ^ salt of its side)``, and ``mix(a, b) = splitmix64(a ^
+    splitmix64(b))``. Because hashes are summed, the order inside a list does not matter, and the sum over a
+    group of twins is computed once.
     """
     return int(np.add.reduce(hashes_of_rows(batch), dtype=np.uint64))
 
 
 def hashes_of_rows(batch: Bicliques) -> np.ndarray:
-    """One hash per biclique, uint64, from its members alone; `row_hashes` is quicker where many are asked for."""
+    """One hash per biclique, uint64, from its members alone. `row_hashes` is faster for many bicliques."""
     left = _list_sums(batch.left, batch.left_indptr, LEFT_SALT)
     right = _list_sums(batch.right, batch.right_indptr, RIGHT_SALT)
     return splitmix64(left ^ splitmix64(right))
@@ -177,7 +178,7 @@ def row_hashes(batch: Bicliques, known: tuple[np.ndarray, np.ndarray]) -> np.nda
     Parameters
     ----------
     batch : Bicliques
-        Each has a member on both sides.
+        Bicliques with a member on each side.
     known : (ndarray, ndarray)
         `vertex_hashes`.
     """

@@ -1,7 +1,7 @@
-"""Integer types of the project, stated once.
+"""Integer types of the project.
 
-Ids are 32-bit, offsets and counts are 64-bit: a graph may have at most 2**31 - 1 vertices a side and
-as many edges as memory holds; a count never wraps.
+Ids have 32 bits, so a graph may have at most 2**31 - 1 vertices per side. Offsets and counts have 64 bits, so a graph
+may have as many edges as fit into memory, and no count wraps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an engine hands bicliques to."""
+"""The receivers of an engine's bicliques."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["Emit", "emit_to", "nowhere"]
 
 
 class Emit(Protocol):
-    """Takes batches of bicliques, one after the other."""
+    """A receiver of batches of bicliques, one after the other."""
 
     @property
     def on_device(self) -> bool:
         """Whether it takes a batch as arrays of the engine's device (CuPy), too, and may keep the arrays that it gets.
 
-        An engine that has them there had better not copy them to the host then. They may still be being filled: who
-        reads them on a stream other than that of the call waits for that one first.
+        An engine should not copy such arrays to the host. The device may still be filling them. So a reader on another
+        stream than that of the call must first wait for that stream.
         """
         ...
 
     def __call__(self, batch: Bicliques, /) -> None:
-        """Take a batch, whose arrays may change afterwards unless this one may keep them."""
+        """Take a batch. Its arrays may change after the call, unless the receiver may keep them."""
         ...
 
 
@@ -36,9 +36,9 @@ class _Function:
 
 
 def emit_to(function: Callable[[Bicliques], object], on_device: bool = False) -> Emit:
-    """An `Emit` of a function; ``on_device`` if it takes arrays of the device, too."""
+    """Make an `Emit` of a function. ``on_device`` says whether it takes arrays of the device, too."""
     return _Function(function, on_device)
 
 
-#: For searches that hand out nothing, or whose bicliques are not wanted.
+#: The receiver for searches that hand out nothing, or whose bicliques are not wanted.
 nowhere = emit_to(lambda batch: None)

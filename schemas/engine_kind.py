@@ -1,6 +1,6 @@
-"""What is known of an engine before it is made. Each engine has one of these in its room, in ``kind.py``.
+"""The description of an engine before it is made. Each engine has one in its room, in ``kind.py``.
 
-Such a module imports no compiler and no GPU library, because listing engines must not load them: its functions import
+Such a module imports no compiler and no GPU library, because listing engines must not load them. Its functions import
 the engine when they are called.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["EngineKind"]
 
 @dataclass(frozen=True)
 class EngineKind:
-    """What the pipeline knows of an engine before it makes one.
+    """The description of an engine, which the pipeline reads before it makes one.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ class EngineKind:
     description : str
         One line for ``bicliques formats``.
     platform : Platform
-        What it runs on.
+        The platform that it runs on.
     make : callable
-        (halvings) -> engine, with its device memory halved so often; one engine serves one thread at a time.
+        (halvings) -> an engine with its device memory halved so many times. It serves one thread at a time.
     why_not : callable
-        () -> one clause saying why it cannot run in this process, or None when it can.
+        () -> one clause that says why it cannot run in this process, or None when it can.
     workspace_bytes : callable
-        (graph, search) -> main memory of one engine besides the graph, in bytes; it does not depend on the results.
+        (graph, search) -> main memory of one engine besides the graph, in bytes. It does not depend on the results.
     will_compile : callable
-        () -> whether its first use in this environment, which takes about half a minute, is still to come.
+        () -> whether the next use compiles the engine, which takes about half a minute.
     jobs : frozenset of JobName
         Names of the jobs (`schemas.jobs`) that it can do.
     counts_sizes : bool
@@ -56,7 +56,7 @@ class EngineKind:
     counts_sizes: bool = True
 
     def lacks(self, search: Search) -> str | None:
-        """Why it cannot do this search, in one clause; None when it can."""
+        """Why it cannot do this search, in one clause. None when it can."""
         from schemas.jobs import job_of  # not before it is needed: it imports NumPy and Arrow
 
         if (job := job_of(search).name) not in self.jobs:

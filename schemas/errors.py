@@ -1,9 +1,9 @@
-"""The exceptions a user can meet.
+"""The exceptions that a user can meet.
 
     BicliqueError               every error this project raises on purpose
     +-- InputError              the data or the options are wrong (CLI exit code 2)
     +-- ResourceError           memory, disk or device is too small, or missing (exit code 1)
-    |   +-- DeviceMemoryError   a GPU has less memory than was asked of it; the engine can ask for less
+    |   +-- DeviceMemoryError   a GPU has too little memory; the engine can ask for less
     +-- IncompleteError         a run's files do not agree with one another (exit code 1)
 
 A message is one sentence that names the thing, the number and the remedy.
@@ -25,7 +25,7 @@ class BicliqueError(Exception):
 
 
 class InputError(BicliqueError):
-    """The input or an option is wrong; nothing was written."""
+    """The input or an option is wrong. Nothing was written."""
 
 
 class ResourceError(BicliqueError):
@@ -33,7 +33,7 @@ class ResourceError(BicliqueError):
 
 
 class DeviceMemoryError(ResourceError):
-    """A device has less memory than was asked of it; an engine with smaller buffers may fit."""
+    """A device has less memory than was asked for. An engine with smaller buffers may fit."""
 
 
 class IncompleteError(BicliqueError):

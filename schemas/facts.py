@@ -1,4 +1,4 @@
-"""What the steps of a run write down, as far as others read it: in ``steps/*.json``, and again in the manifest."""
+"""The facts that the steps of a run write and that others read, in ``steps/*.json`` and again in the manifest."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = [
     "side_names",
 ]
 
-#: A number of vertices: dense ids have 32 bits.
+#: A number of vertices, which is bounded because dense ids have 32 bits.
 Vertices = Annotated[int, 2**31]
 Number = Annotated[int, 2**63]
 
 
 class StepFiles(TypedDict):
-    """CRC-32 of the files that a step made, by path below the folder of the run."""
+    """CRC-32 of each file that a step made, by its path below the folder of the run."""
 
     files: dict[str, int]
 
 
 class InputFacts(TypedDict):
-    """Of `pipeline.ingest.step.IngestSummary`."""
+    """Facts of `pipeline.ingest.step.IngestSummary`."""
 
     n_left: Vertices
     n_right: Vertices
@@ -49,7 +49,7 @@ class InputFacts(TypedDict):
 
 
 class Degrees(TypedDict):
-    """Of `pipeline.prepare.build.DegreeProfile`."""
+    """Facts of `pipeline.prepare.build.DegreeProfile`."""
 
     mean: float
     median: float
@@ -58,14 +58,14 @@ class Degrees(TypedDict):
 
 
 class Profile(TypedDict):
-    """Of both sides."""
+    """Degrees of both sides."""
 
     left: Degrees
     right: Degrees
 
 
 class GraphFacts(TypedDict):
-    """Of `pipeline.prepare.build.build`."""
+    """Facts of `pipeline.prepare.build.build`."""
 
     merged_left: Vertices
     merged_right: Vertices
@@ -77,7 +77,7 @@ class GraphFacts(TypedDict):
 
 
 class PlanFacts(TypedDict):
-    """Of `pipeline.prepare.plan.PlanFacts`."""
+    """Facts of `pipeline.prepare.plan.PlanFacts`."""
 
     n_roots: Vertices
     seconds: float
@@ -85,7 +85,7 @@ class PlanFacts(TypedDict):
 
 
 class Session(TypedDict):
-    """Of `pipeline.run.session.MiningSession`."""
+    """Facts of `pipeline.run.session.MiningSession`."""
 
     outcome: str
     count: Number
@@ -105,13 +105,13 @@ class Session(TypedDict):
 
 
 class Sessions(TypedDict):
-    """Of `pipeline.run.session.remember`."""
+    """Facts of `pipeline.run.session.remember`."""
 
     sessions: list[Session]
 
 
 class MiningFacts(TypedDict):
-    """Of `pipeline.proof.proving`, in the manifest."""
+    """Facts of `pipeline.proof.proving`, in the manifest."""
 
     slices: Number
     retries: Number
@@ -121,11 +121,11 @@ class MiningFacts(TypedDict):
     sessions: list[Session]
 
 
-#: By the name of the step.
+#: The type of the facts, by the name of the step.
 STEPS: dict[str, type] = {"ingest": InputFacts, "build": GraphFacts, "plan": PlanFacts, "mine": Sessions}
 
 
 def side_names(facts: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Names of the sides in the facts of this step; a run that was made before they were written down has none."""
+    """Names of the sides in the facts of the ingest step. Runs of earlier versions have none."""
     left, right = ((facts or {}).get(f"{side}_name", side) for side in ("left", "right"))
     return left, right

@@ -1,9 +1,9 @@
-"""The graph an engine searches: two CSR directions, vertices grouped and ranked.
+"""The graph that an engine searches, as CSR in both directions, with grouped and ranked vertices.
 
-The *root side* is the side whose vertices are the roots of the first-level subtrees; the other one is
-the *base side*. An engine sees vertices of a reduced graph: every one stands for a group of original
-vertices with the same neighbourhood (twins), and root vertices are numbered by rank, so that "smaller"
-means "earlier in the order". ``left``/``right`` always mean the user's sides.
+The vertices of the *root side* are the roots of the first-level subtrees. The other side is the *base side*.
+An engine sees the vertices of a reduced graph. Each stands for a group of original vertices with the same
+neighbourhood (twins). Root vertices are numbered by rank, so "smaller" means "earlier in the order". ``left``
+and ``right`` always mean the user's sides.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ class MiningGraph:
     Parameters
     ----------
     root_side : "left" or "right"
-        The user's side the roots come from.
+        The user's side that the roots come from.
     n_left, n_right : int
-        Number of dense ids a side, before reduction; ids in ``*_members`` are below them.
+        Number of dense ids per side, before reduction. Ids in ``*_members`` are smaller.
     root_indptr : ndarray, shape (n_roots + 1,), int64
     root_indices : ndarray, shape (n_edges,), int32
         Neighbours of root vertex ``r``: ``root_indices[root_indptr[r]:root_indptr[r + 1]]``, ascending.
     base_indptr, base_indices
-        The same from the base side; neighbours are root ranks, ascending.
+        The same for base vertices. Their neighbours are root ranks, ascending.
     root_members_indptr : ndarray, shape (n_roots + 1,), int64
     root_members : ndarray, int32
-        Dense ids (of `root_side`) root vertex ``r`` stands for, ascending; never empty.
+        Dense ids (of `root_side`) that root vertex ``r`` stands for, ascending and never empty.
     base_members_indptr, base_members
         The same for base vertices, on the other side.
 
     Notes
     -----
-    No vertex is isolated, no two root vertices and no two base vertices have the same neighbourhood.
-    On disk a graph is one ``.npy`` file an array, which workers memory-map in milliseconds.
+    No vertex is isolated. No two root vertices and no two base vertices have the same neighbourhood.
+    On disk a graph is one ``.npy`` file per array, which workers memory-map in milliseconds.
     """
 
     root_side: Side
@@ -88,7 +88,7 @@ class MiningGraph:
         Raises
         ------
         IncompleteError
-            Naming the first invariant that does not hold.
+            An invariant does not hold. The sentence names the first.
         """
         for side, other in (("root", "base"), ("base", "root")):
             n, n_other = getattr(self, f"n_{_PLURAL[side]}"), getattr(self, f"n_{_PLURAL[other]}")
@@ -116,7 +116,7 @@ class MiningGraph:
         Raises
         ------
         IncompleteError
-            If a file is missing or damaged.
+            A file is missing or damaged.
         """
         try:
             scalars = json.loads((folder / "graph.json").read_text())
@@ -139,6 +139,6 @@ def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int) -
     if len(indices) and (indices.min() < 0 or indices.max() >= limit):
         raise IncompleteError(f"{name} holds an id outside 0..{limit - 1}")
     steps = np.diff(indices)
-    steps[indptr[1:-1] - 1] = 1  # a new row may start lower
+    steps[indptr[1:-1] - 1] = 1  # the first entry of a row may be smaller than the last one of the row before
     if (steps <= 0).any():
         raise IncompleteError(f"{name} is not strictly ascending inside a row")

@@ -1,6 +1,6 @@
-"""Jobs: what is asked of the search tree. A run has one job, and what depends on it is said here and nowhere else.
+"""Jobs: the questions that can be asked of the search tree. A run has one job, and all that depends on it is here.
 
-The plan, the scheduler, the ledger's ranges, pools and resume do not know which job runs. They deal nodes of the search
+The plan, the scheduler, the ledger's ranges, pools and resume do not depend on the job. They deal nodes of the search
 tree, and add up totals.
 """
 
@@ -18,7 +18,7 @@ from schemas.totals import Best, Found, Total
 
 __all__ = ["EVERY_REDUCTION", "JOBS", "AllMaximal", "Job", "LargestFew", "Reduction", "Rows", "job_of"]
 
-#: What may be done to the graph before it is searched: the (min_left, min_right) core is taken, twins are merged.
+#: Reductions of the graph before it is searched: take the (min_left, min_right) core, or merge twins.
 Reduction = Literal["core", "twins"]
 EVERY_REDUCTION: frozenset[Reduction] = frozenset({"core", "twins"})
 #: Where the rows of the result are: in the parts of the slices, in the total of the run, or nowhere.
@@ -35,11 +35,11 @@ class Job(ABC):
     Attributes
     ----------
     name : str
-        As `EngineKind.jobs` has it.
+        Name, as in `EngineKind.jobs`.
     reductions : frozenset of Reduction
-        Those that are exact for it; `kernels.graph.prepare` does no other.
+        Reductions that are exact for the job. `kernels.graph.prepare` does no others.
     weights : str
-        The estimate of the work below a root that fits it, a name of `pipeline.prepare.weights`.
+        Name, in `pipeline.prepare.weights`, of the estimate of the work below a root that fits the job.
     """
 
     name: JobName
@@ -52,12 +52,12 @@ class Job(ABC):
     @property
     @abstractmethod
     def rows(self) -> Rows:
-        """Where its rows are."""
+        """Where the rows of the result are."""
 
     @property
     @abstractmethod
     def has_fingerprint(self) -> bool:
-        """Whether its rows are hashed, so that two runs can be compared by one number."""
+        """Whether the rows are hashed, so that two runs can be compared by one number."""
 
     @property
     @abstractmethod
@@ -66,43 +66,43 @@ class Job(ABC):
 
     @abstractmethod
     def taker(self, emit: Emit, limits: Limits) -> Emit:
-        """What an engine hands bicliques to, in mode ``list``: `emit`, or something that keeps what the total needs."""
+        """The receiver of an engine's bicliques in mode ``list``: `emit`, or one that keeps what the total needs."""
 
     @abstractmethod
     def total(self, found: Found, taker: Emit) -> Total:
-        """The total of a call of an engine, from what it counted and from what `taker` kept."""
+        """The total of a call of an engine, made of what the engine counted and of what `taker` kept."""
 
     @abstractmethod
     def read_total(self, data: dict[str, Any]) -> Total:
-        """The inverse of `Total.to_json`; raises what `Found.from_json` does."""
+        """The inverse of `Total.to_json`. It raises the same errors as `Found.from_json`."""
 
     def bound(self, total: Total) -> int | None:
-        """The key below which nothing can change `total` any more; None while everything can.
+        """A biclique with a key below this cannot change `total` any more. None while every biclique can.
 
-        An engine may leave out what is below it (`schemas.search.Limits.bound`), and is exact if it does not.
+        An engine may leave such bicliques out (`schemas.search.Limits.bound`). The result is exact either way.
         """
         return None
 
 
 class AllMaximal(Job):
-    """All maximal bicliques: counted, counted and hashed, or listed, as `Search.mode` says."""
+    """All maximal bicliques. `Search.mode` says whether they are counted, also hashed, or listed."""
 
     name = "all"
     reductions = EVERY_REDUCTION
 
     @property
     def rows(self) -> Rows:
-        """In the parts of the slices, when they are listed."""
+        """In the parts of the slices if they are listed, and otherwise nowhere."""
         return "slices" if self.search.mode == "list" else "none"
 
     @property
     def has_fingerprint(self) -> bool:
-        """Unless they are only counted."""
+        """True unless bicliques are only counted."""
         return self.search.mode != "count"
 
     @property
     def zero(self) -> Found:
-        """Nothing found."""
+        """No bicliques."""
         return self._found(Found(0, 0, SizeCounts.empty()))
 
     def taker(self, emit: Emit, limits: Limits) -> Emit:
@@ -143,29 +143,29 @@ class LargestFew(Job):
 
     @property
     def has_fingerprint(self) -> bool:
-        """Of the rows."""
+        """True: the rows are hashed."""
         return True
 
     @property
     def zero(self) -> Best:
-        """None seen."""
+        """No rows, and no bicliques seen."""
         return Best(self._k, self.search.by, 0, Bicliques.from_pairs([]))
 
     def taker(self, emit: Emit, limits: Limits) -> Emit:
-        """Keeps the largest of what it is handed; `emit` gets nothing."""
+        """A receiver that keeps the largest bicliques. `emit` gets none."""
         return _Keeper(self.zero, limits.bound)
 
     def total(self, found: Found, taker: Emit) -> Best:
-        """What `taker` kept."""
+        """The rows that `taker` kept."""
         assert isinstance(taker, _Keeper)
         return taker.best
 
     def read_total(self, data: dict[str, Any]) -> Best:
-        """The rows of the entry."""
+        """The rows of a ledger entry."""
         return Best.from_json(data, self._k, self.search.by)
 
     def bound(self, total: Total) -> int | None:
-        """The key of the last of as many rows as are wanted."""
+        """The key of the last row, once there are as many rows as are wanted."""
         assert isinstance(total, Best)
         return total.least
 
@@ -176,7 +176,7 @@ class LargestFew(Job):
 
 
 class _Keeper:
-    """An `Emit` that keeps the largest, and passes over what is below a bound."""
+    """An `Emit` that keeps the largest bicliques, and skips those below a bound."""
 
     on_device = False
 
@@ -188,7 +188,7 @@ class _Keeper:
         self.best += Best.of(self.best.k, self.best.by, batch, least)
 
 
-#: By name.
+#: All jobs by name.
 JOBS: dict[str, type[Job]] = {job.name: job for job in (AllMaximal, LargestFew)}
 
 

@@ -1,7 +1,6 @@
-"""What a run writes down about itself: one ledger entry a slice, and the manifest once all is proven.
+"""The records of a run: one ledger entry per slice, and the manifest once all is proven.
 
-Both are JSON. A fingerprint is a decimal string there, because many readers of JSON lose digits of
-64-bit numbers.
+Both are JSON. A fingerprint is a decimal string there, because many JSON readers lose digits of 64-bit numbers.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from schemas.work import Subtrees
 
 __all__ = ["PLAN", "LedgerEntry", "Manifest", "Outcome", "Part", "Range", "SliceResult"]
 
-#: How a session ends. Only "complete" leaves nothing to do.
+#: How a session ended. Only "complete" means that no work is left.
 Outcome = Literal["complete", "max_results", "time_limit", "interrupted", "failed"]
 
-#: The source that is the plan: its nodes are the first-level subtrees in dealing order.
+#: The number of the plan as a source. Its nodes are the first-level subtrees in dealing order.
 PLAN = -1
 
 #: Nodes ``start`` to ``stop - 1`` of a source: (source, start, stop). A source is `PLAN` or the number of
@@ -52,25 +51,25 @@ class Part:
 
 @dataclass(frozen=True)
 class SliceResult:
-    """What a worker says of a slice; its left-over comes beside it.
+    """The result of a slice, as a worker returns it. The left-over is separate.
 
     Parameters
     ----------
     slice : int
     attempt : int
-        0 unless the slice failed before.
+        Number of earlier attempts at the slice, which failed.
     parts : tuple of Part
-        Empty when it found nothing, or when its job has no rows in parts.
+        Empty when the slice found nothing, or when its job has no rows in parts.
     total : Total
-        In a ledger that is open, its outline: `Ledger.total` has the sum.
+        In an open ledger, only the outline. `Ledger.total` has the sum.
     n_left_over : int
-        Nodes of its left-over, a source for later slices. The nodes are not in this record: a run may have more slices
-        than memory has room for their left-overs.
+        Nodes of its left-over, which is a source for later slices. The nodes are not in this record, because memory may
+        have no room for the left-overs of all slices.
     began : float
         When it began, by the worker's clock, in seconds since 1970 (UTC).
     seconds : float
-        Wall time in the worker. On a GPU, of the search alone: the GPU searches the next slice while this one's last
-        rows are written.
+        Wall time in the worker. On a GPU this is the time of the search alone, because the GPU searches the next slice
+        while the last rows of this one are written.
     worker : str
         Host and process.
     stats : SliceStats
@@ -92,7 +91,7 @@ class SliceResult:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """What one committed slice took, wrote and left.
+    """The record of a committed slice: what it took, wrote and left.
 
     Parameters
     ----------
@@ -108,12 +107,12 @@ class LedgerEntry:
     weight: float = 0.0
 
     def to_json(self, left_over: bytes) -> dict[str, Any]:
-        """For one JSON file, one flat object.
+        """One flat object for a JSON file.
 
         Parameters
         ----------
         left_over : bytes
-            Packed by `Subtrees.to_bytes`; empty for none.
+            Packed by `Subtrees.to_bytes`. Empty if there is none.
         """
         result = {name: getattr(self.result, name) for name in _OF_RESULT}
         return (
@@ -125,7 +124,7 @@ class LedgerEntry:
 
     @classmethod
     def from_json(cls, data: dict[str, Any], job: Job) -> tuple[LedgerEntry, Subtrees]:
-        """Inverse of `to_json`, for a run of this job: the entry and its left-over.
+        """Inverse of `to_json`, for a run of this job. Returns the entry and its left-over.
 
         Raises
         ------
@@ -150,14 +149,14 @@ class LedgerEntry:
         return cls(result, flat.took, flat.weight), left_over
 
 
-#: Fields of an entry that are its total or its left-over.
+#: Fields of an entry in JSON that belong to its total or its left-over.
 _BESIDE = ("count", "fingerprint", "sizes", "seen", "rows", "left_over")
 _OF_RESULT = ("slice", "attempt", "n_left_over", "began", "seconds", "worker", "timed")
 
 
 @dataclass(frozen=True)
 class _Flat:
-    """The fields of an entry but for its total and its left-over, as they are in the file."""
+    """The fields of an entry as they are in the file, without its total and its left-over."""
 
     slice: int
     took: tuple[Range, ...]
@@ -179,17 +178,17 @@ class Manifest:
     Parameters
     ----------
     schema_version : int
-        Of the Parquet layout and the fingerprint.
+        Version of the Parquet layout and the fingerprint.
     version : str
-        Of the package.
+        Version of the package.
     created : str
-        When it was proven, in UTC, ISO 8601.
+        When the run was proven, in UTC, ISO 8601.
     count : int
     fingerprint : int or None
-        Of the engine; equal to the one recomputed from Parquet when `proven_rows` is `count`. None in
+        Fingerprint from the engine. If `proven_rows` is `count`, the one recomputed from Parquet is equal. None in
         mode ``count``.
     proven_rows : int
-        Rows read back from Parquet; 0 when nothing was listed.
+        Rows read back from Parquet. 0 when nothing was listed.
     run : dict
         `schemas.options.RunOrigin`.
     options : dict
@@ -204,13 +203,13 @@ class Manifest:
     mining : dict
         Slices, retries, workers with their busy seconds, busy ratio, bytes.
     seconds : dict
-        Wall time: ``startup`` (imports, loading machine code, starting workers), then of each step without that.
+        Wall time of ``startup`` (imports, loading machine code, starting workers), and of each step without it.
     peak_rss : dict
-        Most main memory in bytes, mapped files that were read included: ``driver``, and ``workers`` by name. Empty
-        in runs of earlier versions.
+        Most main memory in bytes, of the ``driver``, and of ``workers`` by name. Mapped files that were read are
+        included. Empty in runs of earlier versions.
     compared_rows : int
-        Rows that were compared with each other when the run was proven, and of which no two are equal: all of them, or
-        0 where that was left to `verify`, as in runs of earlier versions.
+        Rows that were compared with each other when the run was proven. No two of them are equal. These are all rows,
+        or 0 if that was left to `verify`, as in runs of earlier versions.
     """
 
     schema_version: int
@@ -236,7 +235,7 @@ class Manifest:
         return sum(part.bytes for part in self.parts)
 
     def to_json(self) -> dict[str, Any]:
-        """For ``manifest.json``."""
+        """A dictionary for ``manifest.json``."""
         return asdict(self) | {"fingerprint": None if self.fingerprint is None else str(self.fingerprint)}
 
     @classmethod

@@ -1,7 +1,7 @@
-"""What an option says of itself, once, at the field that holds it.
+"""The description of an option, which is stated once, at the field that holds the option.
 
 The command line with its ``--help``, the keywords of the Python calls, the form of a flow and docs/options.md are made
-from this (`pipeline.api.table`).
+from these descriptions (`pipeline.api.table`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["GROUPS", "NEW", "Call", "Group", "Option", "option", "option_of"]
 #: and the flow `mine`.
 Call = Literal["mine", "count", "resume", "dry_run", "demo", "flow"]
 
-#: Everything that starts with an input.
+#: The calls that start with an input.
 NEW: tuple[Call, ...] = ("mine", "count", "dry_run", "flow")
 
 
@@ -30,24 +30,24 @@ class Group:
     title : str or None
         In ``--help``; None puts them among those that belong to one command.
     help : str
-        A sentence, for the form of a flow and docs/options.md.
+        A sentence for the form of a flow and for docs/options.md.
     """
 
     title: str | None
     help: str
 
 
-#: In the order in which they are shown.
+#: The groups by key, in the order in which they are shown.
 GROUPS: Mapping[str, Group] = MappingProxyType(
     {
-        "result": Group(title=None, help="What a run gives."),
+        "result": Group(title=None, help="What a run returns and writes."),
         "thresholds": Group(title="which bicliques", help="Which bicliques count."),
         "limits": Group(title="when to stop, resumable", help="When a run stops although work is left."),
         "search": Group(
             title="how to search; none of these changes the result",
             help="How to search; none of these changes the result.",
         ),
-        "workers": Group(title="workers", help="Who searches, and where; the result is the same."),
+        "workers": Group(title="workers", help="Where the search runs; the result is the same."),
         "reading": Group(title="how to read SOURCE", help="How to read the input."),
     }
 )
@@ -55,7 +55,7 @@ GROUPS: Mapping[str, Group] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What is told of an option beside its name, its type and its default, which are those of the field.
+    """The description of an option. Its name, type and default are those of the field.
 
     Parameters
     ----------
@@ -65,17 +65,17 @@ class Option:
         A key of `GROUPS`.
     on : tuple of Call
     metavar : str or None
-        What stands for the value in ``--help``: its unit, where it has one. None for switches and choices.
+        The word for the value in ``--help``: its unit, if it has one. None for switches and choices.
     otherwise : str or None
-        What happens without it, in words; None where the default says that.
+        What happens without the option, in words. None where the default says that.
     name : str or None
-        Of the keyword and the option, if it is not that of the field.
+        Name of the keyword and of the option. None: that of the field.
     asked : object
-        What a call asks for when nobody says anything, if that is not the default of the field; None: it is.
+        The value of a call that does not give the option. None: the default of the field.
     least : int or None
         The command line refuses a smaller number at once.
     is_limit : bool
-        The word ``none`` lifts it, and resuming leaves it as it was.
+        Whether the word ``none`` lifts it, and resuming leaves it as it was.
     words : mapping
         Another `help` for some of the calls.
     """
@@ -93,10 +93,10 @@ class Option:
 
 
 def option(default: Any, **told: Any) -> Any:
-    """A field of a dataclass that a user can choose, to be given by name; `told` are the fields of `Option`."""
+    """A keyword field of a dataclass that a user can choose. `told` are the fields of `Option`."""
     return field(default=default, kw_only=True, metadata={"option": Option(**told)})
 
 
 def option_of(each: Field[Any]) -> Option | None:
-    """What a field says of itself; None if nobody can choose it."""
+    """The description of a field. None if users cannot choose it."""
     return each.metadata.get("option")

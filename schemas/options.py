@@ -1,9 +1,9 @@
-"""What a user can choose, validated once, immutable, and stored with the run.
+"""The options that a user can choose. They are validated once, cannot be changed, and are stored with the run.
 
-`IngestOptions` says how to read, `schemas.search.Search` what counts as a result, `BuildOptions` how the
-graph is prepared; `RunOptions` is all of them. `RunLimits`, `CallOptions` and the number of workers
-(`pipeline.workers.options.WorkerOptions`) are not part of a run's identity. `RunOrigin` tells runs apart that follow
-one another. Every field that a user can choose says so itself (`schemas.option`); docs/options.md lists them all.
+`IngestOptions` says how to read, `schemas.search.Search` what counts as a result, and `BuildOptions` how the
+graph is prepared. `RunOptions` has all of these. `RunLimits`, `CallOptions` and the number of workers
+(`pipeline.workers.options.WorkerOptions`) are not part of a run's identity. `RunOrigin` distinguishes runs that follow
+one another. Every field that a user can choose has a description (`schemas.option`). docs/options.md lists them all.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ __all__ = [
 
 LabelType = Literal["auto", "int", "string"]
 
-#: The side whose vertices begin the search; ``auto`` is the one with fewer wedges to walk (docs/design.md, section 3).
+#: The side whose vertices begin the search. ``auto`` is the one with fewer wedges to walk (docs/design.md, section 3).
 RootSide = Literal["auto"] | Side
 
 #: Rank of the root vertices.
 Order = Literal["degree", "two-hop", "unilateral", "id"]
 
-#: What the lists in Parquet hold: the user's labels, or row numbers of the label tables.
+#: Content of the lists in Parquet: the user's labels, or row numbers of the label tables.
 Ids = Literal["labels", "dense"]
 
-#: Where something is done that a GPU can do, too; ``auto`` decides by what is there and whether it pays.
+#: Where something is done that the CPU and a GPU can do. ``auto`` takes a GPU if there is one and it is worth it.
 Where = Literal["auto", "cpu", "gpu"]
 
 #: Engines and files count in 64 bits.
@@ -51,25 +51,25 @@ _MOST = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class IngestOptions:
-    """How to read an edge list. Of a column without a name or a position, docs/formats.md says which one is taken."""
+    """How to read an edge list. docs/formats.md says which columns are read if none are named."""
 
     format: str | None = option(
         None,
-        help="a name that bicliques formats lists",
+        help="format of the input; `bicliques formats` lists the names",
         group="reading",
         metavar="NAME",
         otherwise="by name and content",
     )
     left: str | int | None = option(
         None,
-        help="for the left side, by name or by position from 0",
+        help="column of the left labels, by name or by position from 0",
         group="reading",
         metavar="COLUMN",
         otherwise="the first; the run says its name",
     )
     right: str | int | None = option(
         None,
-        help="for the right side, by name or by position from 0",
+        help="column of the right labels, by name or by position from 0",
         group="reading",
         metavar="COLUMN",
         otherwise="the second; the run says its name",
@@ -84,10 +84,10 @@ class IngestOptions:
         otherwise="by its first lines",
     )
     label_type: LabelType = option(
-        "auto", help="type of the labels", group="reading", otherwise="auto, integers if all labels of a side are"
+        "auto", help="type of the labels", group="reading", otherwise="auto, integers if a side has only integers"
     )
     skip_bad_lines: bool = option(
-        False, help="leave out and count what cannot be read", group="reading", otherwise="refuse the file"
+        False, help="leave out lines that cannot be read, and count them", group="reading", otherwise="refuse the file"
     )
 
     def __post_init__(self) -> None:
@@ -104,14 +104,14 @@ class BuildOptions:
     """How the graph is prepared for the search. None of these changes the result."""
 
     root_side: RootSide = option(
-        "auto", help="whose vertices begin the search", group="search", otherwise="auto, the one with fewer wedges"
+        "auto", help="side whose vertices begin the search", group="search", otherwise="auto, the one with fewer wedges"
     )
     order: Order = option("degree", help="rank of the roots", group="search")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Everything that identifies a run: two runs with equal options and equal input have equal results.
+    """The options that identify a run. Two runs with equal options and equal input have equal results.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class RunOptions:
     build : BuildOptions
     ingest : IngestOptions
     engine : str
-        A name of `kernels.engines`; "auto" only until one has been chosen.
+        A name of `kernels.engines`, or "auto" until one has been chosen.
     ids : "labels" or "dense"
     """
 
@@ -130,11 +130,11 @@ class RunOptions:
     build: BuildOptions = field(default_factory=BuildOptions)
     ingest: IngestOptions = field(default_factory=IngestOptions)
     engine: str = option(
-        "cpu", help="what searches", group="search", asked="auto", otherwise="auto, the fastest that can run"
+        "cpu", help="engine that searches", group="search", asked="auto", otherwise="auto, the fastest that can run"
     )
     ids: Ids = option(
         "labels",
-        help="what the lists hold: labels, or row numbers of OUT/labels/*.parquet",
+        help="content of the lists: labels, or row numbers of OUT/labels/*.parquet",
         group="result",
         on=("mine", "dry_run", "flow"),
     )
@@ -163,12 +163,12 @@ class RunOptions:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RunOptions:
-        """Inverse of `to_json`; fields of a later version are left out.
+        """Inverse of `to_json`. Fields of a later version are left out.
 
         Raises
         ------
         IncompleteError
-            If a field is missing or damaged.
+            A field is missing or damaged.
         """
         if isinstance(data, dict) and (missing := {each.name for each in fields(cls)} - data.keys()):
             raise IncompleteError(f"it is damaged: the options have no {min(missing)!r}")
@@ -177,20 +177,20 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """Where a run stands among those that follow one another; written down when its folder is made.
+    """The place of a run among those that follow one another. It is written when the folder of the run is made.
 
     Parameters
     ----------
     run : str
         A name that no other run has, wherever its folder is.
     created : str
-        When its folder was made, in UTC, ISO 8601. A copy of the run keeps it.
+        When its folder was made, in UTC, ISO 8601. A copy of the run has the same value.
     series : str or None
-        What one night has in common with the next: the source as it was asked for, before a date was filled in.
-        None for an object in memory, which nobody can tell from another one.
+        The source before a date was filled in, which is the same in every run of a series. None for an object in
+        memory, because such objects cannot be distinguished.
     date : str or None
-        The day that the run stands for, as 2026-01-31: the day that a schedule meant, or the day in the name of the
-        folder. None stands for the day on which it was created.
+        The day that the run stands for, as 2026-01-31. A schedule gives the day, or the name of the folder has it. None
+        stands for the day on which the run was created.
     """
 
     run: str
@@ -200,17 +200,17 @@ class RunOrigin:
 
     @property
     def moment(self) -> str:
-        """By which runs of a series are ordered: the day that it stands for, then when it was made."""
+        """The key that orders runs of a series: the day that a run stands for, then when it was made."""
         return f"{self.date or self.created[:10]} {self.created}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunLimits:
-    """When a run stops although work is left. It can be resumed, with other limits."""
+    """The limits at which a run stops although work is left. It can be resumed with other limits."""
 
     max_results: int | None = option(
         None,
-        help="bicliques of the whole run, exact",
+        help="most bicliques of the whole run; the limit is exact",
         group="limits",
         on=("mine", "count", "resume", "flow"),
         metavar="N",
@@ -220,7 +220,7 @@ class RunLimits:
     time_limit_s: float | None = option(
         None,
         name="time_limit",
-        help="of mining; reading the input does not count",
+        help="seconds of mining; reading the input does not count",
         group="limits",
         on=("mine", "count", "resume", "flow"),
         metavar="SECONDS",
@@ -239,25 +239,25 @@ class RunLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class CallOptions:
-    """What one call does that is no part of the run's identity, and of which its workers know nothing."""
+    """Options of one call that are not part of the run's identity, and that workers do not get."""
 
     count_only: bool = option(
         False,
-        help="count and fingerprint, write no bicliques",
+        help="count and compute the fingerprint, but write no bicliques",
         group="result",
         on=("mine", "dry_run", "flow"),
     )
     fingerprint: bool = option(False, help="also print the fingerprint; takes longer", group="result", on=("count",))
     folder: str | os.PathLike[str] | None = option(
         None,
-        help="where the graph is put meanwhile; workers of --scheduler must see it",
+        help="folder of the graph while it is counted; workers of --scheduler must see it",
         group="result",
         on=("count",),
         metavar="DIR",
         otherwise="the temporary folder",
     )
     sample_time: float = option(
-        10.0, help="for the estimates of --dry-run", group="result", on=("dry_run",), metavar="SECONDS"
+        10.0, help="seconds of the sample for the estimates", group="result", on=("dry_run",), metavar="SECONDS"
     )
     report: bool = option(
         True,
@@ -267,7 +267,7 @@ class CallOptions:
     )
     ingest_on: Where = option(
         "auto",
-        help="where SOURCE is read; the result is the same",
+        help="where SOURCE is read; the result is the same everywhere",
         group="reading",
         otherwise="auto, the GPU for a large file if cuDF is there",
     )

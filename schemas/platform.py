@@ -1,4 +1,4 @@
-"""What engines run on, as far as who runs them has to know: `CORES` here, CUDA in `kernels.gpu.cuda`."""
+"""The platforms that engines run on. `CORES` is here, and CUDA is in `kernels.gpu.cuda`."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ __all__ = ["CORES", "Platform"]
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """What an engine occupies, and what follows from that. Who runs engines asks these fields, never which one it is.
+    """What an engine runs on, and what follows from that. The pipeline reads these fields, and never asks for the name.
 
     Parameters
     ----------
     name : str
-        One word, by which `pipeline.workers.local_workers` finds how workers on it start.
+        One word, by which `pipeline.workers.local_workers` finds how its workers start.
     devices : str
-        What its devices are called where the manifest and the page give their energy, as ``gpus``.
+        Name of its devices where the manifest and the page give their energy, as ``gpus``.
     why_absent : callable
-        () -> one clause saying why this process has no such device, None when it has one.
+        () -> one clause that says why this process has no such device, or None when it has one.
     release : callable
-        () -> None; give memory that engines no longer use back to the device.
+        () -> None. It returns memory that engines no longer use to the device.
     shares_engine : bool
-        Whether one engine serves all threads of a process in turns, because the memory of a device holds one. Else each
-        thread has its own.
+        Whether all threads of a process take turns on one engine, because the memory of a device holds only one.
+        Otherwise each thread has its own.
     slices_in_hand : int
-        Slices that an engine has in hand. The second of two is searched while the first is written, so the time in
-        which the last parts of a slice are closed is not the slice's.
+        Slices that an engine has at a time. The second of two is searched while the first is written, so the time for
+        closing the last parts does not count for a slice.
     most_halvings : int
-        How often an engine that ran out of device memory is replaced by one with half of it; 0 where memory is no
-        device's.
+        How often an engine that ran out of device memory is replaced by one with half of it. 0 if it uses no device
+        memory.
     timed_roots : int
-        Roots of a slice that are mined alone and timed; none where time is too precious for one root at a time.
+        Roots of a slice that are mined alone and timed. None where one root at a time would leave a device nearly idle.
     leaves_cores : bool
-        Whether the processor cores have time while engines search and when they have ended: they encode results on many
+        Whether the processor cores are free while engines search and afterwards. Then they encode results on many
         threads, and read them back.
     is_used_by_driver : bool
         Whether the driver mines an edge before workers start, so that they find machine code on disk. On a device it
-        would take memory of theirs.
+        would take memory from the workers.
     works_with_cudf : bool
         Whether cuDF can encode the arrays of its engines.
     energy_counter : str or None
-        What counts the energy of a device, a name of `pipeline.slices.power.COUNTERS`; None if nothing does.
+        Counter of the energy of a device, a name of `pipeline.slices.power.COUNTERS`. None if there is none.
     fatal_errors : frozenset of str
         Names of the exceptions after which a process cannot use its device any more.
     """
@@ -70,7 +70,7 @@ def _nothing_to_release() -> None:
     pass
 
 
-#: Processor cores, one engine each. Their energy is that of the machine, which the driver reads.
+#: Processor cores with one engine each. Their energy is that of the machine, which the driver reads.
 CORES = Platform(
     name="cores",
     devices="cores",

@@ -1,6 +1,6 @@
-"""The JSON records of a run's folder: each carries a checksum, and its fields are looked at before they are used.
+"""The JSON records of a run's folder. Each has a checksum, and its fields are checked before they are used.
 
-A field that this version does not know is left alone, for a later version of the same schema may have written it. A
+A field that this version does not know is ignored, because a later version of the same schema may have written it. A
 record of an earlier version may lack the checksum, and fields that have a default.
 """
 
@@ -31,7 +31,7 @@ from schemas.errors import IncompleteError, InputError
 __all__ = ["check_facts", "checked", "read_as", "with_checksum"]
 
 _CHECKSUM = "crc32"
-#: Of a ledger entry: large, and plain text, so it need not go through the encoder once more.
+#: A field of a ledger entry that is large and plain text, so that it need not be encoded again.
 _PLAIN_TEXT = "left_over"
 
 T = TypeVar("T")
@@ -43,12 +43,12 @@ def with_checksum(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A record without its checksum; one that has none was made by an earlier version, and is taken as it is.
+    """A record without its checksum. A record that has none was made by an earlier version, and is not checked.
 
     Raises
     ------
     IncompleteError
-        If it is not what was written.
+        The record is not what was written.
     """
     if _CHECKSUM in data and data[_CHECKSUM] != _crc32(data):
         raise IncompleteError("it is damaged: its checksum is another")
@@ -61,30 +61,30 @@ def _crc32(data: Mapping[str, Any]) -> int:
 
 
 def read_as(kind: type[T], data: object, name: str) -> T:
-    """A frozen dataclass from a record, every field of the type that it says.
+    """Make a frozen dataclass of a record, and check the types of all fields.
 
     Parameters
     ----------
     kind : type
         Its fields are numbers, text, lists, dictionaries, or dataclasses and tuples of such.
     data : object
-        As JSON has it; tuples are lists there.
+        The record as JSON has it, in which tuples are lists.
     name : str
-        Of the record, for the sentence.
+        Name of the record, for the error sentence.
 
     Raises
     ------
     IncompleteError
-        If a field is missing or is something else; the sentence names it.
+        A field is missing or has another type. The sentence names it.
     """
     try:
         return cast(T, _read(kind, data, name))
-    except InputError as error:  # of a value that no user could have chosen
+    except InputError as error:  # the value is one that no user could have chosen
         raise IncompleteError(f"it is damaged: {error}") from error
 
 
 def check_facts(kind: type, data: object, name: str) -> None:
-    """Refuse a dictionary that a `typing.TypedDict` does not describe.
+    """Refuse a dictionary that does not fit a `typing.TypedDict`.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _read(hint: Any, value: object, name: str) -> Any:
         if not isinstance(value, dict):
             raise _unfit(name, value, "an object")
         return {key: _read(inner[1] if inner else Any, item, f"{name}.{key}") for key, item in value.items()}
-    # bool is an int to Python, and a whole number is written where a fraction may be
+    # a bool is an int in Python, and JSON writes some floats as whole numbers
     kinds = (int, float) if hint is float else (hint,)
     if type(value) not in kinds:
         raise _unfit(name, value, _WORDS[hint])
@@ -153,7 +153,7 @@ def _fields(kind: Any, value: object, name: str) -> Any:
         raise _unfit(name, value, "an object")
     hints, needed = _shape(kind)
     missing, unknown = hints.keys() - value.keys(), value.keys() - hints.keys()
-    # one that may be missing has been misspelt, where there is another one in its place
+    # a field that may be missing counts as misspelt if there is an unknown field in its place
     gone = missing & needed or (missing if unknown and is_dataclass(kind) else set())
     if gone:
         spelt = f", but {min(unknown)!r:.40}" if unknown else ""
@@ -164,7 +164,7 @@ def _fields(kind: Any, value: object, name: str) -> Any:
 
 @lru_cache
 def _shape(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
-    """The types of the fields, and which of them cannot be left out."""
+    """The types of the fields, and which of them are required."""
     hints = get_type_hints(kind, include_extras=True)
     if is_dataclass(kind):
         needed = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}

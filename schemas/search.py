@@ -17,7 +17,7 @@ Side = Literal["left", "right"]
 #: ``count`` counts, ``fingerprint`` also hashes, ``list`` also hands every biclique to `schemas.emit.Emit`.
 Mode = Literal["count", "fingerprint", "list"]
 
-#: What bicliques are ranked by.
+#: Measures by which bicliques are ranked.
 By = Literal["edges", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
 
@@ -27,7 +27,7 @@ JobName = Literal["all", "largest"]
 
 @dataclass(frozen=True)
 class Search:
-    """What counts as a result; part of the run's identity.
+    """The definition of a result. It is part of the run's identity.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class Search:
     min_left, min_right : int
         Smallest sides of a biclique that is emitted. They prune the search.
     max_left, max_right : int or None
-        Largest sides. Filters on the *maximal* bicliques: a larger one is left out, its parts do not
-        appear in its place.
+        Largest sides. They filter the *maximal* bicliques. If one is larger, it is left out, and its parts do not
+        take its place.
     sizes : bool
-        Also count the bicliques of each size, in any mode.
+        Whether to count the bicliques of each size, too, in any mode.
     largest : int or None
-        Only the so many largest of them, whose `by` is greatest; None: all. See `schemas.jobs`.
+        How many of the largest bicliques by `by` are the result. None: all are. See `schemas.jobs`.
     by : By
-        What `largest` goes by: see `schemas.totals.keys_of`.
+        Measure of `largest`: see `schemas.totals.keys_of`.
     """
 
     mode: Mode = "list"
@@ -64,39 +64,39 @@ class Search:
     )
     sizes: bool = option(
         False,
-        help="with --count-only: also count how many there are of each size; see: bicliques sizes",
+        help="with --count-only: also count the bicliques of each size; see: bicliques sizes",
         group="result",
-        words={"count": "also print how many there are of each size; takes longer"},
+        words={"count": "also print the number of bicliques of each size; takes longer"},
     )
     largest: int | None = option(
         None,
-        help="write only so many of them, the largest; all are looked at",
+        help="write only the K largest bicliques; the search still finds all",
         group="result",
         on=("mine",),
         metavar="K",
         otherwise="write all",
         least=0,
     )
-    by: By = option("edges", help="what --largest goes by", group="result", on=("mine",))
+    by: By = option("edges", help="measure of --largest", group="result", on=("mine",))
 
     @property
     def is_plain(self) -> bool:
-        """Whether every maximal biclique counts."""
+        """Whether every maximal biclique is a result."""
         return self.min_left <= 1 and self.min_right <= 1 and self.max_left is None and self.max_right is None
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a slice must end; what is unfinished then comes back as left-over.
+    """When a slice must end. Work that is unfinished then comes back as left-over.
 
     Parameters
     ----------
     seconds : float or None
         Wall time. An engine looks at the clock every few milliseconds.
     rows : int or None
-        Most bicliques this slice may find: exact, never one more.
+        Most bicliques that this slice may find. The limit is exact.
     bound : int or None
-        `schemas.jobs.Job.bound` of what others have found: an engine may leave out what cannot reach it.
+        `schemas.jobs.Job.bound` of the total so far. An engine may leave out bicliques whose key is below it.
     """
 
     seconds: float | None = None

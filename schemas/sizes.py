@@ -1,4 +1,4 @@
-"""How many bicliques there are of each size: the two sides' numbers of members, and a count."""
+"""Counts of bicliques by size. A size is the number of members of each side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["SizeCounts"]
 
 @dataclass(frozen=True, eq=False)
 class SizeCounts:
-    """Counts by size, ascending by (n_left, n_right); every size once, none with a count of 0.
+    """Counts by size, ascending by (n_left, n_right). Each size occurs once, and no count is 0.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class SizeCounts:
 
     @classmethod
     def of(cls, n_left: np.ndarray, n_right: np.ndarray, count: np.ndarray | None = None) -> SizeCounts:
-        """From sizes in any order, a size any number of times; `count` of each, else 1."""
+        """Add up sizes in any order, which may repeat. `count` has the count of each, which is 1 without it."""
         keys = n_left.astype(np.int64) << 32 | n_right.astype(np.int64)
         if count is None:
             sizes, total = np.unique(keys, return_counts=True)
@@ -45,7 +45,7 @@ class SizeCounts:
 
     @classmethod
     def empty(cls) -> SizeCounts:
-        """Of no bicliques."""
+        """Counts without any bicliques."""
         return cls(np.empty(0, VERTEX), np.empty(0, VERTEX), np.empty(0, COUNT))
 
     @classmethod
@@ -72,7 +72,7 @@ class SizeCounts:
     __hash__ = None  # type: ignore[assignment]
 
     def to_json(self) -> dict[str, list[int]]:
-        """One list a column."""
+        """One list per column."""
         return {name: getattr(self, name).tolist() for name in _COLUMNS}
 
     @classmethod
@@ -82,7 +82,7 @@ class SizeCounts:
         Raises
         ------
         IncompleteError
-            If a column is missing or has another length.
+            A column is missing or has another length.
         """
         try:
             columns = [np.array(data[name], COUNT) for name in _COLUMNS]

@@ -1,4 +1,4 @@
-"""Numbers of a slice, for people and for measurements. None of them decides a result."""
+"""Numbers of a slice, for people and for measurements. No result depends on them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ __all__ = ["EngineStats", "SliceStats"]
 
 @dataclass(frozen=True)
 class EngineStats:
-    """What an engine says of its calls. Sums of calls are sums of these, in any grouping; a ratio is made at the end.
+    """Numbers of calls of an engine. They can be added in any grouping; a ratio is computed at the end.
 
     Parameters
     ----------
     seconds : float
         Wall time of the calls.
     kernel_s, busy_kernel_s : float
-        On a GPU: time of its kernels, and the same weighted by the share of their warps or blocks that had work.
+        On a GPU, the time of its kernels, and that time weighted by the share of their warps or blocks that had work.
     launches, voided : int
-        Of kernels, and how many of them counted for nothing because a buffer was too short.
+        Number of kernel launches, and how many of them were void because a buffer was too short.
     cpu_nodes : int
         Nodes that the CPU engine got because they did not fit on the device.
     counters : dict of str to int
-        What only one engine counts, as tests of candidates.
+        Counters of one engine, as tests of candidates.
     phases : dict of str to float
-        Seconds of `kernel_s` by phase, of an engine that breaks its time down.
+        Seconds of `kernel_s` by phase, if the engine measures phases.
     """
 
     seconds: float = 0.0
@@ -57,19 +57,19 @@ class EngineStats:
 
 @dataclass(frozen=True)
 class SliceStats:
-    """What a worker says of a slice besides its result.
+    """Numbers that a worker returns with the result of a slice.
 
     Parameters
     ----------
     engine : EngineStats
     writing_seconds, closing_seconds : float
-        Of the slice's seconds, how many went into output; and on a GPU, how many went into it after them.
+        Seconds of the slice that output took, and, on a GPU, seconds of output after those of the slice.
     peak_rss : int
-        Most main memory of the worker until then, bytes.
+        Most main memory of the worker until then, in bytes.
     halvings : int
-        How often the memory of the engine had been halved.
+        How often the memory of the engine has been halved.
     joules, peak_watts : float or None
-        Of the worker's GPU; None where they cannot be read.
+        Energy and peak power of the worker's GPU. None where they cannot be read.
     """
 
     engine: EngineStats = field(default_factory=EngineStats)
@@ -82,7 +82,7 @@ class SliceStats:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> SliceStats:
-        """From a ledger entry; those of an earlier version, which were one flat table of numbers, say nothing."""
+        """From a ledger entry. The flat table of numbers in entries of an earlier version is ignored."""
         from schemas.records import read_as
 
         return read_as(cls, data if "engine" in data else {}, "the statistics")

@@ -1,7 +1,7 @@
-"""What slices add up to. Which of these a run has, its job says (`schemas.jobs`).
+"""Totals, which are the sums of slices. The job of a run says which kind of total it has (`schemas.jobs`).
 
-A total is a value: totals are added in any order and grouping, and the sum is exact. So a scheduler may deal work as it
-likes, a run may be resumed, and a ledger entry that is dropped is subtracted by adding up the others.
+Totals can be added in any order and grouping, and the sum is exact. So a scheduler may deal work in any way, a run may
+be resumed, and the total without a dropped ledger entry is the sum of the other entries.
 """
 
 from __future__ import annotations
@@ -32,41 +32,41 @@ class Total(Protocol):
 
     @property
     def seen(self) -> int:
-        """Bicliques that the engines have come to, whether they are rows of the result or not."""
+        """Bicliques that the engines found, whether they are rows of the result or not."""
         ...
 
     @property
     def fingerprint(self) -> int | None:
-        """Of the rows of the result (`schemas.bicliques.fingerprint`); None when they were not hashed."""
+        """The fingerprint of the rows (`schemas.bicliques.fingerprint`). None when they were not hashed."""
         ...
 
     @property
     def sizes(self) -> SizeCounts | None:
-        """How many rows there are of each size; None when that was not counted."""
+        """The number of rows of each size. None when that was not counted."""
         ...
 
     def __add__(self, other: Self) -> Self: ...
 
     def to_json(self) -> dict[str, Any]:
-        """Fields of a ledger entry."""
+        """The fields of a ledger entry."""
         ...
 
     def outline(self) -> Found:
-        """What it says of one slice, without what takes much memory: `Found.count` is `seen`."""
+        """The total of one slice without the parts that need much memory. Its `Found.count` is `seen`."""
         ...
 
 
 @dataclass(frozen=True)
 class Found:
-    """How many bicliques were found, and which: the total of the job that finds all of them.
+    """How many bicliques were found, and their fingerprint: the total of the job that finds all of them.
 
     Parameters
     ----------
     count : int
     fingerprint : int or None
-        Sum modulo 2**64 (`schemas.bicliques.fingerprint`); None when none were computed.
+        Sum modulo 2**64 (`schemas.bicliques.fingerprint`). None when it was not computed.
     sizes : SizeCounts or None
-        The same bicliques by size; None unless they were counted by size.
+        The same bicliques by size. None when they were not counted by size.
     """
 
     count: int = 0
@@ -75,7 +75,7 @@ class Found:
 
     @property
     def seen(self) -> int:
-        """All that were found are rows."""
+        """The count, because all bicliques that were found are rows."""
         return self.count
 
     def __add__(self, other: Found) -> Found:
@@ -87,7 +87,7 @@ class Found:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Fields of a ledger entry. A fingerprint is text: many readers of JSON lose digits of 64-bit numbers."""
+        """The fields of a ledger entry. A fingerprint is text: many JSON readers lose digits of 64-bit numbers."""
         return {
             "count": self.count,
             "fingerprint": None if self.fingerprint is None else str(self.fingerprint),
@@ -101,9 +101,9 @@ class Found:
         Raises
         ------
         IncompleteError
-            If the sizes are damaged, or are not as many as the bicliques.
+            The sizes are damaged, or do not add up to the number of bicliques.
         TypeError, ValueError, KeyError
-            If a field is missing or is something else.
+            A field is missing or has another type.
         """
         sizes = None if data.get("sizes") is None else SizeCounts.from_json(data["sizes"])
         found = cls(_count(data["count"]), fingerprint_from(data["fingerprint"]), sizes)
@@ -112,15 +112,15 @@ class Found:
         return found
 
     def outline(self) -> Found:
-        """Without the sizes."""
+        """The same without the sizes."""
         return Found(self.count, self.fingerprint)
 
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """The `k` largest of all bicliques that were seen, the largest first.
+    """The `k` largest of all bicliques that were seen, with the largest first.
 
-    They are in a total order, so the answer does not depend on who found what: by `keys_of`, then by the hash.
+    The order is total: by `keys_of`, then by the hash. So the result does not depend on how the work was divided.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Best:
     by : By
     seen : int
     rows : Bicliques
-        At most `k`, in that order.
+        At most `k` bicliques, in that order.
     """
 
     k: int
@@ -138,7 +138,7 @@ class Best:
 
     @property
     def count(self) -> int:
-        """Rows: `k`, or all if there are fewer."""
+        """Number of rows: `k`, or fewer if there are fewer bicliques."""
         return len(self.rows)
 
     @property
@@ -153,12 +153,12 @@ class Best:
 
     @property
     def least(self) -> int | None:
-        """The first key of the last row once there are `k`: less than that is no row. None before."""
+        """The first key of the last row, once there are `k` rows. A biclique with less is no row. None before that."""
         return int(keys_of(self.rows, self.by)[0, -1]) if len(self.rows) == self.k else None
 
     @classmethod
     def of(cls, k: int, by: By, found: Bicliques, least: int | None = None) -> Best:
-        """The largest of a batch, whose arrays may change afterwards; without those whose key is less than `least`."""
+        """The largest of a batch, without those whose key is less than `least`. The batch's arrays may change later."""
         large = found if least is None else found.pick(np.flatnonzero(keys_of(found, by)[0] >= least))
         order = np.lexsort((hashes_of_rows(large).view(np.int64), *keys_of(large, by)[::-1]))[::-1][:k]
         return cls(k, by, len(found), large.pick(order))
@@ -178,7 +178,7 @@ class Best:
     __hash__ = None  # type: ignore[assignment]
 
     def to_json(self) -> dict[str, Any]:
-        """Fields of a ledger entry; the rows are an Arrow stream."""
+        """The fields of a ledger entry. The rows are an Arrow stream."""
         lists = (pa.LargeListArray.from_arrays(self.rows.left_indptr, self.rows.left), self.rows.right_indptr)
         batch = pa.record_batch(
             {
@@ -200,9 +200,9 @@ class Best:
         Raises
         ------
         IncompleteError
-            If the rows are damaged, or are not those that the fingerprint is of.
+            The rows are damaged, or do not have the fingerprint of the entry.
         TypeError, ValueError, KeyError
-            If a field is missing or is something else.
+            A field is missing or has another type.
         """
         try:
             table = pa.ipc.open_stream(base64.b64decode(data["rows"], validate=True)).read_all().combine_chunks()
@@ -222,19 +222,19 @@ class Best:
         return found
 
     def outline(self) -> Found:
-        """How many were seen."""
+        """The number of bicliques seen."""
         return Found(self.seen)
 
 
 def keys_of(rows: Bicliques, by: By) -> np.ndarray:
-    """What rows are ranked by, the most telling first; equal rows of it are ranked by their hash.
+    """The keys that rows are ranked by, the first key first. Rows with equal keys are ranked by their hash.
 
     Parameters
     ----------
     rows : Bicliques
     by : By
-        Number of edges, size of the smaller side, size of the left or right side. Ties go to the larger number of
-        edges, then to the larger left side.
+        The first key: number of edges, size of the smaller side, or size of the left or right side. The second key is
+        the number of edges, and the third the size of the left side.
 
     Returns
     -------
@@ -243,7 +243,7 @@ def keys_of(rows: Bicliques, by: By) -> np.ndarray:
     Raises
     ------
     InputError
-        If `by` is something else.
+        `by` is something else.
     """
     if by not in MEASURES:
         raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
@@ -254,7 +254,7 @@ def keys_of(rows: Bicliques, by: By) -> np.ndarray:
 
 
 def fingerprint_from(text: object) -> int | None:
-    """A fingerprint from JSON, where it is a decimal string."""
+    """A fingerprint from JSON, in which it is a decimal string."""
     if text is not None and not isinstance(text, str):
         raise TypeError(f"the fingerprint is {text!r:.40}, not a decimal string")
     return None if text is None else int(text)

@@ -1,8 +1,8 @@
-"""Pieces of work, and what comes back when some of it is done.
+"""Pieces of work, and the results of slices.
 
-A unit of work is a node of the search tree; any unfinished work is a list of such nodes. Engines take
-`Subtrees`, work for a bounded slice, and return what they found plus the nodes that are left. This one
-contract gives load balancing, progress, checkpoints, resume, cancellation and bounded buffers.
+A unit of work is a node of the search tree. Unfinished work is always a list of such nodes. Engines take
+`Subtrees`, work for a bounded slice, and return what they found and the nodes that are left. Load balancing,
+progress, checkpoints, resume, cancellation and bounded buffers all follow from this contract.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from schemas.totals import Total
 
 __all__ = ["EVERYTHING", "Engine", "Piece", "Slice", "Subtrees"]
 
-#: `Subtrees.todo` of a whole first-level subtree: its candidates are all that come after the root.
+#: `Subtrees.todo` of a whole first-level subtree. Its candidates are all ranks after the root.
 EVERYTHING = -1
 
 #: One node of `Subtrees`: path, candidates, todo, fresh.
@@ -37,20 +37,20 @@ class Subtrees:
     Node ``i`` has
 
     - a *path*: root vertices (ranks) whose common neighbourhood is the node's L;
-    - *candidates*: root vertices, in the order in which they are to be tried. Those that contain L join
-      its closure, those that miss L are passed over;
-    - ``todo``: how many of the leading candidates are to be explored here. The ones behind them are
-      candidates inside the children, but their own children belong to another piece;
-    - ``fresh``: the node's own biclique is still to be emitted. If it is not, all of the closure is in the path.
+    - *candidates*: root vertices, in the order in which they are to be tried. Candidates that contain L join
+      its closure. Candidates without a neighbour in L are skipped;
+    - ``todo``: how many of the first candidates are to be explored here. The later ones are candidates
+      inside the children, but their own children belong to another piece;
+    - ``fresh``: whether the node's own biclique is still to be emitted. If not, its whole closure is in the path.
 
-    Every other root vertex is *excluded*: a biclique whose root side it could join belongs to somebody
-    else. So the node itself is dead, and dropped, when its closure (every root vertex adjacent to all of
-    L) has a member that is neither in the path nor a candidate. A whole first-level subtree is a path of
-    one root, ``todo == EVERYTHING``, no stored candidates (all ranks above the root), fresh.
+    Every other root vertex is *excluded*. If it could join the root side of a biclique, that biclique belongs to
+    another piece. The closure of a node has every root vertex that is adjacent to all of L. If one of these is
+    neither in the path nor a candidate, the node is *dead*, and is dropped. A whole first-level subtree has a path
+    of one root, ``todo == EVERYTHING``, and is fresh. Its candidates are all ranks above the root, and are not stored.
 
-    A node whose candidates are *all ranks from one on* (``ranged``) stores the first of them alone, because a hub
-    of a large graph has millions. It is alive, and all of its closure is in the path. `in_lists` writes such
-    candidates out, for engines that take lists only.
+    The candidates of a *ranged* node are all ranks from a first one on. Only the first is stored, because a hub of a
+    large graph has millions. A ranged node is alive, and its whole closure is in the path. `in_lists` writes such
+    candidates out for engines that only take lists.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Subtrees:
 
     @classmethod
     def of_roots(cls, roots: np.ndarray) -> Subtrees:
-        """Whole first-level subtrees, one for each rank in `roots`, in that order."""
+        """Whole first-level subtrees, one per rank in `roots`, in that order."""
         n = len(roots)
         return cls.of_lists(
             np.arange(n + 1, dtype=OFFSET),
@@ -92,7 +92,7 @@ class Subtrees:
 
     @classmethod
     def of_pieces(cls, pieces: list[Piece]) -> Subtrees:
-        """One node for each (path, candidates, todo, fresh)."""
+        """One node per (path, candidates, todo, fresh)."""
         if not pieces:
             return cls.empty()
         paths, candidates, todo, fresh = zip(*pieces, strict=True)
@@ -166,7 +166,7 @@ class Subtrees:
         )
 
     def pick(self, which: np.ndarray) -> Subtrees:
-        """The nodes of these numbers, in that order."""
+        """The nodes with these numbers, in that order."""
         return Subtrees(
             *_pick_lists(self.path_indptr, self.path, which),
             *_pick_lists(self.candidate_indptr, self.candidates, which),
@@ -180,16 +180,16 @@ class Subtrees:
         return self.path[self.path_indptr[i] : self.path_indptr[i + 1]]
 
     def candidates_of(self, i: int) -> np.ndarray:
-        """Stored candidates of node `i`, int32 ranks: none for a whole first-level subtree, one for a range."""
+        """Stored candidates of node `i`, int32 ranks. A whole first-level subtree has none, and a range has one."""
         return self.candidates[self.candidate_indptr[i] : self.candidate_indptr[i + 1]]
 
     def spread(self, pieces: int) -> Subtrees:
-        """The same work in about `pieces` nodes, by dealing out the ``todo`` lists of the longest nodes.
+        """The same work in about `pieces` nodes, by dividing the ``todo`` lists of the longest nodes.
 
-        Exact: the pieces of a node explore disjoint ranges of its candidates, and each keeps the later ones as
-        candidates. Whole first-level subtrees and other fresh nodes are left as they are: only an engine can open
-        them, and tell which candidates belong to the closure. Of a node that is not fresh all of these are in the
-        path; a member among the candidates would be missing from all pieces but the first, and make them dead.
+        This is exact, because the pieces of a node explore disjoint ranges of its candidates, and each keeps the later
+        ones as candidates. Whole first-level subtrees and other fresh nodes are not divided, because some of their
+        candidates may belong to the closure, and only an engine can find these. Only the first piece would have such a
+        candidate, so the other pieces would be dead. Of a node that is not fresh, the whole closure is in the path.
         """
         total = int(np.maximum(self.todo, 1).sum())
         share = max(1, -(-total // max(pieces, 1)))
@@ -211,7 +211,7 @@ class Subtrees:
         return Subtrees.of_pieces([(path, candidates[k:], min(share, todo - k), False) for k in at])
 
     def to_bytes(self) -> bytes:
-        """Arrow IPC stream, zstd."""
+        """An Arrow IPC stream, compressed by zstd."""
         batch = pa.record_batch(
             {
                 "path": pa.LargeListArray.from_arrays(self.path_indptr, self.path),
@@ -234,7 +234,7 @@ class Subtrees:
         Raises
         ------
         IncompleteError
-            If `data` is damaged.
+            `data` is damaged.
         """
         try:
             table = pa.ipc.open_stream(data).read_all().combine_chunks()
@@ -266,15 +266,15 @@ def _join_offsets(offsets: list[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """What one slice did.
+    """The result of one slice.
 
     Parameters
     ----------
     total : Total
-        What the job of the search adds up. `schemas.totals.Found` counts bicliques by the sizes of the user's sides
-        (members, twins included); an engine that cannot do a job says so in its `EngineKind`.
+        Total of the job of the search. `schemas.totals.Found` counts bicliques by the sizes of the user's sides
+        (members, twins included). The `EngineKind` of an engine names the jobs that it can do.
     left_over : Subtrees
-        What is still to be done; empty when the slice finished.
+        The work that is still to be done. Empty when the slice finished.
     stats : EngineStats
     """
 
@@ -284,25 +284,24 @@ class Slice:
 
     @property
     def count(self) -> int:
-        """Bicliques that the engine came to."""
+        """Bicliques that the engine found."""
         return self.total.seen
 
     @property
     def fingerprint(self) -> int | None:
-        """Of the rows."""
+        """The fingerprint of the rows."""
         return self.total.fingerprint
 
 
 class Engine(Protocol):
-    """What the pipeline knows of an engine; it cannot tell them apart."""
+    """All that the pipeline knows of an engine. It treats all engines alike."""
 
     name: str
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
-        """Explore `subtrees` until done or until a limit is reached.
+        """Explore `subtrees` until all is done or a limit is reached.
 
-        In mode ``list`` every biclique emitted is handed to `emit` exactly once, in batches whose arrays
-        are valid only during the call. Nothing is ever emitted twice or lost between a slice and its
-        left-over.
+        In mode ``list`` every biclique is handed to `emit` exactly once, in batches whose arrays are valid only
+        during the call. No biclique is emitted by both a slice and its left-over, and none by neither.
         """
         ...

@@ -1,1 +1,1 @@
-"""The bit-matrix engine: the fastest one, on a GPU."""
+"""The bit-matrix engine, which runs on a GPU and is the fastest."""

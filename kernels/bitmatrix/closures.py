@@ -12,7 +12,7 @@ __all__ = ["closures_of"]
 
 
 def closures_of(graph: MiningGraph, indptr: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Root vertices adjacent to all of a list: among the neighbours of the rarest of its vertices.
+    """Root vertices that are adjacent to all of a list. They are among the neighbours of its rarest vertex.
 
     Parameters
     ----------

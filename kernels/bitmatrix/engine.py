@@ -1,8 +1,8 @@
 """`BitMatrixEngine`: the bit-column kernel (``cuda/bitmatrix/bitmatrix.cu``) behind the slice contract.
 
-A slice is a few launches: one over the pieces handed in, one more for problems that need more scratch
-memory than most, and again after the output buffers were emptied. See docs/kernels.md, and
-`kernels.gpu.slice_run` for what happens when a buffer is too short.
+A slice is a few launches. The first works on the pieces that were handed in. Problems that need more scratch
+memory than most get another launch, and there is one more whenever the output buffers were emptied. See
+docs/kernels.md. `kernels.gpu.slice_run` says what happens when a buffer is too short.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from schemas.work import Engine, Slice, Subtrees
 __all__ = ["BitMatrixEngine"]
 
 _KERNEL = "bitmatrix"
-#: Problems with more rows than a launch allows get this many times more in the next.
+#: Problems with more rows than a launch allows go to the next level, whose launch allows this many times as many.
 _GROWTH = 8
-#: Share of the pool that may be in use before what nobody refers to is thrown away, between two launches.
+#: Share of the pool that may be in use. Beyond it, lists that no item refers to are dropped between two launches.
 _FULL = 0.25
 #: Rows of the smallest kernel, unless the sizes say less.
 _LEAST_ROWS = 1024
 
 
 class BitMatrixEngine:
-    """Maximal bicliques on one GPU. Not to be shared between threads.
+    """Maximal bicliques on one GPU. Every thread needs an engine of its own.
 
     Parameters
     ----------
     device : Device
         None takes the current CUDA device.
     sizes : GpuSizes
-        Of the device memory; see there.
+        Sizes of the device memory.
 
     Raises
     ------
     ResourceError
-        Without a usable device, or when the graph and one block's scratch do not fit on it.
+        There is no usable device, or the graph and one block's scratch memory do not fit on it.
     """
 
     name = "bitmatrix"
@@ -96,13 +96,13 @@ class BitMatrixEngine:
             return run.result()
 
     def last_resort(self) -> Engine:
-        """The engine that mines what does not fit on the device, made when it is first needed."""
+        """The engine that mines what does not fit on the device. It is made when it is first needed."""
         if self._last_resort is None:
             self._last_resort = cpu_engine()
         return self._last_resort
 
     def stop(self) -> None:
-        """From another thread: end the running `mine` early, as if its time were over."""
+        """End the running `mine` early, as if its time were over. Another thread calls this."""
         self._host[0] = 1
 
     @property
@@ -112,11 +112,11 @@ class BitMatrixEngine:
 
     @property
     def found(self) -> int:
-        """Bicliques that the running `mine` has emitted so far; to be read from another thread."""
+        """Bicliques that the running `mine` has emitted so far. Another thread reads this."""
         return self._found_before + int(self._host[1])
 
     def host_params(self, found_before: int) -> dict[str, int]:
-        """Where a launch talks to the host; `found_before` were emitted by the launches before it."""
+        """Addresses where a launch talks to the host. The launches before it emitted `found_before` bicliques."""
         self._host[1], self._found_before = 0, found_before
         at = self._host.ctypes.data
         return {"host_stop": at, "host_count": at + self._host.itemsize}
@@ -124,17 +124,17 @@ class BitMatrixEngine:
     def launch_for(self, level: int, plain: bool, measured: bool) -> Launch:
         """The launch whose problems may have ``_GROWTH ** level`` times the rows of the first.
 
-        ``plain`` picks the kernel that does nothing but count, ``measured`` one that also counts members.
+        ``plain`` picks the kernel that only counts bicliques, ``measured`` the kernel that also counts members.
         """
         key = *self._shape(level), plain, measured
         if key not in self._launches:
             if level:
-                self._launches.clear()  # one shape at a time: scratch is most of the memory
+                self._launches.clear()  # one shape at a time, because scratch is most of the memory
             self._launches[key] = Launch.plan(self._device, _KERNEL, *key, self._sizes)
         return self._launches[key]
 
     def launch_fewer(self, level: int, plain: bool, measured: bool) -> bool:
-        """From now on half the warps, which have half as much to write down when a launch ends; False for no fewer."""
+        """Use half the warps from now on. They write half as much down when a launch ends. False for a single block."""
         key = *self._shape(level), plain, measured
         launch = self._launches[key]
         if launch.n_blocks > 1:
@@ -142,14 +142,14 @@ class BitMatrixEngine:
         return launch.n_blocks > 1
 
     def _shape(self, level: int) -> tuple[int, int]:
-        """Rows and list of a warp; few different ones, for each is compiled."""
+        """Rows and list of a warp. There are few different values, because each pair is compiled."""
         assert self._graph is not None
         rows = min(self._sizes.row_cap * _GROWTH**level, max(self._graph.max_rows + 128, _LEAST_ROWS))
         lists = min(self._sizes.list_cap * _GROWTH**level, 4 * self._graph.max_root_degree + 4096)
         return 1 << (rows - 1).bit_length(), 1 << (lists - 1).bit_length()
 
     def can_grow(self, level: int) -> bool:
-        """Whether a launch after `level` would allow more than that one."""
+        """Whether a launch of the next level would allow larger problems than one of `level`."""
         assert self._graph is not None
         factor = _GROWTH**level
         return (
@@ -169,11 +169,11 @@ class _Run(SliceRun[GpuSizes]):
     n_listed_before: int = 0
 
     def work(self, items: np.ndarray, pool: np.ndarray, level: int = 0) -> None:
-        """Launch until the items are done or a limit is reached; what is left goes to `rest`.
+        """Launch until the items are done or a limit is reached. What is left goes to `rest`.
 
-        Every level gets one launch, however late it is: a slice gets on, whatever it was given.
+        Every level gets one launch, however late it is. So every slice makes progress.
         """
-        lists: np.ndarray | None = pool  # None: launches have added to those on the device
+        lists: np.ndarray | None = pool  # None: the lists on the device, to which launches have added
         is_there = False
         while len(items):
             if self._is_over(level):
@@ -202,7 +202,7 @@ class _Run(SliceRun[GpuSizes]):
                 return
 
     def _after(self, queue: np.void, items: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """The items that are left after a launch, and their lists, or None if they are those on the device."""
+        """The items that are left after a launch, and their lists. None stands for the lists on the device."""
         device, memory = self.device, self.memory
         begun = min(int(queue["head"]), len(items))
         oversize = device.read(memory["oversize"], ITEM, 0, int(queue["oversize"]))
@@ -220,7 +220,7 @@ class _Run(SliceRun[GpuSizes]):
         return items, lists
 
     def _in_parts(self, items: np.ndarray, lists: np.ndarray, level: int) -> None:
-        """Work in two halves, whose lists are too long for the device together."""
+        """Work in two halves, because the lists of both together are too long for the device."""
         if len(items) == 1:
             self.on_cpu(self._subtrees(items, lists))
             return
@@ -236,7 +236,7 @@ class _Run(SliceRun[GpuSizes]):
         return (level in self.launched and late) or (self.launches > 0 and self.rows_left == 0)
 
     def _launch_for(self, level: int) -> Launch | None:
-        """The launch of a level; None when the device has no room for problems of that size."""
+        """The launch of a level. None when the device has no room for problems of that size."""
         if level and not self.engine.can_grow(level - 1):
             return None
         try:
@@ -248,13 +248,13 @@ class _Run(SliceRun[GpuSizes]):
 
     @property
     def _pool_limit(self) -> int:
-        """Vertices in the pool at which a launch ends: all warps have room then for what they have in hand."""
+        """Number of vertices in the pool at which a launch ends. Then every warp still has room for its open work."""
         return (self.n_listed_before + self.memory.entries("pool")) // 2
 
     def _launch(self, items: np.ndarray, level: int) -> np.void | None:
-        """The queue when the launch has ended; None when the device has no room for problems of that size.
+        """The queue after the launch. None when the device has no room for problems of that size.
 
-        Nobody else keeps a `Launch`: its scratch memory makes room for that of the next level.
+        Only this function and the engine hold a `Launch`. So its scratch memory can make room for the next level's.
         """
         launch = self._launch_for(level)
         if launch is None:
@@ -277,7 +277,7 @@ class _Run(SliceRun[GpuSizes]):
         return queue
 
     def _unserved(self, queue: np.void) -> np.ndarray:
-        """Items that were given away and that nobody took before the launch ended."""
+        """Items that were given away and that no warp took before the launch ended."""
         given = int(queue["tail"])
         ready = self.device.read(self.memory["ready"], np.int32, 0, given)
         return self.device.read(self.memory["given"], ITEM, 0, given)[ready == GIVEN]

@@ -1,4 +1,4 @@
-"""Between `Subtrees` and the items of the kernel's queue."""
+"""Converts `Subtrees` to the items of the kernel's queue, and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW_ITEMS, LONG_CHUNK, _MANY_ITEMS = 1 << 14, 32, 1 << 18
 
 
 def items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.ndarray]:
-    """Items, heaviest first, and the pool of vertex lists they point into."""
+    """Items, heaviest first, and the pool of vertex lists that they point into."""
     whole = subtrees.todo == EVERYTHING
     roots = subtrees.path[subtrees.path_indptr[:-1][whole]]
     items = [_root_items(graph, roots), _hub_items(graph, roots)]
@@ -80,7 +80,7 @@ def _blank(n: int) -> np.ndarray:
 
 
 def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subtrees:
-    """What items of any kind still have to explore."""
+    """The nodes that items of any kind still have to explore."""
     kind, listed = items["kind"], items["cand_at"] != NOBODY
     first_level = (kind == HUB) & (items["bound"] != NOBODY)
     nodes = [_listed(graph, items[(kind == k) & ~first_level & listed], k, pool) for k in (PATH, WORD, HUB)]
@@ -91,13 +91,13 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
 
 
 def _paths(items: np.ndarray, kind: int, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first list of the items of one kind, or that of hubs which is their closure."""
+    """The lists that the paths of items of one kind come from: of a hub its closure, of the others their first list."""
     at, n = ("closure_at", "n_closure") if kind == HUB else ("base_at", "n_base")
     return gather(pool, items[at], items[n])
 
 
 def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
-    """Items of one kind whose candidates are in the pool, which are nearly all that a launch leaves over."""
+    """Nodes of items of one kind whose candidates are in the pool. Nearly all left-over items are of these."""
     begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
     paths = _paths(items, kind, pool)
     if kind == WORD:
@@ -107,19 +107,19 @@ def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) 
 
 
 def _ranged(items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
-    """Hubs below the first level, whose candidates are ranges of ranks."""
+    """Nodes of hubs below the first level, whose candidates are ranges of ranks."""
     return Subtrees.of_ranges(*_paths(items, kind, pool), items["begin"], items["end"] - items["begin"], items["fresh"])
 
 
 def compile_for(graph: MiningGraph) -> None:
-    """Have compiled what `subtrees_of` calls: the first slice that leaves something over has no time for it."""
+    """Compile what `subtrees_of` calls, because the first slice with a left-over has no time for that."""
     nothing = _blank(1)
     nothing["kind"], nothing["bound"], nothing["begin"], nothing["end"] = HUB, 0, 1, 1
     subtrees_of(graph, nothing, np.empty(0, VERTEX))
 
 
 def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The items with a pool that holds nothing but what they refer to."""
+    """The items with a pool of only those lists that they refer to."""
     lists = (("base_at", "n_base"), ("closure_at", "n_closure"), ("cand_at", "n_cand"))
     spans = [
         np.column_stack([some[at], some[at] + some[n]]) for at, n in lists for some in [items[items[at] != NOBODY]]
@@ -127,7 +127,7 @@ def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarr
     begin, end = np.unique(np.concatenate(spans).astype(OFFSET), axis=0).T
     if len(begin) == 0:
         return items.copy(), pool[:0]
-    reach = np.maximum.accumulate(end)  # the furthest end so far: items may share lists, and parts of them
+    reach = np.maximum.accumulate(end)  # the furthest end so far, because items may share lists and parts of lists
     starts = np.ones(len(begin), np.bool_)
     starts[1:] = begin[1:] > reach[:-1]
     first = np.flatnonzero(starts)
@@ -141,9 +141,9 @@ def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
-    """First-level subtrees of hubs: whole ones as roots, others by ranges of candidates, joined where they can be.
+    """First-level subtrees of hubs. Whole ones are roots; others are ranges of candidates, joined where possible.
 
-    Others have all of their closure in the path, and nothing is left of a root that an earlier one contains.
+    The path of these others is their whole closure. A root that an earlier root contains is left out.
     """
     items = items[np.lexsort((items["begin"], items["bound"]))]
     bound, begin, end = (items[name].astype(OFFSET) for name in ("bound", "begin", "end"))

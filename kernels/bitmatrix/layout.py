@@ -6,9 +6,9 @@ import numpy as np
 
 __all__ = ["GIVEN", "HUB", "ITEM", "PARAMS", "PATH", "QUEUE", "ROOT", "WORD"]
 
-#: `Item.kind`.
+#: Values of `Item.kind`.
 ROOT, HUB, WORD, PATH = range(4)
-#: `Params.ready`: the item was given away and nobody has taken it.
+#: Value of `Params.ready`: the item was given away and no warp has taken it.
 GIVEN = 1
 
 _I32, _I64, _U64 = np.int32, np.int64, np.uint64
@@ -30,7 +30,7 @@ ITEM = np.dtype(
     align=True,
 )
 
-_LINE = 15  # u64 of padding behind what many warps poll
+_LINE = 15  # u64 of padding behind a value that many warps poll
 
 QUEUE = np.dtype(
     [

@@ -1,4 +1,4 @@
-"""Device memory of the bit-matrix engine: the graph and what a launch needs; buffers see `kernels.gpu.buffers`."""
+"""Device memory of the bit-matrix engine: the graph, and what a launch needs. `kernels.gpu.buffers` has the buffers."""
 
 from __future__ import annotations
 
@@ -19,39 +19,43 @@ from schemas.graph import MiningGraph
 __all__ = ["BUFFERS", "HUB_DEPTH", "HUB_FRAME", "THREADS", "GpuSizes", "HubGraph", "Launch", "scratch"]
 
 THREADS = 128
-#: Records a warp takes at a time, at most an eighth of all by all warps. What one warp finds in a row is alike: 256
-#: instead of 64 make Parquet files of it 5 to 8 % smaller (docs/multi-gpu.md).
+#: Records that a warp takes at a time. All warps together take at most an eighth of the records. Bicliques that one
+#: warp finds one after the other are alike, so chunks of 256 instead of 64 make Parquet files 5 to 8 % smaller
+#: (docs/multi-gpu.md).
 _LEAST_CHUNK, _MOST_CHUNK = 64, 256
 
 
 class GpuSizes(NamedTuple):
-    """Knobs of the device memory. Buffers begin with these sizes and grow; tests make them tiny.
+    """Sizes of the device memory. Buffers begin with these sizes and grow. Tests make them tiny.
 
     Parameters
     ----------
     row_cap : int
-        Rows a word problem may have in the first launch; larger problems run in a second one.
+        Rows that a word problem may have in the first launch. Larger problems run in a second launch.
     list_cap : int
-        Base vertices on a warp's stack of hubs, likewise.
+        Base vertices that a warp's stack of hubs may have in the first launch.
     given, left_over, pool : int
-        Items that can be given away in a launch, items and vertex lists written down.
+        Items that can be given away in a launch, items that it can leave over, and vertices in their lists.
     values, records : int
-        Vertices and bicliques the output buffers hold; a launch ends when seven eighths are in use.
+        Vertices and bicliques that the output buffers hold. A launch ends when seven eighths are in use.
     size_slots : int
         Different sizes that can be counted, a power of two.
     hub_bytes : int
-        Most bytes for the bit rows of large root vertices; binary search serves beyond.
+        Most bytes for the bit rows of large root vertices. If these need more, binary search is used instead.
     warps : int or None
-        Warps to launch; None: as many as are resident together and have scratch memory.
-    poll, give_min : int
-        Visits between two looks at the queue (a power of two), and the least work a warp gives away: children x
-        candidates x base vertices beyond those of a lattice; of a hub, children x base vertices.
+        Warps to launch. None takes as many as are resident together and have scratch memory.
+    poll : int
+        Visits between two looks at the queue, a power of two.
+    give_min : int
+        Least work that a warp gives away. For a word problem the unit is children x candidates x base vertices
+        beyond those of a lattice, for a hub it is children x base vertices.
     window_words : int
-        Ranks of a window by 32, in which candidates of hubs are looked for.
+        Size of the window of ranks in which candidates of hubs are looked for, in words of 32 ranks.
     narrow : int
-        Words of a bit row, 32 at most, up to which a word problem is searched row by row; wider ones by columns.
+        Most words of a bit row, 32 at most, with which a word problem is searched row by row. Wider problems are
+        searched by columns.
     min_blocks : int
-        Blocks of 128 threads a multiprocessor that the compiler must leave registers for.
+        Blocks of 128 threads per multiprocessor that the compiler must leave registers for.
     """
 
     row_cap: int = 4096
@@ -71,7 +75,7 @@ class GpuSizes(NamedTuple):
     min_blocks: int = 4
 
     def halved(self, times: int) -> GpuSizes:
-        """The same with half the memory for output, queues and hubs, so many times; scratch adapts by itself."""
+        """The same, with memory for output, queues and hubs halved so many times. Scratch adapts by itself."""
         shared = ("given", "left_over", "pool", "values", "records", "hub_bytes")
         return self._replace(**{name: max(getattr(self, name) >> times, 1 << 10) for name in shared})
 
@@ -84,7 +88,7 @@ HUB_FRAME = np.dtype([("pointers", np.int64, (4,)), ("numbers", np.int32, (8,))]
 
 
 def scratch(row_cap: int, list_cap: int) -> np.dtype:
-    """``Scratch`` of ``cuda/bitmatrix/worker.cuh``, the memory of one warp; only its size matters to the host."""
+    """``Scratch`` of ``cuda/bitmatrix/worker.cuh``, the memory of one warp. The host uses its size only."""
     words = row_cap // 32
     i32, u32, u64 = np.int32, np.uint32, np.uint64
     return np.dtype(
@@ -118,7 +122,7 @@ def scratch(row_cap: int, list_cap: int) -> np.dtype:
 
 @dataclass
 class Launch:
-    """One shape of the kernel: its compile-time limits, its scratch memory, its grid."""
+    """One shape of the kernel: its limits at compile time, its scratch memory, and its grid."""
 
     defines: dict[str, int]
     n_blocks: int
@@ -135,7 +139,7 @@ class Launch:
         Raises
         ------
         DeviceMemoryError
-            If not even one block fits.
+            Not even one block fits.
         """
         defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": THREADS}
         defines |= {"PLAIN": int(plain), "MEASURED": int(measured), "POLL": sizes.poll, "GIVE_MIN": sizes.give_min}
@@ -182,8 +186,7 @@ class HubGraph(DeviceGraph):
         device.launch("hub_bits", {}, 4 * device.n_multiprocessors, THREADS, parameters(PARAMS, self.params))
 
 
-#: The arrays of the bit-matrix search: what is given away in a launch, what is written down, the lists both refer to,
-#: and the output.
+#: The arrays of the bit-matrix search: items given away in a launch, items left over, lists of both, and the output.
 BUFFERS = {
     "given": Buffer("given", ITEM, "n_given"),
     "ready": Buffer("given", np.int32, "n_given"),

@@ -1,1 +1,1 @@
-"""What Numba compiles: how, and the small passes that are no engine."""
+"""How Numba compiles, and small compiled passes that belong to no engine."""

@@ -1,9 +1,9 @@
-"""How this project compiles Python to machine code with Numba, stated once.
+"""How this project compiles Python to machine code with Numba.
 
-Machine code is kept on disk. Numba notices when a function's own file has changed, not when a function
-it calls has, so the folder is named after a digest of every source file that compiled code is made of; and of
-what else decides whether the code is usable (where the files are, Python, Numba, the processor), so that a folder
-that is there holds what will be used (`kernels.cpu.kind` looks).
+Machine code is kept on disk. Numba notices a change of a function's own file, but not of a function that it
+calls. So the folder is named after a digest of every source file that compiled code is made of. The digest
+also has what else decides whether the code is usable: where the files are, Python, Numba, and the processor.
+So a folder that exists holds usable code. `kernels.cpu.kind` relies on that.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["compiled", "inlined"]
 
 
 def _cache_folder() -> Path:
-    """``$NUMBA_CACHE_DIR``, else ``$XDG_CACHE_HOME/bicliques``, else ``~/.cache/bicliques``; then the digest."""
+    """The digest's folder in ``$NUMBA_CACHE_DIR``, else ``$XDG_CACHE_HOME/bicliques``, else ``~/.cache/bicliques``."""
     root = Path(__file__).parents[2]
     machine = (root, sys.version, numba.__version__, llvmlite.binding.get_host_cpu_name())
     digest = hashlib.sha256(repr(machine).encode())
-    # code elsewhere in `kernels` may be compiled, but must not call compiled code of another file
+    # code elsewhere in `kernels` may be compiled, but it must not call compiled code of another file
     sources = ("kernels/compiled/jit.py", "kernels/compiled/lists.py", "kernels/cpu/*.py", "kernels/graph/*.py")
     for pattern in (*sources, "schemas/bicliques.py", "schemas/dtypes.py", "schemas/work.py"):
         for path in sorted(root.glob(pattern)):
@@ -37,8 +37,10 @@ def _cache_folder() -> Path:
 
 numba.config.CACHE_DIR = str(_cache_folder())
 
-#: Releases the GIL, keeps machine code on disk, divides without checks, never uses fast-math.
+#: Decorator for functions to compile. They release the GIL and divide without checks. The code is kept on disk, and
+#: fast-math is never used.
 compiled = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
 
-#: The same, copied into its callers: for functions that return record pointers, which Numba cannot pass on.
+#: As `compiled`, but copied into the callers. It is for functions that return record pointers, because Numba cannot
+#: return those from a call.
 inlined = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False, inline="always")

@@ -1,4 +1,4 @@
-"""What a list column says of its vertices, in one pass: a sum of hashes a list, and how often each vertex occurs."""
+"""One pass over a list column of vertices: a sum of hashes per list, and how often each vertex occurs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def sum_lists(
     Parameters
     ----------
     ids : ndarray of int32
-        Vertices, one list after the other.
+        Vertices of all lists, one list after the other.
     indptr : ndarray of int64, shape (n + 1,)
         List ``i`` is ``ids[indptr[i]:indptr[i + 1]]``.
     hashes : ndarray of uint64
-        By vertex.
+        Hash of each vertex.
     occurrences : ndarray of int64
-        By vertex; added to.
+        Occurrences of each vertex; those found here are added.
     sums : ndarray of uint64, shape (n,)
         Output.
 
     Returns
     -------
     int
-        Position in `ids` of the first that is no vertex, at which the work ends; -1 if all are.
+        -1 if all `ids` are vertices. Otherwise the position of the first that is not; the work ends there.
     """
     for i in range(len(sums)):
         total = np.uint64(0)

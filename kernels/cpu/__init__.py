@@ -1,1 +1,1 @@
-"""The CPU engine: first-level subtrees as local bit matrices, compiled by Numba, no GIL."""
+"""The CPU engine searches first-level subtrees as local bit matrices. Numba compiles it, and it releases the GIL."""

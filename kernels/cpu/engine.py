@@ -43,17 +43,17 @@ _PULSE_S = 0.005
 
 
 class CpuEngine:
-    """Bit-matrix enumeration on one core. Releases the GIL; not to be shared between threads.
+    """Bit-matrix enumeration on one core. It releases the GIL. Every thread needs an engine of its own.
 
     Parameters
     ----------
     sizes : Sizes
-        Of the workspace; see `kernels.cpu.workspace.allocate` for the memory bound.
+        Sizes of the workspace; `kernels.cpu.workspace.allocate` says how much memory it needs at most.
 
     Notes
     -----
-    The first call in a new environment compiles (some tens of seconds); the machine code is kept on disk.
-    The workspace is kept from slice to slice of the same graph and search.
+    The first call in a new environment compiles for some tens of seconds. The machine code is kept on disk.
+    Slices of the same graph and search share one workspace.
     """
 
     name = "cpu"
@@ -126,7 +126,7 @@ class _Run:
             else:
                 pulse = int(np.clip(pulse * _PULSE_S / max(ended - began, 1e-6), 100, 1 << 30))
             late = self.limits.seconds is not None and ended - self.started > self.limits.seconds
-            if late and (status != FULL or self.state["count"] > 0):  # else only a buffer has grown: no progress yet
+            if late and (status != FULL or self.state["count"] > 0):  # otherwise a buffer has grown and nothing is done
                 break
         self._drain_rows()
         return self._result(pieces)
@@ -139,7 +139,7 @@ class _Run:
         return pieces
 
     def _drain_rows(self) -> None:
-        """Hand the buffered bicliques out; grow a buffer that a single biclique would not fit into."""
+        """Hand the buffered bicliques out, and grow a buffer that is too short for a single biclique."""
         state, out = self.state, self.out
         n = int(state["n_rows"])
         if n:

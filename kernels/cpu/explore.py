@@ -1,4 +1,4 @@
-"""The outer loop of the compiled search: from a list of pieces to open problems, one after the other."""
+"""The outer loop of the compiled search. It opens the pieces of a list as problems, one after the other."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from schemas.work import EVERYTHING
 
 __all__ = ["FINISHED", "explore"]
 
-#: Every piece is done. The other states are those of `kernels.cpu.word`.
+#: Result of `explore`: every piece is done. The other results are those of `kernels.cpu.word`.
 FINISHED = 3
 
 
 @compiled
 def explore(graph, pieces, n_pieces, word, hub, out):
-    """Work until all pieces are done, the output is full, or the steps are used up; says which.
+    """Work until all pieces are done, the output is full, or the steps are used up. Returns which of them it was.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _take(g, pieces, i, word, hub, out):
 
 @compiled
 def _common_neighbours(g, pieces, i, hub):
-    """Common neighbours of the path of piece `i`, to `hub.base`; how many."""
+    """Write the common neighbours of the path of piece `i` to `hub.base`. Returns their number."""
     first = pieces.path[pieces.path_indptr[i]]
     n = g.root_indptr[first + 1] - g.root_indptr[first]
     for k in range(n):

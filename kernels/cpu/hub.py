@@ -1,10 +1,10 @@
-"""Search of a problem with more than 64 base vertices: bit rows over the base side of one hub.
+"""Search of a problem with more than 64 base vertices, by bit rows over the base side of one hub.
 
-Only rows that can matter get bits: the candidates, and those excluded rows that are long enough to
-contain a node with more than 64 base vertices. A child with at most 64 becomes a word problem, built
-from the graph itself. Candidates keep one order in the whole problem, so that "excluded" is a
-comparison of positions. A hub whose bit rows would not fit is *wide*: its large children are put aside,
-each a smaller problem of its own.
+Only rows that can matter get bits. These are the candidates, and those excluded rows that are long enough
+to contain a node with more than 64 base vertices. A child with at most 64 base vertices becomes a word
+problem, which is built from the graph itself. Candidates keep one order in the whole problem. So a row is
+excluded if its position is before that of the child. A hub whose bit rows would not fit is *wide*: each of
+its large children is put aside as a smaller problem of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ONE = np.uint64(1)
 
 @compiled
 def search_hub(g, word, hub, out):
-    """Explore the open hub problem until a child becomes a word problem, or as `search_word` does."""
+    """Explore the open hub problem until a child becomes a word problem, or until `search_word` would end."""
     h, s = hub.state, out.state
     if h.fresh:
         if not _deliver_node(g, hub, out, hub.base, h.n_base):
@@ -65,7 +65,7 @@ def search_hub(g, word, hub, out):
 
 @compiled
 def _child(hub, r):
-    """L of the top frame's child `r`, to the place behind the top frame's L; its size."""
+    """Write the L of the top frame's child `r` behind the top frame's L. Returns its size."""
     h = hub.state
     words = h.words
     at, row = (h.depth - 1) * words, r * words
@@ -79,7 +79,7 @@ def _child(hub, r):
 
 @compiled
 def _child_of_wide(g, hub, r):
-    """The same without bit rows: base vertices to `hub.child`."""
+    """As `_child`, without bit rows: write the base vertices to `hub.child`."""
     v = hub.row[r]
     n = 0
     for e in range(g.root_indptr[v], g.root_indptr[v + 1]):
@@ -92,7 +92,7 @@ def _child_of_wide(g, hub, r):
 
 @compiled
 def _expand(hub, depth, target):
-    """Base vertices of the bit vector at place `depth` of `frame_bits`."""
+    """Write the base vertices of the bit vector at place `depth` of `frame_bits` to `target`."""
     words = hub.state.words
     n = 0
     for i in range(words):
@@ -116,9 +116,9 @@ def _contains(hub, q, at):
 
 @compiled
 def _open_child(g, hub, out, r, n):
-    """Test child `r` of the top frame, whose L of size `n` is at hand; deliver it and push its frame.
+    """Test child `r` of the top frame, whose L has size `n`. If it is maximal, deliver it and push its frame.
 
-    Returns False when the output is full; nothing has changed then.
+    Returns False when the output is full. Nothing has changed then.
     """
     h = hub.state
     depth = h.depth
@@ -163,7 +163,7 @@ def _overlap(hub, q, at):
 
 @compiled
 def _deliver_node(g, hub, out, base, n_base):
-    """Emit the top frame's biclique; False when the output is full."""
+    """Emit the top frame's biclique. Returns False when the output is full."""
     if out.state.plain:
         out.state.count += 1
         return True
@@ -172,7 +172,7 @@ def _deliver_node(g, hub, out, base, n_base):
 
 @compiled
 def _closure(hub, out):
-    """Write the closure of the top frame to `out.closure`; how many."""
+    """Write the closure of the top frame to `out.closure`. Returns its length."""
     h = hub.state
     for i in range(h.n_full):
         out.closure[i] = hub.full[i]
@@ -186,7 +186,7 @@ def _closure(hub, out):
 
 @compiled
 def _put_aside(hub, out, r):
-    """Make the top frame's child `r` a piece of its own; whether it is dead is found out when it is opened."""
+    """Make the top frame's child `r` a piece of its own. It is tested for being dead when it is opened."""
     h = hub.state
     f = hub_frame(hub, h.depth - 1)
     n_path = _closure(hub, out)
@@ -209,7 +209,7 @@ def _pop(hub):
 
 @compiled
 def _close(hub):
-    """Leave no trace of the problem in the arrays that are indexed by vertex."""
+    """Reset what the problem wrote to the arrays that are indexed by vertex."""
     h = hub.state
     for i in range(h.n_base):
         hub.local[hub.base[i]] = OUTSIDE

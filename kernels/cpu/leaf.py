@@ -1,8 +1,8 @@
-"""Whole subtrees solved without a search, when one side of them is tiny.
+"""Solves whole subtrees without a search when one side of them is tiny.
 
-- At most six base vertices: a row is a subset of them, a set of rows one 64-bit word with a bit for each
-  of the 64 subsets, and every closed set comes out of some 130 word operations (`closed_subsets`).
-- At most `MAX_ROWS` candidates: their distinct intersections are listed (`intersections`).
+- With at most six base vertices, a row is one of 64 subsets of them. A set of rows is one 64-bit word with
+  a bit per subset. Some 130 word operations find every closed set (`closed_subsets`).
+- With at most `MAX_ROWS` candidates, their distinct intersections are listed (`intersections`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from kernels.compiled.jit import compiled
 
 __all__ = ["MAX_BITS", "MAX_ROWS", "SOLVED_AT_ONCE", "closed_subsets", "intersections"]
 
-#: Base vertices a subset word can hold.
+#: Base vertices that a subset word can hold.
 MAX_BITS = 6
-#: Candidates whose intersections are listed; 2**MAX_ROWS - 1 of them at most.
+#: Most candidates whose intersections are listed. They have at most 2**MAX_ROWS - 1.
 MAX_ROWS = 6
 
-#: Most bicliques one call can find.
+#: Most bicliques that one call can find.
 SOLVED_AT_ONCE = 64
 
 _ONE = np.uint64(1)
@@ -39,7 +39,7 @@ _HAS = np.array(
 
 @compiled
 def _subsets_of(family):
-    """All subsets of the members of a family: its down-closure, one shift an element."""
+    """All subsets of the members of a family (its down-closure), by one shift per element."""
     family |= (family & np.uint64(0xAAAAAAAAAAAAAAAA)) >> np.uint64(1)
     family |= (family & np.uint64(0xCCCCCCCCCCCCCCCC)) >> np.uint64(2)
     family |= (family & np.uint64(0xF0F0F0F0F0F0F0F0)) >> np.uint64(4)
@@ -68,7 +68,7 @@ def closed_subsets(excluded, candidates, k):
     Notes
     -----
     A set S is such an intersection iff it lies in a candidate and, for every element b outside S, in a
-    candidate without b. Both are down-closures, hence shifts.
+    candidate without b. Both conditions are down-closures, which shifts compute.
     """
     alive = _subsets_of(candidates) & ~_subsets_of(excluded) & ~_ONE
     if alive == _ZERO:
@@ -80,7 +80,7 @@ def closed_subsets(excluded, candidates, k):
 
 @compiled
 def intersections(rows, start, m, out):
-    """Distinct non-empty intersections of two or more of ``rows[start:start + m]`` that are none of them.
+    """Distinct non-empty intersections of two or more of ``rows[start:start + m]`` that are not rows themselves.
 
     Parameters
     ----------

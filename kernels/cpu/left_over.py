@@ -1,4 +1,4 @@
-"""The state of a paused search, written down as `Subtrees`. Runs once a slice, in NumPy."""
+"""Writes the state of a paused search down as `Subtrees`. It runs once per slice, in NumPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def left_over(word: Word, hub: Hub) -> Subtrees:
 
 
 def drain_aside(out: Output) -> Subtrees:
-    """The pieces put aside so far; the buffer is empty afterwards."""
+    """The pieces that were put aside so far. The buffer is empty afterwards."""
     pieces: list[Piece] = []
     at, end = 0, int(out.state[0]["n_aside"])
     while at < end:

@@ -1,9 +1,9 @@
 """Bare pointers for compiled code.
 
-The search works on some forty arrays. Handed from function to function as Numba arrays, each is seven
-words and a reference count, which cost more than the search itself (measured: 2 to 50 times). So Python
-owns the arrays, compiled code gets their addresses, and these functions make typed pointers of them:
-``p[i]`` is one load or store, unchecked, as in C. A record pointer has its fields as attributes.
+The search works on some forty arrays. A Numba array that is handed from function to function is seven words
+and a reference count. This was measured to cost 2 to 50 times as much as the search itself. So Python owns
+the arrays, and compiled code gets their addresses. The functions of this module make typed pointers of
+addresses. ``p[i]`` is one unchecked load or store, as in C. A record pointer has its fields as attributes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a set of more than 64 base vertices to a hub problem: walk the wedges, pick the rows, set the bits."""
+"""Makes a hub problem of a set of more than 64 base vertices: it walks the wedges, picks rows and sets their bits."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def open_hub(g, hub, out, n_base, keyed, root, todo, fresh):
     Parameters
     ----------
     keyed : bool
-        Whether the problem is a piece, whose path has key CLOSED and whose candidates have their
-        position as key; else it is the first-level subtree of `root`.
+        Whether the problem is a piece. Then its path has key CLOSED, and the key of a candidate is its
+        position. Otherwise the problem is the first-level subtree of `root`.
     root : int
     todo : int
         Candidates of the piece that are to be explored.
@@ -32,7 +32,7 @@ def open_hub(g, hub, out, n_base, keyed, root, todo, fresh):
 
     Notes
     -----
-    O(wedges of the base vertices) plus the bit rows, a bit for each base vertex of each row.
+    The time is O(wedges of the base vertices) plus one bit per row and base vertex.
     """
     h = hub.state
     h.n_base, h.n_full, h.n_rows, h.first, h.depth = n_base, 0, 0, 0, 0
@@ -59,7 +59,7 @@ def open_hub(g, hub, out, n_base, keyed, root, todo, fresh):
 
 @compiled
 def _count_rows(g, hub, out, n_base):
-    """Base vertices of every root vertex that has some; those vertices to `hub.row`; how many."""
+    """Count the base vertices of every root vertex. Write roots that have some to `hub.row`; returns their number."""
     n = 0
     for i in range(n_base):
         u = hub.base[i]
@@ -76,10 +76,11 @@ def _count_rows(g, hub, out, n_base):
 
 @compiled
 def _classify(hub, n, n_base, keyed, root):
-    """Sort rows into closure (`hub.full`), excluded and candidates (`hub.sorter`, from both ends), and the rest.
+    """Sort rows into closure (`hub.full`), excluded and candidates (both ends of `hub.sorter`), and the rest.
 
-    Candidates sort by number of base vertices, then rank; those of a piece keep their order.
-    Counts of rows that are none of these are reset. Returns (excluded, candidates, is the node dead).
+    Candidates are sorted by number of base vertices, then rank. Those of a piece keep their order. The counts
+    of all other rows are reset. Returns the numbers of excluded rows and of candidates, and whether the node
+    is dead.
     """
     h = hub.state
     n_excluded = n_candidates = 0
@@ -113,7 +114,7 @@ def _classify(hub, n, n_base, keyed, root):
 
 @compiled
 def _number_rows(hub, n_excluded, n_candidates, todo):
-    """Give rows their positions: excluded ones, then candidates in order; how many of those to explore."""
+    """Number the excluded rows, then the candidates in order. Returns how many candidates are to be explored."""
     h = hub.state
     for i in range(n_excluded):
         hub.row[i] = hub.sorter[i]

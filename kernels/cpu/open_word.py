@@ -1,4 +1,4 @@
-"""From a set of at most 64 base vertices to a word problem: walk their wedges, classify the rows."""
+"""Makes a word problem of a set of at most 64 base vertices: it walks their wedges and classifies the rows."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
     Parameters
     ----------
     keyed : bool
-        Whether a root vertex ranks by `hub.key` (else by its own number).
+        Whether a root vertex ranks by `hub.key`; otherwise it ranks by its own number.
     bound : int
-        Vertices that rank above it are candidates (or closure, when they contain L), the others excluded.
+        Vertices that contain L are closure; if one of them ranks below `bound`, the node is dead. Of the other
+        vertices, those that rank above `bound` are candidates, and the rest is excluded.
     todo : int
-        Candidates that rank at or above it belong to other pieces: they are not explored here.
+        Candidates that rank at or above `todo` are not explored here, because they belong to other pieces.
     fresh : bool
         Whether the problem's own biclique is to be emitted.
 
     Notes
     -----
-    A dead node (see `schemas.work.Subtrees`) opens nothing. O(wedges of the base vertices).
+    A dead node (see `schemas.work.Subtrees`) opens nothing. The time is O(wedges of the base vertices).
     """
     full = ~_ZERO >> np.uint64(64 - k)
     n = _walk(g, word, out, k)
@@ -61,7 +62,7 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
 
 @compiled
 def _walk(g, word, out, k):
-    """Rows that touch the base vertices, and their masks, in order of first touch; how many."""
+    """Write the rows that touch the base vertices, in order of first touch, and their masks. Returns their number."""
     n = 0
     slot, touched, masks = word.slot, word.touched, word.touched_mask
     for b in range(k):
@@ -85,7 +86,10 @@ def _walk(g, word, out, k):
 
 @compiled
 def _classify(word, hub, n, full, keyed, bound):
-    """Sort the rows into closure, candidates and excluded (to the stack); (number excluded, is the node dead)."""
+    """Sort the rows into closure, candidates and, on the stack, excluded rows.
+
+    Returns the number of excluded rows, and whether the node is dead.
+    """
     w = word.state
     n_q = 0
     for i in range(n):
@@ -127,9 +131,10 @@ def _is_promising(g, word, out):
 
 @compiled
 def _stack_candidates(word, out, hub, full, at, keyed, todo):
-    """Candidates to ``stack[at:]``, those to be explored first; solves what is small.
+    """Write the candidates to ``stack[at:]``, those that are to be explored first. Solves what is small.
 
-    Returns (how many, how many of them to be explored): zeros when nothing is left to search.
+    Returns the number of candidates, and how many of them are to be explored. Both are zero when nothing
+    is left to search.
     """
     stack = word.stack
     n_todo = _place(word, hub, at, keyed, todo, True)
@@ -150,7 +155,7 @@ def _stack_candidates(word, out, hub, full, at, keyed, todo):
 
 @compiled
 def _place(word, hub, at, keyed, todo, explored):
-    """Masks of the candidates that are (or are not) to be explored here, to ``stack[at:]``; how many."""
+    """Write the masks of the candidates that are (or are not) explored here to ``stack[at:]``. Returns their number."""
     m = at
     for i in range(word.state.n_rows):
         if (not keyed or hub.key[word.row[i]] < todo) == explored:
@@ -161,7 +166,7 @@ def _place(word, hub, at, keyed, todo, explored):
 
 @compiled
 def _drop_known(stack, lo, at, n):
-    """Keep those of ``stack[at:at + n]`` that do not occur in ``stack[lo:at]``; how many."""
+    """Keep those of ``stack[at:at + n]`` that do not occur in ``stack[lo:at]``. Returns their number."""
     m = at
     for i in range(at, at + n):
         known = False

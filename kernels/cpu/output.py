@@ -1,4 +1,4 @@
-"""Bicliques on their way out: sizes, filters, fingerprint, and the bounded buffers."""
+"""Delivery of bicliques by the compiled search: sizes, filters, fingerprint, and buffers of bounded length."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def deliver(g, out, base, n_base, n_roots):
     Returns
     -------
     bool
-        False when it could not be emitted: the row limit is reached, or a buffer is full (the room it
-        needs is in `need_left`, `need_right`). Nothing has changed then, and the caller comes back with
-        the same biclique.
+        False when it could not be emitted, because the row limit is reached or a buffer is full. Then
+        `need_left` and `need_right` say how much room it needs, nothing else has changed, and the caller
+        delivers the same biclique again later.
     """
     s = out.state
     base_size = _size(g.base_members_indptr, base, n_base)
@@ -78,7 +78,7 @@ def deliver(g, out, base, n_base, n_roots):
 
 @compiled
 def deliver_size(out, base_size, root_size):
-    """As `deliver`, where nothing but the sizes is wanted."""
+    """As `deliver`, for a search that wants sizes only."""
     s = out.state
     if _is_left_out(out, base_size, root_size):
         return True
@@ -109,7 +109,7 @@ def _count_size(out, base_size, root_size):
 
 @compiled
 def _list(g, out, base, n_base, n_roots, base_size, root_size):
-    """Copy the members into the buffers; False when they do not fit."""
+    """Copy the members into the buffers. Returns False when they do not fit."""
     s = out.state
     left_size, right_size = (root_size, base_size) if s.root_is_left else (base_size, root_size)
     if s.n_rows == s.max_rows or s.n_left + left_size > s.max_left or s.n_right + right_size > s.max_right:
@@ -135,13 +135,13 @@ def _list(g, out, base, n_base, n_roots, base_size, root_size):
 
 @compiled
 def aside_is_full(out):
-    """Whether the largest possible piece might not fit any more. Asked before work begins, never after."""
+    """Whether the largest possible piece might not fit any more. It is asked before work begins, never after."""
     return out.state.n_aside + out.state.max_piece > out.state.max_aside
 
 
 @compiled
 def begin_aside(out, n_path):
-    """Put a piece aside: its path is ``out.closure[:n_path]``. Returns where its candidates go in `aside`."""
+    """Begin a piece with path ``out.closure[:n_path]``. Returns the position of its candidates in `aside`."""
     at = out.state.n_aside
     out.aside[at] = n_path
     for i in range(n_path):
@@ -151,7 +151,7 @@ def begin_aside(out, n_path):
 
 @compiled
 def end_aside(out, first, end, fresh):
-    """The piece's candidates are ``aside[first:end]``, all of them to be explored."""
+    """End the piece. Its candidates are ``aside[first:end]``, and all of them are to be explored."""
     out.aside[first - 1] = end - first
     out.aside[end] = fresh
     out.state.n_aside = end + 1

@@ -1,4 +1,4 @@
-"""From addresses to the tuples of `kernels.cpu.workspace`, inside compiled code. Field order is theirs."""
+"""Makes the tuples of `kernels.cpu.workspace` from addresses, inside compiled code, in the order of their fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of rows that are single words: sorted, distinct, and none inside another list's row."""
+"""Operations on lists of single-word rows: sort, drop repeats, and drop rows that lie inside another list's row."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["covered", "distinct_by_size", "drop_covered", "keep_widest", "restri
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
-# up to this many words are sorted by insertion, which beats counting there (measured)
+# up to this many words are sorted by insertion, which was measured to be faster than counting there
 _FEW = 20
 
 
 @compiled
 def covered(rows, lo, hi, t):
-    """Whether some word of ``rows[lo:hi]`` contains `t`. Reads up to PADDING words more."""
+    """Whether some word of ``rows[lo:hi]`` contains `t`. It reads up to PADDING words more."""
     i = lo
     while i + PADDING <= hi:
         if covers(rows, i, t) != _ZERO:
@@ -54,7 +54,7 @@ def drop_covered(rows, lo, hi, at, n):
 
 @compiled
 def distinct_by_size(rows, at, n):
-    """Sort ``rows[at:at + n]`` by number of bits (ascending, ties by value) and drop repeats; how many stay."""
+    """Sort ``rows[at:at + n]`` by ascending number of bits, then value, and drop repeats. Returns how many stay."""
     if n <= _FEW:
         _insertion_sort(rows, at, n)
     else:
@@ -66,9 +66,9 @@ def distinct_by_size(rows, at, n):
 
 @compiled
 def keep_widest(rows, at, n):
-    """Keep those of ``rows[at:at + n]`` that lie inside no other: all an excluded list has to say."""
+    """Keep those of ``rows[at:at + n]`` that lie inside no other. They exclude what the whole list excludes."""
     n = distinct_by_size(rows, at, n)
-    for i in range(n // 2):  # widest first: only a wider word can contain another
+    for i in range(n // 2):  # widest first, because only a wider word can contain another
         rows[at + i], rows[at + n - 1 - i] = rows[at + n - 1 - i], rows[at + i]
     m = at
     for i in range(at, at + n):
@@ -103,7 +103,7 @@ def _drop_repeats(rows, at, n):
 
 @compiled
 def _by_size(rows, at, n):
-    """Stable counting sort by number of bits; uses ``rows[at + n:at + 2n]``."""
+    """Stable counting sort by number of bits. It uses ``rows[at + n:at + 2n]`` as scratch."""
     start = np.zeros(66, dtype=np.int64)
     for i in range(at, at + n):
         start[popcount(rows[i]) + 1] += 1

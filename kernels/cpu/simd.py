@@ -1,7 +1,7 @@
-"""The few machine instructions that Numba has no Python spelling for.
+"""The few machine instructions that cannot be written in Python for Numba.
 
-Each is an LLVM intrinsic that every target knows, but `extract_bits`, which is one instruction on
-x86-64 with BMI2 and a short loop elsewhere. All of them are thread-level and allocate nothing.
+Each is an LLVM intrinsic that every target knows, except `extract_bits`. That is one instruction on x86-64
+with BMI2, and a short loop elsewhere. None of them allocates memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kernels.compiled.jit import compiled
 
 __all__ = ["PADDING", "covers", "extract_bits", "popcount", "trailing_zeros"]
 
-#: Words `covers` reads at once; arrays it looks at are longer than what they hold by this much.
+#: Words that `covers` reads at once. Arrays that it reads are longer than their content by this number.
 PADDING = 8
 
 _U64 = ir.IntType(64)
@@ -47,8 +47,8 @@ def trailing_zeros(typing, x):
 def covers(typing, rows, i, t):
     """Which of the eight words ``rows[i:i + 8]`` contain all bits of `t`, as a uint64 of eight bits.
 
-    `rows` is a pointer (`kernels.cpu.memory`). Reads all eight: the caller masks what lies beyond its
-    range, and pads the array.
+    `rows` is a pointer (`kernels.cpu.memory`). All eight words are read. So the caller pads the array, and
+    masks the words beyond its range.
     """
 
     def codegen(context, builder, signature, args):
@@ -91,7 +91,7 @@ if _HAS_PEXT:
 
     @compiled
     def extract_bits(x, mask):
-        """The bits of `x` at the one bits of `mask`, packed to the low end; uint64."""
+        """The bits of `x` at the one bits of `mask`, packed to the low end of a uint64."""
         return _pext(x, mask)
 
 else:

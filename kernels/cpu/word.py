@@ -1,9 +1,10 @@
-"""Search of a problem with at most 64 base vertices: rows are words, a node is a few of them.
+"""Search of a problem with at most 64 base vertices. A row is one word, and a node is a few rows.
 
-A frame's rows lie in one stretch of the stack: Q rows (excluded), then C rows (candidates) by ascending
-number of base vertices, all different and none inside a Q row. So every C row is a canonical child, and
-a maximal biclique, without any test: visiting it emits it and finds its own candidates. Children with at
-most six base vertices, or with few candidates, are solved outright (`kernels.cpu.leaf`).
+A frame's rows lie in one stretch of the stack: first the Q rows (excluded), then the C rows (candidates)
+by ascending number of base vertices. C rows are all different, and none lies inside a Q row. So every C row
+is a canonical child and a maximal biclique without any test. The visit of a C row emits it and finds its
+own candidates. Children with at most six base vertices, or with few candidates, are solved without a frame
+(`kernels.cpu.leaf`).
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from kernels.cpu.simd import PADDING, extract_bits, popcount, trailing_zeros
 
 __all__ = ["EMPTY", "FULL", "PAUSED", "WIDE_Q", "found", "reachable_roots", "search_word", "solve_few", "solve_leaf"]
 
-#: What a search function says: nothing left here; output is full; out of steps or about to need room aside.
+#: Results of a search function: nothing is left here; the output is full; the steps are used up, or the buffer for
+#: pieces that are put aside may become too short.
 EMPTY, FULL, PAUSED = 0, 1, 2
-#: Excluded lists longer than this are reduced to their widest rows (measured: 64 to 512 make no difference).
+#: Excluded lists that are longer are reduced to their widest rows. Values from 64 to 512 were measured to be equal.
 WIDE_Q = 128
 
 _ZERO = np.uint64(0)
@@ -45,7 +47,7 @@ def search_word(g, word, out):
 
 @compiled
 def _visit(g, word, out):
-    """Visit children of the top frame until one gets a frame of its own or sets to emit pile up.
+    """Visit children of the top frame until one gets a frame of its own, or `word.found` is nearly full.
 
     Returns False when the frame has no children left.
     """
@@ -83,7 +85,7 @@ def _visit(g, word, out):
 
 @compiled
 def found(word, out, t):
-    """A maximal biclique of the problem, with base side `t`: count it, or keep it for delivery."""
+    """Count the maximal biclique with base side `t`, or keep it for delivery."""
     if out.state.plain:
         out.state.count += 1
     else:
@@ -94,9 +96,10 @@ def found(word, out, t):
 
 @compiled
 def solve_leaf(word, out, t, q0, q1, at, m):
-    """Emit everything below `t` if it has at most six base vertices and two candidates; says whether it did.
+    """Emit everything below `t` if `t` has at most six base vertices and at least two candidates.
 
-    Excluded rows are ``stack[q0:q1]``, candidates ``stack[at:at + m]``; all may reach outside `t`.
+    Excluded rows are ``stack[q0:q1]``, candidates ``stack[at:at + m]``. All may have bits outside `t`.
+    Returns whether it emitted.
     """
     k = popcount(t)
     if k > MAX_BITS or m < 2:
@@ -153,9 +156,9 @@ def solve_few(word, out, q0, q1, at, m):
 
 @compiled
 def _push_frame(g, word, out, t, q0, q1, at, m):
-    """A frame for the node with base side `t`, excluded rows ``stack[q0:q1]``, candidates ``stack[at:at + m]``.
+    """Push a frame for base side `t` with excluded rows ``stack[q0:q1]`` and candidates ``stack[at:at + m]``.
 
-    When it does not fit, the node is put aside with its candidates.
+    If the frame does not fit, the node is put aside with its candidates.
     """
     w, s, stack = word.state, out.state, word.stack
     begin = at + m
@@ -185,7 +188,7 @@ def _push_frame(g, word, out, t, q0, q1, at, m):
 
 @compiled
 def _push_near(g, word, out, t):
-    """The candidate rows that can be in a closure below `t`: those that touch it. False when they don't fit."""
+    """List the candidate rows that touch `t`: only these can be in a closure below it. False if they do not fit."""
     w = word.state
     parent, f = word_frame(word, w.depth - 1), word_frame(word, w.depth)
     at = parent.near0 + parent.n_near
@@ -232,7 +235,7 @@ def _put_aside(word, out, t, at, m):
     n_path = _closure(word, out, t, 0, word.state.n_rows, True)
     first = end = begin_aside(out, n_path)
     for i in range(at, at + m):
-        for r in range(word.state.n_rows):  # twins inside t share one word: name them all
+        for r in range(word.state.n_rows):  # rows that are equal inside t share one word: name them all
             if word.mask[r] & t == word.stack[i]:
                 out.aside[end] = word.row[r]
                 end += 1
@@ -241,7 +244,7 @@ def _put_aside(word, out, t, at, m):
 
 @compiled
 def _closure(word, out, t, lo, hi, all_rows):
-    """Write the closure of base side `t` to `out.closure`; how many. Rows to look at: all, or near ones."""
+    """Write the closure of base side `t` to `out.closure`, from all rows or from near ones. Returns its length."""
     n = word.state.n_full
     for i in range(n):
         out.closure[i] = word.full[i]
@@ -254,7 +257,7 @@ def _closure(word, out, t, lo, hi, all_rows):
 
 @compiled
 def _deliver_found(g, word, out):
-    """Deliver what was found at the top frame; False when the output is full."""
+    """Deliver what was found at the top frame. Returns False when the output is full."""
     w = word.state
     f = word_frame(word, w.found_depth - 1)
     if out.state.sizing and not out.state.prove:
@@ -276,7 +279,7 @@ def _deliver_found(g, word, out):
 
 @compiled
 def _count_reports(g, word, out, lo, hi):
-    """The same where only sizes are wanted: closures, whose rows are ``near[lo:hi]``, are measured, not written."""
+    """As `_deliver_found`, for sizes only: count the rows of a closure among ``near[lo:hi]``, and write none."""
     w, s = word.state, out.state
     always = w.n_full
     if not s.unit_roots:

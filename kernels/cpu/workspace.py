@@ -1,11 +1,11 @@
-"""The memory of one search: sized once from the graph, never by the results.
+"""The memory of one search. Its size depends on the graph, not on the results.
 
-The compiled search is a state machine. Everything it knows between two calls is here, so that it can
-stop anywhere (clock, full output buffer, row limit) and go on, or be written down as `Subtrees`.
+The compiled search is a state machine. Everything that it knows between two calls is here. So it can stop
+anywhere (clock, full output buffer, row limit) and go on later, or be written down as `Subtrees`.
 
-Legend: L is the base side of a node, R its closure on the root side, Q rows are excluded, C rows
-are candidates. A *row* is a root vertex restricted to the L of the problem it is in. The same tuples
-hold arrays in Python and pointers (`kernels.cpu.memory`) in compiled code; `pointers` converts.
+L is the base side of a node, and R is its closure on the root side. Q rows are excluded, C rows are
+candidates. A *row* is a root vertex restricted to the L of its problem. The same tuples hold arrays in
+Python and pointers (`kernels.cpu.memory`) in compiled code. `kernels.cpu.pointers` converts them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ __all__ = [
     "workspace_bytes",
 ]
 
-#: Base vertices of a word problem, one bit each; it has at most as many frames, for L shrinks.
+#: Most base vertices of a word problem, with one bit per vertex. It has at most as many frames, because L shrinks.
 WORD_BITS = 64
-#: Frames of a hub problem; what would go deeper is put aside.
+#: Most frames of a hub problem. Nodes that lie deeper are put aside.
 HUB_FRAMES = 256
-#: Bicliques with fewer members a side are counted in a table, the others are noted one by one.
+#: Bicliques with fewer members on both sides are counted in a table. The others are noted one by one.
 USUAL = 256
 #: `Hub.key` of a root vertex outside the problem, and of a member of its closure.
 OUTSIDE, CLOSED = -1, 2**31 - 1
@@ -63,13 +63,13 @@ HUB_FRAME = _record("list0 n_list next end")
 OUTPUT_STATE = _record(
     "plain prove listing sizing unit unit_roots root_is_left min_base max_base min_root max_root "  # options
     "item keyed steps rows_left "  # where the search is, and how far it may go
-    "count fingerprint n_rows n_left n_right n_aside n_odd need_left need_right "  # what it has
+    "count fingerprint n_rows n_left n_right n_aside n_odd need_left need_right "  # what it has found
     "max_rows max_left max_right max_aside max_piece max_odd"  # capacities
 )
 
 
 class Graph(NamedTuple):
-    """A `MiningGraph` as the search sees it: adjacency, members, and the hash sum of each vertex's members."""
+    """A `MiningGraph` for the search: adjacency, members, and the hash sum of each vertex's members."""
 
     root_indptr: Any  # (n_roots + 1,) int64
     root_indices: Any  # int32
@@ -95,7 +95,7 @@ class Pieces(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A problem with at most 64 base vertices: rows are single words."""
+    """A problem with at most 64 base vertices. Each row is a single word."""
 
     state: Any  # WORD_STATE
     base: Any  # (64,) int32: base vertex of each bit
@@ -116,7 +116,7 @@ class Word(NamedTuple):
 
 
 class Hub(NamedTuple):
-    """A problem with more than 64 base vertices: rows are bit vectors, only rows that can matter get one."""
+    """A problem with more than 64 base vertices. Rows that can matter have a bit vector each."""
 
     state: Any  # HUB_STATE
     base: Any  # (n_base,) int32: the L of the problem
@@ -135,7 +135,7 @@ class Hub(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What leaves the search: counters, delivered bicliques, and pieces put aside."""
+    """The output of the search: counters, delivered bicliques, and pieces that were put aside."""
 
     state: Any  # OUTPUT_STATE
     left_indptr: Any  # (max_rows + 1,) int64
@@ -150,7 +150,7 @@ class Output(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Knobs of the workspace, in entries; the defaults suit every graph, tests make them tiny."""
+    """Sizes of the workspace, in entries. The defaults suit every graph; tests make them tiny."""
 
     hub_bits: int = 1 << 22
     hub_list: int = 1 << 20
@@ -162,7 +162,7 @@ class Sizes(NamedTuple):
 
 
 def graph_arrays(graph: MiningGraph) -> Graph:
-    """Adjacency and member hashes of `graph`; the adjacency is shared, not copied."""
+    """Adjacency and member hashes of `graph`. The adjacency is shared, not copied."""
     salts = {"left": LEFT_SALT, "right": RIGHT_SALT}
     base_side = "right" if graph.root_side == "left" else "left"
     return Graph(
@@ -180,7 +180,7 @@ def graph_arrays(graph: MiningGraph) -> Graph:
 
 
 def pieces_of(subtrees: Subtrees) -> Pieces:
-    """The same pieces as contiguous arrays of the types the compiled code expects."""
+    """The same pieces as contiguous arrays of the types that the compiled code expects."""
     offsets, ids = OFFSET, VERTEX
     types = Pieces(offsets, ids, offsets, ids, ids, ids)
     return Pieces(*(np.ascontiguousarray(getattr(subtrees, k), t) for k, t in types._asdict().items()))
@@ -195,8 +195,8 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
 
     Notes
     -----
-    About ``60 n_roots + 12 n_base`` bytes, 60 bytes for each row that 64 base vertices can touch, and
-    what `sizes` says: some 70 MB by default. Nothing depends on the number of bicliques.
+    They take about ``60 n_roots + 12 n_base`` bytes, 60 bytes per row that 64 base vertices can touch, and
+    what `sizes` says, which is some 70 MB by default. Nothing depends on the number of bicliques.
     """
     n_roots, n_base = graph.n_roots, graph.n_base
     degrees = np.sort(np.diff(graph.base_indptr))[::-1]
@@ -268,7 +268,7 @@ def workspace_bytes(graph: MiningGraph, search: Search) -> int:
 
 
 def reset(word: Word, hub: Hub, out: Output) -> None:
-    """Forget the last slice: nothing open, nothing found, no trace in arrays indexed by vertex."""
+    """Forget the last slice. Nothing is open or found then, and arrays that are indexed by vertex are reset."""
     for name in ("n_full", "n_rows", "depth", "n_found", "delivered"):
         word.state[0][name] = 0
     for name in ("n_base", "n_full", "n_rows", "depth", "fresh"):

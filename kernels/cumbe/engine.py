@@ -1,6 +1,6 @@
 """`CumbeEngine`: the published GPU algorithm (``cuda/cumbe/cumbe.cu``) behind the slice contract.
 
-The baseline of the papers, and the subject of their ablation: `CumbeSizes` switches each optimisation off. See
+It is the baseline of the papers. `CumbeSizes` can switch each optimisation off, as in their ablation. See
 docs/kernels.md.
 """
 
@@ -31,19 +31,19 @@ _KERNEL = "cumbe"
 
 
 class CumbeEngine:
-    """Maximal bicliques on one GPU, by cuMBE. Not to be shared between threads.
+    """Maximal bicliques on one GPU, by cuMBE. Every thread needs an engine of its own.
 
     Parameters
     ----------
     device : Device
         None takes the current CUDA device.
     sizes : CumbeSizes
-        Memory and optimisations; see there.
+        Memory and optimisations.
 
     Raises
     ------
     ResourceError
-        Without a usable device, or when the graph and one block's arena do not fit on it.
+        There is no usable device, or the graph and one block's arena do not fit on it.
     """
 
     name = "cumbe"
@@ -87,7 +87,7 @@ class CumbeEngine:
             return run.result()
 
     def last_resort(self) -> Engine:
-        """The engine that mines what does not fit on the device, made when it is first needed."""
+        """The engine that mines what does not fit on the device. It is made when it is first needed."""
         if self._last_resort is None:
             self._last_resort = cpu_engine()
         return self._last_resort
@@ -102,7 +102,7 @@ class _Run(SliceRun[CumbeSizes]):
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("tests", "published", "stolen"), 0))
 
     def work(self, subtrees: Subtrees) -> None:
-        """Launch until the subtrees are done or a limit is reached; what is left goes to `rest`."""
+        """Launch until the subtrees are done or a limit is reached. What is left goes to `rest`."""
         graph = self.graph.graph
         while len(subtrees) and not self._is_over():
             listed, later = in_lists(graph, subtrees)
@@ -130,7 +130,7 @@ class _Run(SliceRun[CumbeSizes]):
         return self.launches > self.voided and (self.is_late or self.rows_left == 0)
 
     def _in_parts(self, listed: Subtrees, later: Subtrees) -> None:
-        """Work in two halves, whose lists are too long for the device together."""
+        """Work in two halves, because the lists of both together are too long for the device."""
         if len(listed) == 1:
             self.on_cpu(listed)
         else:
@@ -140,7 +140,7 @@ class _Run(SliceRun[CumbeSizes]):
         self.work(later)
 
     def _take_fewer_blocks(self) -> bool:
-        """Half the blocks, which have half as much to write down when a launch ends; False for no fewer."""
+        """Use half the blocks: they write half as much down when a launch ends. False if there is one block."""
         if self.arenas.n_blocks == 1:
             return False
         self.arenas = replace(self.arenas, n_blocks=self.arenas.n_blocks // 2)

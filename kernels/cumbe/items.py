@@ -1,4 +1,4 @@
-"""Between `Subtrees` and the items of the cuMBE kernel; all by arrays, a slice may leave tens of thousands."""
+"""Converts `Subtrees` to the items of the cuMBE kernel, and back. A slice may leave tens of thousands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["cumbe_items_of", "cumbe_subtrees_of"]
 
 
 def cumbe_items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.ndarray]:
-    """Items, heaviest first, and the pool of vertex lists they point into."""
+    """Items, heaviest first, and the pool of vertex lists that they point into."""
     items = np.zeros(len(subtrees), CUMBE_ITEM)
     whole = subtrees.todo == EVERYTHING
     first = subtrees.path[subtrees.path_indptr[:-1]]
@@ -31,7 +31,7 @@ def cumbe_items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, 
 
 
 def cumbe_subtrees_of(items: np.ndarray, pool: np.ndarray) -> Subtrees:
-    """What the items still have to explore."""
+    """The nodes that the items still have to explore."""
     whole = items["root"] != NOBODY
     roots, items = items["root"][whole], items[~whole]
     path_indptr, path = gather(pool, items["path_at"], items["n_path"])

@@ -8,7 +8,7 @@ __all__ = ["CUMBE_ITEM", "CUMBE_PARAMS", "CUMBE_QUEUE", "LEVEL_INTS", "PHASES", 
 
 _I32, _I64, _U64 = np.int32, np.int64, np.uint64
 
-#: What the time goes to: the paper's breakdown, with idling taken out of its "others".
+#: Phases that the time is spent in. They are the paper's, except that idling is not part of its "others".
 PHASES = (
     "candidate_selection",
     "l_construction",

@@ -1,8 +1,11 @@
-"""Device memory of the cuMBE engine, sized before the launch.
+"""Device memory of the cuMBE engine. Its sizes are known before the launch.
 
-Nothing is sized by the number of vertices times anything. A block's arena holds one subtree: with D the largest degree
-of a root, W the most edges around one root (the sum of its neighbours' degrees), M = min(roots, W) the most root
-vertices two steps away, it takes about ``9 D + 2 W + 14 M + 4 M..8 M`` ints (hash table) and D levels of 14 ints.
+No size is a product with the number of vertices. A block's arena holds one subtree. It takes about
+``9 D + 2 W + 14 M`` ints, ``4 M`` to ``8 M`` ints for the hash table, and D levels of 14 ints:
+
+- D is the largest degree of a root;
+- W is the most edges around one root, which is the sum of its neighbours' degrees;
+- M = min(roots, W) is the most root vertices two steps away.
 """
 
 from __future__ import annotations
@@ -27,32 +30,34 @@ _SHARE = 0.6
 
 
 class CumbeSizes(NamedTuple):
-    """Knobs of the cuMBE engine. Buffers begin with these sizes and grow; tests make them tiny.
+    """Sizes and switches of the cuMBE engine. Buffers begin with these sizes and grow. Tests make them tiny.
 
     Parameters
     ----------
     left_over, pool : int
         Items, and vertices in their lists, that a slice may hand in and leave over.
     values, records : int
-        Vertices and bicliques the output buffers hold.
+        Vertices and bicliques that the output buffers hold.
     size_slots : int
         Different sizes that can be counted, a power of two.
     blocks : int or None
-        Thread blocks to launch; None: as many as are resident together and have an arena.
+        Thread blocks to launch. None takes as many as are resident together and have an arena.
     threads : int
-        Threads a block, a multiple of 32.
+        Threads per block, a multiple of 32.
     min_blocks : int
-        Blocks a multiprocessor that the compiler must leave registers for.
+        Blocks per multiprocessor that the compiler must leave registers for.
     shared_ints : int
-        Ints of shared memory for the arrays of a subtree; what does not fit lies in the arena.
+        Ints of shared memory for the arrays of a subtree. Arrays that do not fit lie in the arena.
     lanes : int
         Lanes that share a vertex: 32 as published, or a smaller power of two.
     poll : int
         Visits between two looks at the queue.
     steal_levels : int
-        The k of k-level work stealing; 1 is none.
-    reverse_scan, early_stop, timed : bool
-        The paper's optimisations, and whether the time is broken down.
+        The k of k-level work stealing. With 1 nothing is stolen.
+    reverse_scan, early_stop : bool
+        Whether the paper's optimisations of these names are on.
+    timed : bool
+        Whether the time of each phase is measured.
     """
 
     left_over: int = 1 << 18
@@ -72,7 +77,7 @@ class CumbeSizes(NamedTuple):
     timed: bool = True
 
     def halved(self, times: int) -> CumbeSizes:
-        """The same with half the memory for output and lists, so many times; arenas adapt by themselves."""
+        """The same, with memory for output and lists halved so many times. Arenas adapt by themselves."""
         shared = ("left_over", "pool", "values", "records")
         return self._replace(**{name: max(getattr(self, name) >> times, 1 << 10) for name in shared})
 
@@ -101,12 +106,12 @@ class Bounds(NamedTuple):
 
     @classmethod
     def of(cls, graph: MiningGraph) -> Bounds:
-        """By one pass over the edges.
+        """Compute the bounds in one pass over the edges.
 
         Raises
         ------
         ResourceError
-            If a root has 2**30 or more edges around it, which 32-bit positions cannot tell apart.
+            A root has 2**30 or more edges around it, which is too many for 32-bit positions.
         """
         degree = np.diff(graph.base_indptr)
         total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(degree[graph.root_indices], dtype=OFFSET)])
@@ -137,7 +142,7 @@ def _even(n: int) -> int:
 
 @dataclass
 class Arenas:
-    """The grid, and what its blocks own."""
+    """The grid, and the memory that its blocks own."""
 
     n_blocks: int
     arena: Any
@@ -153,7 +158,7 @@ class Arenas:
         Raises
         ------
         DeviceMemoryError
-            If not even one block has.
+            The device has no room for even one arena.
         """
         each = 4 * bounds.arena_ints
         free = device.free_bytes()

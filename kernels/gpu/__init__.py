@@ -1,1 +1,1 @@
-"""The GPU engines' host side: devices, sources, memory, items in and bicliques out."""
+"""The host side of the GPU engines: devices, CUDA sources, memory, slices, and their bicliques."""

@@ -1,4 +1,4 @@
-"""Device memory of a search besides the graph: queue, lists and output, which grow when they turn out too small."""
+"""Device memory of a search besides the graph: queue, lists and output. Buffers that are too small grow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.search import Search
 
 __all__ = ["Buffer", "Buffers"]
 
-#: How many times as long a buffer becomes that was too short, and the share of the free memory that it may take.
+#: A buffer that is too short becomes so many times as long, if that takes at most this share of the free memory.
 _FACTOR, _SHARE = 4, 0.25
 
 #: The knobs of an engine.
@@ -27,12 +27,12 @@ class Buffer(NamedTuple):
     Parameters
     ----------
     knob : str
-        The field of the sizes that says how many entries it has; several buffers may share one.
+        The field of the sizes that says how many entries the buffer has. Several buffers may share one.
     dtype : dtype
     length : str
-        The launch parameter that says how many entries it has.
+        The launch parameter that tells the kernel how many entries the buffer has.
     when : "always", "listing" or "sizing"
-        In which searches it is used; it has one entry in the others.
+        The searches that use the buffer. In others it has a single entry.
     """
 
     knob: str
@@ -49,16 +49,16 @@ class Buffers(Generic[S]):
     device : Device
     search : Search
     sizes : S
-        First lengths of the buffers; what they have grown to later.
+        Lengths of the buffers at the beginning. The attribute has the lengths that they have grown to.
     queue : dtype
-        Of the record that all warps of a launch share.
+        Type of the record that all warps of a launch share.
     table : mapping of str to Buffer
-        A name is also the launch parameter that says where the buffer is.
+        A name is also the launch parameter that tells the kernel where the buffer is.
 
     Raises
     ------
     DeviceMemoryError
-        If they do not fit on the device.
+        The buffers do not fit on the device.
     """
 
     def __init__(self, device: Device, search: Search, sizes: S, queue: np.dtype, table: Mapping[str, Buffer]) -> None:
@@ -73,13 +73,13 @@ class Buffers(Generic[S]):
         return self._handles[name]
 
     def entries(self, name: str) -> int:
-        """How many entries a buffer has; 0 when this search does not use it."""
+        """How many entries a buffer has. 0 when this search does not use it."""
         buffer = self._table[name]
         return int(getattr(self.sizes, buffer.knob)) if self._used[buffer.when] else 0
 
     @property
     def params(self) -> dict[str, int]:
-        """Where the buffers are and how long they are, for a launch."""
+        """Launch parameters: where the buffers are, and how long they are."""
         values = {"queue": self._device.address(self.queue)}
         for name, buffer in self._table.items():
             is_used = self._used[buffer.when]
@@ -88,12 +88,12 @@ class Buffers(Generic[S]):
         return values
 
     def grow(self, knob: str, least: int = 0) -> bool:
-        """Make the buffers of a knob four times as long, and at least `least` entries; their content is lost.
+        """Make the buffers of a knob four times as long, and at least `least` entries. Their content is lost.
 
         Returns
         -------
         bool
-            False when the device has no room for that; they are as long as before then.
+            False when the device has no room for that. Then the buffers are as long as before.
         """
         names = [name for name, buffer in self._table.items() if buffer.knob == knob and self._used[buffer.when]]
         before: int = getattr(self.sizes, knob)
@@ -112,7 +112,7 @@ class Buffers(Generic[S]):
     def _resize(self, knob: str, n: int, names: list[str]) -> None:
         self.sizes = self.sizes._replace(**{knob: n})
         for name in names:
-            self._handles[name] = None  # first, or both would need memory
+            self._handles[name] = None  # first, because otherwise old and new would both need memory
         for name in names:
             self._handles[name] = self._new(name)
 

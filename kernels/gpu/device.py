@@ -1,6 +1,6 @@
-"""A CUDA device, as little of it as the engines need.
+"""The part of a CUDA device that the engines need.
 
-The seam is narrow on purpose: tests put a CPU emulation of warps behind it (`tests/emulation`), so that
+The interface is narrow on purpose. Tests implement it with a CPU emulation of warps (`tests/emulation`), so
 every kernel runs in CI without a GPU.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["CudaDevice", "Device", "free_memory", "release_memory", "why_no_gpu"
 
 Defines = dict[str, int]
 
-#: Priority of a stream; CUDA takes the highest that the device has.
+#: Priority of a stream. CUDA replaces it by the highest that the device has.
 _HIGHEST = -100
 
 
@@ -31,7 +31,7 @@ class Device(Protocol):
     n_multiprocessors: int
 
     def active(self) -> AbstractContextManager[Any]:
-        """Within it, this thread can launch; its copies and launches go before those of others on the device."""
+        """Within it, this thread can launch. Its copies and launches have priority over others on the device."""
         ...
 
     def free_bytes(self) -> int:
@@ -51,7 +51,7 @@ class Device(Protocol):
         ...
 
     def shared(self, n: int) -> np.ndarray:
-        """Zeroed int64 in host memory that kernels read and write too, at the same address, while they run."""
+        """Zeroed int64 in host memory. Running kernels read and write it too, at the same address."""
         ...
 
     def clear(self, handle: Any) -> None:
@@ -63,36 +63,36 @@ class Device(Protocol):
         ...
 
     def read(self, handle: Any, dtype: np.dtype | type, start: int, n: int) -> np.ndarray:
-        """A host copy of entries ``start`` to ``start + n - 1``; synchronises."""
+        """A host copy of entries ``start`` to ``start + n - 1``. It synchronises."""
         ...
 
     def view(self, handle: Any, dtype: np.dtype | type, start: int, n: int) -> Any:
-        """Entries ``start`` to ``start + n - 1`` as an array on the device; no copy."""
+        """Entries ``start`` to ``start + n - 1`` as an array on the device, without a copy."""
         ...
 
     def download(self, array: Any) -> np.ndarray:
-        """A host copy of an array that `view` gave; synchronises."""
+        """A host copy of an array that `view` returned. It synchronises."""
         ...
 
     def address(self, handle: Any) -> int:
-        """Where the memory begins."""
+        """The address where the memory begins."""
         ...
 
     def resident_blocks(self, kernel: str, defines: Defines, n_threads: int) -> int:
-        """Blocks of `n_threads` that run together on the whole device; compiles the kernel if need be."""
+        """Blocks of `n_threads` that run together on the whole device. Compiles the kernel if necessary."""
         ...
 
     def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> float:
-        """Run the kernel of this name with this parameter block and wait; seconds on the device."""
+        """Run the kernel of this name with this parameter block, and wait. Returns its seconds on the device."""
         ...
 
     def enqueue(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> None:
-        """Like `launch`, without waiting: copies and launches that follow in this thread come after it."""
+        """Like `launch`, without waiting. Later copies and launches of this thread run after it."""
         ...
 
 
 def why_no_gpu() -> str | None:
-    """Why no CUDA device can be used, or None. Never raises."""
+    """Why no CUDA device can be used, or None if one can. It never raises."""
     try:
         import cupy
     except ImportError:
@@ -105,25 +105,26 @@ def why_no_gpu() -> str | None:
 
 
 def release_memory() -> None:
-    """Give the memory that this process no longer uses back to the current device."""
+    """Return memory that this process no longer uses to the current device."""
     import cupy
 
     cupy.get_default_memory_pool().free_all_blocks()
 
 
 def free_memory(cupy: ModuleType) -> int:
-    """Bytes that can still be allocated on the current device: free ones and those CuPy keeps, within its limit."""
+    """Bytes that can still be allocated on the current device: free, or kept by CuPy, and within its limit."""
     pool = cupy.get_default_memory_pool()
     free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
-    limit = int(pool.get_limit())  # as CUPY_GPU_MEMORY_LIMIT sets it; 0: none
+    limit = int(pool.get_limit())  # as CUPY_GPU_MEMORY_LIMIT sets it; 0 is no limit
     return min(free, max(limit - int(pool.used_bytes()), 0)) if limit else free
 
 
 @functools.cache
 def _first_stream(device: int) -> Any:
-    """The stream of the engines of this process on a device: what is small there does not wait behind what cuDF writes.
+    """The stream of all engines of this process on a device.
 
-    One for all, for CuPy keeps free memory by streams.
+    Its priority keeps small work from waiting while cuDF writes. Engines share one stream, because CuPy keeps
+    free memory per stream.
     """
     import cupy
 
@@ -149,8 +150,8 @@ class CudaDevice:
     @contextmanager
     def active(self) -> Iterator[None]:
         """See `Device`."""
-        # A thread that has made no runtime call has no context, and a launch, which is a driver call, makes none: where
-        # all memory comes from the pool, the first call of a thread is a launch (https://github.com/cupy/cupy/issues/72).
+        # A thread has no context before its first runtime call, and a launch is a driver call, which makes none. Where
+        # all memory comes from the pool, a thread's first call is a launch (https://github.com/cupy/cupy/issues/72).
         self._cupy.cuda.runtime.setDevice(self._device.id)
         with self._stream:
             yield
@@ -233,12 +234,12 @@ class CudaDevice:
     def _start(
         self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray, begin: Any = None
     ) -> None:
-        """`enqueue`; the event `begin` is recorded between the copy of the parameters and the launch."""
+        """As `enqueue`. The event `begin` is recorded between the copy of the parameters and the launch."""
         from kernels.gpu.source import load
 
         loaded = load(kernel, tuple(sorted(defines.items())))
-        # engines of other threads have the same kernel, which has one parameter block: the lock keeps copy and launch
-        # together, and as all engines share a stream, the copy waits for the launch before
+        # Engines of other threads use the same kernel and its only parameter block. So the lock keeps copy and launch
+        # together. All engines share a stream, so the copy waits for the launch before it.
         with loaded.lock:
             loaded.params.copy_from_host_async(params.ctypes.data, params.nbytes)
             if begin is not None:

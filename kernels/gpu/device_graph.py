@@ -1,4 +1,4 @@
-"""The graph on a device, as both engines search it."""
+"""The graph on a device, in the form that both GPU engines search."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class DeviceGraph:
         self.params |= {"n_roots": graph.n_roots, "n_base": graph.n_base}
 
     def members(self, device: Device) -> Members:
-        """What every vertex stands for, on the device; uploaded when first asked for."""
+        """The members of every vertex, on the device. They are uploaded at the first call."""
         if self._members is None:
             self._members = Members.of(device, self.graph)
         return self._members
 
 
 def search_params(graph: MiningGraph, search: Search) -> dict[str, int]:
-    """What counts as a result, by root and base side."""
+    """Launch parameters that say what counts as a result, by root and base side."""
     left, right = (search.min_left, search.max_left), (search.min_right, search.max_right)
     (min_root, max_root), (min_base, max_base) = (left, right) if graph.root_side == "left" else (right, left)
     unlimited = int(np.iinfo(OFFSET).max)

@@ -1,4 +1,4 @@
-"""From the kernel's records to `Bicliques` on the device: what `kernels.gpu.unpack` does on the host."""
+"""Makes `Bicliques` of a kernel's records on the device. `kernels.gpu.unpack` does the same on the host."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from schemas.graph import MiningGraph
 
 __all__ = ["Members", "pack"]
 
-_KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # blocks a multiprocessor
+_KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # blocks per multiprocessor
 _SIDES = ("base", "root")
 
 
 @dataclass(frozen=True)
 class Members:
-    """`MiningGraph.root_members` and `base_members` on the device, with their offsets; uploaded once a graph."""
+    """`MiningGraph.root_members` and `base_members` on the device, with their offsets. Uploaded once per graph."""
 
     arrays: dict[str, Any]
-    #: By side: 1 if every vertex has one member, whose offsets need not be looked at.
+    #: By side: 1 if every vertex has one member, so that the kernel need not read offsets.
     alone: dict[str, int]
     root_is_left: bool
 
@@ -38,21 +38,22 @@ class Members:
 
 
 def pack(device: Device, members: Members, records: Any, n_records: int, values: Any) -> Bicliques:
-    """Bicliques in dense ids of the user's sides, all arrays on the device, where they may still be being written.
+    """Bicliques in dense ids of the user's sides. All arrays are on the device, which may still be writing them.
 
     Parameters
     ----------
     device : Device
     members : Members
     records : handle
-        The first `n_records` of it are `layout.RECORD`; ``n_root == 0`` marks a hole.
+        The first `n_records` of it are `kernels.gpu.records.RECORD`. ``n_root == 0`` marks a hole, which is no
+        biclique.
     values : handle
-        For each record its base vertices, then its root ranks.
+        For each record, its base vertices, then its root ranks.
 
     Raises
     ------
     DeviceMemoryError, MemoryError
-        Without room for the result, and 8 bytes a record.
+        The device has no room for the result and 8 bytes per record.
     """
     n_blocks = _BLOCKS * device.n_multiprocessors
     n_warps = n_blocks * _THREADS // 32

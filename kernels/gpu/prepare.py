@@ -1,7 +1,7 @@
-"""From the edge table to a `MiningGraph` on a device: the arrays of `kernels.graph.prepare`, by sorting and sums.
+"""Makes a `MiningGraph` of the edge table on a device, with the arrays of `kernels.graph.prepare`, by sorting and sums.
 
-Array code for CuPy and NumPy alike. Hashes bring twins together, and rows are compared in full; should two
-different rows ever hash alike, the host does it all.
+The code works on arrays of CuPy and of NumPy. Hashes bring twins together, and rows are compared in full. If
+two different rows ever have the same hash, the host makes the whole graph.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from schemas.search import Side
 
 __all__ = ["EDGE_BYTES", "on_host", "prepare_on"]
 
-#: Device memory for an edge, in bytes, at the peak.
+#: Device memory per edge, in bytes, at the peak.
 EDGE_BYTES = 120
 
 
 class _Csr(NamedTuple):
-    """Rows without an empty one: offsets int64, columns int32."""
+    """Compressed sparse rows, none of which is empty: offsets int64, columns int32."""
 
     indptr: Any
     indices: Any
@@ -49,18 +49,18 @@ def prepare_on(
     min_right: int = 1,
     reductions: frozenset[Reduction] = EVERY_REDUCTION,
 ) -> tuple[MiningGraph, PrepareFacts]:
-    """See `kernels.graph.prepare.prepare`, whose result this is, array for array.
+    """As `kernels.graph.prepare.prepare`, with the same result, array for array.
 
     Parameters
     ----------
     xp : module
-        cupy, or numpy.
+        cupy or numpy.
     left, right
         Arrays of `xp`, or of NumPy.
 
     Notes
     -----
-    Synchronises. O(m log m) time, `EDGE_BYTES` an edge on the device.
+    It synchronises. It takes O(m log m) time, and `EDGE_BYTES` per edge on the device.
     """
     if "core" not in reductions:
         min_left = min_right = 1
@@ -99,7 +99,7 @@ def prepare_on(
 
 
 def _core(xp: Any, left: Any, right: Any, n_left: int, n_right: int, min_left: int, min_right: int) -> tuple[Any, Any]:
-    """The edges of the (min_left, min_right) core, by peeling all that is too small at once until nothing is."""
+    """The edges of the (min_left, min_right) core. Each round removes all vertices that are too small."""
     while min_left > 1 or min_right > 1:
         enough_left = xp.bincount(left, minlength=n_left) >= min_right
         enough_right = xp.bincount(right, minlength=n_right) >= min_left
@@ -123,7 +123,7 @@ def _from_sorted(xp: Any, rows: Any, columns: Any, n_rows: int) -> _Csr:
 
 
 def _owners(xp: Any, indptr: Any) -> Any:
-    """Row of every entry; no row is empty."""
+    """Row of every entry, for rows of which none is empty."""
     starts = xp.zeros(int(indptr[-1]), dtype=VERTEX)
     starts[indptr[1:-1]] = 1
     return xp.cumsum(starts, dtype=VERTEX)
@@ -147,14 +147,14 @@ def _select(xp: Any, csr: _Csr, rows: Any) -> _Csr:
 
 
 def _each_alone(xp: Any, csr: _Csr) -> _Twins | None:
-    """As `_twins`, with every row a group."""
+    """As `_twins`, but every row is a group of its own."""
     n = len(csr.indptr) - 1
     each = xp.arange(n, dtype=VERTEX)
     return _Twins(each, xp.arange(n + 1, dtype=OFFSET), each)
 
 
 def _twins(xp: Any, csr: _Csr) -> _Twins | None:
-    """Equal rows together, as `kernels.graph.twins.group_twins`; None when unequal ones hash alike."""
+    """Group equal rows, as `kernels.graph.twins.group_twins`. None when unequal rows have the same hash."""
     n = len(csr.indptr) - 1
     if n == 0:
         empty = xp.empty(0, VERTEX)

@@ -1,4 +1,4 @@
-"""The records that all kernels share, as NumPy dtypes, field for field: bicliques, sizes, and how they are packed."""
+"""The records that all kernels share, as NumPy dtypes, field for field: bicliques, sizes, and parameters of packing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["NOBODY", "PACK_PARAMS", "PACK_TOTALS", "RECORD", "SIZE", "WORD_BITS"
 
 _I32, _I64, _U64 = np.int32, np.int64, np.uint64
 
-#: Nothing: a vertex, a closure, an owner that is not there.
+#: The value for no vertex, no closure or no owner.
 NOBODY = -1
-#: Base vertices of a word problem; a root with more of them is a hub.
+#: Most base vertices of a word problem. A root with more is a hub.
 WORD_BITS = 64
 
 SIZE = np.dtype([("key", _U64), ("count", _U64)])
@@ -32,12 +32,12 @@ PACK_PARAMS = np.dtype(
     ]
 )
 
-#: Rows and their members that come before a range of records.
+#: How many rows and members come before a range of records.
 PACK_TOTALS = np.dtype([("rows", _I64), ("base", _I64), ("root", _I64)])
 
 
 def parameters(dtype: np.dtype, values: Mapping[str, Any]) -> np.ndarray:
-    """The parameter block of a launch, one record of `dtype`: the fields that `values` has, else 0."""
+    """The parameter block of a launch, one record of `dtype`. Fields that `values` lacks are 0."""
     block = np.zeros(1, dtype)
     for name in dtype.names or ():
         block[name] = values.get(name, 0)

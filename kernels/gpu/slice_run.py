@@ -1,8 +1,9 @@
-"""What a slice is on a GPU, whichever the engine: launches one after the other, their limits, counters and output.
+"""A slice on a GPU, for every engine: launches one after the other, with their limits, counters and output.
 
-A buffer that is too short never ends a slice. A launch in which one overflowed is *void*: nothing of it counts, the
-buffer becomes longer, and the same items are launched again; where the device has no room for a longer one, fewer warps
-have less to write down. What does not fit even then is mined by the CPU engine (`SliceRun.on_cpu`).
+A buffer that is too short never ends a slice. A launch in which a buffer overflowed is *void*, and nothing of it
+counts. The buffer becomes longer, and the same items are launched again. If the device has no room for a longer
+buffer, fewer warps are launched, which have less to write down. Work that does not fit even then is mined by the CPU
+engine (`SliceRun.on_cpu`).
 """
 
 from __future__ import annotations
@@ -33,42 +34,45 @@ from schemas.work import Engine, Slice, Subtrees
 
 __all__ = ["SIZES_OVERFLOW", "SliceRun", "cpu_engine", "nothing"]
 
-#: ``overflow`` of both queues: the table of sizes is full.
+#: Value of ``overflow`` in the queues of both engines: the table of sizes is full.
 SIZES_OVERFLOW = 2
-#: Seconds that the CPU engine gets of a slice that is late already, so that it gets on.
+#: Seconds that the CPU engine gets in a slice that is late already, so that it makes progress.
 _LEAST_CPU_S = 0.5
 
 
 def cpu_engine() -> Engine:
     """The engine that mines what a device has no room for."""
-    from kernels.cpu.engine import CpuEngine  # only when it is needed, which is hardly ever: it loads machine code
+    from kernels.cpu.engine import CpuEngine  # it loads machine code, and is rarely needed
 
     return CpuEngine()
 
 
 def nothing(search: Search) -> Slice:
-    """A slice without work, for which a device need not even have a graph."""
+    """The result of a slice without work. It needs no graph on the device."""
     return Slice(job_of(search).zero, Subtrees.empty())
 
 
 @dataclass
 class SliceRun(Generic[S]):
-    """One slice; engines add how items are made, launched and read back.
+    """One slice. Engines add how items are made, launched and read back.
 
     Parameters
     ----------
     started : float
-        `time.perf_counter` when the slice began: its seconds count from there.
+        `time.perf_counter` when the slice began.
     last_resort : callable
-        () -> the engine that mines what does not fit on the device.
+        It returns the engine that mines what does not fit on the device.
     count, fingerprint, launches, kernel_s
-        So far; of `launches`, `voided` count for nothing but their time.
+        Totals so far.
+    voided : int
+        Void launches so far. They are among `launches`, and their time is in `kernel_s`.
     n_listed : int
         Vertices of the pool on the device.
     open_ticks : float
-        Clock ticks of the longest-living warp or block of each launch, by how many there were; void ones, too.
+        Sum over all launches, void ones included: clock ticks of the longest-living warp or block, times the number
+        of warps or blocks.
     cpu_nodes : int
-        Nodes that the CPU engine got.
+        Nodes that the CPU engine was given.
     """
 
     device: Device
@@ -92,26 +96,26 @@ class SliceRun(Generic[S]):
 
     @property
     def is_late(self) -> bool:
-        """Whether the time is over."""
+        """Whether the slice has used up its time."""
         return self.limits.seconds is not None and time.perf_counter() - self.started >= self.limits.seconds
 
     @property
     def rows_left(self) -> int:
-        """Bicliques that may still be emitted; -1 without a limit."""
+        """Bicliques that may still be emitted. -1 without a limit."""
         return -1 if self.limits.rows is None else self.limits.rows - self.count
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing but the count is wanted, and every biclique counts."""
+        """Whether only the count is wanted, and every biclique counts."""
         return self.search.mode == "count" and not self.is_measured and self.limits.rows is None
 
     @property
     def is_measured(self) -> bool:
-        """Whether the members of bicliques are counted, because their sizes are limited or asked for."""
+        """Whether members of bicliques are counted, because sizes are limited or asked for."""
         return self.search.sizes or not self.search.is_plain
 
     def list_vertices(self, pool: np.ndarray) -> bool:
-        """Put the lists that items refer to on the device; False when it has no room for them."""
+        """Put the lists that items refer to on the device. False when it has no room for them."""
         if len(pool) > self.memory.entries("pool") and not self.memory.grow("pool", 2 * len(pool)):
             return False
         self.device.write(self.memory["pool"], pool)
@@ -123,7 +127,7 @@ class SliceRun(Generic[S]):
         return self.device.read(self.memory["pool"], VERTEX, 0, self.n_listed)
 
     def begin(self, items: np.ndarray) -> Any:
-        """Put a queue of items on the device, whose lists are there; the handle of the items."""
+        """Put a queue of items on the device, which has their lists already. Returns the handle of the items."""
         start = np.zeros(1, self.memory.queue_dtype)
         start["open"], start["pool"] = len(items), self.n_listed
         start["rows_left"] = max(self.rows_left, 0)
@@ -133,7 +137,7 @@ class SliceRun(Generic[S]):
         return self.device.upload(items)
 
     def params(self, items_at: int, n_items: int) -> dict[str, int]:
-        """Of a launch, but for what only one engine has."""
+        """The parameters of a launch that both engines have."""
         values = self.graph.params | self.memory.params | search_params(self.graph.graph, self.search)
         values |= {"items": items_at, "n_items": n_items, "limited": self.limits.rows is not None}
         if self.limits.seconds is not None:
@@ -142,7 +146,10 @@ class SliceRun(Generic[S]):
         return values
 
     def end(self, seconds: float, n_workers: int) -> np.void:
-        """Add up a launch of so many warps or blocks, hand its bicliques out; its queue. Of a void one, the time."""
+        """Add a launch of so many warps or blocks to the totals, and hand its bicliques out. Returns its queue.
+
+        Only the time of a void launch is added.
+        """
         queue: np.void = self.device.read(self.memory.queue, self.memory.queue_dtype, 0, 1)[0]
         self.launches += 1
         self.kernel_s += seconds
@@ -160,21 +167,22 @@ class SliceRun(Generic[S]):
         return queue
 
     def make_room(self, queue: np.void, work_on_less: Callable[[], bool]) -> bool:
-        """After a void launch: longer buffers, where those that overflowed may be longer; else fewer warps or blocks.
+        """After a void launch, make buffers that overflowed longer. If there is no room, use fewer warps or blocks.
 
-        `work_on_less` halves their number, and says whether it could. It would not help a table of sizes.
+        `work_on_less` halves their number, and returns whether it could. That would not help a table of sizes. Returns
+        whether another launch makes sense.
         """
         if queue["overflow"] == SIZES_OVERFLOW:
             return self.memory.grow("size_slots")
         noted = max(int(queue[name]) for name in ("left_over", "oversize") if name in (queue.dtype.names or ()))
         if noted > self.memory.entries("left_over"):
             grown = self.memory.grow("left_over", 2 * noted)
-        else:  # the pool: how much more it would have taken is not known
+        else:  # the pool; it is not known how much longer it would have to be
             grown = self.memory.grow("pool")
         return grown or work_on_less()
 
     def is_stuck(self, queue: np.void) -> bool:
-        """Whether no biclique of a launch fitted into the output, which then cannot become longer either."""
+        """Whether no biclique of a launch fitted into the output, and the output cannot become longer."""
         if self.search.mode != "list" or queue["count"]:
             return False
         full = [
@@ -185,7 +193,7 @@ class SliceRun(Generic[S]):
         return bool(full) and not any([self.memory.grow(knob) for knob in full])
 
     def on_cpu(self, work: Subtrees) -> None:
-        """Mine nodes that do not fit on the device with the CPU engine, which goes on with any; for the time left."""
+        """Mine nodes that do not fit on the device with the CPU engine, for the time that is left."""
         if self.rows_left == 0:
             self.rest.append(work)
             return
@@ -203,11 +211,11 @@ class SliceRun(Generic[S]):
         self.rest.append(found.left_over)
 
     def _emit_copy(self, batch: Bicliques) -> None:
-        """Hand a batch to an `Emit` that may keep it, as those of a device: the CPU engine uses its arrays again."""
+        """Hand out a copy of a batch. An `Emit` of a device may keep arrays, but the CPU engine uses its own again."""
         self.emit(Bicliques(*(getattr(batch, field.name).copy() for field in fields(batch))))
 
     def slice(self, busy_ratio: float, counters: dict[str, int], phases: dict[str, float] | None = None) -> Slice:
-        """What the engine returns; its `phases` are shares of the kernels' time."""
+        """The result that the engine returns. `phases` are shares of the kernels' time."""
         stats = EngineStats(
             seconds=time.perf_counter() - self.started,
             kernel_s=self.kernel_s,
@@ -231,7 +239,7 @@ class SliceRun(Generic[S]):
             batch = pack(device, self.graph.members(device), memory["records"], n_records, memory["values"])
             if not self.emit.on_device:
                 batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
-        except (MemoryError, DeviceMemoryError):  # a small device: the host has room for it
+        except (MemoryError, DeviceMemoryError):  # a small device; the host has room for it
             n_values = min(int(queue["values"]), memory.entries("values"))
             records = device.read(memory["records"], RECORD, 0, n_records)
             batch = unpack(self.graph.graph, records, device.read(memory["values"], VERTEX, 0, n_values))

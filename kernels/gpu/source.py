@@ -1,6 +1,6 @@
-"""CUDA sources: files beside the code, compiled by NVRTC, looked up by name where they run.
+"""CUDA sources are files of this package. NVRTC compiles them, on the worker where they run.
 
-Nothing is compiled at import, and a compiled kernel is never pickled: workers call `load` themselves.
+Nothing is compiled at import. A compiled kernel is never pickled; each worker calls `load` itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["FOLDER", "KERNELS", "Kernel", "compile_options", "load", "source_digest", "source_of"]
 
 FOLDER = Path(__file__).parent.parent / "cuda"
-#: Every kernel, and its file in `FOLDER`; its entry point has the same name. Includes begin at `FOLDER`, too.
+#: Every kernel and its file in `FOLDER`. Its entry point has the same name. Paths of includes begin at `FOLDER`, too.
 KERNELS = {
     "bitmatrix": "bitmatrix/bitmatrix.cu",
     "cumbe": "cumbe/cumbe.cu",
@@ -25,12 +25,12 @@ KERNELS = {
 
 
 def source_of(kernel: str) -> str:
-    """Text of the file of a kernel."""
+    """Text of the source file of a kernel."""
     return (FOLDER / KERNELS[kernel]).read_text()
 
 
 def source_digest() -> str:
-    """First 16 hex digits of the SHA-256 of all CUDA sources: machine code of other sources is not loaded."""
+    """First 16 hex digits of the SHA-256 of all CUDA sources. Machine code of other sources is not loaded."""
     digest = hashlib.sha256()
     for path in sorted(FOLDER.rglob("*.cu*")):
         digest.update(path.read_bytes())
@@ -38,7 +38,7 @@ def source_digest() -> str:
 
 
 def compile_options(defines: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
-    """NVRTC options; the same in CI, where nothing is run."""
+    """NVRTC options. CI, which runs no kernel on a GPU, compiles with the same."""
     # the digest makes CuPy's cache of compiled code notice a changed header
     return (
         "--std=c++17",
@@ -55,11 +55,11 @@ class Kernel:
     Parameters
     ----------
     function : cupy.RawKernel
-        Takes no arguments.
+        The function, which takes no arguments.
     params : cupy.cuda.MemoryPointer
         Its parameter block, ``__constant__ ... params`` of its source.
     lock : Lock
-        To be held from filling `params` until the kernel has ended.
+        It is to be held from filling `params` until the kernel has ended.
     """
 
     function: Any
@@ -79,8 +79,8 @@ def _load(device: int, kernel: str, defines: tuple[tuple[str, int], ...]) -> Ker
 
 
 def load(kernel: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
-    """The compiled kernel on the current device, memoised."""
+    """The compiled kernel on the current device. It is compiled once."""
     import cupy
 
-    with _loading:  # or two threads would have a lock each for one parameter block
+    with _loading:  # otherwise two threads could get two locks for one parameter block
         return _load(cupy.cuda.Device().id, kernel, defines)

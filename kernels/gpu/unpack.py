@@ -1,4 +1,4 @@
-"""From the kernel's records to `Bicliques`: members expanded, holes dropped, no loop over bicliques in Python."""
+"""Makes `Bicliques` of a kernel's records: it expands members and drops holes, without a Python loop over bicliques."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicli
     Parameters
     ----------
     records : ndarray of `layout.RECORD`
-        ``n_root == 0`` marks a hole.
+        ``n_root == 0`` marks a hole, which is no biclique.
     values : ndarray, int32
-        For each record its base vertices, then its root ranks.
+        For each record, its base vertices, then its root ranks.
     """
     records = records[records["n_root"] > 0]
     n_base, n_root, at = (np.ascontiguousarray(records[name]) for name in ("n_base", "n_root", "at"))

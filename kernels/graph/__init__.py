@@ -1,1 +1,1 @@
-"""From an edge table to the graph an engine searches: core, twins, root side, order."""
+"""From an edge table to the graph that an engine searches: core, twins, root side, order."""

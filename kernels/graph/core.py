@@ -1,8 +1,9 @@
-"""The (min_left, min_right) core: the part of the graph in which large enough bicliques live.
+"""The (min_left, min_right) core: the part of the graph that contains all large enough bicliques.
 
-Every left vertex keeps at least min_right neighbours and every right vertex min_left, repeated until
-stable: the (alpha, beta)-core of Liu et al. (doi:10.1145/3308558.3313522). Exact: the vertices of a
-biclique with at least min_left x min_right members, and every vertex that extends it, are in the core.
+It is the (alpha, beta)-core of Liu et al. (doi:10.1145/3308558.3313522). Left vertices with fewer than
+min_right neighbours and right vertices with fewer than min_left are removed until there are none. The
+reduction is exact, because the core has all vertices of a biclique with at least min_left x min_right
+members, and every vertex that extends it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["core_edges"]
 
 
 def core_edges(indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: int, min_right: int) -> np.ndarray:
-    """Which edges survive, as a mask over `indices` (rows are left vertices).
+    """Which edges are in the core, as a mask over `indices` (rows are left vertices).
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def core_edges(indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: 
 
 @compiled
 def _peel(left_indptr, left_indices, right_indptr, right_indices, min_left, min_right):
-    """Queue-based peeling, O(n + m). Left vertices are 0..n_left-1 in the queue, right ones follow."""
+    """Peel with a queue in O(n + m). In the queue, left vertices are 0..n_left-1, and right vertices follow."""
     n_left, n_right = left_indptr.size - 1, right_indptr.size - 1
     left_degree, right_degree = np.diff(left_indptr), np.diff(right_indptr)
     left_alive, right_alive = np.ones(n_left, np.bool_), np.ones(n_right, np.bool_)

@@ -1,4 +1,4 @@
-"""Compressed sparse rows: offsets int64, indices int32, ascending inside a row."""
+"""Compressed sparse rows (CSR): int64 offsets, and int32 indices that ascend inside a row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def from_sorted_pairs(rows: np.ndarray, columns: np.ndarray, n_rows: int) -> tup
 
 @compiled
 def transpose(indptr, indices, n_columns):
-    """The same edges by column: (offsets, row numbers), rows ascending inside a column. O(n + m)."""
+    """The same edges by column, in O(n + m): (offsets, row numbers). Rows ascend inside a column."""
     n = indices.size
     out_indptr = np.zeros(n_columns + 1, dtype=np.int64)
     for e in range(n):
@@ -44,7 +44,7 @@ def transpose(indptr, indices, n_columns):
 
 @compiled
 def select_rows(indptr, indices, rows):
-    """The given rows, in the given order, as a CSR of their own. O(edges kept)."""
+    """The given rows, in the given order, as a CSR of their own, in O(edges kept)."""
     out_indptr = np.zeros(rows.size + 1, dtype=np.int64)
     for i in range(rows.size):
         out_indptr[i + 1] = out_indptr[i] + indptr[rows[i] + 1] - indptr[rows[i]]
@@ -57,7 +57,7 @@ def select_rows(indptr, indices, rows):
 
 
 def wedges(indptr: np.ndarray) -> int:
-    """Sum of squared degrees: what it costs to walk from every vertex of the other side to its 2-hop neighbours."""
+    """Sum of squared degrees. It is the cost of walking from every vertex of the other side to its 2-hop neighbours."""
     return int(np.square(np.diff(indptr).astype(np.float64)).sum())
 
 
@@ -76,7 +76,7 @@ def degrees_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
 
 
 def wedges_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
-    """Wedges of each root: what it costs to open, and the best cheap guess of what lies below."""
+    """Wedges of each root: the cost of opening it, and the best cheap estimate of the work below it."""
     indptr, base = gather(graph.root_indices, graph.root_indptr[roots], degrees_of(graph, roots))
     total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(graph.base_indptr[base + 1] - graph.base_indptr[base])])
     return total[indptr[1:]] - total[indptr[:-1]]

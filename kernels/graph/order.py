@@ -1,4 +1,4 @@
-"""Ranks of the root vertices. Any order is exact; it decides the size of the subtrees."""
+"""Ranks of the root vertices. Results are the same in every order; the sizes of the subtrees depend on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rank_order(
     order : "degree", "two-hop", "unilateral" or "id"
         ``degree``: ascending degree. ``two-hop``: ascending number of root vertices within two hops.
         ``unilateral``: repeatedly the vertex with the fewest remaining 2-hop neighbours (Chen et al.,
-        PVLDB 2022, doi:10.14778/3529337.3529341). ``id``: as they come. Ties by id.
+        PVLDB 2022, doi:10.14778/3529337.3529341). ``id``: ascending id. Ties are broken by id.
 
     Returns
     -------
@@ -27,7 +27,7 @@ def rank_order(
 
     Notes
     -----
-    ``degree`` is O(n log n); ``two-hop`` and ``unilateral`` walk every wedge, and ``unilateral`` does it twice.
+    ``degree`` is O(n log n). ``two-hop`` walks every wedge once, ``unilateral`` twice.
     """
     n = len(root_indptr) - 1
     if order == "id":

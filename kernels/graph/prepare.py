@@ -21,10 +21,10 @@ __all__ = ["PrepareFacts", "prepare"]
 
 @dataclass(frozen=True)
 class PrepareFacts:
-    """What happened on the way from the edge table to the graph.
+    """Sizes of the graph on the way from the edge table to the search.
 
-    ``core_*`` count what the thresholds left, ``merged_*`` what is left once twins are one vertex,
-    ``wedges_*`` the wedges to walk with that side as roots.
+    ``core_*`` are vertices and edges of the core, and ``merged_*`` those after twins are merged. ``wedges_*``
+    is the number of wedges to walk with that side as roots.
     """
 
     core_left: int
@@ -55,17 +55,18 @@ def prepare(
     left, right : ndarray, shape (n_edges,), int32
         The edge table: dense ids, sorted by (left, right), no duplicates.
     n_left, n_right : int
-        Number of dense ids a side.
+        Number of dense ids per side.
     options : BuildOptions
     min_left, min_right : int
         Thresholds; see `kernels.graph.core`.
     reductions : frozenset of Reduction
-        Those that are exact for the job; no other is done.
+        Reductions that are exact for the job. No others are done.
 
     Notes
     -----
-    O(m + n log n) time for the default order; about 40 bytes an edge at the peak. The root side is the
-    one with fewer wedges, which beat "the smaller side" wherever they differ (docs/design.md, section 3).
+    The default order takes O(m + n log n) time and, at the peak, about 40 bytes per edge. The root side is the
+    side with fewer wedges. Where this is not the smaller side, it was measured to be the faster choice
+    (docs/design.md, section 3).
     """
     if "core" not in reductions:
         min_left = min_right = 1
@@ -109,7 +110,7 @@ def prepare(
 
 
 def _each_alone(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As `group_twins`, with every row a group."""
+    """As `group_twins`, but every row is a group of its own."""
     n = len(indptr) - 1
     return np.arange(n, dtype=VERTEX), np.arange(n + 1, dtype=OFFSET), np.arange(n, dtype=VERTEX)
 

@@ -1,4 +1,4 @@
-"""Ranges of candidates (`schemas.work.Subtrees.ranged`) as lists, for engines that take lists only."""
+"""Writes ranges of candidates (`schemas.work.Subtrees.ranged`) as lists, for engines that only take lists."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Edges = tuple[np.ndarray, np.ndarray]
 
 
 def in_lists(graph: MiningGraph, subtrees: Subtrees, most: int = 1 << 24) -> tuple[Subtrees, Subtrees]:
-    """The nodes with their candidates listed, and the ranged nodes that are left for another time.
+    """The nodes with their candidates listed, and the ranged nodes that are left for later.
 
-    Lists are many times as long as ranges, and come back as lists when a slice ends. So ranges wait while there is
-    enough to do without them; else each slice would write more of them out, until all are lists.
+    Lists are many times as long as ranges, and a slice returns its left-over as lists. So ranges wait while there
+    is enough other work. Otherwise each slice would write more of them out, until all are lists.
 
     Parameters
     ----------
     graph : MiningGraph
     subtrees : Subtrees
     most : int
-        Go on with about so many entries of lists, base vertices of ranged nodes among them; but with one node in any
-        case.
+        About how many entries of lists to go on with, base vertices of ranged nodes included. At least one node is
+        returned.
     """
     which = np.flatnonzero(subtrees.ranged)
     if len(which) == 0:
@@ -87,7 +87,9 @@ def _common(
 def candidates_of(
     graph: MiningGraph, base: np.ndarray, at: np.ndarray, n: np.ndarray, begin: np.ndarray, end: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Candidates of nodes that have all ranks from one on; where these are few, only those adjacent to the node's L.
+    """List candidates of nodes whose candidates are all ranks from a first one on.
+
+    Only ranks that are adjacent to the node's L are listed, if L has fewer wedges than there are ranks.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ def candidates_of(
         Base vertices; L of node ``i`` is ``base[at[i]:at[i] + n[i]]``.
     at, n : ndarray of int, shape (nodes,)
     begin, end : ndarray of int, shape (nodes,)
-        Candidates are the ranks from ``begin`` on; those before ``end`` are to be explored.
+        Candidates are the ranks from ``begin`` on. Those before ``end`` are to be explored.
 
     Returns
     -------
@@ -118,7 +120,7 @@ def candidates_of(
 def _count(
     edges: Edges, n_roots: int, base: np.ndarray, at: np.ndarray, n: np.ndarray, begin: np.ndarray
 ) -> np.ndarray:
-    """All ranks from `begin` on, or those that L meets, if it has fewer wedges than there are ranks."""
+    """Count all ranks from `begin` on, or those adjacent to L, if it has fewer wedges than there are ranks."""
     counts = n_roots - begin
     met_by, met = np.full(n_roots, -1, np.int64), np.empty(n_roots, np.int32)
     for i in range(len(at)):
@@ -156,7 +158,10 @@ def _fill(
 
 @compiled
 def _meet(edges: Edges, own: np.ndarray, least: int, node: int, met_by: np.ndarray, met: np.ndarray) -> int:
-    """Roots from `least` on that some of L are adjacent to, to `met`; how many. `met_by`: who met a root last."""
+    """Write the roots from `least` on that are adjacent to some of L to `met`. Returns their number.
+
+    `met_by` has the node that met a root last.
+    """
     k = 0
     for u in own:
         for v in edges[1][edges[0][u] : edges[0][u + 1]]:

@@ -1,8 +1,8 @@
-"""Twins: vertices with the same neighbourhood, merged before the search and expanded in the output.
+"""Twins are vertices with the same neighbourhood. They are merged before the search and expanded in the output.
 
-Twins are in the same bicliques, so the search needs one of them. Merging keeps the number of maximal
-bicliques and makes every first-level subtree alive (no root's closure can begin with an earlier root
-under ascending degree). A pass over one side, then one over the other, leaves no twins on either.
+Twins are in the same maximal bicliques, so the search needs only one of them. Merging does not change the
+number of maximal bicliques. It also keeps every first-level subtree alive: under ascending degree, no root's
+closure can begin with an earlier root. After a pass over one side and one over the other, no side has twins.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def group_twins(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np
 
     Notes
     -----
-    Rows are compared in full; hashes only bring candidates together. O(m + n log n).
+    Hashes only bring rows together that may be equal. Then rows are compared in full. O(m + n log n).
     """
     n = len(indptr) - 1
     degree = np.diff(indptr)
@@ -46,7 +46,7 @@ def group_twins(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np
 
 @compiled
 def _first_equal(indptr, indices, key, order):
-    """For every row the smallest row equal to it. `order` brings equal keys together, ascending."""
+    """For every row, the smallest row that is equal to it. `order` is ascending by key, then by row."""
     n = order.size
     first = np.empty(n, dtype=np.int64)
     start = 0

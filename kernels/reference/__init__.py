@@ -1,1 +1,1 @@
-"""The definition, in plain Python sets: the yardstick of every other engine."""
+"""The definition in plain Python sets. Every other engine is compared with it."""

@@ -1,7 +1,7 @@
-"""The definition, in plain Python sets: slow, obvious, and the yardstick of every other engine.
+"""The definition in plain Python sets. It is slow and obvious, and every other engine is compared with it.
 
-Two enumerations that share nothing: `closed_pairs` closes every subset of one side, `ReferenceEngine`
-walks the search tree of docs/design.md, section 3, with its stack kept as `Subtrees`.
+There are two enumerations, which share no code. `closed_pairs` closes every subset of one side.
+`ReferenceEngine` walks the search tree of docs/design.md, section 3.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def closed_pairs(edges: set[tuple[int, int]]) -> set[tuple[frozenset[int], froze
 
 
 class ReferenceEngine:
-    """The search tree by definition. O(n) sets a node: for graphs of a few hundred edges."""
+    """The search tree by definition. It needs O(n) sets per node, so it is for graphs of a few hundred edges."""
 
     name = "reference"
 
@@ -112,11 +112,11 @@ class _Tree:
             candidates = subtrees.candidates_of(i).tolist()
         closure = self.closure(base)
         if not closure <= {*path, *candidates}:
-            return _Node(path, [], 0, False)  # this L belongs to an earlier piece
+            return _Node(path, [], 0, False)  # this L belongs to an earlier piece: the node is dead
         return _Node(sorted(closure), candidates, todo, bool(subtrees.fresh[i]))
 
     def next_child(self, node: _Node) -> _Node | None:
-        """The next canonical child of `node`, which loses that candidate; None when none is left."""
+        """Take the next canonical child of `node`, and its candidate from `node`. None when no child is left."""
         base = self.common(node.path)
         mine = self.closure(base)
         while node.todo:
@@ -132,7 +132,7 @@ class _Tree:
         return None
 
     def biclique(self, node: _Node, search: Search) -> Bicliques | None:
-        """The node's biclique in dense ids of the user's sides, or None when `search` leaves it out."""
+        """The node's biclique in dense ids of the user's sides. None when `search` leaves it out."""
         graph = self.graph
         base = self.common(node.path)
         roots = self.closure(base)

@@ -1,1 +1,1 @@
-"""What a terminal sees: commands, their options, and what they print."""
+"""The command line: commands, their options, and their output."""

@@ -1,4 +1,4 @@
-"""``formats`` and ``demo``: what the program can do, told and shown."""
+"""The commands ``formats`` and ``demo``, which list and show what the program can do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["COMMANDS"]
 
 
 def _add_formats(command: argparse.ArgumentParser) -> None:
-    pass  # nothing to choose
+    pass  # the command has no options
 
 
 def _add_demo(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""What the command line prints: run cards as ``key: value`` lines, and tables."""
+"""Output of the command line: run cards as ``key: value`` lines, and tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WHY = {
 
 
 def run_card(results: Results) -> str:
-    """A run in some ten lines."""
+    """About ten lines about a run."""
     if results.complete:
         return _lines(run_facts(results))
     return _lines(
@@ -52,7 +52,7 @@ def run_card(results: Results) -> str:
 
 
 def run_json(results: Results) -> dict[str, Any]:
-    """A run as a dictionary for JSON; the manifest, when there is one."""
+    """A run as a dictionary for JSON. It is the manifest, if there is one."""
     state = {"folder": str(results.path), "complete": results.complete, "outcome": results.outcome}
     if results.complete:
         return state | results.manifest.to_json()
@@ -60,7 +60,7 @@ def run_json(results: Results) -> dict[str, Any]:
 
 
 def count_card(count: Count) -> str:
-    """A count in a few lines."""
+    """A few lines about a count."""
     rows: list[tuple[str, object]] = [("bicliques", f"{count.count:,}")]
     if not count.complete:
         rows = [("bicliques", f"at least {count.count:,}"), ("not complete", _WHY[count.outcome])]
@@ -80,7 +80,7 @@ def count_card(count: Count) -> str:
 
 
 def size_table(sizes: SizeCounts) -> str:
-    """Bicliques by size, in bins from each power of two to the next: left sides down, right sides across."""
+    """Bicliques by size, in bins from each power of two to the next. Rows are left sizes, columns right sizes."""
     if len(sizes) == 0:
         return "no bicliques"
     table = grid(sizes, per_doubling=1)
@@ -95,7 +95,7 @@ def size_table(sizes: SizeCounts) -> str:
 
 
 def verify_card(found: Verification) -> str:
-    """What was proven, what only in a sample, and what not."""
+    """The facts that were proven, that were proven by a sample, and that were not proven."""
     text = [f"verified: {found.count:,} bicliques, fingerprint {found.fingerprint}, in {found.seconds:.1f} s", ""]
     for title, statements in (
         ("for all rows", found.proven),
@@ -107,7 +107,7 @@ def verify_card(found: Verification) -> str:
 
 
 def dry_run_card(dry: DryRun) -> str:
-    """Profile, plan and estimates."""
+    """Profile, plan and estimates of a dry run."""
     graph, plan, guess = dry.graph, dry.plan, dry.estimate
     rows: list[tuple[str, object]] = [
         ("input", input_words(dry.input)),
@@ -152,7 +152,7 @@ def _sharers(workers: int | None) -> str:
 
 
 def formats_table() -> str:
-    """Formats and engines."""
+    """A table of formats and of engines."""
     text = ["formats (also .gz, .bz2, .xz, .zst for text):"]
     text += [f"  {format.name:<14} {', '.join(format.patterns):<26} {format.description}" for format in formats()]
     text += ["", "engines:"]

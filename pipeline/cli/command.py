@@ -1,4 +1,4 @@
-"""What a command is, and what all of them do: exit codes, printing for people or for machines."""
+"""The type of a command, and what all commands share: exit codes, and output as text or as JSON."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ COMPLETE, FAILURE, BAD_INPUT, LIMIT, RUNNING, INTERRUPTED, TERMINATED = 0, 1, 2,
 
 @dataclass(frozen=True)
 class Command:
-    """A word of the command line.
+    """A command of the command line.
 
     Parameters
     ----------
     name : str
     help : str
-        One clause, in small letters; the list of commands shows it.
+        One clause in small letters, which the list of commands shows.
     add_arguments : callable
-        (parser of the command) -> None; ``--json`` is there already.
+        (parser of the command) -> None. The parser has ``--json`` already.
     run : callable
-        (parsed arguments) -> exit code. Results go to stdout (`say`), progress to stderr, and what is wrong is
-        raised as a `schemas.errors.BicliqueError`.
+        (parsed arguments) -> exit code. Results go to stdout (`say`) and progress to stderr. Errors are raised as
+        `schemas.errors.BicliqueError`.
     imports : tuple of str
-        Modules of the package `pipeline` that `run` uses, imported before it is called.
+        Modules of the package `pipeline` that `run` uses. They are imported before `run` is called.
     gets_ready : bool
-        Whether there is more to get ready than imports: `run` says when that is over (`pipeline.process.startup`).
+        Whether start-up is more than imports. Then `run` says when it is over (`pipeline.process.startup`).
     """
 
     name: str
@@ -64,20 +64,20 @@ class Command:
 
 
 def code_of(outcome: Outcome) -> int:
-    """Exit code of a run that ended like this."""
+    """Exit code of a run with this outcome."""
     codes = {"complete": COMPLETE, "max_results": LIMIT, "time_limit": LIMIT, "interrupted": INTERRUPTED}
     return codes.get(outcome, FAILURE)
 
 
 def say(arguments: argparse.Namespace, machine: Callable[[], Any], people: Callable[[], str]) -> None:
-    """Print a result: as JSON if asked to, else as text."""
+    """Print a result as JSON if asked to, and as text otherwise."""
     text = json.dumps(machine(), indent=1, default=str) if arguments.json else people()
     try:
         print(text, flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python tries again as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python tries again as it ends
         raise ResourceError(f"the result cannot be printed ({error.strerror}); make room where stdout goes") from error
 
 
@@ -87,7 +87,7 @@ def progress(arguments: argparse.Namespace) -> bool:
 
 
 def complain(arguments: argparse.Namespace, sentence: str, event: str = "error", level: int = logging.ERROR) -> None:
-    """Say on stderr why there is no result, or not all of it; in the form of the log, if there is to be one."""
+    """Say on stderr why there is no result, or only a part of it. If there is a log, this is in its form."""
     if getattr(arguments, "log", None) == "json":
         tell(logging.getLogger("pipeline"), event, sentence, level)
     else:

@@ -1,6 +1,6 @@
-"""The commands of ``bicliques``: one module per group, each with a tuple of `Command`.
+"""The commands of ``bicliques``. Each group of commands has a module with a tuple of `Command`.
 
-A group's module imports the pipeline inside its functions: the parser, and so ``--help``, does without it.
+The modules import the pipeline inside functions, so that the parser, and with it ``--help``, does not import it.
 """
 
 from __future__ import annotations

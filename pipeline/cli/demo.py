@@ -1,4 +1,4 @@
-"""The demonstration: mine the graph that comes with the project, and say how to read the result."""
+"""The demonstration. It mines the graph that comes with the project, and says how to read the result."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _GRAPH = Path("examples/debian12_package_tag.parquet")
 
 
 def demo_source() -> Path:
-    """The packages of Debian 12 and the tags they carry.
+    """The file of the packages of Debian 12 and their tags.
 
     Raises
     ------
     InputError
-        If the file is not there, because only the wheel is installed.
+        The file is missing, because only the wheel is installed.
     """
     path = Path(__file__).parents[2] / _GRAPH
     if not path.exists():
@@ -27,7 +27,7 @@ def demo_source() -> Path:
 
 
 def how_to_read(results: Results) -> str:
-    """Paths, and three lines of pandas."""
+    """The paths of the files, and three lines of pandas that read them."""
     files = "\n".join(f"  {file}" for file in results.files)
     return (
         f"The Parquet files:\n{files}\n\nRead them with pandas:\n\n"

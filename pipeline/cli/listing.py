@@ -1,4 +1,4 @@
-"""Bicliques as lines of text, cut to the width of a terminal between two labels; and as JSON, in full."""
+"""Bicliques as lines of text, cut between two labels to the width of a terminal, or as JSON, in full."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pyarrow as pa
 
 __all__ = ["columns_of", "top_json", "top_table"]
 
-#: Columns of a table when the width is not known; and the least that a side gets.
+#: Columns of a table when the width is not known, and the fewest columns of a side.
 _WIDTH, _LEAST_ROOM = 120, 12
 
 
 def top_table(rows: pa.Table, width: int | None = _WIDTH) -> str:
-    """Bicliques, one per line, in lines of `width` columns; None shows all members, however long a line gets.
+    """Bicliques, one per line, in lines of `width` columns. None shows all members in lines of any length.
 
-    A list that does not fit is cut between two labels and says how many follow.
+    A list that does not fit is cut between two labels, and ends with the number of labels that follow.
     """
     cells = [("#", "left", "right", "edges")]
     for k in range(len(rows)):
@@ -32,12 +32,12 @@ def top_table(rows: pa.Table, width: int | None = _WIDTH) -> str:
 
 
 def top_json(rows: pa.Table) -> list[dict[str, Any]]:
-    """The rows as a dictionary for JSON, lists in full."""
+    """The rows as a dictionary for JSON, with full lists."""
     return [dict(row) for row in rows.to_pylist()]
 
 
 def _members(left: pa.Array, right: pa.Array, room: int | None) -> str:
-    """Both sides in a room of so many columns, half of it each; what one side leaves, the other one takes."""
+    """Both sides in so many columns. Each side gets half of them, and the columns that the other side leaves free."""
     if room is None:
         sides = [", ".join(_shown(label) for label in labels.to_pylist()) for labels in (left, right)]
     else:
@@ -48,7 +48,7 @@ def _members(left: pa.Array, right: pa.Array, room: int | None) -> str:
 
 
 def _cut(labels: pa.Array, room: int) -> str:
-    """The labels that fit, and how many more there are; of a first one that does not fit, its beginning."""
+    """The labels that fit, and how many more there are. If not even the first one fits, its beginning."""
     if len(labels) < room and columns_of(whole := ", ".join(map(_shown, labels.to_pylist()))) <= room:
         return whole
     text = ""
@@ -62,7 +62,7 @@ def _cut(labels: pa.Array, room: int) -> str:
 
 
 def _beginning(text: str, columns: int) -> str:
-    """As much as fits, with three dots for the rest."""
+    """As much of a text as fits, with three dots for the rest."""
     text = text[:columns]
     while text and columns_of(text) > columns - 3:
         text = text[:-1]
@@ -70,13 +70,13 @@ def _beginning(text: str, columns: int) -> str:
 
 
 def _shown(label: object) -> str:
-    """A label on a line of its own: text from a file may hold line breaks, or move the cursor."""
+    """A label without characters that break a line or move the cursor, which text from a file may contain."""
     text = str(label)
     return text if text.isprintable() else repr(text)
 
 
 def columns_of(text: str) -> int:
-    """How wide a terminal shows it."""
+    """The columns that a terminal needs for a text."""
     if text.isascii():
         return len(text)
     return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys  # and nothing that takes time: Ctrl-C during an import is to end in a sentence, too
+import sys  # and no module that takes time to import, because Ctrl-C during an import must end in a sentence, too
 
 __all__ = ["main"]
 
@@ -14,7 +14,7 @@ def main(argv: list[str] | None = None) -> int:
     Parameters
     ----------
     argv : list of str or None
-        Its words; None: those of the process, which has just been started for it.
+        The words behind ``bicliques``. None takes those of the process, which has just been started for the command.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Let a stream that the caller has closed lead to nowhere, or a file of the run would be opened in its place."""
+    """Open a null device for each standard stream that is closed. Otherwise a file of the run would take its number."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -48,5 +48,5 @@ def _open_streams() -> None:
 def _say_goodbye() -> None:
     try:
         print("bicliques: stopped; nothing was written", file=sys.stderr)
-    except OSError:  # the disk of the log is full, or its reader has gone
+    except OSError:  # the disk of the log is full, or its reader has ended
         return

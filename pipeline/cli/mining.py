@@ -1,4 +1,4 @@
-"""``mine``, ``count`` and ``resume``."""
+"""The commands ``mine``, ``count`` and ``resume``."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def so_far(work: Callable[[], Any]) -> Any:
-    """What `work` returns, or what it had when Ctrl-C stopped it."""
+    """The result of `work`, or its result so far when Ctrl-C stopped it."""
     from pipeline.process.interrupts import Interrupted
 
     try:
@@ -93,7 +93,7 @@ def so_far(work: Callable[[], Any]) -> Any:
 
 
 def say_results(arguments: argparse.Namespace, results: Results) -> int:
-    """Print the run card, and on stderr how to go on if the run is not complete; the exit code."""
+    """Print the run card. If the run is not complete, say on stderr how to go on. Returns the exit code."""
     from pipeline.cli import cards
 
     say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))

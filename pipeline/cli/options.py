@@ -1,4 +1,4 @@
-"""Options of the command line, from the table of all options; and the few words that only the command line has."""
+"""Options of the command line. Most come from the table of all options, and a few are only here."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["add_options", "add_quiet", "add_run", "add_source", "chosen", "natur
 
 
 def add_source(command: argparse.ArgumentParser) -> None:
-    """The input."""
+    """Add the argument for the input."""
     command.add_argument("source", metavar="SOURCE", help="an edge list; see: bicliques formats")
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
-    """The folder of a run that is there."""
+    """Add the argument for the folder of an existing run."""
     command.add_argument("run", metavar="OUT", type=Path, help="folder of the run")
 
 
 def add_options(command: argparse.ArgumentParser, *calls: Call, only: Iterable[str] = GROUPS) -> None:
-    """The options of the calls that a command makes.
+    """Add the options of the calls that a command makes.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def add_options(command: argparse.ArgumentParser, *calls: Call, only: Iterable[s
 
 
 def chosen(arguments: argparse.Namespace, call: Call) -> dict[str, Any]:
-    """The options of a call, by name; what nobody has said is as usual."""
+    """The options of a call, by name. Options that were not given have their defaults, or are left out."""
     given = {entry.name: getattr(arguments, entry.name) for entry in entries_of(call) if entry.name in arguments}
     return {name: value for name, value in given.items() if value is not _UNSAID}
 
 
 def refuse(arguments: argparse.Namespace, call: Call, instead: Call, sentence: str) -> None:
-    """Refuse what somebody has said that `call` has and `instead` has not; `sentence` holds ``{option}``."""
+    """Refuse an option that was given if `call` takes it and `instead` does not. `sentence` contains ``{option}``."""
     there = entries_of(instead)
     for entry in entries_of(call):
         if entry not in there and getattr(arguments, entry.name) is not _UNSAID:
@@ -62,7 +62,7 @@ def refuse(arguments: argparse.Namespace, call: Call, instead: Call, sentence: s
 
 
 class _Unsaid:
-    """The default of an option that only some calls of a command take: the others refuse what somebody has said."""
+    """Default of an option that only some calls of a command take. It shows that the option was not given."""
 
     def __repr__(self) -> str:
         return "unsaid"
@@ -72,7 +72,7 @@ _UNSAID = _Unsaid()
 
 
 def word(entry: Entry) -> str:
-    """An option as it is given; that of a switch which is on is the one that turns it off."""
+    """An option as it is written on the command line. For a switch that is on by default, the option turns it off."""
     hyphens = entry.name.replace("_", "-")
     return f"--no-{hyphens}" if entry.is_switch and entry.default else f"--{hyphens}"
 
@@ -89,7 +89,7 @@ def _add(place: Any, entry: Entry, calls: tuple[Call, ...]) -> None:
 
 
 def _how(entry: Entry) -> dict[str, Any]:
-    """What argparse is to do with the words behind an option."""
+    """Arguments that tell argparse how to parse the value of an option."""
     if entry.is_switch:
         return {"action": "store_false" if entry.default else "store_true"}
     kinds = set(get_args(entry.hint)) - {NoneType} or {entry.hint}
@@ -114,31 +114,31 @@ def _parser(kinds: set[Any], entry: Entry) -> Any:
 
 
 def _column(text: str) -> str | int:
-    """A name, or digits for a position."""
-    return int(text) if text.isdecimal() and len(text) < 10 else text  # int() refuses thousands of digits
+    """Parse a column: digits are a position, other text is a name."""
+    return int(text) if text.isdecimal() and len(text) < 10 else text  # int() raises for thousands of digits
 
 
 def add_quiet(group: Any) -> None:
-    """Whether to show progress."""
+    """Add the options for progress and log."""
     group.add_argument(
         "--quiet",
         action="store_true",
-        help="no progress on stderr (default: a bar on a terminal, elsewhere a line every 10 seconds)",
+        help="show no progress on stderr (default: a bar on a terminal, elsewhere a line every 10 seconds)",
     )
     group.add_argument(
         "--log",
         choices=("text", "json"),
-        help="instead of progress, a line on stderr for every event, json for machines (default: only warnings)",
+        help="instead of progress, one line on stderr per event, json for machines (default: only warnings)",
     )
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Numbers that are 0 or more, between commas."""
+    """Parse numbers of 0 or more, separated by commas."""
     return tuple(natural(part) for part in text.split(","))
 
 
 def natural(text: str) -> int:
-    """A number that is 0 or more."""
+    """Parse a number of 0 or more."""
     number = int(text)
     if number < 0:
         raise argparse.ArgumentTypeError(f"{number} is less than 0")
@@ -146,7 +146,7 @@ def natural(text: str) -> int:
 
 
 def or_none(kind: type[int] | type[float]) -> Any:
-    """A parser of numbers of a type, and of the word none."""
+    """A parser for numbers of a type, and for the word none."""
 
     def parse(text: str) -> int | float | str | None:
         if text == AS_BEFORE:  # argparse parses defaults, too

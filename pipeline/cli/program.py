@@ -1,4 +1,4 @@
-"""From words to a command, and from whatever it raises to one sentence and an exit code."""
+"""Parses the command line, runs the command, and turns exceptions into one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXIT_CODES = """exit codes:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, as every other error is said."""
+    """A parser whose errors are one sentence, like all others."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; see: {self.prog} --help")
@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
-    """The parser of ``bicliques``, and those of its commands."""
+    """The parser of ``bicliques``, and the parsers of its commands."""
     shape = argparse.RawDescriptionHelpFormatter
     top = _Parser(
         prog="bicliques",
@@ -67,9 +67,9 @@ def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
 
 
 def run(argv: list[str] | None) -> int:
-    """Run one command; its exit code. See `pipeline.cli.main.main`."""
+    """Run one command. Returns its exit code. See `pipeline.cli.main.main`."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a label or a name that a terminal has no letters for is no error
+        if isinstance(stream, io.TextIOWrapper):  # characters that a terminal cannot show are no error
             stream.reconfigure(errors="backslashreplace")
     arguments = argparse.Namespace()
     try:
@@ -101,7 +101,7 @@ def run(argv: list[str] | None) -> int:
         _stopped(arguments, "ended by SIGTERM")
         return TERMINATED
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of stdout has gone, so nothing can be told
+        sys.stderr.close()  # the reader of stdout has ended, so nothing can be said
         return FAILURE
     except Exception as error:
         sentence = _last_words(error)
@@ -123,7 +123,7 @@ class _LeftOut:
 
 
 def _last_words(error: Exception) -> str | None:
-    """A sentence for an error of the file system or of pyarrow that has none yet; None for any other error."""
+    """A sentence for an error of the file system or of pyarrow. None for any other error."""
     arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", ())
     if isinstance(error, OSError):
         reason = error.strerror or error
@@ -137,7 +137,7 @@ def _last_words(error: Exception) -> str | None:
 
 
 def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
-    """Fill `arguments`; a word that no option has is an `InputError` that names the one it may stand for."""
+    """Fill `arguments`. For an unknown option, raise an `InputError` that names the option that was probably meant."""
     top, commands = _parsers()
     _, unknown = top.parse_known_args(argv, arguments)
     if not unknown:

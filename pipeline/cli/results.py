@@ -1,4 +1,4 @@
-"""``verify``, ``show``, ``sample``, ``sizes`` and ``report``: what a run found."""
+"""The commands ``verify``, ``show``, ``sample``, ``sizes`` and ``report``, which are about the results of a run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _add_sample(command: argparse.ArgumentParser) -> None:
 def _add_rows(command: argparse.ArgumentParser, *names: str) -> None:
     command.add_argument(*names, dest="n", type=int, default=20, metavar="N", help="how many (default: 20)")
     command.add_argument(
-        "--full", action="store_true", help="all members, however long a line gets (default: what fits the terminal)"
+        "--full", action="store_true", help="show all members, in long lines (default: as many as fit the terminal)"
     )
 
 
@@ -72,7 +72,7 @@ def _sample(arguments: argparse.Namespace) -> int:
 
 
 def _width(arguments: argparse.Namespace) -> int | None:
-    """Columns to fill; where stdout is no terminal and ``$COLUMNS`` is not set, 120."""
+    """Columns to fill. If stdout is no terminal and ``$COLUMNS`` is not set, these are 120."""
     return None if arguments.full else shutil.get_terminal_size((120, 24)).columns
 
 

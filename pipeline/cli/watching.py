@@ -1,4 +1,4 @@
-"""``status`` and ``prune``: runs seen from outside, while they run and after."""
+"""The commands ``status`` and ``prune``, which look at runs from outside, while they run and afterwards."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _prune(arguments: argparse.Namespace) -> int:
     if not arguments.remove:
         say(arguments, found.to_json, lambda: prune_table(found))
         return COMPLETE
-    # what goes is said before anything does, so that there is a record of it whatever comes between
+    # the runs are printed before any is removed, so that there is a record even if the removal is interrupted
     if arguments.json:
         print(prune_table(found, "goes"), file=sys.stderr, flush=True)
     else:
@@ -67,7 +67,7 @@ def _prune(arguments: argparse.Namespace) -> int:
 
 
 def status_card(found: Status) -> str:
-    """A run at one moment, in some ten lines."""
+    """About ten lines about a run at one moment."""
     rows = [("state", f"{found.state} ({found.why})"), ("done", ", ".join(found.done) or "nothing")]
     if found.step:
         rows.append(("now" if found.state == "running" else "next", found.step))
@@ -88,7 +88,7 @@ def status_card(found: Status) -> str:
 
 
 def prune_table(found: Pruning, goes: str = "would go") -> str:
-    """One line per run, and what is to become of it; several series under a heading each."""
+    """One line per run, with its verdict. If there are several series, each has a heading."""
     names = list(dict.fromkeys(run.series for run in found.runs))
     lines = []
     for name in names:
@@ -103,7 +103,7 @@ def prune_table(found: Pruning, goes: str = "would go") -> str:
 
 
 def prune_result(found: Pruning, done: Pruning) -> str:
-    """How many of the chosen runs have gone, and which could not go."""
+    """How many of the chosen runs were removed, and which could not be."""
     wanted, gone = {run.path for run in found.chosen}, {run.path for run in done.chosen}
     lines = [f"stays {shown(run.path)} ({run.reason})" for run in done.runs if run.path in wanted - gone]
     return "\n".join([*lines, f"removed {_total(done)}"])
@@ -114,12 +114,12 @@ def _total(found: Pruning) -> str:
 
 
 def shown(path: Path) -> str:
-    """A path without characters that a terminal obeys."""
+    """A path without control characters."""
     return str(path) if str(path).isprintable() else repr(str(path))
 
 
 def ago(seconds: float) -> str:
-    """A time that has passed, roughly."""
+    """The time since then, rounded."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"

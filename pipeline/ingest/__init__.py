@@ -1,1 +1,1 @@
-"""The first step: any edge list in, the normalised edge table and the label tables out."""
+"""The first step: it makes the normalised edge table and the label tables of any edge list."""

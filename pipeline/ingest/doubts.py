@@ -1,4 +1,4 @@
-"""What is odd about an input that can still be read: sentences for the log, the card and the facts of a run."""
+"""Doubts about an input that can be read but looks odd: sentences for the log, the card and the facts of a run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pipeline.ingest.readers.base import EdgeStream, shorten
 
 __all__ = ["SLICE", "Variants", "duplicate_doubt", "float_doubt", "variants_of"]
 
-#: Labels of a side, and bytes of them, beyond which they are not compared: a million takes half a second, and memory
-#: for 140 bytes each.
+#: If a side has more labels, or more bytes of labels, they are not compared. A million labels take half a second and
+#: 140 bytes of memory each.
 MOST_LABELS, MOST_BYTES = 1_000_000, 1 << 26
-#: Labels handled at a time.
+#: Labels that are handled at a time.
 SLICE = 1 << 17
 
 _BLANKS = (" ", "\t", "\N{NO-BREAK SPACE}")
@@ -23,21 +23,21 @@ _BLANKS = (" ", "\t", "\N{NO-BREAK SPACE}")
 
 @dataclass(frozen=True)
 class Variants:
-    """Labels of a side that another one is, but for blanks and capitals.
+    """Labels that differ from another label of their side only in blanks and capitals.
 
     Parameters
     ----------
     count : int
         How many fewer labels there would be without blanks and capitals.
     example : (str, str)
-        Two that would be one; empty without any.
+        Two labels that would be one. Empty if there are none.
     """
 
     count: int
     example: tuple[str, str] = ("", "")
 
     def doubt(self, side: str) -> str | None:
-        """In words, with the name of the side."""
+        """The doubt in words, with the name of the side."""
         if self.count == 0:
             return None
         one, other = map(shorten, self.example)
@@ -46,7 +46,7 @@ class Variants:
 
 
 def variants_of(labels: pa.Array) -> Variants | None:
-    """Compare the distinct labels of a side without blanks and capitals; None when they are too many.
+    """Compare the distinct labels of a side without blanks and capitals. None when there are too many.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _slices(labels: pa.Array) -> Iterator[pa.Array]:
 
 
 def duplicate_doubt(stream: EdgeStream, duplicates: int, n_rows: int) -> str | None:
-    """More than half of what was read was there already: mostly the wrong columns."""
+    """The doubt that more than half of the rows are duplicates. Mostly the wrong columns were read then."""
     if 2 * duplicates <= n_rows:
         return None
     said = f"{duplicates:,} of {n_rows:,} rows are duplicates"
@@ -90,7 +90,7 @@ def duplicate_doubt(stream: EdgeStream, duplicates: int, n_rows: int) -> str | N
 
 
 def float_doubt(labels: pa.Array, side: str) -> str | None:
-    """Text that a table with types would hold as floating-point numbers, and be refused for."""
+    """The doubt that all labels look like floating-point numbers, which a table with types would not accept."""
     if pa.types.is_integer(labels.type) or not all(
         pc.all(pc.match_substring_regex(part, r"^[0-9]+\.[0-9]+$")).as_py() for part in _slices(labels)
     ):

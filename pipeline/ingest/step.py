@@ -1,4 +1,4 @@
-"""The first step of a run: any edge list in, the normalised edge table and the label tables out."""
+"""The first step of a run. It makes the normalised edge table and the label tables of any edge list."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class IngestSummary:
-    """What was read.
+    """Facts about the input.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class IngestSummary:
     n_edges : int
         Distinct edges.
     duplicates : int
-        Edges that were there already.
+        Edges that occurred before.
     skipped_lines : int
         Lines left out because of ``skip_bad_lines``.
     format : str
@@ -48,21 +48,21 @@ class IngestSummary:
     source : str
         The path as given, or the object's type.
     digest : str
-        BLAKE3 (hex) of the file's bytes as stored; of the labels and edges for an object in memory.
+        BLAKE3 (hex) of the file's bytes as stored. For an object in memory, of the labels and edges.
     left_label, right_label : str
         "int64", "int32" or "string".
     left_name, right_name : str
-        Names of the two columns that were read; "left" and "right" where the input has none.
+        Names of the two columns that were read. "left" and "right" if the input has no names.
     left_variants, right_variants : int or None
-        Labels that differ from another one of their side only in blanks or capitals; None when there were too many
+        Labels that differ from another label of their side only in blanks or capitals. None when there were too many
         labels to compare.
     notes : tuple of str
-        What is odd about the input, in sentences.
+        Doubts about the input, in sentences.
     seconds : float
     read_on : str
         "gpu", or "cpu" and why not on a GPU.
     tables_seconds : float
-        Until the tables were written; on a GPU the digest of a large file takes longer.
+        Seconds until the tables were written. On a GPU the digest of a large file takes longer.
     """
 
     n_left: int
@@ -92,20 +92,20 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
     ----------
     source : path or object
         A file in one of `pipeline.ingest.readers.formats`, or a pandas, Polars or Arrow table, a scipy.sparse
-        matrix, or a networkx graph; an object is not modified.
+        matrix, or a networkx graph. An object is not modified.
     options : IngestOptions
     folder : Path
-        Exists. After an error it is as it was before.
+        An existing folder. After an error it is as it was before.
     ingest_on : "auto", "cpu" or "gpu"
         See `pipeline.ingest.gpu.ingest_on.choose_reader`. The tables are the same, wherever they are made.
 
     Raises
     ------
     InputError
-        If the input or an option is wrong: one sentence with the file, the line and the remedy; or if
-        `folder` is not there or may not be written into.
+        The input or an option is wrong; the sentence names the file, the line and the remedy. Or `folder` does not
+        exist, or may not be written into.
     ResourceError
-        If writing fails half-way, as on a full disk.
+        Writing fails half-way, as on a full disk.
     """
     started = time.perf_counter()
     stream = open_source(source, options)
@@ -160,7 +160,7 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
 def _doubts(
     stream: EdgeStream, labels: tuple[Labels, Labels], duplicates: int, n_rows: int
 ) -> tuple[list[int | None], tuple[str, ...]]:
-    """Variants of both sides, and what is odd in sentences, which also go to the log."""
+    """Variants of both sides, and doubts in sentences, which also go to the log."""
     counts: list[int | None] = []
     notes = [duplicate_doubt(stream, duplicates, n_rows)]
     for own, name in zip(labels, stream.side_names, strict=True):
@@ -175,7 +175,7 @@ def _doubts(
 
 @contextmanager
 def _all_or_nothing(folder: Path) -> Iterator[Path]:
-    """A folder to write into, whose files move to `folder` at the end, the edges last, or disappear."""
+    """A folder to write into. At the end its files move to `folder`, the edges last; after an error they disappear."""
     refuse_links(folder)
     try:
         staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
@@ -202,4 +202,4 @@ def _all_or_nothing(folder: Path) -> Iterator[Path]:
             raise ResourceError(f"cannot write {place} ({reason}); make room, or choose another folder") from error
         raise
     finally:
-        shutil.rmtree(staging, ignore_errors=True)  # what stays goes when the run goes on
+        shutil.rmtree(staging, ignore_errors=True)  # files that stay are removed when the run goes on

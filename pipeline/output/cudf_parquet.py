@@ -1,7 +1,7 @@
-"""List columns and Parquet files on a device, by CuPy and pylibcudf: the smallest part of cuDF that does it.
+"""List columns and Parquet files on a device, by CuPy and by pylibcudf, the smallest part of cuDF that can do it.
 
-All imports of GPU packages are inside functions. Every file has a stream of its own that does not wait for the
-engine's kernels, nor they for it.
+All imports of GPU packages are inside functions. Every file has a stream of its own. It does not wait for the engine's
+kernels, and they do not wait for it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["CudfParquet", "chunked_writer", "why_no_cudf", "writing_errors"]
 
 #: Bytes of a row group before encoding, unless it has `GROUP_ROWS` rows first.
 _GROUP_BYTES = 128 << 20
-#: A thread for so many bytes of the device, and so many threads at most.
+#: There is one thread per so many bytes of the device, up to a largest number of threads.
 _BYTES_A_THREAD, _MOST_THREADS = 4 << 30, 8
-#: Bytes of a page: the device compresses all pages of a chunk side by side, so there have to be many.
+#: Bytes of a page. The device compresses all pages of a chunk in parallel, so there must be many.
 _PAGE_BYTES = 64 << 10
 
 
 def why_no_cudf() -> str | None:
-    """Why cuDF cannot be used in this process, or None; never raises."""
+    """Why cuDF cannot be used in this process, or None if it can. It never raises."""
     from kernels.gpu.device import why_no_gpu
 
     if (reason := why_no_gpu()) is not None:
@@ -53,11 +53,11 @@ class CudfParquet:
     Parameters
     ----------
     tables : Tables
-        Uploaded here, once; None leaves dense ids in the lists.
+        Label tables, which are uploaded here once. None leaves dense ids in the lists.
     compression : str
         "zstd" or "snappy", by nvCOMP.
     names : (str, str)
-        What the input calls the sides, for the metadata of the parts.
+        Names of the sides in the input, for the metadata of the parts.
     """
 
     def __init__(self, tables: Tables, compression: str = "zstd", names: tuple[str, str] = ("left", "right")):
@@ -68,17 +68,18 @@ class CudfParquet:
         self.schema = part_schema(tables, names)
         self.compression = compression
         self.threads = min(max(device_bytes() // _BYTES_A_THREAD, 1), _MOST_THREADS)
-        # of all files together, from the device to the disk; libcudf has four, and reads this when it opens its first
+        # Threads that copy from the device to the disk, for all files together. The default is four. libcudf reads this
+        # when it opens its first file.
         os.environ.setdefault("KVIKIO_NTHREADS", str(writing_threads()))
         take_from_pool()
         with _memory_errors("hold the labels"):
             self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
-            #: What files are opened with, which may be before there are rows.
+            #: Table with which files are opened, because they may be opened before there are rows.
             self.empty = self.table(Bicliques.from_pairs([], []), cupy.cuda.Stream(non_blocking=True))
         self.has_text = tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables)
 
     def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
-        """See `Backend`; synchronises."""
+        """See `Backend`. It synchronises."""
         with _memory_errors("cut bicliques into chunks"):
             pieces = [found] if len(found.left) + len(found.right) <= members else self._cut(found, members)
             self.cupy.cuda.get_current_stream().synchronize()
@@ -141,7 +142,7 @@ class CudfParquet:
 
 @contextmanager
 def _memory_errors(purpose: str) -> Iterator[None]:
-    """What CuPy and RMM raise without memory, as one error of ours."""
+    """Turn the errors of CuPy and RMM about memory into a `DeviceMemoryError`."""
     try:
         yield
     except MemoryError as error:
@@ -150,7 +151,7 @@ def _memory_errors(purpose: str) -> Iterator[None]:
 
 @contextmanager
 def writing_errors() -> Iterator[None]:
-    """What libcudf raises when it cannot write, as `OSError`: it has no type for a full disk."""
+    """Turn the errors of libcudf about writing into `OSError`, because it has no type for a full disk."""
     try:
         yield
     except RuntimeError as error:
@@ -158,13 +159,13 @@ def writing_errors() -> Iterator[None]:
 
 
 class CudfFile:
-    """A Parquet file that cuDF writes chunk by chunk; see `pipeline.output.device_writer.ChunkFile`."""
+    """A Parquet file that cuDF writes chunk by chunk. See `pipeline.output.device_writer.ChunkFile`."""
 
     def __init__(self, backend: CudfParquet, path: Path):
         self.backend, self.path = backend, path
         self.stream = backend.cupy.cuda.Stream(non_blocking=True)
-        # zstd alone makes lists of integers smaller, and sooner, than a dictionary does; to numbers that hardly change
-        # from row to row, differences leave it little to do
+        # For lists of integers, zstd alone makes smaller files in less time than dictionaries do. Numbers that hardly
+        # change from row to row are written as differences, which leave zstd little to do.
         self._writer = chunked_writer(
             backend.plc,
             path,
@@ -183,9 +184,9 @@ class CudfFile:
         Raises
         ------
         DeviceMemoryError
-            If the device has no memory left for it.
+            The device has no memory left for the rows.
         OSError
-            If the file cannot be written.
+            The file cannot be written.
         """
         with writing_errors(), _memory_errors(f"write {self.path}"):
             self._writer.write(self.backend.table(piece, self.stream))
@@ -208,7 +209,7 @@ def chunked_writer(
     differences: Collection[str] = (),
     stream: Any = None,
 ) -> Any:
-    """CuDF's writer of a file of this schema, whose columns have no nulls; `table` is like those it will write.
+    """CuDF's writer of a file of this schema, whose columns have no nulls. `table` has the types of later tables.
 
     Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``).
     """
@@ -217,7 +218,7 @@ def chunked_writer(
     for column, field in zip(metadata.column_metadata, schema, strict=True):
         column.set_name(field.name).set_nullability(False)
         if pa.types.is_list(field.type):
-            column.child(1).set_nullability(False)  # child 0 is the offsets
+            column.child(1).set_nullability(False)  # child 0 has the offsets
         if field.name in differences:
             column.set_encoding(io.types.ColumnEncoding.DELTA_BINARY_PACKED)
     pairs = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}

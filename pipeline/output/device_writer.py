@@ -1,8 +1,8 @@
-"""Parts written by the GPU: arrays of the device become list columns, encoded and compressed there by cuDF.
+"""Parts that the GPU writes. Arrays of the device become list columns, which cuDF encodes and compresses there.
 
-A batch is cut into chunks of rows, and threads write them while the engine goes on. There are several threads, each
-with a part and a stream of its own: one alone leaves the device idle while its bytes go to the disk.
-`pipeline.output.cudf_parquet` turns chunks into files; tests use another writer.
+A batch is cut into chunks of rows, and threads write them while the engine goes on. Each thread has a part and a
+stream of its own. There are several threads, because a single one leaves the device idle while its bytes go to the
+disk. `pipeline.output.cudf_parquet` turns chunks into files; tests use another writer.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from schemas.manifest import Part
 
 __all__ = ["Backend", "DeviceWriter"]
 
-#: Members (left and right together) of a chunk: large enough to fill the device, small enough for offsets of 32 bits.
+#: Members (left and right together) of a chunk. It fills the device, and fits offsets of 32 bits.
 CHUNK_MEMBERS = 1 << 26
-#: A part that has reached so many bytes is closed: smaller than the host's, which come from several threads at once,
-#: so that there are as many to be read back side by side.
+#: A part that has reached so many bytes is closed. Parts are smaller than the host's, so that there are enough of them
+#: to be read back in parallel.
 PART_BYTES = 1 << 26
 
 
@@ -42,26 +42,26 @@ class ChunkFile(Protocol):
 
 
 class Backend(Protocol):
-    """What is done on the device."""
+    """The operations on the device."""
 
-    #: Threads that write, a chunk in the hands of each at most.
+    #: Threads that write. Each has at most one chunk at a time.
     threads: int
 
     def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
-        """All rows in order, in pieces of about `members` members or one row; their arrays may be those of `found`.
+        """All rows in order, in pieces of about `members` members or of one row. They may share arrays with `found`.
 
-        Waits until the arrays are filled, because the thread that writes them reads them on another stream.
+        It waits until the arrays are filled, because the thread that writes them reads them on another stream.
         """
         ...
 
     def open(self, path: Path) -> ChunkFile:
-        """A new file. A thread that does not write to it does not close it either."""
+        """Open a new file. The thread that writes to it also closes it."""
         ...
 
 
 @dataclass
 class _OpenPart:
-    """A file that one thread at a time writes to, under the name it has until it is whole."""
+    """A file that is being written by one thread at a time. It has a temporary name until it is whole."""
 
     path: Path
     file: ChunkFile
@@ -69,7 +69,7 @@ class _OpenPart:
 
 
 class DeviceWriter:
-    """An `Emit` that collects nothing: every batch of a GPU engine is large enough to be written at once.
+    """An `Emit` that writes every batch at once, because batches of a GPU engine are large.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class DeviceWriter:
         self.backend = backend
         self.stem = part_stem(slice_number)
         self.parts: list[Part] = []
-        self._free: queue.LifoQueue[_OpenPart] = queue.LifoQueue()  # the last one used, so that few parts are opened
+        self._free: queue.LifoQueue[_OpenPart] = queue.LifoQueue()  # last in, first out, so that few parts are opened
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="opener")
         self._next: Future[_OpenPart] | None = None
         self._numbers = itertools.count()
@@ -95,12 +95,12 @@ class DeviceWriter:
         self._lock = threading.Lock()
 
     def __call__(self, found: Bicliques, /) -> None:
-        """Have a batch written, whose arrays are not to change any more; waits while every thread has a chunk in hand.
+        """Hand a batch to the threads. Its arrays must not change any more. Waits while all threads are writing.
 
         Raises
         ------
         ResourceError
-            If the disk is full, or the like.
+            A resource is missing, as when the disk is full.
         """
         for piece in self.backend.pieces(found, CHUNK_MEMBERS) if len(found) else []:
             self._raise_errors()
@@ -108,7 +108,7 @@ class DeviceWriter:
             self._chunks.append(self._threads.submit(self._write, piece))
 
     def close(self) -> list[Part]:
-        """Wait for what is being written, and name the last parts. No rows, no part."""
+        """Wait until all is written, and name the last parts. Without rows there is no part."""
         for chunk in self._chunks:
             chunk.result()
         self._opener.shutdown()
@@ -116,11 +116,11 @@ class DeviceWriter:
         for named in [self._threads.submit(self._name, part) for part in free]:
             named.result()
         self._threads.shutdown()
-        self._remove_unnamed()  # what was opened in advance
+        self._remove_unnamed()  # parts that were opened in advance
         return self.parts
 
     def discard(self) -> None:
-        """Remove everything written, after an error."""
+        """Remove all that was written, after an error."""
         self._threads.shutdown(cancel_futures=True)
         self._opener.shutdown(cancel_futures=True)
         self._remove_unnamed()
@@ -134,7 +134,7 @@ class DeviceWriter:
             with disk_errors(part.path):
                 part.file.write(piece)
                 part.rows += len(piece)
-                flush(part.path)  # while the other threads have the device
+                flush(part.path)  # other threads use the device meanwhile
                 is_full = part.path.stat().st_size >= PART_BYTES
             if is_full:
                 self._name(part)
@@ -153,7 +153,7 @@ class DeviceWriter:
             return part.result()
 
     def _open_part(self) -> _OpenPart:
-        """In advance: while the disk is busy, a new file takes tens of milliseconds to open."""
+        """Open a part. This is done in advance, because it takes tens of milliseconds while the disk is busy."""
         path = self.folder / unnamed_part(self.stem, next(self._numbers))
         with disk_errors(path):
             create(path).close()

@@ -1,4 +1,4 @@
-"""The same parts, encoded on several threads: what a GPU finds in a second takes one thread half a minute to encode."""
+"""Writes the same parts on several threads. One thread needs half a minute to encode a second's results of a GPU."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from schemas.manifest import Part
 
 __all__ = ["ParallelWriter", "writing_threads"]
 
-#: More threads than this are faster than any disk.
+#: Most threads. More would be faster than any disk.
 _MOST_THREADS = 16
 
 
 def writing_threads() -> int:
-    """How many threads this worker may write with: its share of the cores, if it has a GPU of this machine each."""
+    """How many threads this worker may write with: its share of the cores, if each worker has a GPU of this machine."""
     workers = len(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(","))
     return min(max(len(os.sched_getaffinity(0)) // workers, 1), _MOST_THREADS)
 
 
 class ParallelWriter:
-    """An `Emit` that writes full row groups of the bicliques of one slice on threads, each into parts of its own.
+    """An `Emit` that writes full row groups of the bicliques of one slice on threads. Each thread has its own parts.
 
-    A call returns as soon as the engine's arrays are copied into columns; encoding and writing go on while the
-    engine works, a row group a thread at most, which bounds the memory.
+    A call returns as soon as the engine's arrays are copied into columns. Encoding and writing go on while the engine
+    works. Memory is bounded, because each thread has at most one row group.
 
     Parameters
     ----------
     folder, slice_number, tables, names
         See `pipeline.output.part_writer.PartWriter`.
     threads : int
-        Row groups encoded at a time; a slice with less than two of them makes one part.
+        Row groups that are encoded at a time. A slice with fewer than two row groups makes one part.
     """
 
     on_device = False
@@ -54,22 +54,22 @@ class ParallelWriter:
         self.tables = tables
         self._writers = [PartWriter(folder, slice_number, tables, names) for _ in range(threads)]
         self._room = self._writers[0].room
-        self._free: queue.LifoQueue[PartWriter] = queue.LifoQueue()  # the last one used, so that few parts are opened
+        self._free: queue.LifoQueue[PartWriter] = queue.LifoQueue()  # last in, first out, so that few parts are opened
         for one in self._writers:
             self._free.put(one)
-        # encoding takes one thread a writer; as many again turn arrays into columns meanwhile
+        # one thread per writer encodes, and as many others turn arrays into columns meanwhile
         self._threads = ThreadPoolExecutor(2 * threads, thread_name_prefix="write")
         self._groups: list[Future[None]] = []
         self._collected: list[pa.RecordBatch] = []
         self._members = self._rows = self._bytes = 0
 
     def __call__(self, found: Bicliques, /) -> None:
-        """Append a batch, whose arrays may change afterwards; waits while every thread has a row group in hand.
+        """Append a batch, whose arrays may change afterwards. Waits while all threads have row groups to write.
 
         Raises
         ------
         ResourceError
-            If the disk is full, or the like.
+            A resource is missing, as when the disk is full.
         """
         pieces = pieces_of(found, part_writer.GROUP_MEMBERS, self._room)
         for piece, batch in zip(pieces, self._threads.map(self._to_batch, pieces), strict=True):
@@ -84,7 +84,7 @@ class ParallelWriter:
                 self._hand_over()
 
     def close(self) -> list[Part]:
-        """Wait for what is being written, and name the last parts. No rows, no part."""
+        """Wait until all is written, and name the last parts. Without rows there is no part."""
         if self._collected:
             self._hand_over()
         for group in self._groups:
@@ -94,7 +94,7 @@ class ParallelWriter:
         return parts
 
     def discard(self) -> None:
-        """Remove everything written, after an error."""
+        """Remove all that was written, after an error."""
         self._threads.shutdown(cancel_futures=True)
         for one in self._writers:
             one.discard()

@@ -1,4 +1,4 @@
-"""From batches of bicliques to Parquet parts, in bounded memory; a part is whole or not there."""
+"""Writes batches of bicliques to Parquet parts, in bounded memory. A part is either whole or not there."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ from schemas.manifest import Part
 
 __all__ = ["MOST_BYTES", "PartWriter", "pieces_of", "to_batch", "writer_bytes"]
 
-#: Members (left and right together) of a row group; a biclique that has more is one alone.
+#: Most members (left and right together) of a row group. A biclique with more has a row group of its own.
 GROUP_MEMBERS = 1 << 21
-#: Rows of a row group.
+#: Most rows of a row group.
 GROUP_ROWS = 1 << 19
-#: Bytes of labels in a row group, of both sides; offsets of 32 bits end at four times as much, in a reader, too.
+#: Most bytes of labels in a row group, of both sides. Offsets of 32 bits, also those of readers, allow four times as
+#: much.
 GROUP_BYTES = 1 << 29
 #: Most bytes of labels that one side of a biclique can have.
 MOST_BYTES = (1 << 31) - 1
 #: A part that has reached so many bytes is closed, and the slice goes on with another one.
 PART_BYTES = 1 << 29
 
-#: Measured on six graphs (benchmarks/layout.py): labels repeat, so dictionaries make files 11 to 48 % smaller, and
-#: quicker to write; level 3 of zstd takes another 6 to 14 % off for an eighth more time. With its checksum, a damaged
-#: page is known before it is decoded.
+#: Measured on six graphs (benchmarks/layout.py). Labels repeat, so dictionaries make files 11 to 48 % smaller and
+#: faster to write. Level 3 of zstd makes them another 6 to 14 % smaller in an eighth more time. A checksum shows a
+#: damaged page before it is decoded.
 _PARQUET = {"compression": "zstd", "compression_level": 3, "use_dictionary": True, "write_page_checksum": True}
 
 
 def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:
-    """Bicliques as rows of `schemas.bicliques.biclique_schema`; the arrays of `found` are not referred to."""
+    """Bicliques as rows of `schemas.bicliques.biclique_schema`, in new arrays."""
     left, right = tables or (None, None)
     columns = [
         _lists(found.left_indptr, found.left, left),
@@ -51,7 +52,7 @@ def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:
 
 
 def part_schema(tables: Tables, names: tuple[str, str] = ("left", "right")) -> pa.Schema:
-    """Arrow schema of the parts; `names` of the sides, for its metadata."""
+    """Arrow schema of the parts. Its metadata has the `names` of the sides."""
     left, right = (pa.int32(), pa.int32()) if tables is None else (tables[0].type, tables[1].type)
     return biclique_schema(left, right, names)
 
@@ -59,7 +60,7 @@ def part_schema(tables: Tables, names: tuple[str, str] = ("left", "right")) -> p
 def writer_bytes(tables: Tables) -> int:
     """Bound of the memory of one `PartWriter`, in bytes, as long as no single biclique fills a row group.
 
-    Two row groups (one collected, one being encoded) of members at the mean size of a label.
+    It is the size of two row groups, one that is collected and one that is encoded, with labels of mean size.
     """
     width = 4.0 if tables is None else 8.0 + max(t.nbytes / max(len(t), 1) for t in tables)
     return int(2 * 2 * GROUP_MEMBERS * width) + 8 * GROUP_ROWS * 28
@@ -71,12 +72,12 @@ class PartWriter:
     Parameters
     ----------
     folder : Path
-        Where the parts go.
+        Folder of the parts.
     slice_number : int
-        Part of their names, with a random suffix: two attempts at a slice never touch the same file.
+        It is in the names of the parts, with a random suffix. So two attempts at a slice never write the same file.
     tables : Tables
     names : (str, str)
-        What the input calls the sides, for the metadata of the parts.
+        Names of the sides in the input, for the metadata of the parts.
     """
 
     on_device = False
@@ -94,7 +95,7 @@ class PartWriter:
 
     @cached_property
     def room(self) -> LabelRoom:
-        """The room for its labels; a caller that only writes groups does not need it."""
+        """The room for labels. A caller that only writes groups does not need it."""
         return LabelRoom(self.tables)
 
     def __call__(self, found: Bicliques, /) -> None:
@@ -103,7 +104,7 @@ class PartWriter:
         Raises
         ------
         ResourceError
-            If the disk is full, or the like; or if the labels of a biclique do not fit into a row.
+            A resource is missing, as when the disk is full; or the labels of a biclique do not fit into a row.
         """
         for piece in pieces_of(found, GROUP_MEMBERS, self.room):
             size = self.room.of(piece)
@@ -117,14 +118,14 @@ class PartWriter:
                 self._write_collected()
 
     def close(self) -> list[Part]:
-        """Write what is left and name the last part. No rows, no part."""
+        """Write the last rows, and name the last part. Without rows there is no part."""
         if self._collected:
             self._write_collected()
         self._close_part()
         return self.parts
 
     def write_group(self, batches: list[pa.RecordBatch]) -> None:
-        """Write batches, which `to_batch` made, as one row group, past what `add` collects."""
+        """Write batches that `to_batch` made as one row group. Rows that `add` collects are not part of it."""
         with disk_errors(self._temporary()):
             if self._writer is None:
                 create(self._temporary()).close()
@@ -136,9 +137,9 @@ class PartWriter:
             self._close_part()
 
     def discard(self) -> None:
-        """Remove everything written, after an error."""
+        """Remove all that was written, after an error."""
         if self._writer is not None:
-            self._writer.is_open = False  # or it would try to write the end of the file once more
+            self._writer.is_open = False  # otherwise it would try to write the end of the file again
             self._file.close()
             self._writer = self._file = None
         for path in [self._temporary(), *(self.folder / part.name for part in self.parts)]:
@@ -167,7 +168,7 @@ class PartWriter:
 
 
 class LabelRoom:
-    """How many bytes the labels of bicliques take as text, to keep row groups within 32-bit offsets.
+    """Counts the bytes of the labels of bicliques as text, to keep row groups within 32-bit offsets.
 
     Parameters
     ----------
@@ -175,7 +176,7 @@ class LabelRoom:
 
     Notes
     -----
-    Labels of at most 256 bytes are not looked at: a row group of them is small enough whatever it holds.
+    Labels of at most 256 bytes are not counted, because every row group of such labels is small enough.
     """
 
     def __init__(self, tables: Tables):
@@ -184,12 +185,12 @@ class LabelRoom:
         self._sizes = sizes if longest * GROUP_MEMBERS > GROUP_BYTES else None
 
     def until(self, found: Bicliques) -> np.ndarray | None:
-        """Bytes of the rows before each row, both sides together; None if they do not matter.
+        """Bytes of the rows before each row, both sides together. None if they do not matter.
 
         Raises
         ------
         ResourceError
-            If one biclique has too many for a row.
+            One biclique has too many bytes for a row.
         """
         if self._sizes is None:
             return None
@@ -210,13 +211,13 @@ class LabelRoom:
         return total
 
     def of(self, found: Bicliques) -> int:
-        """Bytes of all rows; 0 if they do not matter."""
+        """Bytes of all rows. 0 if they do not matter."""
         until = self.until(found)
         return 0 if until is None else int(until[-1])
 
 
 def _byte_lengths(labels: pa.Array) -> np.ndarray | None:
-    """Bytes of each label, int32; None for numbers."""
+    """Bytes of each label, int32. None for numbers."""
     if not pa.types.is_string(labels.type):
         return None
     lengths: np.ndarray = pc.binary_length(labels).to_numpy(zero_copy_only=False)
@@ -224,7 +225,7 @@ def _byte_lengths(labels: pa.Array) -> np.ndarray | None:
 
 
 def pieces_of(found: Bicliques, members: int, room: LabelRoom | None = None) -> list[Bicliques]:
-    """The batch in pieces of at most so many members, and of at most `GROUP_BYTES` of labels, or of one biclique."""
+    """The batch in pieces of at most so many members and `GROUP_BYTES` of labels, or of one biclique."""
     until = found.left_indptr + found.right_indptr
     taken = None if room is None else room.until(found)
     pieces, start = [], 0

@@ -1,11 +1,11 @@
-"""Where cuDF takes its device memory from."""
+"""The memory pool from which cuDF takes device memory."""
 
 from __future__ import annotations
 
 __all__ = ["device_bytes", "take_from_pool"]
 
-#: Share of the device that the pool keeps while it is not used; what is beyond goes back whenever it is waited for, and
-#: getting it again takes milliseconds. Other users of the device's memory get what is kept, too.
+#: Share of the device's memory that the pool keeps while it is not used. Memory beyond that is freed at each
+#: synchronisation, and to allocate it again takes milliseconds. Other users of the device can get the kept memory, too.
 _KEPT = 1 / 8
 
 
@@ -17,10 +17,10 @@ def device_bytes() -> int:
 
 
 def take_from_pool() -> None:
-    """Give RMM an asynchronous pool on the current device, unless somebody has chosen a memory resource.
+    """Give RMM an asynchronous pool on the current device, unless a memory resource was chosen already.
 
-    By default RMM calls ``cudaMalloc`` and ``cudaFree`` for every temporary of libcudf, dozens a call; and ``cudaFree``
-    waits for the kernels of all streams, so that writing would wait for the engine's.
+    By default RMM calls ``cudaMalloc`` and ``cudaFree`` for every temporary of libcudf, which has dozens per call.
+    ``cudaFree`` waits for the kernels of all streams, so writing would wait for the engine.
     """
     import rmm
 

@@ -1,4 +1,4 @@
-"""What writes the bicliques of a slice: one thread; beside a device several threads, or the device itself."""
+"""The writers of the bicliques of a slice: one thread, or beside a device several threads or the device itself."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from schemas.platform import Platform
 
 __all__ = ["WriteOn", "Writer", "forget", "open_writer"]
 
-#: Where the bicliques of a GPU engine are encoded; ``auto`` is the GPU if cuDF is there,
-#: which was 13 times as fast as the 16 threads beside it (docs/multi-gpu.md).
+#: Where the bicliques of a GPU engine are encoded. ``auto`` is the GPU if cuDF is there, which was 13 times as fast as
+#: 16 threads of the same machine (docs/multi-gpu.md).
 WriteOn = Where
 
 
@@ -28,11 +28,11 @@ class Writer(Emit, Protocol):
     """Takes the bicliques of a slice, and makes parts of them."""
 
     def close(self) -> list[Part]:
-        """Name the last parts; no rows, no part."""
+        """Name the last parts. Without rows there is no part."""
         ...
 
     def discard(self) -> None:
-        """Remove everything written, after an error."""
+        """Remove all that was written, after an error."""
         ...
 
 
@@ -51,7 +51,7 @@ def open_writer(
     folder, slice_number, tables
         See `pipeline.output.part_writer.PartWriter`.
     platform : Platform
-        What the engine runs on.
+        The platform of the engine.
     where : WriteOn
     names : (str, str)
         See `pipeline.output.part_writer.PartWriter`.
@@ -59,7 +59,7 @@ def open_writer(
     Raises
     ------
     ResourceError
-        If the GPU is to write and cannot.
+        The GPU is asked to write and cannot.
     """
     if not platform.leaves_cores:
         return PartWriter(folder, slice_number, tables, names)
@@ -72,7 +72,7 @@ def open_writer(
 
 
 def forget() -> None:
-    """Give the labels on the device back."""
+    """Free the labels on the device."""
     _backend.cache_clear()
 
 
@@ -81,7 +81,7 @@ def _why_no_cudf(platform: Platform) -> str | None:
 
 
 class _Tables:
-    """Label tables, equal when they are the same objects."""
+    """Label tables. They are equal only when they are the same objects."""
 
     def __init__(self, tables: Tables):
         self.tables = tables

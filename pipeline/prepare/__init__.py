@@ -1,1 +1,1 @@
-"""The second and third step: the graph that is searched, and the plan of its subtrees."""
+"""The second and third step, which make the graph that is searched and the plan of its subtrees."""

@@ -1,4 +1,4 @@
-"""The second step of a run: from the edge table to the graph that workers memory-map, and its profile."""
+"""The second step of a run. It makes the graph that workers memory-map, and its profile, of the edge table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DegreeProfile:
     median : float
     max : int
     gini : float
-        0 when all degrees are equal, near 1 when few vertices have most edges.
+        Gini coefficient: 0 when all degrees are equal, near 1 when few vertices have most edges.
     """
 
     vertices: int
@@ -46,7 +46,7 @@ class DegreeProfile:
 
 
 def build(run: Run) -> dict[str, Any]:
-    """Reduce to the core, merge twins, choose the root side, rank, and store; see `kernels.graph.prepare`.
+    """Reduce to the core, merge twins, choose the root side, rank, and store. See `kernels.graph.prepare`.
 
     Returns
     -------
@@ -56,7 +56,8 @@ def build(run: Run) -> dict[str, Any]:
 
     Notes
     -----
-    O(m + n log n) time, about 60 bytes per edge. The GPU builds it if it has read the input and has room.
+    It takes O(m + n log n) time and about 60 bytes per edge. The GPU builds the graph if it has read the input and has
+    room.
     """
     started = time.perf_counter()
     options, sizes, folder = run.options, run.input, run.folder
@@ -89,7 +90,7 @@ def build(run: Run) -> dict[str, Any]:
 
 
 def _on_gpu(arguments: tuple[Any, ...]) -> tuple[MiningGraph, PrepareFacts, list[np.ndarray]] | None:
-    """What `prepare` makes of the arguments, and the degrees, by the GPU; None, and said why, when that cannot be."""
+    """The result of `prepare`, made by the GPU, and the degrees. If that fails, log why and return None."""
     from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
     from kernels.gpu.prepare import EDGE_BYTES, on_host, prepare_on
 

@@ -1,4 +1,4 @@
-"""The third step of a run: the first-level subtrees in dealing order, heavy ones first."""
+"""The third step of a run. It puts the first-level subtrees into dealing order, with heavy ones first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["PlanFacts", "plan"]
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """How the work is spread.
+    """How the work is distributed over the roots.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class PlanFacts:
 def plan(run: Run) -> dict[str, Any]:
     """Weigh every root and store the dealing order. Returns `PlanFacts` as a dictionary."""
     started = time.perf_counter()
-    _ = run.built  # or it is not done
+    _ = run.built  # raises if the graph is not built
     weights, folder = weights_of(run.job, run.graph).by_rank, run.folder
     order = np.argsort(-weights, kind="stable")
     ordered = weights[order]

@@ -1,4 +1,4 @@
-"""Estimated work of a subtree, from wedges and candidates. An estimate steers; it never decides a result."""
+"""Estimates the work of a subtree from wedges and candidates. No result depends on an estimate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from schemas.work import EVERYTHING, Subtrees
 
 __all__ = ["RootWeights", "weights_of"]
 
-#: Work grows with this power of the wedges of a root; docs/design.md has the measurement.
+#: Work grows with this power of the wedges of a root. docs/design.md has the measurement.
 _POWER = 1.5
 
 
@@ -24,12 +24,12 @@ class RootWeights:
     Attributes
     ----------
     by_rank : ndarray, shape (n_roots,), float64
-        ``later ** 1.5 + wedges + 1`` of each root: `later` are its wedges to higher ranks, which become
-        candidates, `wedges` all of them, which its local matrix is built from.
+        ``later ** 1.5 + wedges + 1`` of each root. `wedges` counts all of its wedges, of which its local matrix is
+        built. `later` counts those to higher ranks, which become candidates.
 
     Notes
     -----
-    O(edges) time, about 40 bytes per edge while it is made and 16 bytes per root afterwards.
+    It takes O(edges) time, about 40 bytes per edge while it is made, and 16 bytes per root afterwards.
     """
 
     def __init__(self, graph: MiningGraph):
@@ -44,8 +44,8 @@ class RootWeights:
     def of(self, pieces: Subtrees) -> np.ndarray:
         """Weight of each node of a list, float64.
 
-        A whole first-level subtree weighs what its root weighs; an opened node the share of its root that
-        its pairs (child, candidate of the child) are of those of the root.
+        A whole first-level subtree has the weight of its root. An opened node has a share of it: the number of its
+        pairs (child, candidate of the child), divided by that of the root.
         """
         if len(pieces) == 0:
             return np.empty(0)
@@ -64,7 +64,7 @@ class RootWeights:
         return weights / np.maximum(excess, 1.0)
 
 
-#: By the name that a job gives: how the work below a root is estimated.
+#: Estimates of the work below a root, by the name that a job gives.
 _ESTIMATES = {"wedges": RootWeights}
 
 

@@ -1,1 +1,1 @@
-"""The process that a command runs in, and those it starts: start-up, log, signals."""
+"""The process of a command, and the processes that it starts: start-up, log, signals."""

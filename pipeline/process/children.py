@@ -1,4 +1,4 @@
-"""Processes that this one starts: they do not see Ctrl-C, and do not run the user's script once more."""
+"""The processes that this one starts. They do not see Ctrl-C, and do not run the user's script again."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ _standard = spawn.get_preparation_data
 
 @contextmanager
 def on_their_own() -> Iterator[None]:
-    """Processes that are started in the block, or later by a thread that is, are on their own.
+    """Shield processes that are started in the block, or later by a thread that is started in the block.
 
-    They never see Ctrl-C: a terminal sends it to all processes of a run, and only the driver is to act on it. A signal
-    that a thread blocks is blocked in the threads and processes it starts. A Ctrl-C during the block comes at its end.
+    They never see Ctrl-C. A terminal sends it to all processes of a run, but only the driver must act on it. A signal
+    that a thread blocks is also blocked in the threads and processes that it starts. A Ctrl-C during the block arrives
+    at the end of the block.
 
-    They never import the main module of this process: what a worker does is in this package, and a script that has no
-    guard (``if __name__ == "__main__"``) would start its work once more in every worker.
+    They never import the main module of this process. The code of a worker is in this package. A script without a guard
+    (``if __name__ == "__main__"``) would start its work again in every worker.
     """
-    resource_tracker.ensure_running()  # which unblocks the signal in the thread that starts its first process
+    resource_tracker.ensure_running()  # here, because its start unblocks the signal in the thread that does it
     spawn.get_preparation_data = _preparation_data
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -33,10 +34,10 @@ def on_their_own() -> Iterator[None]:
 
 
 def _preparation_data(name: str) -> dict[str, Any]:
-    """What multiprocessing tells a new process; without the main module if a thread of ours starts it.
+    """The data that multiprocessing sends to a new process, without the main module if a thread of ours starts it.
 
-    It stays installed, because Dask replaces a worker that has died at any time, from a thread that was started in the
-    block. Such a thread is known by the signal that it blocks; what others start is told everything.
+    It stays installed, because Dask may replace a dead worker at any time, from a thread that was started in the block.
+    Such a thread is recognised by the signal that it blocks. Processes of other threads get all data.
     """
     data: dict[str, Any] = _standard(name)
     if signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()):

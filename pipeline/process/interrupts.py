@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the driver stops in order. Its workers do not see Ctrl-C (`pipeline.process.children`)."""
+"""Ctrl-C and SIGTERM, at which the driver stops in order. Workers do not see Ctrl-C (`pipeline.process.children`)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Interrupted", "Terminated", "interruptible", "terminable"]
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, after everything that was running was finished and committed.
+    """Ctrl-C, raised after all running work was finished and committed.
 
     Parameters
     ----------
     message : str
     so_far : Results or Count
-        What there is already.
+        The results so far.
     """
 
     def __init__(self, message: str, so_far: Any):
@@ -31,7 +31,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Terminated(BaseException):
-    """SIGTERM: what is running is abandoned, what is committed counts, and whatever is temporary is removed."""
+    """SIGTERM. Running work is abandoned, committed work counts, and temporary files are removed."""
 
     def __init__(self) -> None:
         super().__init__("it was ended by SIGTERM")
@@ -41,8 +41,8 @@ class Terminated(BaseException):
 def terminable(exit_code: int) -> Iterator[None]:
     """In the main thread, the first SIGTERM raises `Terminated` and later ones do nothing, until the block ends.
 
-    A program that is starting (`pipeline.process.startup`) has nothing to remove: it ends at once, with
-    `exit_code`. Nothing changes where SIGTERM is ignored.
+    A program that is starting (`pipeline.process.startup`) has nothing to remove. So it ends at once, with
+    `exit_code`. If SIGTERM is ignored, it stays ignored.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
@@ -69,7 +69,7 @@ def interruptible(stop: threading.Event) -> Iterator[threading.Event]:
     Yields
     ------
     Event
-        Set by Ctrl-C alone; `stop` may be set by the caller, too.
+        It is set by Ctrl-C alone. The caller may set `stop`, too.
     """
     pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():

@@ -1,7 +1,7 @@
-"""The log: records with facts for machines, and how the command line writes them to stderr.
+"""The log: records with facts for programs, and how the command line writes them to stderr.
 
-Programs get the same records from the standard library's `logging`, under ``pipeline``; ``record.event`` and
-``record.facts`` are what a JSON line holds.
+Programs get the same records from the standard library's `logging`, under ``pipeline``. A JSON line has the
+``record.event`` and ``record.facts``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, TextIO
 
 __all__ = ["Form", "JsonLine", "log_to_stderr", "tell", "write_if_possible"]
 
-#: Sentences, or one JSON object a line.
+#: Form of the log: sentences, or one JSON object per line.
 Form = Literal["text", "json"]
 
 _OURS = ("pipeline", "kernels")
@@ -28,21 +28,21 @@ def tell(logger: logging.Logger, event: str, message: str, level: int = logging.
     ----------
     logger : Logger
     event : str
-        One word that a machine can look for; docs/operations.md lists them.
+        One word that a program can search for. docs/operations.md lists them.
     message : str
         One sentence.
     level : int
     **facts
-        Numbers and names, for machines.
+        Numbers and names, for programs.
     """
     logger.log(level, "%s", message, extra={"event": event, "facts": facts})
 
 
 class JsonLine(logging.Formatter):
-    """One JSON object a record: time (UTC), level, event, message, and the facts of the event."""
+    """One JSON object per record: time (UTC), level, event, message, and the facts of the event."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """The line, without a line end."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -53,9 +53,10 @@ class JsonLine(logging.Formatter):
 
 
 def write_if_possible(stream: TextIO | None, text: str) -> None:
-    """Write what the run can do without: it must not end because the disk of its log is full, or its reader has gone.
+    """Write text that the run does not need. A full disk or a reader that has ended must not end the run.
 
-    A stream that fails leads to nowhere from then on, or Python would try again as it ends, and change the exit code.
+    A stream that fails leads to the null device from then on. Otherwise Python would try again as it ends, and change
+    the exit code.
     """
     if stream is None:  # closed before the process was started
         return
@@ -72,7 +73,10 @@ def write_if_possible(stream: TextIO | None, text: str) -> None:
 
 
 def log_to_stderr(form: Form | None = None) -> None:
-    """Our warnings, or with a `form` all events. What libraries say is said by the run itself, if it matters."""
+    """Log our warnings, or with a `form` all events, to stderr. Messages of libraries are not shown.
+
+    If such a message matters, the run says it itself.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLine() if form == "json" else logging.Formatter("bicliques: %(message)s"))
     handler.addFilter(lambda record: record.name.partition(".")[0] in _OURS)

@@ -1,8 +1,8 @@
-"""The time before the work: imports, machine code that is loaded, workers that start.
+"""The time before the work, for imports, loading machine code, and starting workers.
 
-It belongs to no step of a run: `getting_ready` adds it up, and the run tells it apart. For the command line it begins
-with the process and ends with `over`. Until then nothing has been written, so Ctrl-C ends the process where it stands:
-an exception in the middle of an import could come out anywhere, or nowhere.
+It belongs to no step of a run. `getting_ready` adds it up, and the run reports it separately. For the command line it
+begins with the process and ends with `over`. Until then nothing has been written, so Ctrl-C ends the process at once.
+An exception in the middle of an import could be raised anywhere, or be lost.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from types import FrameType
 
 __all__ = ["began", "getting_ready", "is_starting", "log_it", "on_ctrl_c", "over", "process_start", "program", "take"]
 
-#: Exit code after Ctrl-C, as of every program that a signal has ended: 128 + SIGINT.
+#: Exit code after Ctrl-C: 128 + SIGINT, as for every program that a signal has ended.
 _INTERRUPTED = 130
-#: Less than this is not logged.
+#: Fewer seconds are not logged.
 _WORTH_A_LINE_S = 0.005
 
 
 class _Clock:
-    """Seconds in blocks that may lie within each other."""
+    """Adds up the seconds of blocks that may be nested."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ _clock, _program = _Clock(), _Program()
 
 @contextmanager
 def getting_ready() -> Iterator[None]:
-    """The time in the block is part of no step."""
+    """Count the time of the block as start-up, not as part of a step."""
     _clock.begin()
     try:
         yield
@@ -83,18 +83,18 @@ def getting_ready() -> Iterator[None]:
 
 
 def take() -> float:
-    """Seconds that this process has spent on getting ready, those that were taken before left out."""
+    """Take the seconds that this process has spent on start-up since they were last taken."""
     return _clock.take()
 
 
 def began() -> float:
-    """When the program that is starting was started, by `time.perf_counter`; now if none is."""
+    """When the program that is starting was started, by `time.perf_counter`. Now if none is starting."""
     return _clock.since()
 
 
 def log_it() -> None:
-    """Log the seconds that no line has told yet, if they are worth a line."""
-    import logging  # only here: this module is imported before Ctrl-C is taken care of
+    """Log the seconds that were not logged yet, if there are enough of them."""
+    import logging  # here, because this module is imported before Ctrl-C is handled
 
     from pipeline.process.logs import tell
 
@@ -111,9 +111,9 @@ def program(began: float | None, farewell: Callable[[], None]) -> Iterator[None]
     Parameters
     ----------
     began : float or None
-        When, by `time.perf_counter`; None: now.
+        When it was started, by `time.perf_counter`. None takes the time now.
     farewell : callable
-        What Ctrl-C calls before it ends the process; `on_ctrl_c` replaces it.
+        It is called at Ctrl-C, before the process ends. `on_ctrl_c` replaces it.
     """
     _clock.begin(began)
     _program.is_starting, _program.farewell = True, farewell
@@ -126,17 +126,17 @@ def program(began: float | None, farewell: Callable[[], None]) -> Iterator[None]
 
 
 def on_ctrl_c(farewell: Callable[[], None]) -> None:
-    """Say something better if Ctrl-C comes before `over`."""
+    """Replace the function that is called if Ctrl-C comes before `over`."""
     _program.farewell = farewell
 
 
 def is_starting() -> bool:
-    """Whether a program is starting, and has written nothing yet."""
+    """Whether a program is starting, so that nothing has been written yet."""
     return _program.is_starting
 
 
 def over() -> None:
-    """There is something to do, and perhaps to undo: Ctrl-C is an exception again."""
+    """End the start-up. The work begins and may have to be undone, so Ctrl-C is an exception again."""
     if _program.is_starting:
         _program.is_starting = False
         _clock.end()
@@ -146,10 +146,10 @@ def over() -> None:
 
 
 def process_start() -> float:
-    """When this process was started, by `time.perf_counter`, to a hundredth of a second; now if that is not known."""
+    """When this process was started, by `time.perf_counter`, in hundredths of a second. Now if that is not known."""
     now = time.perf_counter()
     try:
-        with open("/proc/self/stat") as file:  # noqa: PTH123 - pathlib would be the first thing to wait for
+        with open("/proc/self/stat") as file:  # noqa: PTH123 - importing pathlib takes time
             ticks = int(file.read().rpartition(")")[2].split()[19])
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError):

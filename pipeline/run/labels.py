@@ -1,4 +1,4 @@
-"""Labels by dense id, and dense ids by label."""
+"""Finds labels by dense id, and dense ids by label."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def open_labels(folder: RunFolder, side: str) -> pa.Array:
     Raises
     ------
     IncompleteError
-        If the file is missing or damaged.
+        The file is missing or damaged.
     """
     file = folder.graph / LABEL_FILES[side]
     try:
@@ -42,18 +42,18 @@ def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
     Parameters
     ----------
     values : Array
-        int64 or string; or string, dictionary encoded.
+        int64, string, or a dictionary of strings.
     labels : Array
         The labels of the side, sorted.
 
     Raises
     ------
     IncompleteError
-        If a value is not a label of this side.
+        A value is not a label of this side.
 
     Notes
     -----
-    Every distinct value is looked up once: labels repeat. Integers without a gap need no look.
+    Every distinct value is looked up once, because labels repeat. Integers without gaps need no look-up.
     """
     if pa.types.is_integer(labels.type) and _is_range(labels):
         return _places(values.to_numpy(), labels[0].as_py() if len(labels) else 0, len(labels))
@@ -77,7 +77,7 @@ def _is_range(labels: pa.Array) -> bool:
 
 
 def _places(values: np.ndarray, first: int, n: int) -> np.ndarray:
-    """Of values that are to be among `n` consecutive numbers."""
+    """Positions of values among `n` consecutive numbers."""
     outside = (values < first) | (values > first + n - 1)
     if outside.any():
         raise _unknown(int(values[np.argmax(outside)]))

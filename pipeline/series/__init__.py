@@ -1,1 +1,1 @@
-"""Runs that follow one another as nights do: which there are, which is the latest, which can go."""
+"""Runs that follow one another, as one per night: which there are, which is the latest, which can be removed."""

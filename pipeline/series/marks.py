@@ -1,7 +1,7 @@
-"""What tells other programs that a run is complete: ``_SUCCESS`` in its folder, and the link ``latest`` beside it.
+"""Marks that show other programs that a run is complete: ``_SUCCESS`` in its folder, and the link ``latest`` beside it.
 
-Only runs on a schedule leave them (`flows.mine.mine`). ``_SUCCESS`` is written after everything else in the folder, and
-is there only as long as the manifest is.
+Only runs on a schedule make them (`flows.mine.mine`). ``_SUCCESS`` is written after everything else in the folder, and
+exists only as long as the manifest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def mark_complete(run: Path) -> None:
     Raises
     ------
     ResourceError
-        If it cannot be written.
+        It cannot be written.
     """
     with disk_errors(run / SUCCESS_FILE):
         try:
@@ -38,26 +38,25 @@ def mark_complete(run: Path) -> None:
 
 
 def withdraw_mark(run: Path) -> None:
-    """Remove ``_SUCCESS``: the run is not complete any more."""
+    """Remove ``_SUCCESS``, because the run is not complete any more."""
     with disk_errors(run / SUCCESS_FILE):
         (run / SUCCESS_FILE).unlink(missing_ok=True)
 
 
 def point_to_newest(run: Path) -> Path | None:
-    """Have the link ``latest`` beside a run lead to the newest complete run of its series, which may be another one.
+    """Let the link ``latest`` beside a run lead to the newest complete run of its series, which may be another one.
 
     Returns
     -------
     Path or None
-        The run it leads to now; None when no run of the series is complete.
+        The run that it leads to now. None when no run of the series is complete.
 
     Raises
     ------
     InputError
-        If something else is called ``latest``, which is left alone: a file, a folder, a link to anything but a run of
-        this series.
+        ``latest`` is a file, a folder, or a link to anything but a run of this series. It is left alone.
     ResourceError
-        If the link cannot be made.
+        The link cannot be made.
     """
     place = run.absolute().parent
     newest = newest_complete(runs_in(place), series_of(RunFolder(run).origin()))
@@ -69,16 +68,16 @@ def point_to_newest(run: Path) -> Path | None:
         return newest.path
     new = place / f".{LATEST}.{RunFolder(run).run_id()}.tmp"
     with disk_errors(link):
-        if new.is_symlink():  # of a process that was killed
+        if new.is_symlink():  # left by a process that was killed
             new.unlink()
         new.symlink_to(newest.path.name)
-        new.replace(link)  # at once: a reader that follows it finds the old or the new one
+        new.replace(link)  # atomic: a reader finds either the old or the new run
         flush(place)
     return newest.path
 
 
 def _led_to(link: Path, series: str | None) -> str | None:
-    """The name of the run that our link leads to; None while there is no such link."""
+    """The name of the run that our link leads to. None while there is no such link."""
     if not os.path.lexists(link):
         return None
     if not link.is_symlink():

@@ -1,4 +1,4 @@
-"""Old runs: which of a folder's runs can go, and their removal. Whatever is not surely an old run stays."""
+"""Finds and removes the old runs of a folder. Anything that may not be an old run stays."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class OldRun:
     series : str or None
         See `pipeline.series.runs.series_of`.
     moment : str
-        By which runs of a series are ordered: the day it stands for, then when it was created (UTC).
+        The key that orders runs of a series: the day that the run stands for, then when it was created (UTC).
     complete : bool
     bytes : int
-        Of all its files.
+        Size of all its files.
     """
 
     path: Path
@@ -54,17 +54,17 @@ class OldRun:
 
 @dataclass(frozen=True)
 class Pruning:
-    """What was, or would be, removed.
+    """The runs that were, or would be, removed.
 
     Parameters
     ----------
     folder : Path
     runs : tuple of OldRun
-        Series by series, the newest first; then what an earlier prune left half removed.
+        Runs series by series, with the newest first, then runs that an earlier prune left half removed.
     removed : bool
         False for a dry run.
     problems : tuple of str
-        One sentence for each run that could not be removed.
+        One sentence per run that could not be removed.
     """
 
     folder: Path
@@ -74,16 +74,16 @@ class Pruning:
 
     @property
     def chosen(self) -> list[OldRun]:
-        """The runs that go."""
+        """The runs that are removed."""
         return [run for run in self.runs if run.verdict == "remove"]
 
     @property
     def bytes(self) -> int:
-        """Of the runs that go."""
+        """Size of the runs that are removed."""
         return sum(run.bytes for run in self.chosen)
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
+        """A dictionary for JSON."""
         runs = [asdict(run) | {"path": str(run.path)} for run in self.runs]
         facts = {"folder": str(self.folder), "removed": self.removed, "bytes": self.bytes}
         return facts | {"problems": list(self.problems), "runs": runs}
@@ -95,53 +95,52 @@ def prune(folder: PathLike, keep: int = 7, *, unfinished: bool = False, remove: 
     Parameters
     ----------
     folder : path
-        Only what lies directly in it and is a run is looked at; links are not followed.
+        Only runs directly in it are candidates. Links are not followed.
     keep : int
-        So many complete runs of each series stay, the newest. A series is the runs of one source, or of sources
-        that differ only in a day, such as ``in/2026-01-31.csv`` and ``in/2026-02-01.csv``. Runs of an object in memory
-        are of no series, and stay.
+        Number of complete runs of each series that stay. These are the newest. A series is the runs of one source, or
+        of sources that differ only in a day, such as ``in/2026-01-31.csv`` and ``in/2026-02-01.csv``. Runs of an object
+        in memory belong to no series, and stay.
     unfinished : bool
-        Also remove runs that are not complete, if they are older than every complete run of their series that stays.
-        A run that somebody works on is never removed.
+        Whether to remove runs that are not complete, too, if they are older than every complete run of their series
+        that stays. A run that a process works on is never removed.
     remove : bool
-        False only says what would be removed.
+        With False, nothing is removed, and the result says what would be.
 
     Returns
     -------
     Pruning
-        A run that cannot be removed is in ``problems``, and does not keep the others from being removed.
+        A run that cannot be removed is in ``problems``. The others are removed anyway.
 
     Raises
     ------
     InputError
-        If `folder` is not a folder, is a run itself, or `keep` is less than 1.
+        `folder` is not a folder, is a run itself, or `keep` is less than 1.
     ResourceError
-        If the folder cannot be read.
+        The folder cannot be read.
 
     Notes
     -----
-    Runs are ordered by the day that they stand for, then by when they were created, both as ``options.json`` says;
-    times of files do not matter. A run whose folder holds anything that the run has not made stays, and its reason
-    says what that is.
+    Runs are ordered by the day that they stand for, then by when they were created. Both are in ``options.json``; times
+    of files do not matter. A run stays if its folder has anything that the run has not made. Its reason names that.
     """
     found = survey(folder, keep, unfinished)
     return carry_out(found) if remove else found
 
 
 def prune_after(run: PathLike, keep: int) -> Pruning:
-    """What a run that has just become complete does for its series: remove the older ones, if it is the newest itself.
+    """Remove older runs of the series of a run that has just become complete, if that run is the newest.
 
     Parameters
     ----------
     run : path
-        Its folder. It stays, as do newer runs and those of other series.
+        Folder of the run. It stays, as do newer runs and runs of other series.
     keep : int
         As for `prune`.
 
     Returns
     -------
     Pruning
-        Of its own series, and of what an earlier prune left.
+        The runs of its series, and runs that an earlier prune left half removed.
     """
     path = Path(run).absolute()
     origin = RunFolder(path).origin()
@@ -161,7 +160,7 @@ def prune_after(run: PathLike, keep: int) -> Pruning:
 
 
 def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning:
-    """Say what `prune` would remove, and touch nothing."""
+    """Find the runs that `prune` would remove. Nothing is changed."""
     place = Path(folder)
     if keep < 1:
         raise InputError(f"the number of runs to keep must be at least 1, not {keep}")
@@ -180,12 +179,12 @@ def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning
 
 
 def carry_out(found: Pruning) -> Pruning:
-    """Remove what a survey chose, after saying in the log what that is.
+    """Remove the runs that a survey chose, after the log says which these are.
 
     Returns
     -------
     Pruning
-        The runs as they are now: one that somebody has begun to work on stays, and one that cannot be removed is in
+        The runs as they are now. A run that a process has begun to work on stays. A run that cannot be removed is in
         ``problems``.
     """
     for run in found.chosen:
@@ -201,7 +200,7 @@ def carry_out(found: Pruning) -> Pruning:
 
 
 def _judge(found: list[FoundRun], keep: int, unfinished: bool) -> list[OldRun]:
-    """Verdicts on the runs of one series, which are sorted."""
+    """Verdicts on the sorted runs of one series."""
     moments = [run.moment for run in found if run.complete]
     oldest = moments[:keep][-1] if moments else ""
     runs, rank = [], 0
@@ -224,7 +223,7 @@ def _judge(found: list[FoundRun], keep: int, unfinished: bool) -> list[OldRun]:
 
 
 def _objection(path: Path) -> str:
-    """Why a run cannot be removed as it is; empty if it can."""
+    """Why a run cannot be removed as it is. Empty if it can."""
     try:
         refuse_strangers(path)
     except InputError as error:
@@ -235,7 +234,7 @@ def _objection(path: Path) -> str:
 
 
 def _remove(run: OldRun) -> OldRun:
-    """The run as it then is."""
+    """Remove a run. Returns the run as it is then."""
     if is_half_removed(run.path):
         finish_removal(run.path)
         logger.info("removed %s", run.path)
@@ -251,10 +250,10 @@ def _remove(run: OldRun) -> OldRun:
 
 
 def _bytes(path: Path) -> int:
-    """Of all files below; somebody may work there."""
+    """Size of all files below a folder. A process may work there meanwhile."""
     total = 0
     for folder, _, names in os.walk(path):
         for name in names:
             with suppress(OSError):
-                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118 - quicker, for many files
+                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118 - faster for many files
     return total

@@ -1,7 +1,7 @@
-"""The removal of one run, in steps that a kill may come between.
+"""The removal of one run, in steps between which the process may be killed.
 
-The folder is first renamed to ``.NAME.RUN.removed``, where RUN is the identity that its ``options.json`` holds, and
-that file goes last. So what a killed removal left is known again, and no folder of a user is taken for it.
+The folder is first renamed to ``.NAME.RUN.removed``, where RUN is the identity in its ``options.json``. That file is
+removed last. So the rest of an interrupted removal can be recognised, and no folder of a user is taken for it.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ _HALF_REMOVED = re.compile(r"\..+\.(?P<run>[0-9a-f]{32})\.removed", re.DOTALL)
 
 
 def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
-    """Remove a run, unless its folder holds anything that the run has not made.
+    """Remove a run, unless its folder has anything that the run has not made.
 
     Parameters
     ----------
     path : Path
     is_as_before : callable
-        Asked when no process can begin to work on the run any more; False leaves it alone.
+        It is called when no process can begin to work on the run any more. If it returns False, the run stays.
 
     Returns
     -------
     bool
-        Whether it is gone.
+        Whether the run does not exist any more.
 
     Raises
     ------
     InputError
-        If somebody works on it, or has put something into it, which may be a link in the place of a folder.
+        A process works on the run, or its folder has something that the run has not made, as a link in the place of a
+        folder.
     IncompleteError
-        If it cannot be seen whether it is as before.
+        It cannot be found out whether the run is as before.
     ResourceError
-        If a file cannot be removed.
+        A file cannot be removed.
     """
     folder = RunFolder(path)
     try:
@@ -57,18 +58,18 @@ def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
     except ResourceError:
         if is_folder(path):
             raise
-        return True  # another prune was quicker
+        return True  # another prune was faster
     finish_removal(away)
     return True
 
 
 def refuse_strangers(path: Path) -> None:
-    """Refuse to remove a run whose folder holds something that the run has not made.
+    """Refuse to remove a run whose folder has something that the run has not made.
 
     Raises
     ------
     InputError
-        Naming the first such thing.
+        There is such a thing. The sentence names the first.
     """
     stranger = stranger_in(path)
     if stranger is not None:
@@ -77,7 +78,7 @@ def refuse_strangers(path: Path) -> None:
 
 
 def is_half_removed(path: Path) -> bool:
-    """Whether it is a run that `remove_run` began to remove. In an empty folder the last step is missing."""
+    """Whether a folder is a run that `remove_run` began to remove. If it is empty, only the last step is missing."""
     name = _HALF_REMOVED.fullmatch(path.name)
     if name is None or not is_folder(path):
         return False
@@ -90,19 +91,19 @@ def is_half_removed(path: Path) -> bool:
 
 
 def finish_removal(away: Path) -> None:
-    """Remove what is left of a half-removed run.
+    """Remove the rest of a half-removed run.
 
     Raises
     ------
     InputError
-        If it holds something that the run has not made.
+        It has something that the run has not made.
     ResourceError
-        If a file cannot be removed.
+        A file cannot be removed.
     """
-    with _removing(away), suppress(FileNotFoundError):  # another prune may be quicker
+    with _removing(away), suppress(FileNotFoundError):  # another prune may be faster
         remove_ours(away, keep=(OPTIONS_FILE,))
-        refuse_strangers(away)  # nothing would tell later that they were in a run
-        flush(away)  # or a loss of power might take the last file before the others
+        refuse_strangers(away)  # later nothing would show that they were in a run
+        flush(away)  # otherwise a power loss might remove the last file before the others
         (away / OPTIONS_FILE).unlink(missing_ok=True)
         away.rmdir()
 

@@ -1,4 +1,4 @@
-"""The runs that a folder holds, and which of them follow one another as nights do."""
+"""The runs in a folder, and which of them follow one another, as one per night."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class FoundRun:
     path : Path
     complete : bool
     in_use : str
-        Why it must not be touched, in one clause; else empty.
+        Why it must not be changed, in one clause. Empty if it may be.
     series : str or None
         See `series_of`.
     moment : str
-        See `schemas.options.RunOrigin`; empty when the run does not say.
+        See `schemas.options.RunOrigin`. Empty when the run does not say.
     """
 
     path: Path
@@ -38,21 +38,21 @@ class FoundRun:
 
 
 def runs_in(place: Path) -> list[FoundRun]:
-    """The runs directly in a folder, the newest of all first; links and hidden folders are left out.
+    """The runs directly in a folder, with the newest first. Links and hidden folders are left out.
 
     Raises
     ------
     ResourceError
-        If the folder cannot be read.
+        The folder cannot be read.
     """
     paths = [path for path in entries_of(place) if not path.name.startswith(".") and is_run(path)]
     return sorted(map(_look, paths), key=lambda run: (run.moment, run.path.name), reverse=True)
 
 
 def series_of(origin: RunOrigin) -> str | None:
-    """What a run has in common with those before and after it; None when that cannot be told.
+    """The name that a run shares with those before and after it. None when that is not known.
 
-    ``in/2026-01-31.csv`` and ``in/2026-02-01.csv`` are of the series ``in/{date}.csv``, whatever filled in the day.
+    ``in/2026-01-31.csv`` and ``in/2026-02-01.csv`` are of the series ``in/{date}.csv``, however the day was filled in.
     """
     return None if origin.series is None else without_days(origin.series)
 
@@ -71,7 +71,7 @@ def entries_of(place: Path) -> list[Path]:
 
 
 def is_run(path: Path) -> bool:
-    """Whether it is a folder that a run was begun in, and no link to one."""
+    """Whether a path is the folder of a run, and not a link to one."""
     return is_folder(path) and is_file(path / OPTIONS_FILE)
 
 

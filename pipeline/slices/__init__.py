@@ -1,1 +1,1 @@
-"""What runs inside a worker: one slice after the other."""
+"""The code that runs inside a worker, which mines one slice after the other."""

@@ -1,7 +1,7 @@
-"""Which engine serves a slice: the thread's own; where engines are shared, the process's one, a slice at a time.
+"""The engine of a slice: that of the thread, or, where engines are shared, that of the process for one slice at a time.
 
-A worker with a GPU has two slices in hand: while the bicliques of one are written, the next one is mined. So the
-turn ends when the search does, not when the slice is over.
+A worker with a GPU has two slices at a time: while the bicliques of one are written, the next one is mined. So a turn
+ends with the search, before the slice is over.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Server:
     ----------
     kind : EngineKind
     run : str
-        Identity of the run; another one gets another engine.
+        Identity of the run. Another run gets another engine.
     """
 
     def __init__(self, kind: EngineKind, run: str):
@@ -32,7 +32,7 @@ class Server:
         self.engine: Engine = kind.make(0)
 
     def make_smaller(self) -> bool:
-        """Replace the engine by one with half the device memory, from now on; False when there is none smaller."""
+        """Replace the engine by one with half the device memory. Returns False when there is none smaller."""
         if self.halvings == self.kind.platform.most_halvings:
             return False
         self.halvings += 1
@@ -53,7 +53,7 @@ _shared: Server | None = None
 
 @contextmanager
 def turn(kind: EngineKind, run: str) -> Iterator[Server]:
-    """The engine, for the caller alone until the block ends; waits for it where it is shared."""
+    """The engine, for the caller alone until the block ends. If it is shared, this waits for it."""
     if not kind.platform.shares_engine:
         if _thread.server is None or (_thread.server.kind, _thread.server.run) != (kind, run):
             _thread.server = Server(kind, run)
@@ -64,7 +64,7 @@ def turn(kind: EngineKind, run: str) -> Iterator[Server]:
 
 
 def forget() -> None:
-    """Give back the memory of the engine of the calling thread, and of the one that is shared, after its turn."""
+    """Free the memory of the engine of the calling thread and of the shared engine, after its turn."""
     global _shared
     _thread.server = None
     with _shared_turn:
@@ -77,6 +77,6 @@ def forget() -> None:
 def _shared_by_all(kind: EngineKind, run: str) -> Server:
     global _shared
     if _shared is None or (_shared.kind, _shared.run) != (kind, run):
-        _shared = None  # first, or both would need memory
+        _shared = None  # first, because otherwise old and new would both need memory
         _shared = Server(kind, run)
     return _shared

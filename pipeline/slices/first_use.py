@@ -1,6 +1,7 @@
-"""The first use of what a step uses: a fresh process imports it and loads its machine code before the step begins.
+"""Loads the modules and the machine code of a step before the step begins.
 
-What is used on one edge here is loaded when the step works on the graph, so its seconds are those of the work.
+Each function here uses them on a graph of one edge. So they are loaded when the step works on the real graph, and its
+seconds are those of the work.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ __all__ = ["before_building", "before_mining", "before_proving", "before_reading
 
 
 def before_reading(source: Any, ingest_on: IngestOn) -> None:
-    """Load what readers use, cuDF if it is to read.
+    """Load the code of readers, also cuDF if that is going to read.
 
     Raises
     ------
@@ -32,19 +33,19 @@ def before_reading(source: Any, ingest_on: IngestOn) -> None:
         As `pipeline.ingest.gpu.ingest_on.choose_reader`.
     """
     _convert_an_array()
-    with suppress(OSError):  # of a source that cannot be looked at, which the step says better
+    with suppress(OSError):  # the source cannot be read; the step says so in better words
         choose_reader(ingest_on, source)
 
 
 @cache
 def before_building(options: BuildOptions, prunes: bool) -> None:
-    """Load what prepares a graph, also for thresholds if they prune, and what weighs its roots."""
+    """Load the code that prepares a graph and weighs its roots, also that for thresholds if they prune."""
     with keeping_code():
         from kernels.graph.prepare import prepare
 
         _convert_an_array()
         edges = pa.table([ids.astype(np.int32) for ids in np.nonzero(np.tri(4))], names=["left", "right"])
-        # not to be written to, which makes other code
+        # these arrays are read-only, as those of a run are; Numba makes other code for writable ones
         left, right = edges["left"].to_numpy(), edges["right"].to_numpy()
         least = 2 if prunes else 1
         graph, _ = prepare(left, right, 4, 4, options, least, least)
@@ -53,17 +54,17 @@ def before_building(options: BuildOptions, prunes: bool) -> None:
 
 @contextmanager
 def keeping_code() -> Iterator[None]:
-    """Turn an error of the disk that Numba keeps machine code on into one sentence.
+    """Turn an error of the disk on which Numba keeps machine code into one sentence.
 
     Raises
     ------
     ResourceError
-        Naming the folder.
+        The code cannot be kept. The sentence names the folder.
     """
     try:
         yield
     except OSError as error:
-        import numba  # which is loaded, if it keeps anything
+        import numba  # it is loaded already if it keeps anything
 
         raise ResourceError(
             f"machine code cannot be kept in {numba.config.CACHE_DIR} ({error.strerror or error}); make room there, or "
@@ -73,14 +74,14 @@ def keeping_code() -> Iterator[None]:
 
 @cache
 def _convert_an_array() -> None:
-    """Where pandas is installed, pyarrow imports it at the first conversion."""
+    """Convert an array. If pandas is installed, pyarrow imports it at the first conversion."""
     pa.array(np.zeros(1, np.int32)).to_numpy()
 
 
 def before_mining(engine: str, on_progress: OnProgress) -> None:
-    """Load what the engine and the proof use, after compiling it if need be, which is said.
+    """Load the code of the engine and of the proof. If it has to be compiled first, say so.
 
-    What the engine of a device loads, it loads where the worker is: `pipeline.slices.worker.warm_up`.
+    The code of a device's engine is loaded in the worker: `pipeline.slices.worker.warm_up`.
     """
     kind = engines.kind(engine)
     if kind.will_compile():
@@ -99,7 +100,7 @@ def _mine_an_edge(engine: str) -> None:
 
 @cache
 def before_proving() -> None:
-    """Load what reads rows back."""
+    """Load the code that reads rows back."""
     _convert_an_array()
     with keeping_code():
         engines.compile_proof()

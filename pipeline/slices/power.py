@@ -1,7 +1,7 @@
-"""Energy: a GPU's from NVML's counter, the processors' from RAPL; or the reason why it cannot be read.
+"""Energy of a GPU, from NVML's counter, and of the processors, from RAPL; or the reason why it cannot be read.
 
-Both count all that the device or the package used, whoever caused it. NVML's power reading, which the peak
-is taken from, is an average over the last second on recent devices; see docs/power.md for the protocol.
+Both count all energy that the device or the package used, also that of other programs. The peak comes from NVML's
+power reading, which is an average over the last second on recent devices. See docs/power.md for the protocol.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 _POWERCAP = Path("/sys/class/powercap")
-#: Seconds between two looks at the power: as often as NVML has a new value.
+#: Seconds between two readings of the power. NVML has a new value as often.
 _INTERVAL_S = 0.05
 
 
 class Counter(Protocol):
-    """Something that counts energy since some moment."""
+    """A counter of energy since some moment."""
 
     name: str
 
@@ -41,19 +41,19 @@ class Counter(Protocol):
         ...
 
     def watts(self) -> float | None:
-        """Power now; None if only energy is counted."""
+        """Power now. None if only energy is counted."""
         ...
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Energy of a stretch of time.
+    """Energy used in a stretch of time.
 
     Parameters
     ----------
     joules, seconds : float
     peak_watts : float
-        The largest power reading, at least the mean.
+        The largest power reading, or the mean if that is larger.
     """
 
     joules: float
@@ -62,12 +62,12 @@ class Usage:
 
     @property
     def mean_watts(self) -> float:
-        """Energy by time."""
+        """Energy divided by time."""
         return self.joules / self.seconds if self.seconds > 0 else 0.0
 
 
 class NvmlCounter:
-    """One GPU, by its PCI bus address. Use `gpu_counter`, which says why there is none."""
+    """The counter of one GPU, by its PCI bus address. Use `gpu_counter`, which says why there is none."""
 
     def __init__(self, nvml: Any, bus: str):
         self._nvml = nvml
@@ -75,21 +75,21 @@ class NvmlCounter:
         self.name = str(nvml.nvmlDeviceGetUUID(self._handle))
 
     def joules(self) -> float:
-        """Since the driver was loaded, to the millijoule; the driver adds to it some ten times a second or more."""
+        """Energy since the driver was loaded, in whole millijoules. It is updated some ten times per second or more."""
         return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1e3
 
     def watts(self) -> float | None:
-        """The driver's reading."""
+        """The driver's reading of the power."""
         return float(self._nvml.nvmlDeviceGetPowerUsage(self._handle)) / 1e3
 
 
 class RaplCounter:
-    """All processor packages of this machine. Use `processor_counter`, which says why there is none.
+    """The counter of all processor packages of this machine. Use `processor_counter`, which says why there is none.
 
     Parameters
     ----------
     domains : list of Path
-        Folders with ``energy_uj``, which wraps after ``max_energy_range_uj``; look at it at least once a minute.
+        Folders with ``energy_uj``. It wraps after ``max_energy_range_uj``, so read it at least once per minute.
     """
 
     name = "processor packages"
@@ -101,7 +101,7 @@ class RaplCounter:
         self._total = 0
 
     def joules(self) -> float:
-        """Since this object was made."""
+        """Energy since this object was made."""
         now = self._read()
         for last, value, wrap in zip(self._last, now, self._ranges, strict=True):
             self._total += value - last if value >= last else value + wrap - last
@@ -109,7 +109,7 @@ class RaplCounter:
         return self._total / 1e6
 
     def watts(self) -> float | None:
-        """RAPL counts energy only."""
+        """None, because RAPL counts energy only."""
         return None
 
     def _read(self) -> list[int]:
@@ -117,7 +117,7 @@ class RaplCounter:
 
 
 def gpu_counter() -> NvmlCounter | str:
-    """The counter of the current CUDA device of this process, or one clause saying why there is none."""
+    """The counter of the current CUDA device of this process, or a clause that says why there is none."""
     try:
         import cupy
         import pynvml
@@ -127,7 +127,7 @@ def gpu_counter() -> NvmlCounter | str:
         pynvml.nvmlInit()
         counter = NvmlCounter(pynvml, cupy.cuda.Device().pci_bus_id)
         counter.joules()
-    except Exception as error:  # NVML has a class for each of its errors, CuPy others
+    except Exception as error:  # NVML and CuPy have many classes of errors
         return f"NVML gives no energy counter ({error})"
     return counter
 
@@ -138,7 +138,7 @@ COUNTERS: dict[str, Callable[[], Counter | str]] = {"NVML": gpu_counter}
 
 
 def processor_counter(powercap: Path = _POWERCAP) -> RaplCounter | str:
-    """The counter of this machine's processors, or one clause saying why there is none."""
+    """The counter of this machine's processors, or a clause that says why there is none."""
     domains = []
     for domain in sorted(powercap.glob("*-rapl:*")):
         name = domain / "name"
@@ -168,9 +168,9 @@ class PowerMeter:
 
     @contextmanager
     def stretch(self) -> Iterator[Future[Usage]]:
-        """Measure the block, however it ends; the result is there some milliseconds after it.
+        """Measure the block, also if it ends with an error. The result is there some milliseconds after the block.
 
-        A thread of its own reads the counter, which takes milliseconds: nobody is to wait for that in the block.
+        A reading of the counter takes milliseconds. A separate thread does it, so that the block does not wait.
         """
         over, measured = threading.Event(), Future[Usage]()
         threading.Thread(target=self._measure, args=(over, measured), daemon=True).start()
@@ -190,7 +190,7 @@ class PowerMeter:
         joules, then = energy, began
         while not over.wait(self._interval_s):
             watts = self.counter.watts()
-            if watts is None:  # power as energy by time, over a second at least, as the readings of NVML
+            if watts is None:  # energy divided by time, over at least a second, as NVML does
                 now = time.perf_counter()
                 if now - then < 1.0:
                     continue

@@ -1,4 +1,4 @@
-"""The run that a worker works on: opened once in a process, its graph and labels memory-mapped.
+"""The run that a worker works on. Each process opens it once, with memory-mapped graph and labels.
 
 All workers of a machine share one copy of the pages.
 """
@@ -23,7 +23,7 @@ def open_in_worker(folder: str, identity: str) -> Run:
     Raises
     ------
     IncompleteError
-        If it is not the run that is called `identity`.
+        The folder does not have the run that is called `identity`.
     """
     with _opening:  # or two threads would have a graph each, and a GPU both
         return _opened(folder, identity)

@@ -1,4 +1,4 @@
-"""Several calls of an engine that together are the search of one slice."""
+"""The search of one slice, by several calls of an engine."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from schemas.work import EVERYTHING, Engine, Slice, Subtrees
 
 __all__ = ["SliceSearch"]
 
-#: Share of the slice's time that the roots that are timed may take together.
+#: Share of the slice's time that all timed roots together may take.
 _PROBE_SHARE = 0.1
 
 
 class _TimedEmit:
-    """An `Emit` that remembers how long it took."""
+    """An `Emit` that adds up how long its calls took."""
 
     def __init__(self, emit: Emit):
         self._emit, self.on_device = emit, emit.on_device
@@ -43,7 +43,7 @@ class SliceSearch:
     graph : MiningGraph
     search : Search
     limits : Limits
-        Of all calls together; the time runs from now on.
+        Limits of all calls together. The time begins when the object is made.
     emit : Emit
     """
 
@@ -57,7 +57,7 @@ class SliceSearch:
         self.timed: list[tuple[int, float]] = []
 
     def _mine(self, work: Subtrees, seconds: float | None) -> Slice | None:
-        """Mine `work` for at most `seconds`; None, and all of it left over, when the slice's limits are reached."""
+        """Mine `work` for at most `seconds`. If the slice's limits are reached, return None; all of it is left over."""
         rows = None if self.limits.rows is None else self.limits.rows - self.total.seen
         if rows == 0 or (seconds is not None and seconds <= 0):
             self.left_over.append(work)
@@ -76,7 +76,7 @@ class SliceSearch:
         return None if self.limits.seconds is None else self.limits.seconds - (time.perf_counter() - self.started)
 
     def all_of(self, work: Subtrees, n_probes: int) -> None:
-        """At most `n_probes` roots alone, timed, so that weights can be compared with times; then the rest."""
+        """Mine at most `n_probes` roots alone and time them, to compare weights with times. Then mine the rest."""
         n_probes = n_probes if len(work) > n_probes else 0
         probes = np.unique(np.linspace(0, len(work) - 1, n_probes).astype(int)).tolist()
         rest, start = [], 0

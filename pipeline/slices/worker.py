@@ -1,4 +1,4 @@
-"""What runs in a worker: one slice of mining, or the proof of a few parts. Knows no scheduler.
+"""The tasks of a worker: one slice of mining, or the proof of a few parts. It does not depend on the scheduler.
 
 A worker opens a run once and keeps it (`pipeline.slices.run_in_worker`); the engine and its workspace are its own
 (`pipeline.slices.engine_turns`).
@@ -58,14 +58,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SliceTask:
-    """What a worker needs to know to mine one slice.
+    """All that a worker needs to mine one slice.
 
     Parameters
     ----------
     folder : str
-        Of the run, as every worker sees it.
+        Path of the run's folder, as every worker sees it.
     run : str
-        Identity of the run: another one may have been in the same folder before.
+        Identity of the run, because another run may have been in the same folder before.
     slice, attempt : int
     subtrees : bytes
         Packed by `Subtrees.to_bytes`.
@@ -84,19 +84,19 @@ class SliceTask:
 
 @dataclass(frozen=True)
 class SliceDone:
-    """A slice as it comes back from a worker: the result, and its left-over, packed by `Subtrees.to_bytes`."""
+    """The answer of a worker: the result of a slice, and its left-over, packed by `Subtrees.to_bytes`."""
 
     result: SliceResult
     left_over: bytes
 
 
 def mine_slice(task: SliceTask) -> SliceDone:
-    """Mine one slice: its bicliques go to Parquet, everything else into the report.
+    """Mine one slice. Its bicliques go to Parquet, and everything else is in the answer.
 
     Raises
     ------
     ResourceError
-        If the disk is full, or the like; nothing is left behind.
+        A resource is missing, as when the disk is full. No files of the slice are left.
     """
     run = open_in_worker(task.folder, task.run)
     kind = engines.kind(run.options.engine)
@@ -108,9 +108,9 @@ def mine_slice(task: SliceTask) -> SliceDone:
     try:
         parts = writer.close()
         usage = used.result() if used is not None else None
-    except DeviceMemoryError as error:  # the last chunks did not fit: the slice once more
+    except DeviceMemoryError as error:  # the last chunks did not fit, so mine the slice again
         writer.discard()
-        del writer, session  # which hold the engine
+        del writer, session  # they hold the engine
         with turn(kind, task.run) as server:
             _go_on_smaller(server, error)
         return mine_slice(task)
@@ -123,7 +123,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
         for part in parts:
             (run.folder.bicliques / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
-    # with another slice in hand, that one is searched while this one is written
+    # if the worker has another slice, it is searched while this one is written
     own = (closed if kind.platform.slices_in_hand == 1 else searched) - started
     result = SliceResult(
         slice=task.slice,
@@ -149,7 +149,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
 
 
 def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """The search of a slice; again with smaller buffers where a device has too little memory for them."""
+    """The search of a slice. If a device has too little memory, it is repeated with smaller buffers."""
     while True:
         try:
             session, writer = _attempt(server, run, task, work)
@@ -163,7 +163,7 @@ def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[
 
 
 def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """One try, of which nothing stays when it fails."""
+    """One attempt. If it fails, nothing of it stays."""
     writer = _open_writer(run, server.kind, task.slice, task.write_on)
     try:
         session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer)
@@ -175,15 +175,15 @@ def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple
 
 
 def _open_writer(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
-    """The writer of a slice; who only counts needs none of a device's."""
+    """The writer of a slice. A job that only counts needs no writer on the device."""
     platform = kind.platform if run.job.rows == "slices" else CORES
     return open_writer(run.folder.bicliques, number, run.tables, platform, write_on, run.names)
 
 
 def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
-    """An engine with half the memory from now on; the error if there is none smaller."""
+    """Use an engine with half the memory from now on. Raises the error if there is none smaller."""
     cause: BaseException | None = error
-    while cause is not None:  # its frames hold the engine and the writer, whose memory is to be given back
+    while cause is not None:  # its frames hold the engine and the writer, whose memory must be freed
         clear_frames(cause.__traceback__)
         cause = cause.__cause__
     if not server.make_smaller():
@@ -193,7 +193,7 @@ def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
 
 @contextmanager
 def _metered(kind: EngineKind) -> Iterator[Future[Usage] | None]:
-    """The energy of the block, if its engine has a device of its own whose energy can be read."""
+    """Measure the energy of the block, if its engine has a device of its own whose energy can be read."""
     counter = kind.platform.energy_counter
     meter = None if counter is None else _meter(counter)
     if meter is None:
@@ -213,18 +213,19 @@ def _meter(name: str) -> PowerMeter | None:
 
 
 def forget() -> None:
-    """Give back the memory of the last run: of the calling thread's engine, and of one that is shared."""
+    """Free the memory of the last run and of its engines, that of the calling thread and the shared one."""
     close_in_worker()
     writers.forget()
     engine_turns.forget()
 
 
 def warm_up(task: tuple[str, str, WriteOn]) -> None:
-    """Load what the first slice would load: machine code, what pyarrow imports at first, a device's graph, cuDF.
+    """Load all that the first slice would load: machine code, imports of pyarrow, a device's graph, cuDF.
 
     Parameters
     ----------
-    task : (folder, identity) of the run, and who writes
+    task : (str, str, WriteOn)
+        Folder and identity of the run, and where the results are encoded.
     """
     folder, run, write_on = task
     opened = open_in_worker(folder, run)
@@ -235,22 +236,22 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     else:
         with turn(kind, run) as server:
             first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))
-            with suppress(DeviceMemoryError):  # the first slice goes on with less, and says so
+            with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
                 server.engine.mine(opened.graph, first, opened.options.search, Limits(), nowhere)
                 _open_writer(opened, kind, 0, write_on).discard()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
 
 
 def identity(_: object = None) -> str:
-    """Host and process, as the ledger and the log name a worker."""
+    """Host and process, which are the name of a worker in the ledger and the log."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def reasons() -> dict[str, str | None]:
-    """Why each engine cannot run in this process, None when it can."""
+    """Why each engine cannot run in this process. None for engines that can."""
     return {kind.name: kind.why_not() for kind in engines.kinds()}
 
 
 def version() -> str:
-    """Of the package, where this runs."""
+    """Version of the package in this process."""
     return __version__

@@ -1,4 +1,4 @@
-"""The workers a user asked for. Not part of a run's identity: a run may be resumed with others."""
+"""The workers that a user asks for. They are not part of a run's identity: a run may be resumed with others."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _ASKS: tuple[Call, ...] = (*_STARTS, "dry_run")
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """How many workers, and where. Not part of a run's identity: a run may be resumed with others.
+    """How many workers there are, and where. They are not part of a run's identity.
 
-    The workers of a `scheduler`, which come instead of `workers`, see the run's folder under the same path.
+    A `scheduler` has its own workers, in place of `workers`. They must see the run's folder under the same path.
     """
 
     workers: int | None = option(
         None,
-        help="processes on this machine; 0 works in this one",
+        help="processes on this machine; with 0, this process does the work",
         group="workers",
         on=_ASKS,
         metavar="N",
-        otherwise="this one, then one a core or a GPU if it takes longer",
+        otherwise="this process; if it takes longer, one per core or GPU",
         least=0,
     )
     scheduler: str | None = option(
         None,
-        help="of a running Dask scheduler, as tls://10.0.0.1:8786",
+        help="address of a running Dask scheduler, as tls://10.0.0.1:8786",
         group="workers",
         on=_ASKS,
         metavar="ADDRESS",
@@ -43,14 +43,14 @@ class WorkerOptions:
     )
     slice_seconds: float = option(
         10.0,
-        help="longest time a worker works before it hands its results over",
+        help="most seconds that a worker works before it hands its results over",
         group="workers",
         on=_STARTS,
         metavar="SECONDS",
     )
     devices: Devices | None = option(
         None,
-        help="with a GPU engine: a worker on each of these GPUs, as 0,1",
+        help="with a GPU engine: one worker on each of these GPUs, as 0,1",
         group="workers",
         on=_ASKS,
         metavar="LIST",
@@ -58,7 +58,7 @@ class WorkerOptions:
     )
     rmm_pool: str | None = option(
         None,
-        help="with a GPU engine: a pool of so much device memory in each worker, as 40GB or 0.8",
+        help="with a GPU engine: size of each worker's pool of device memory, as 40GB or 0.8",
         group="workers",
         on=_STARTS,
         metavar="SIZE",
@@ -69,11 +69,11 @@ class WorkerOptions:
         help="with a GPU engine: cuDF may move buffers to main memory",
         group="workers",
         on=_STARTS,
-        otherwise="it fails when a device is full",
+        otherwise="no; it fails when a device is full",
     )
     write_on: Where = option(
         "auto",
-        help="with a GPU engine: who encodes the results",
+        help="with a GPU engine: where the results are encoded",
         group="workers",
         on=("mine", "resume", "flow"),
         otherwise="auto, the GPU if cuDF is there",
@@ -81,7 +81,7 @@ class WorkerOptions:
 
     def __post_init__(self) -> None:
         if self.devices is not None:
-            device_numbers(self.devices)  # which refuses other things
+            device_numbers(self.devices)  # raises if they are something else
         if self.workers is not None and type(self.workers) is not int:
             raise InputError(f"the number of workers must be a whole number (int), not {self.workers!r}")
         if self.workers is not None and self.workers < 0:

@@ -1,6 +1,6 @@
 """Runs commands, each in a fork of a process that has loaded everything, with `shim.cpp` before libc.
 
-Reads one JSON object a line, and answers with one: see `tests.faults.test_sweep`.
+It reads one JSON object per line, and answers with one: see `tests.faults.test_sweep`.
 """
 
 from __future__ import annotations

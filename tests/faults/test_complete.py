@@ -1,4 +1,4 @@
-"""Damage to a complete run: one `resume` mends it, or says in a sentence what is in the way."""
+"""Damage to a complete run. One `resume` repairs it, or says in a sentence why that is not possible."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_lost_ledger_is_mined_again(out: Path) -> None:
     mended(out)
 
 
-def test_an_entry_that_counts_something_else_than_the_manifest(out: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_entry_whose_count_differs_from_the_manifest_is_noticed(out: Path, caplog: pytest.LogCaptureFixture) -> None:
     rewrite_record(out / "manifest.json", count=EXPECTED[0] - 1)
     mended(out)
     assert f"but the manifest says {EXPECTED[0] - 1}" in caplog.text
@@ -117,7 +117,7 @@ def test_a_lost_entry_that_found_nothing_is_missed(out: Path) -> None:
     assert "accounts for 1 nodes of" in status(out).why
 
 
-def test_a_complete_run_that_only_counted(tmp_path: Path) -> None:
+def test_a_complete_count_needs_its_ledger_but_no_folder_of_parts(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
     pipeline.mine(source, out, count_only=True, workers=0, progress=False)
     shutil.rmtree(out / "bicliques")
@@ -202,7 +202,7 @@ def test_a_damaged_summary_is_made_anew_without_mining(
 
 
 @pytest.mark.parametrize("name", ["bicliques", "ledger", "summary"])
-def test_files_of_others_neither_count_nor_go(out: Path, name: str) -> None:
+def test_foreign_files_are_neither_counted_nor_removed(out: Path, name: str) -> None:
     (out / name / ".ipynb_checkpoints").mkdir()
     (out / name / ".ipynb_checkpoints" / "0.json").write_text("theirs")
     (out / name / "notes.json").write_text("theirs")

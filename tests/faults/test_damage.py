@@ -112,7 +112,7 @@ def test_a_damaged_ledger_entry(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("field", ["left_over", "took", "count", "fingerprint", "seconds"])
 @pytest.mark.parametrize("mode", ["list", "count"])
 def test_a_ledger_entry_with_one_character_changed(tmp_path: Path, mode: Mode, field: str) -> None:
-    """What was only counted cannot be counted again from files: the checksum is all there is."""
+    """A run that only counted has no rows to count again, so only the checksum of its entries is left."""
     out = stopped(tmp_path, mode=mode)
     entries = load_ledger(out)
     number = next(entry.result.slice for entry in entries.entries.values() if entry.result.n_left_over)
@@ -171,7 +171,7 @@ def test_a_damaged_graph_is_not_made_from_another_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "added"])
-def test_a_complete_run_whose_parts_are_not_there_any_more(
+def test_a_complete_run_without_its_parts_is_noticed(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     out = stopped(tmp_path, None)
@@ -189,7 +189,7 @@ def test_a_complete_run_whose_parts_are_not_there_any_more(
     assert "the manifest is withdrawn" in caplog.text
 
 
-def test_files_of_an_attempt_that_was_not_committed(tmp_path: Path) -> None:
+def test_files_of_an_uncommitted_attempt_are_ignored(tmp_path: Path) -> None:
     out = stopped(tmp_path)
     part = first_part(out)
     left = {
@@ -217,7 +217,7 @@ def test_steps_that_were_interrupted(tmp_path: Path) -> None:
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6))
-def test_any_entries_and_parts_may_be_gone(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_any_missing_entries_and_parts_are_mined_again(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     out = stopped(tmp_path_factory.mktemp("run"))
     rng = random.Random(seed)
     for path in [*(out / "ledger").iterdir(), *(out / "bicliques").iterdir()]:
@@ -307,7 +307,7 @@ def test_even_a_single_node_is_not_taken_twice(tmp_path: Path, start: int) -> No
         taken.outstanding()
 
 
-def test_a_copy_of_an_entry_is_no_entry(tmp_path: Path) -> None:
+def test_a_copied_ledger_entry_is_refused(tmp_path: Path) -> None:
     out = stopped(tmp_path)
     ledger = load_ledger(out)
     ledger.file(99).write_bytes(ledger.file(0).read_bytes())
@@ -316,8 +316,8 @@ def test_a_copy_of_an_entry_is_no_entry(tmp_path: Path) -> None:
     check_resumed(out)
 
 
-def test_a_disk_that_takes_no_larger_file(tmp_path: Path) -> None:
-    """What any user can do without a file system of their own: a limit on the size of a file."""
+def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
+    """A limit on the size of files stands for a full disk, because a test cannot make a file system."""
     edges = random_edges(200, 80, 0.35, 3)
     source = write_edges(tmp_path / "g.parquet", edges)
     out = tmp_path / "out"
@@ -345,7 +345,7 @@ def test_a_disk_that_takes_no_larger_file(tmp_path: Path) -> None:
     assert list(load_ledger(out).orphans()) == []
 
 
-def test_a_disk_that_is_full_for_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_while_the_ledger_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = stopped(tmp_path)
 
     def full(target: Path, data: dict[str, Any]) -> None:

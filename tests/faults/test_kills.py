@@ -128,7 +128,7 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path, expected: tuple[int, int]) -> None
 
 
 def test_ctrl_c_while_workers_are_starting(tmp_path: Path, expected: tuple[int, int]) -> None:
-    """They get it, too, long before they could say that they ignore it."""
+    """Workers get the signal, too, long before they can ignore it."""
     out = tmp_path / "out"
     process = start(tmp_path, out, "--workers", "2")
     deadline = time.monotonic() + 60
@@ -185,7 +185,7 @@ def test_a_full_disk(small_disk: Path, tmp_path: Path, expected: tuple[int, int]
     check(out, expected)
 
 
-def test_the_graph_is_what_the_tests_think(expected: tuple[int, int]) -> None:
+def test_the_graph_has_the_properties_that_the_tests_need(expected: tuple[int, int]) -> None:
     assert expected[0] == ROWS
     assert np.unique(EDGES, axis=0).shape == EDGES.shape
 

@@ -73,7 +73,7 @@ def resumed(out: Path) -> None:
 
 
 def places(data: Any, name: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where every value of a record is."""
+    """The path of every value in a record."""
     for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
         yield (*name, key)
         yield from places(value, (*name, key))
@@ -120,7 +120,7 @@ CHANGES = {
 @pytest.mark.parametrize("how", CHANGES)
 @pytest.mark.parametrize("name", RECORDS)
 def test_no_value_of_a_record_without_a_checksum_ends_in_a_traceback(out: Path, name: str, how: str) -> None:
-    """What a program of another version, or somebody with an editor, has written."""
+    """Such a value was written by a program of another version, or with an editor."""
     file = out / name
     data = json.loads(file.read_text())
     readers = (RunFolder(out).limits, RunFolder(out).origin, lambda: pipeline.open_run(out).manifest)
@@ -146,8 +146,8 @@ def steps_of(out: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_every_byte_of_a_record_counts(complete: Path, tmp_path: Path, name: str) -> None:
-    """One that can be read although it was changed would be believed."""
+def test_a_change_of_any_byte_of_a_record_is_noticed(complete: Path, tmp_path: Path, name: str) -> None:
+    """A record that was changed and can still be read would be believed."""
     whole = (complete / name).read_bytes()
     before, file = read_json(complete / name), tmp_path / "record.json"
     for k in range(0, 8 * len(whole), 7):
@@ -209,7 +209,7 @@ def test_a_damaged_step_is_not_made_from_another_input(stopped: Path, tmp_path: 
 
 @pytest.mark.parametrize("command", [*COMMANDS, "resume"])
 @pytest.mark.parametrize("damage", ["flipped", "cut", "misspelt", "null"])
-def test_damaged_options_are_a_sentence(
+def test_damaged_options_give_one_sentence(
     out: Path, damage: str, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = out / "options.json"
@@ -259,7 +259,7 @@ def test_records_of_an_earlier_version_have_no_checksum(out: Path) -> None:
     assert main.main(["report", str(out)]) == 0
 
 
-def test_a_record_is_what_was_written() -> None:
+def test_a_record_is_read_as_it_was_written() -> None:
     data = {"a": 1, "b": {"c": [1.5, None, "é"]}, "left_over": "x" * 1000}
     assert checked(json.loads(json.dumps(with_checksum(data)))) == data
     assert with_checksum(data) == with_checksum(with_checksum(data))
@@ -285,19 +285,19 @@ COUNTING = AllMaximal(Search("count"))
     ],
     ids=str,
 )
-def test_odd_values_of_a_ledger_entry(changes: dict[str, Any], words: str) -> None:
+def test_odd_values_of_a_ledger_entry_are_refused(changes: dict[str, Any], words: str) -> None:
     data = json.loads(json.dumps(ledger_entry(0).to_json(b"")))
     with pytest.raises(IncompleteError, match=words):
         LedgerEntry.from_json(data | changes, COUNTING)
 
 
 @pytest.mark.parametrize("n_left", [[-1], [2**40], [[1]], 7, [1, 2]], ids=str)
-def test_odd_counts_by_size(n_left: Any) -> None:
+def test_odd_counts_by_size_are_refused(n_left: Any) -> None:
     with pytest.raises(IncompleteError, match="its counts by size are damaged"):
         SizeCounts.from_json({"n_left": n_left, "n_right": [1], "count": [1]})
 
 
-def test_a_value_that_nobody_could_choose() -> None:
+def test_a_value_that_no_user_could_choose_is_refused() -> None:
     with pytest.raises(IncompleteError, match="max_results must be at least 1, not 0"):
         read_as(RunLimits, {"max_results": 0}, "limits")
     with pytest.raises(IncompleteError, match=r"options\.search\.mode is 'all', not one of count, fingerprint, list"):
@@ -305,8 +305,8 @@ def test_a_value_that_nobody_could_choose() -> None:
 
 
 @pytest.mark.parametrize("took", [[[-1, 0, 41]], [[-1, 3, 3]]])
-def test_an_entry_that_takes_what_there_is_not(complete: Path, took: list[list[int]]) -> None:
-    """One node behind the end, and none at all."""
+def test_an_entry_that_takes_nodes_that_do_not_exist_is_refused(complete: Path, took: list[list[int]]) -> None:
+    """A node behind the end, and no node at all."""
     ledger = load_ledger(complete)
     assert ledger.n_plan == 20
     data = read_json(ledger.file(0)) | {"took": [[-1, 0, ledger.n_plan + 1]] if took[0][2] == 41 else took}

@@ -1,4 +1,4 @@
-"""Calls to the system that fail, one after the other: a sentence each, never a traceback, and the same answer after.
+"""System calls fail, one after the other. Each gives a sentence, never a traceback, and later the same answer.
 
 The normal suite takes a spread of the calls. All of them, in some hours: ``BICLIQUES_ALL_FAULTS=1``.
 """
@@ -97,7 +97,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def prepared(model: Path, place: Path, command: str) -> list[str]:
-    """Put there what a command needs, and say its words."""
+    """Prepare the files of a command. Returns its words."""
     below = place / "below"
     below.mkdir(parents=True)
     shutil.copy(model / "g.parquet", below)
@@ -146,7 +146,7 @@ def check_after(sweeper: Sweeper, place: Path, command: str, words: list[str]) -
 
 
 def cases(counts: dict[str, int], seed: str) -> Iterator[tuple[str, str, int, int]]:
-    """Kind, manner, number of the call and errno: all of them, or one a kind."""
+    """Kind, manner, number of the call and errno, for all calls or for one per kind."""
     chosen = random.Random(seed)
     for kind in KINDS:
         options = [("kill", 0), *((how, error) for how in ("once", "always") for error in ERRORS[kind])]
@@ -159,7 +159,9 @@ def cases(counts: dict[str, int], seed: str) -> Iterator[tuple[str, str, int, in
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_call_that_fails(sweeper: Sweeper, model: Path, tmp_path: Path, command: str) -> None:
+def test_a_failing_system_call_gives_a_sentence_and_no_damage(
+    sweeper: Sweeper, model: Path, tmp_path: Path, command: str
+) -> None:
     place = tmp_path / "count"
     words = prepared(model, place, command)
     assert sweeper.run(place, words) == 0, (place / "err").read_text()
@@ -211,7 +213,7 @@ def damaged(data: bytes, chosen: random.Random) -> bytes:
     return data[:start] + other + data[stop if how == "change" else start :]
 
 
-def test_an_input_that_is_damaged(sweeper: Sweeper, tmp_path: Path) -> None:
+def test_a_damaged_input_gives_a_result_or_a_sentence(sweeper: Sweeper, tmp_path: Path) -> None:
     chosen, codes = random.Random(11), set()
     for file in inputs(tmp_path):
         whole = file.read_bytes()

@@ -49,7 +49,7 @@ def on_device(batch: Bicliques) -> Bicliques:
 @pytest.mark.parametrize("compression", ["zstd", "snappy"])
 @pytest.mark.parametrize("labels", list(LABELS))
 @pytest.mark.parametrize("place", ["device", "host"])
-def test_whatever_goes_in_comes_out(
+def test_all_rows_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: str, compression: str, place: str
 ) -> None:
     monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 40_000)

@@ -22,10 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NOT_SHIPPED = {"kernels/cuda/budget.json"}
 #: Requirements that no package imports, and why they are there.
 NOT_IMPORTED = {
-    "duckdb": "docs and the tutorial read results with it",
     "fastapi": "a bound that Prefect needs (docs/operations.md)",
-    "psutil": "tests and benchmarks look at processes with it",
-    "scipy": "users may hand its matrices over, which tests do",
     "sqlalchemy": "a bound that Prefect needs (docs/operations.md)",
 }
 

@@ -195,7 +195,7 @@ class EngineSuite:
         assert turn > 2
 
     @pytest.mark.parametrize("order", ORDERS)
-    def test_left_overs_that_are_not_fresh_have_all_of_their_closure_in_the_path(self, shape, truth, order):
+    def test_left_overs_not_fresh_have_their_whole_closure_in_the_path(self, shape, truth, order):
         """So that they may be cut (`Subtrees.spread`)."""
         graph, engine = graph_of(shape, BuildOptions(order=order)), self.subject.tight[0]()
         work, count, total = Subtrees.of_roots(np.arange(graph.n_roots)), 0, 0
@@ -209,7 +209,7 @@ class EngineSuite:
         assert (count, total) == (truth.count, truth.fingerprint)
 
     @pytest.mark.parametrize("change", ["relabel", "transpose", "disjoint union", "left twin", "right twin"])
-    def test_metamorphic(self, shape, truth, change):
+    def test_the_count_follows_changes_of_the_graph(self, shape, truth, change):
         changed, factor = metamorphic(shape, change, np.random.default_rng(11))
         changed = np.unique(changed.astype(np.int32), axis=0)
         assert run(self.subject.ample(), graph_of(changed), Search("count")).count == factor * truth.count

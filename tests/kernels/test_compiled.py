@@ -20,7 +20,7 @@ def folder_of(root: Path, **environment: str) -> Path:
     return Path(ended.stdout.strip())
 
 
-def test_another_place_or_another_source_is_another_folder(tmp_path: Path) -> None:
+def test_the_folder_depends_on_place_and_sources(tmp_path: Path) -> None:
     for name in ("kernels", "schemas"):
         shutil.copytree(ROOT / name, tmp_path / name)
     here, there = folder_of(ROOT), folder_of(tmp_path)

@@ -56,7 +56,7 @@ def test_bit_instructions(x, mask):
 
 
 @given(st.lists(WORDS, max_size=40), WORDS)
-def test_covered_looks_at_its_range_only(rows, t):
+def test_covered_only_reads_its_range(rows, t):
     assert on_rows(rows, 0, t)[0] == any(r & t == t for r in rows)
     memory = on_rows([*rows, 2**64 - 1], 0)[1]  # a word behind the range contains everything
     assert _call(addresses((memory,))[0], len(rows), np.uint64(t), 0) == any(r & t == t for r in rows)

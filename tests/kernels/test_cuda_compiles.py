@@ -33,7 +33,7 @@ def test_every_source_is_a_kernel_and_every_budget_has_one():
     assert {kernel for kernel, _ in VARIANTS.values()} == set(KERNELS)
 
 
-def test_needs_over_budget_are_named_with_both_numbers():
+def test_exceeded_budgets_are_named_with_both_numbers():
     needs = Resources(registers=40, stack_bytes=0, spill_bytes=12, shared_bytes=0)
     assert needs.over(needs) == []
     assert needs.over(needs.with_headroom()) == []
@@ -45,7 +45,7 @@ def test_source_that_does_not_compile_is_an_error_with_the_log():
         measure("hub_bits", "sm_90", (("atomicOr", 1),))
 
 
-def test_the_report_is_read(monkeypatch):
+def test_the_compilers_report_is_parsed(monkeypatch):
     """A kernel made to need more registers, and another to spill, are seen to."""
     plain = measure("hub_bits", "sm_90")
     assert 16 <= plain.registers <= 64

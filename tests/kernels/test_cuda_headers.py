@@ -72,7 +72,7 @@ def test_a_header_compiles_alone(name):
     assert compile_source(f'#include "{name}"\n', f"{Path(name).stem}.cu", options) == ""
 
 
-def test_no_constant_of_a_hash_is_stated_twice():
+def test_hash_constants_are_defined_once():
     factors = [word for name in FILES for word in re.findall(r"\b(?:0x[0-9A-Fa-f]{8,}|\d{8,})(?:u|ull)\b", code(name))]
     masks = {"0xffffffffu", "0x55555555u", "0x33333333u", "0x0f0f0f0fu", "0x00ff00ffu", "0x0000ffffu"}
     numbers = [factor for factor in factors if factor not in masks]
@@ -80,7 +80,7 @@ def test_no_constant_of_a_hash_is_stated_twice():
     assert len(numbers) == len(set(numbers))
 
 
-def test_the_reading_order_of_the_page_uses_nothing_too_early():
+def test_the_reading_order_of_the_page_has_no_forward_references():
     """Names without a folder are of the kernel that the row or the sentence is about."""
     page = (FOLDER.parents[1] / "docs" / "kernels.md").read_text()
     section = page.partition("## In what order to read the headers")[2].partition("\n## ")[0]

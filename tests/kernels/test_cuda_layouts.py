@@ -95,12 +95,12 @@ def check(file: str, lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("file", "record"), LAYOUTS)
-def test_fields_of_a_record_lie_where_the_host_writes_them(file, record):
+def test_record_fields_are_at_the_offsets_of_the_host(file, record):
     check(file, assertions(record, LAYOUTS[file, record]))
 
 
 @pytest.mark.parametrize(("file", "record"), SIZES)
-def test_a_record_is_as_long_as_the_host_counts(file, record):
+def test_records_have_the_size_that_the_host_expects(file, record):
     check(file, [f'static_assert(sizeof({record}) == {SIZES[file, record]}, "size of {record}");'])
 
 
@@ -109,13 +109,13 @@ def test_host_and_kernel_state_the_same_number(file):
     check(file, [f'static_assert({name} == {value}, "{name}");' for name, value in CONSTANTS[file].items()])
 
 
-def test_no_record_of_these_files_is_forgotten():
+def test_every_record_of_these_files_is_tested():
     files = {file for file, _ in LAYOUTS}
     found = {record for file in files for record in re.findall(r"^struct (\w+)", (FOLDER / file).read_text(), re.M)}
     assert found == {record for _, record in [*LAYOUTS, *SIZES]} | OF_THE_KERNEL
 
 
-def test_two_fields_that_changed_places_are_noticed():
+def test_swapped_fields_are_noticed():
     names = list(bitmatrix.PARAMS.names or ())
     at = names.index("n_pool")
     names[at], names[at + 1] = names[at + 1], names[at]

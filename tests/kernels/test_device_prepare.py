@@ -42,7 +42,7 @@ def test_any_graph(pairs: list[tuple[int, int]], side: Any, order: Any, min_left
     check(pairs, BuildOptions(root_side=side, order=order), min_left, min_right)
 
 
-def test_rows_that_hash_alike_and_differ_are_left_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_rows_with_equal_hashes_are_left_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "splitmix64", lambda x: x * np.uint64(0))
     csr = device._from_sorted(np, np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3)
     assert device._twins(np, csr) is None

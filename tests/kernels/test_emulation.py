@@ -23,7 +23,7 @@ from tests.support.oracles import graph_of
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
 
-def test_a_kernel_is_compiled_once_however_many_want_it(monkeypatch, tmp_path):
+def test_a_kernel_is_compiled_once_for_many_threads(monkeypatch, tmp_path):
     """Threads stand for processes here: each opens the lock for itself."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     compiled, really = [], device._compile
@@ -36,7 +36,7 @@ def test_a_kernel_is_compiled_once_however_many_want_it(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("kind", ["empty", "zeros"])
 @pytest.mark.parametrize(("at", "side"), [(-1, "before"), (40, "behind"), (40 + 31 * 4, "behind")])
-def test_a_byte_beside_a_buffer_is_missed(kind, at, side):
+def test_a_write_outside_of_a_buffer_is_noticed(kind, at, side):
     device = EmulatedDevice()
     kept = getattr(device, kind)(10, np.int32)
     device.upload(np.arange(3))  # goes at once, and is not looked at any more

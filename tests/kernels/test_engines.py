@@ -25,7 +25,7 @@ class TestCpuEngine(EngineSuite):
     subject = Subject(CpuEngine, (lambda: CpuEngine(TIGHT[0]), lambda: CpuEngine(TIGHT[1])))
 
 
-def test_the_reference_engine_goes_on_with_members_of_the_closure_behind_it() -> None:
+def test_the_reference_engine_continues_with_closure_members_as_candidates() -> None:
     """Candidates in the order of their ranks, where those that contain L do not come last."""
     graph = graph_of(edges_of("nested", True), BuildOptions(root_side="right", order="id"))
     ranks = np.arange(graph.n_roots, dtype=np.int32)

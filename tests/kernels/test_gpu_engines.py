@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot b
 class TestBitMatrixEngine(EngineSuite):
     subject = Subject(bitmatrix("usual"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
 
-    def test_an_emit_that_takes_device_arrays_gets_the_same(self, shape, truth):
+    def test_an_emit_with_device_arrays_gets_the_same_bicliques(self, shape, truth):
         rows = []
 
         def emit(batch):
@@ -46,7 +46,7 @@ class TestBitMatrixEngine(EngineSuite):
         assert len(found.left_over) == 0
         assert sorted(rows) == sorted(truth.rows)
 
-    def test_a_device_without_room_to_pack_leaves_it_to_the_host(self, monkeypatch):
+    def test_without_room_on_the_device_the_host_packs(self, monkeypatch):
         def full(*arguments):
             raise MemoryError
 
@@ -56,7 +56,7 @@ class TestBitMatrixEngine(EngineSuite):
         assert sorted(outcome.rows) == sorted(truth.rows)
 
     @pytest.mark.parametrize("values", [1 << 14, 1 << 16])
-    def test_output_that_is_full_in_the_middle_of_a_lattice(self, values):
+    def test_output_may_become_full_in_the_middle_of_a_lattice(self, values):
         """Every root is one: ten left vertices. 256 records are four chunks, one for each warp."""
         graph = graph_of(random_edges(np.random.default_rng(3), 10, 300, 0.5))
         sizes = BITMATRIX["usual"]._replace(warps=4, records=256, values=values)
@@ -110,7 +110,7 @@ class TestBitMatrixEngine(EngineSuite):
         assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
         assert sorted(outcome.rows) == sorted(truth.rows)
 
-    def test_larger_problems_get_on_in_short_slices(self):
+    def test_larger_problems_make_progress_in_short_slices(self):
         graph = graph_of(edges_of("wide hubs", True), BuildOptions(root_side="left"))
         engine, work, slices = bitmatrix("oversize")(), everything(graph), 0
         while len(work):
@@ -128,7 +128,7 @@ def sparse_hubs(n_roots: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("words", [1, 3])
 @pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0), Limits(rows=999)], ids=["whole", "short", "rows"])
-def test_large_roots_that_have_little_in_common_are_not_paired(words, limits, monkeypatch):
+def test_large_roots_without_common_neighbours_are_not_paired(words, limits, monkeypatch):
     monkeypatch.setattr(items, "FEW_ITEMS", 1)  # ranges as long as there are roots, as in a large graph
     monkeypatch.setattr(items, "LONG_CHUNK", 1 << 20)
     graph = graph_of(sparse_hubs(300, 5), BuildOptions(root_side="right"))

@@ -92,7 +92,7 @@ def test_a_buffer_that_is_too_short_becomes_longer(name, short):
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
 @pytest.mark.parametrize("short", SHORT[:-1], ids="-".join)
-def test_on_a_full_device_fewer_warps_or_a_core_do_what_did_not_fit(name, short, monkeypatch):
+def test_on_a_full_device_fewer_warps_or_a_core_do_the_rest(name, short, monkeypatch):
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     (knob,) = short
     search = Search("fingerprint", sizes=True) if knob == "size_slots" else Search("list")
@@ -102,7 +102,7 @@ def test_on_a_full_device_fewer_warps_or_a_core_do_what_did_not_fit(name, short,
     assert found.stats.cpu_nodes > 0 or found.stats.voided > 0
 
 
-def test_what_a_device_has_no_scratch_memory_for_is_left_to_a_core(monkeypatch):
+def test_a_core_does_what_needs_too_much_scratch_memory(monkeypatch):
     graph, plan = graph_of(edges_of("many roots", True)), Launch.plan
 
     def scarce(device, kernel, row_cap, *rest):
@@ -117,7 +117,7 @@ def test_what_a_device_has_no_scratch_memory_for_is_left_to_a_core(monkeypatch):
     assert found.stats.cpu_nodes > 0
 
 
-def test_scratch_memory_of_a_launch_makes_room_for_that_of_larger_problems(monkeypatch):
+def test_scratch_memory_is_freed_before_that_of_larger_problems(monkeypatch):
     """Else three fifths of a device are kept from the launch that needs it most."""
     plan, kept, planned = Launch.plan, [], []
 
@@ -133,7 +133,7 @@ def test_scratch_memory_of_a_launch_makes_room_for_that_of_larger_problems(monke
     assert planned[1][1] == 0
 
 
-def test_an_emit_that_keeps_what_it_gets_may_keep_what_a_core_found(monkeypatch):
+def test_an_emit_may_keep_arrays_that_the_cpu_engine_found(monkeypatch):
     """The writer on a GPU encodes on other threads, when the CPU engine has filled its arrays again."""
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     monkeypatch.setattr("kernels.bitmatrix.engine.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
@@ -148,7 +148,7 @@ def test_an_emit_that_keeps_what_it_gets_may_keep_what_a_core_found(monkeypatch)
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
 @pytest.mark.parametrize("has_room", [True, False], ids=["it becomes longer", "the device is full"])
-def test_void_launches_count_for_nothing_but_their_time(name, has_room, monkeypatch):
+def test_void_launches_only_count_their_time(name, has_room, monkeypatch):
     if not has_room:
         monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     search = Search("fingerprint", sizes=True)
@@ -162,7 +162,7 @@ def test_void_launches_count_for_nothing_but_their_time(name, has_room, monkeypa
 
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
-def test_a_table_of_sizes_on_a_full_device_leaves_the_workers_as_they_are(name, monkeypatch):
+def test_a_full_table_of_sizes_does_not_change_the_number_of_blocks(name, monkeypatch):
     """Fewer of them meet as many sizes, and later slices would have to do with one block."""
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     search = Search("fingerprint", sizes=True)
@@ -219,7 +219,7 @@ def run_once(engine, graph, search: Search):
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
 @pytest.mark.parametrize("search", [Search("count"), Search("list"), Search("fingerprint", sizes=True)], ids=str)
-def test_a_graph_of_which_thresholds_leave_nothing(name, search):
+def test_a_graph_that_thresholds_make_empty(name, search):
     graph = graph_of(np.array([[0, 0], [0, 1], [1, 0]], np.int32), None, 2, 2)
     assert graph.n_roots == 0
     found = short_engine(name, {}).mine(graph, everything(graph), search, Limits(), nowhere)

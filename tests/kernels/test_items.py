@@ -34,7 +34,7 @@ def mined(graph: MiningGraph, work: Subtrees) -> tuple[int, int]:
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("pieces", [1, 300, 5000])
-def test_any_share_of_the_ranges_and_the_rest_make_the_whole(
+def test_any_part_of_the_ranges_and_the_rest_make_the_whole(
     monkeypatch: pytest.MonkeyPatch, order: str, pieces: int
 ) -> None:
     monkeypatch.setattr(module, "FEW_ITEMS", 64)  # ranges of a dozen candidates

@@ -34,7 +34,7 @@ class WatchedDevice(EmulatedDevice):
         return found
 
 
-def test_a_launch_ends_while_there_is_room_for_what_warps_have_in_hand():
+def test_a_launch_ends_while_there_is_room_for_open_work():
     """Else each node that waits to be emitted is left over, and opened anew by the next launch."""
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((40, 40)) < 0.6))
     device = WatchedDevice(5)
@@ -47,7 +47,7 @@ def test_a_launch_ends_while_there_is_room_for_what_warps_have_in_hand():
 
 
 @pytest.mark.parametrize(("records", "chunk"), [(1 << 10, 64), (1 << 13, 128), (1 << 20, 256)])
-def test_a_warp_takes_many_records_at_a_time_where_there_are_many(records, chunk, monkeypatch):
+def test_warps_take_many_records_at_a_time_if_there_are_many(records, chunk, monkeypatch):
     """What it finds in a row stays together; but all warps together begin with an eighth of the records at most."""
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((30, 30)) < 0.6))
     device, plan, chunks = WatchedDevice(5), Launch.plan, []

@@ -73,7 +73,7 @@ def test_the_same_as_on_the_host(
         assert getattr(found, name).dtype == getattr(expected, name).dtype, name
 
 
-def test_many_at_once_stay_apart() -> None:
+def test_many_records_are_packed_as_on_the_host() -> None:
     """More members than 16 bits count."""
     edges = random_edges(30, 20, 0.5, 1)
     graph, _ = prepare(*(np.ascontiguousarray(c) for c in edges.T), 30, 20, BuildOptions())
@@ -88,7 +88,7 @@ def test_many_at_once_stay_apart() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 3])
-def test_holes_alone_are_no_biclique(n: int) -> None:
+def test_records_of_only_holes_give_no_biclique(n: int) -> None:
     edges = random_edges(5, 4, 0.5, 1)
     graph, _ = prepare(*(np.ascontiguousarray(c) for c in edges.T), 5, 4, BuildOptions())
     found = packed(graph, np.zeros(n, RECORD), np.empty(0, np.int32))

@@ -60,7 +60,7 @@ def test_ranges_become_lists_a_few_at_a_time_and_nothing_is_lost() -> None:
     assert sorted(root for root, _, _ in seen) == [0, 1, 2, 3, 4, 7, 8]
 
 
-def test_ranges_wait_while_there_are_lists_enough() -> None:
+def test_ranges_wait_while_there_are_enough_lists() -> None:
     """Else slices that get on with few of their nodes would write out more and more of them, until all are lists."""
     graph = graph_of(random_edges(90, 70, 0.2, 3), BuildOptions())
     roots = np.arange(graph.n_roots - 1)
@@ -79,7 +79,7 @@ def test_ranges_wait_while_there_are_lists_enough() -> None:
     assert n_ranged == 0
 
 
-def test_a_hub_whose_neighbours_are_more_than_that_comes_alone() -> None:
+def test_a_hub_with_more_neighbours_than_the_limit_comes_alone() -> None:
     """Its common neighbours are found again for each of its ranges, however few candidates these have."""
     graph = graph_of(random_edges(90, 70, 0.5, 3), BuildOptions())
     last = graph.n_roots - 2

@@ -52,7 +52,7 @@ def hubs(rng: np.random.Generator) -> np.ndarray:
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("make", [with_twins, hubs])
 @pytest.mark.parametrize("mode", MODES)
-def test_as_many_of_each_size_as_there_are(side, make, mode):
+def test_sizes_are_counted_as_by_definition(side, make, mode):
     graph = graph_of(make(np.random.default_rng(5)), BuildOptions(root_side=side))
     listed = run(CpuEngine(), graph, Search("list"))
     outcome = run(CpuEngine(), graph, Search(mode, sizes=True))
@@ -62,7 +62,7 @@ def test_as_many_of_each_size_as_there_are(side, make, mode):
         assert outcome.fingerprint == listed.fingerprint
 
 
-def test_the_graphs_reach_what_is_to_be_tested():
+def test_the_graphs_have_the_sizes_that_are_to_be_tested():
     twins = graph_of(with_twins(np.random.default_rng(5)))
     assert len(twins.root_members) > twins.n_roots
     assert len(twins.base_members) > twins.n_base
@@ -82,7 +82,7 @@ def test_the_reference_says_the_same(seed, mode, min_left, min_right):
 
 
 @pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(rows=7), Limits(seconds=0.001, rows=50)])
-def test_in_pieces_with_room_for_almost_nothing(limits):
+def test_sizes_are_counted_in_pieces_with_tiny_buffers(limits):
     rng = np.random.default_rng(8)
     for make in (with_twins, hubs):
         graph = graph_of(make(rng))
@@ -94,14 +94,14 @@ def test_in_pieces_with_room_for_almost_nothing(limits):
             assert (outcome.count, outcome.sizes) == (whole.count, whole.sizes)
 
 
-def test_none_unless_asked_for():
+def test_no_sizes_are_counted_unless_asked_for():
     graph = graph_of(random_edges(np.random.default_rng(1), 8, 8, 0.5))
     for engine in (CpuEngine(), ReferenceEngine()):
         work = Subtrees.of_roots(np.arange(graph.n_roots))
         assert engine.mine(graph, work, Search("count"), Limits(), nowhere).total.sizes is None
 
 
-def test_merging_and_writing_down():
+def test_size_counts_are_merged_and_survive_json():
     one = SizeCounts.of(np.array([3, 1, 3]), np.array([2, 5, 2]))
     assert (one.n_left.tolist(), one.n_right.tolist(), one.count.tolist()) == ([1, 3], [5, 2], [1, 2])
     both = SizeCounts.merge(

@@ -60,7 +60,7 @@ def test_parts_of_a_range_explore_each_rank_once(todo, pieces):
 
 
 @pytest.mark.parametrize("pieces", [2, 3, 100])
-def test_parts_of_a_range_count_what_it_does(pieces):
+def test_parts_of_a_range_count_the_same(pieces):
     graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions(root_side="right", order="id"))
     node = Subtrees.of_ranges(np.array([0, 1]), np.array([0]), np.array([1]), np.array([7]), np.array([False]))
     parts = node.spread(pieces)
@@ -71,7 +71,7 @@ def test_parts_of_a_range_count_what_it_does(pieces):
 
 
 @pytest.mark.parametrize("engine", [CpuEngine, ReferenceEngine])
-def test_parts_of_a_node_that_is_not_all_ours_count_what_it_does(engine):
+def test_parts_of_a_partly_owned_node_count_the_same(engine):
     graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5), BuildOptions(root_side="right", order="id"))
     assert graph.n_roots == 11
     node = Subtrees.of_pieces([(PATH, CANDIDATES, 5, False)])

@@ -54,7 +54,7 @@ def test_roots_are_ranked_as_in_the_page():
         assert f"    r{v}   " + " ".join("1" if u in row else "." for u in BASE) in PAGE
 
 
-def test_the_reference_finds_what_the_page_says():
+def test_the_reference_finds_the_bicliques_on_the_page():
     assert found_below(ReferenceEngine(), 1, Limits())[0] == {"abcd": "r1"} | BELOW
     count = run(ReferenceEngine(), GRAPH, Search("count")).count
     assert count == len(closed_pairs({(int(u), int(v)) for u, v in EDGES}))
@@ -81,7 +81,7 @@ def test_the_lattice_of_the_page_is_the_one_by_definition():
 @pytest.mark.parametrize(
     ("limits", "tests"), [(Limits(), {1}), (Limits(rows=100), {7, 8})], ids=["lattice", "word problem"]
 )
-def test_the_kernel_tests_as_many_nodes_as_the_page_says(limits, tests):
+def test_the_kernel_tests_the_number_of_nodes_on_the_page(limits, tests):
     """With a limit of rows nothing is solved at once, so the word problem is searched node by node.
 
     The order of its three rows is that in which lanes come, and decides between the two numbers.

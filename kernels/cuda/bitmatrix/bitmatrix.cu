@@ -1,20 +1,20 @@
-// Maximal biclique enumeration in bit rows: one persistent kernel, a warp an item.
+// Maximal biclique enumeration in bit rows, by one persistent kernel in which each warp works on an item.
 //
-// Compiled by kernels/gpu/source.py (NVRTC through CuPy), which sets ROW_CAP, LIST_CAP and BLOCK; compiles alone
+// kernels/gpu/source.py compiles it (NVRTC through CuPy) and sets ROW_CAP, LIST_CAP and BLOCK. It also compiles alone,
 // with the defaults of types.cuh.
 //
-// Input: `params` (types.cuh), filled by kernels/bitmatrix/engine.py: the graph in both directions, root vertices by
-// rank; the host's items, heaviest first; memory for the queue, the pool, the output and one Scratch a warp.
-// Output: counters in Queue; in mode list, Records into `values`; when the slice ends early, the work that is
-// left as items in `left_over`, and host items that no warp has begun (from Queue.head on).
+// Input: `params` (types.cuh), which kernels/bitmatrix/engine.py fills: the graph in both directions, with root
+// vertices by rank; the host's items, heaviest first; memory for the queue, the pool and the output, and one Scratch
+// per warp. Output: counters in Queue. In mode list, Records, and their members in `values`. When the slice ends early,
+// the rest of the work as items in `left_over`, and the host items that no warp has begun (from Queue.head on).
 //
-// Method: docs/kernels.md. A first-level subtree with at most 64 base vertices is one word problem
-// (rows.cuh, search.cuh); a larger one is intersected with candidate after candidate (hub.cuh), each child
-// again a word problem or a hub. Waiting warps are served by working ones (queue.cuh).
+// Method: docs/kernels.md. A first-level subtree with at most 64 base vertices is one word problem (rows.cuh,
+// search.cuh). A larger one is intersected with one candidate after the other (hub.cuh), and each child is again a word
+// problem or a hub. Working warps give work to waiting ones (queue.cuh).
 //
-// Launch: any number of blocks of BLOCK threads that are resident together; no shared memory.
-// When an output buffer or a limit is reached the node at hand is given back and every warp writes its open
-// levels down: nothing is lost and nothing is emitted twice.
+// Launch: any number of blocks of BLOCK threads that are resident together, without dynamic shared memory. When an
+// output buffer or a limit is reached, every warp writes down its open levels and nodes that could not be emitted. So
+// nothing is lost, and nothing is emitted twice.
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/candidate_window.cuh"
@@ -25,7 +25,10 @@
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
 
-// First-level subtree of a root with few base vertices.
+// Explore the first-level subtree of a root with at most BASE_CAP base vertices.
+//
+// All run_* functions return DONE or STOPPED. *begun is false when the item's node itself could not be emitted;
+// *too_large is true when the item needs more scratch memory. In both cases the caller writes the item down.
 __device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* too_large) {
     i64 at = params.root_indptr[item.bound];
     i32 n = (i32)(params.root_indptr[item.bound + 1] - at);
@@ -35,6 +38,7 @@ __device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* t
     return solve(w, n, kin, item.fresh, begun, too_large);
 }
 
+// Explore a node whose base vertices and candidates are listed in the pool.
 __device__ inline i32 run_word(Worker& w, const Item& item, bool* begun, bool* too_large) {
     const i32* pool = params.pool;
     write_list(pool + item.base_at, item.n_base, w.s->base);
@@ -43,11 +47,11 @@ __device__ inline i32 run_word(Worker& w, const Item& item, bool* begun, bool* t
     return solve(w, item.n_base, kin, item.fresh, begun, too_large);
 }
 
-// Explore the hub with base vertices `base`; its closure is found here when `closure` is NULL.
+// Explore the hub of frame f. If f.closure is NULL, the closure is found here.
 __device__ __noinline__ i32 run_frame(Worker& w, const Item& item, HubFrame f, bool* begun, bool* too_large) {
     if (f.closure == 0) {
         i32* closure = w.s->list + f.list_end;
-        HubFrame above = f;  // what the closure may contain: the path, and candidates
+        HubFrame above = f;  // says what the closure may contain: the path, and candidates
         above.closure = item.kind == PATH ? params.pool + item.base_at : 0;
         above.n_closure = item.kind == PATH ? item.n_base : 0;
         i32 n = close(f.base, f.n_base, above, f.bound, f.bound, closure, LIST_CAP - f.list_end);
@@ -73,6 +77,7 @@ __device__ __noinline__ i32 run_frame(Worker& w, const Item& item, HubFrame f, b
     return ended;
 }
 
+// Explore a hub whose lists are in the pool, or that is the first-level subtree of `bound`.
 __device__ inline i32 run_hub(Worker& w, const Item& item, bool* begun, bool* too_large) {
     bool first_level = item.base_at == NOBODY;
     HubFrame f;
@@ -89,10 +94,11 @@ __device__ inline i32 run_hub(Worker& w, const Item& item, bool* begun, bool* to
     return run_frame(w, item, f, begun, too_large);
 }
 
-// A node by its path: L is the common neighbourhood.
+// Explore a node that is given by its path. L is the common neighbourhood of the path.
 __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
     const i32* path = params.pool + item.base_at;
     i32 first = path[0];
+    // Intersect the shortest list of neighbours with the others.
     ROLLED for (i32 i = 1; i < item.n_base; i++)
         if (params.root_indptr[path[i] + 1] - params.root_indptr[path[i]] < params.root_indptr[first + 1] - params.root_indptr[first])
             first = path[i];
@@ -125,6 +131,7 @@ __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, b
     return solve(w, n, kin, item.fresh, begun, too_large);
 }
 
+// Explore an item, and write it down if it was not begun or is too large.
 __device__ inline void run_item(Worker& w, const Item& item) {
     bool begun = true, too_large = false;
     i32 ended = DONE;
@@ -150,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix() {
     w.value_at = w.value_end = w.record_at = w.record_end = 0;
     w.deadline = params.deadline_ns == 0 ? 0 : now_ns() + (u64)params.deadline_ns;
     w.n_pending = 0;
-    w.tick = (i32)warp;  // not all warps look at the queue at once
+    w.tick = (i32)warp;  // warps look at the queue at different times
     i64 began = clock64(), busy = 0;
     Item item;
     ROLLED while (take(&item)) {

@@ -9,12 +9,12 @@
 #include "bitmatrix/worker.cuh"
 
 #ifndef WINDOW_WORDS
-#define WINDOW_WORDS 256  // of a window, 32 ranks each
+#define WINDOW_WORDS 256  // words of a window, with 32 ranks each
 #endif
 
-#define SHORT_RANGE 64  // ranks that are visited one by one in any case
+#define SHORT_RANGE 64  // ranges of at most so many ranks have no window
 
-// Where the neighbours of base vertex u are, and which of them is the first of rank `least` or more. Thread-level.
+// The neighbours of a base vertex, and the position of the first with rank `least` or more. Thread-level.
 struct Neighbours {
     const i32* v;
     i32 at, n;
@@ -27,9 +27,9 @@ __device__ __forceinline__ Neighbours neighbours_from(i32 u, i32 least) {
     return found;
 }
 
-// For a new frame by range: end the range at the last neighbour of its base vertices, and use windows if they have fewer
-// neighbours in it than it has ranks. Windows take WINDOW_WORDS ints of the list behind what the frame uses; without room
-// for them every rank is visited.
+// For a new frame by range: end the range at the last neighbour of its base vertices, and use windows if they have
+// fewer neighbours in it than it has ranks. Windows take WINDOW_WORDS ints of the list behind what the frame uses;
+// without room for them every rank is visited.
 __device__ inline void open_range(const Worker& w, HubFrame* f) {
     f->window = 0;
     f->window_begin = 0x7fffffff;
@@ -48,7 +48,7 @@ __device__ inline void open_range(const Worker& w, HubFrame* f) {
     f->list_end += WINDOW_WORDS;
 }
 
-// The window that begins at the first rank from `next` on with a base vertex of the frame; where it begins, or the end.
+// Fill the window that begins at the first rank from `next` on that is adjacent to L. Returns that rank, or the end.
 __device__ inline i32 fill_window(const HubFrame& f, i32 next) {
     i32 first = f.end;
     ROLLED for (i32 i = lane_id(); i < f.n_base; i += 32) {
@@ -71,7 +71,8 @@ __device__ inline i32 fill_window(const HubFrame& f, i32 next) {
     return first;
 }
 
-// The next candidate of a frame by range, or its end.
+// The next candidate of a frame by range, or its end. The lanes look at 32 words at a time; a ballot finds the first
+// word with a bit.
 __device__ __noinline__ i32 next_in_window(Worker& w, i32 depth) {
     HubFrame f = w.s->frame[depth];
     i32 next = f.next;

@@ -1,7 +1,8 @@
-// Children of a node of a word problem: their closure and candidates, and the maps of those with few base vertices. Warp-level.
+// Children of a node of a word problem: their closure and candidates, and the maps of those with few base vertices.
+// Warp-level.
 //
-// Of a narrow problem a lane takes a row, word after word; of a wide one a lane takes a word, column after column. (With
-// three words, a lane a word leaves 29 of them idle.)
+// In a narrow problem each lane takes a row, word after word. In a wide problem each lane takes a word, column after
+// column. (In a problem of three words, one lane per word would leave 29 lanes idle.)
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -10,7 +11,8 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Where the base vertices of a mask are, in shared memory; behind them, up to LATTICE, where none of them is.
+// Write the bit positions of the base vertices of a mask to shared memory. If these are fewer than LATTICE, the entries
+// behind them name a bit that is not in the mask.
 __device__ inline const i32* find_places(u64 base) {
     i32* place = warp_shared().key;
     __syncwarp();
@@ -22,12 +24,13 @@ __device__ inline const i32* find_places(u64 base) {
     return place;
 }
 
-// Rows that contain a base side, rows that have some of it: a word of each.
+// One word of each of two bit rows: the rows that contain a base side, and the rows that have some of it.
 struct Touched {
     u32 in_all, in_any;
 };
 
-// Of the words [0, n_words) of a narrow problem, each to its lane: a lane a row, word after word.
+// The words [0, n_words) of a narrow problem. Each lane takes a row, word after word: a ballot over 32 rows is one
+// word, and the lane with the number of the word keeps it.
 __device__ inline Touched touch_rows(const Scratch* s, const Problem& problem, u64 base) {
     Touched mine = {0, 0};
     ROLLED for (i32 c = 0; c < problem.n_words; c += AHEAD) {
@@ -46,10 +49,10 @@ __device__ inline Touched touch_rows(const Scratch* s, const Problem& problem, u
     return mine;
 }
 
-// Of one word of a wide problem: a lane a word, column after column; the n base vertices are at `place`. Thread-level.
+// One word of a wide problem, column after column. The n base vertices are at `place`. Thread-level.
 __device__ inline Touched touch_columns(const Scratch* s, i32 n_words, i32 word, const i32* place, i32 n) {
     Touched mine = {~0u, 0};
-    ROLLED for (i32 t = 0; t < n; t += 4) {  // four loads in flight; the last column may come more than once
+    ROLLED for (i32 t = 0; t < n; t += 4) {  // four loads in flight; the last column may be read more than once
         u32 bits[4];
 #pragma unroll
         for (i32 k = 0; k < 4; k++) bits[k] = s->column[place[t + k < n ? t + k : n - 1] * n_words + word];
@@ -59,8 +62,8 @@ __device__ inline Touched touch_columns(const Scratch* s, i32 n_words, i32 word,
     return mine;
 }
 
-// Closure and candidates of child j with base side `base`, to the stack level behind; false when it is dead.
-// *more: whether the child has candidates.
+// Write closure and candidates of child j, which has base side `base`, to the next level of the stack. False when the
+// child is dead. *more: whether the child has candidates.
 __device__ inline bool open_child(Scratch* s, const Problem& problem, i32 depth, i32 j, u64 base, bool* more) {
     i32 n_words = problem.n_words;
     const u32* cand = cand_of(s, depth, n_words);
@@ -75,8 +78,8 @@ __device__ inline bool open_child(Scratch* s, const Problem& problem, i32 depth,
     ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
         if (!narrow) rows = touch_columns(s, n_words, word, place, __popcll(base));
         u32 mine = cand[word];
-        // rows that may contain the child: remaining candidates, the closure of its parent, and j; another one is an
-        // excluded row or an explored candidate, and the child was found below that
+        // Rows that may contain the child: remaining candidates, the closure of its parent, and j. Any other row is an
+        // excluded row or an explored candidate. Then the child was found below that row, and it is dead here.
         u32 allowed = mine | closed[word] | (word == (j >> 5) ? 1u << (j & 31) : 0u);
         dead |= (rows.in_all & ~allowed) != 0;
         u32 partly = rows.in_any & ~rows.in_all, below = mine & partly;
@@ -90,9 +93,9 @@ __device__ inline bool open_child(Scratch* s, const Problem& problem, i32 depth,
     return !warp_any(dead);
 }
 
-// The rows that overlap the child opened last, as sets of its at most LATTICE base vertices, to the maps; to emit them,
-// those that are candidates or in its closure also to the raw rows. Returns how many those are. A narrow problem: a lane
-// a row, word after word.
+// For the child that was opened last, enter the rows that overlap it into the maps, as sets of its base vertices (at
+// most LATTICE). If sets will be emitted, rows that are candidates or in its closure also go to the raw rows. Returns
+// the number of these. This is for narrow problems: each lane takes a row, word after word.
 __device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64 base) {
     Scratch* s = w.s;
     i32 n_words = problem.n_words, n = 0, place[LATTICE];
@@ -120,7 +123,7 @@ __device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64
     return n;
 }
 
-// Bit b of each of the columns as a set.
+// The set of columns that have bit b.
 template <i32 K>
 __device__ __forceinline__ u32 set_of(const u32* columns, i32 b) {
     u32 set = 0;
@@ -129,7 +132,7 @@ __device__ __forceinline__ u32 set_of(const u32* columns, i32 b) {
     return set;
 }
 
-// The same for a wide problem, with at most K base vertices: a lane a word, row after row.
+// As map_rows for a wide problem, with at most K base vertices. Each lane takes a word, row after row.
 template <i32 K>
 __device__ inline i32 map_columns(Worker& w, const Problem& problem, i32 depth, u64 base) {
     Scratch* s = w.s;

@@ -1,4 +1,5 @@
-// Sides of a word problem's nodes: a base side is a mask; a closure is a bit row, and the problem's own closure. Warp-level.
+// Sides of a word problem's nodes: a base side is a mask; a closure is a bit row, and the problem's own closure.
+// Warp-level.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -7,7 +8,7 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Members that the base vertices of a mask stand for.
+// Number of members that the base vertices of a mask stand for.
 __device__ inline i64 members_of_base(const Worker& w, u64 base) {
     i64 n = 0;
     ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32)
@@ -15,7 +16,7 @@ __device__ inline i64 members_of_base(const Worker& w, u64 base) {
     return warp_sum(n);
 }
 
-// Members that the root vertices of a bit row stand for.
+// Number of members that the root vertices of a bit row stand for.
 __device__ inline i64 row_members(const Worker& w, const Problem& problem, const u32* bits) {
     i64 n = 0;
     ROLLED for (i32 word = lane_id(); word < problem.n_words; word += 32)
@@ -24,27 +25,28 @@ __device__ inline i64 row_members(const Worker& w, const Problem& problem, const
     return warp_sum(n);
 }
 
-// How many rows a bit row has.
+// Number of rows in a bit row.
 __device__ inline i32 count_rows(const u32* bits, i32 n_words) {
     i32 n = 0;
     ROLLED for (i32 word = lane_id(); word < n_words; word += 32) n += __popc(bits[word]);
     return warp_sum(n);
 }
 
-// Write the vertices of a mask, of a bit row to `out`; how many.
+// Write the base vertices of a mask to `out`. Returns their number.
 __device__ inline i32 write_base(const Worker& w, u64 base, i32* out) {
     ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32)
         if ((base >> b) & 1) out[__popcll(base & low_bits(b))] = w.s->base[b];
     return __popcll(base);
 }
 
+// Write the root vertices of a bit row to `out`. Returns their number.
 __device__ inline i32 write_rows(const Worker& w, const Problem& problem, const u32* bits, i32* out) {
     i32 n = 0;
     ROLLED for (i32 first = 0; first < problem.n_words; first += 32) {
         u32 own = first + lane_id() < problem.n_words ? bits[first + lane_id()] : 0;
         ROLLED for (u32 holders = warp_ballot(own != 0); holders; holders &= holders - 1) {
             i32 holder = __ffs(holders) - 1;
-            u32 word = from(own, holder);  // a lane a row: one that went through a word would wait for memory at each
+            u32 word = from(own, holder);  // each lane takes a row, so that all load at the same time
             if ((word >> lane_id()) & 1) out[n + __popc(word & lanes_below())] = w.s->row[(first + holder) * 32 + lane_id()];
             n += __popc(word);
         }
@@ -52,14 +54,14 @@ __device__ inline i32 write_rows(const Worker& w, const Problem& problem, const 
     return n;
 }
 
-// Put the sums of a new problem's closure down, which everything emitted below adds.
+// Keep the sums over a new problem's closure. Every biclique below it adds them to its own.
 __device__ inline void sum_closure(const Worker& w, const Problem& problem) {
     SideSums sums = sums_of(params.root_weight, params.root_hash, w.s->full, problem.n_full);
     if (lane_id() == 0) warp_shared().full = sums;
     __syncwarp();
 }
 
-// Emit a node by lists, the sums of whose closure are known; false when it has to be given back.
+// Emit a node by its lists. `root` has the sums over its closure. False when it could not be emitted.
 __device__ inline bool emit(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure, SideSums root) {
     SideSums sums = sums_of(params.base_weight, params.base_hash, base, n_base);
     i32 admitted = admit(w, n_base, n_closure, sums, root);

@@ -1,5 +1,5 @@
-// Emitting the base sides that a lattice found: a lane a set for sums and places, then all lanes for the members of
-// one set after the other. A set has a bit for each base vertex of its node, LATTICE at most. Warp-level.
+// Emits the base sides that a lattice found. A lane takes a set, computes its sums, and writes its members. A set has
+// one bit per base vertex of its node, at most LATTICE. Warp-level.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -8,7 +8,8 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// What a lane keeps at hand while the sets of a node are emitted: base vertex `lane` of the node, raw row `lane`.
+// A lane's values while the sets of a node are emitted: those of base vertex `lane` of the node, and of raw row `lane`.
+// Other lanes get them by shuffles.
 struct AtHand {
     i32 base, base_weight;
     i32 row, row_weight;
@@ -16,13 +17,14 @@ struct AtHand {
     u32 row_set;
 };
 
-// What a lane knows of its set.
+// A lane's set.
 struct OneSet {
     u32 set;
     u32 rows;  // which of the first 32 raw rows contain it
     OneBiclique is;
 };
 
+// Load the values of a node with n raw rows.
 __device__ inline AtHand at_hand(const Worker& w, u64 base, i32 n) {
     AtHand mine = {0, 0, 0, 0, 0, 0, 0};
     i32 k = __popcll(base);
@@ -41,7 +43,8 @@ __device__ inline AtHand at_hand(const Worker& w, u64 base, i32 n) {
     return mine;
 }
 
-// The set that comes after `rank` others; `below`: how many those of the lanes before are.
+// The set with number `rank` among all sets found. `below` is the number of sets in the words of the lanes before. Two
+// bisections find the lane that has the set, and the bit in its word.
 __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
     i32 holder = 0, bit = 0;
     ROLLED for (i32 step = 16; step; step >>= 1)
@@ -58,7 +61,7 @@ __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
     return 32 * holder + bit;
 }
 
-// Sums over the k base vertices and the first n raw rows: those in this lane's set, those that contain it.
+// Sums over those of the k base vertices that are in this lane's set, and over those of the n raw rows that contain it.
 __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set, i32 k, i32 n, const AtHand& mine) {
     OneSet one = {set, 0, {set != 0, __popc(set), problem.n_full, {0, 0}, warp_shared().full}};
     ROLLED for (i32 t = 0; t < k; t++) {
@@ -84,7 +87,7 @@ __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set
     return one;
 }
 
-// Write the sets of lanes, each its `own` to its `out`.
+// Write the sets: each lane with `own` writes its biclique to its `out`.
 __device__ inline void write_sets(
     const Scratch* s, const Problem& problem, const OneSet& one, i32 k, i32 n, const AtHand& mine, bool own, i32* out) {
     ROLLED for (i32 t = 0; t < k; t++) {
@@ -100,7 +103,7 @@ __device__ inline void write_sets(
     }
 }
 
-// The base vertices of the problem that a set of the node's base vertices stands for.
+// The mask of the problem's base vertices that a set of the node's base vertices stands for.
 __device__ __forceinline__ u64 spread(u64 base, u32 set) {
     u64 mask = 0;
     ROLLED for (; base; base &= base - 1, set >>= 1)
@@ -108,12 +111,12 @@ __device__ __forceinline__ u64 spread(u64 base, u32 set) {
     return mask;
 }
 
-// Emit the sets of a map below the node `base`, whose first n raw rows are the candidates. False when the output
-// is full: the rest is put down.
+// Emit the sets of a map below the node `base`. The first n raw rows are those that may be in closures. False when the
+// output is full; the other sets are written down then.
 __device__ __noinline__ bool emit_sets(Worker& w, const Problem& problem, u64 base, u32 found, i32 n) {
     i32 own = __popc(found), below = sum_below(own), total = warp_sum(own), k = __popcll(base);
     bool room = true;
-    if (total == 0) return room;  // so it is for two of five nodes: nothing has to be fetched for them
+    if (total == 0) return room;  // two of five nodes have no sets, and need no loads
     AtHand mine = at_hand(w, base, n);
     ROLLED for (i32 chunk = 0; chunk < total; chunk += 32) {
         i32 rank = chunk + lane_id();

@@ -1,7 +1,8 @@
-// Hubs, the nodes with more than 64 base vertices: lists, intersected with one candidate after the other. Warp-level.
+// Hubs are nodes with more than 64 base vertices. Their lists are intersected with one candidate after the other.
+// Warp-level: all lanes have the same copy of a frame, and intersect 32 base vertices at a time.
 //
-// A child with at most 64 base vertices becomes a word problem; a larger one is tested here (its closure is
-// among the neighbours of any one of its base vertices) and pushed as a frame of its own.
+// A child with at most 64 base vertices becomes a word problem. A larger child is tested here, and becomes a frame of
+// its own. Its closure is among the neighbours of any one of its base vertices.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -26,19 +27,21 @@ __device__ inline i32 position(const HubFrame& f, i32 v) {
     return NOBODY;
 }
 
+// Whether v is in a list. Thread-level.
 __device__ inline bool listed(const i32* list, i32 n, i32 v) {
     ROLLED for (i32 i = 0; i < n; i++)
         if (list[i] == v) return true;
     return false;
 }
 
-// Closure of a list of base vertices to `out` (at most `room`). The node is dead when a member is neither in
-// the parent's closure, nor `self`, nor a candidate of the frame behind `self`. Returns the size, -1 when
-// dead, -2 when there is no room.
+// Write the closure of a list of base vertices to `out`, which has `room` entries. The node is dead if a member of the
+// closure is neither in the parent's closure, nor `self`, nor a candidate of the frame behind `self`. Returns the size
+// of the closure, -1 for a dead node, -2 when there is no room.
 //
-// Two sieves, because a test of one neighbour takes n look-ups. First each lane has a neighbour of its own and looks at
-// eight base vertices, which refuses those with little in common. For one that passes, all lanes share the n look-ups: by a lane
-// alone they would take up to 32 times as long, while the others wait.
+// The members are among the neighbours of one base vertex, the rarest. A full test of a neighbour takes n look-ups, so
+// there are two sieves. In the first, each lane has a neighbour of its own and looks at eight base vertices, which
+// refuses neighbours with little in common. In the second, all lanes share the n look-ups of one neighbour that passed.
+// One lane alone would take up to 32 times as long, while the others wait.
 __device__ inline i32 close(const i32* base, i32 n, const HubFrame& parent, i32 self, i32 self_at, i32* out, i32 room) {
     i32 u = rarest(base, n);
     i64 at = params.base_indptr[u];
@@ -48,17 +51,17 @@ __device__ inline i32 close(const i32* base, i32 n, const HubFrame& parent, i32 
     ROLLED for (i32 chunk = 0; chunk < degree; chunk += 32) {
         i32 i = chunk + lane_id();
         i32 v = i < degree ? params.base_indices[at + i] : 0;
-        u32 maybe = warp_ballot(i < degree && may_contain_all(v, base, n));
-        bool member = false;
+        u32 maybe = warp_ballot(i < degree && may_contain_all(v, base, n));  // lanes whose neighbour passed
+        bool member = false;  // whether this lane's neighbour is in the closure
         ROLLED for (; maybe; maybe &= maybe - 1) {
             i32 lane = __ffs(maybe) - 1;
             bool is_member = contains_all(from(v, lane), base, n);
             if (lane_id() == lane) member = is_member;
         }
-        // a candidate up to `self` was explored before: this base side has been found there
+        // A candidate up to `self` was explored before, and this base side was found there.
         if (member && v != self && position(parent, v) <= self_at && !listed(parent.closure, parent.n_closure, v)) dead = true;
-        u32 all = warp_ballot(member);  // the same in all lanes, and so is `found`
-        if (warp_any(dead)) return -1;  // before the room is looked at: a dead node needs none
+        u32 all = warp_ballot(member);  // has the same value in all lanes, and so has `found`
+        if (warp_any(dead)) return -1;  // tested before the room, because a dead node needs none
         if (found + __popc(all) > room) return -2;
         if (member) out[found + __popc(all & lanes_below())] = v;
         found += __popc(all);
@@ -67,14 +70,15 @@ __device__ inline i32 close(const i32* base, i32 n, const HubFrame& parent, i32 
     return found;
 }
 
-// Emit a hub; false when it has to be given back.
+// Emit a hub. False when the output has no room, and the hub is still to be done.
 __device__ inline bool emit_hub(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure) {
     if (!PLAIN) return emit(w, base, n_base, closure, n_closure, sums_of(params.root_weight, params.root_hash, closure, n_closure));
     w.count += 1;
     return true;
 }
 
-// Kin of child `self` of a frame.
+// Kin (wedges.cuh) of child `self` of a frame. In a range, candidates are the ranks above `self`. In a list, they are
+// the entries behind it.
 __device__ __forceinline__ Kin kin_of(const HubFrame& f, i32 self, i32 self_at) {
     Kin kin;
     kin.bound = f.cand == 0 ? self : NOBODY;
@@ -89,21 +93,21 @@ __device__ __forceinline__ Kin kin_of(const HubFrame& f, i32 self, i32 self_at) 
     return kin;
 }
 
-// Open and explore a word problem whose base vertices are in s->base. STOPPED: the rest is written down, but
-// for the node itself, which has not been begun when *begun stays false.
+// Open and explore a word problem whose base vertices are in s->base. STOPPED: the rest is written down. If *begun is
+// false, not even the node itself was emitted, and the caller writes it down.
 __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fresh, bool* begun, bool* too_large) {
     Problem problem;
     *begun = true;
     *too_large = false;
     i32 opened = open_problem(w, n_bits, kin, &problem);
-    if (opened == OVERSIZE) *too_large = true;  // the caller knows its candidates and writes it down
+    if (opened == OVERSIZE) *too_large = true;  // the caller writes it down, because it knows the candidates
     if (opened == OVERSIZE || opened == DEAD) return DONE;
     w.tests += 1;
     if (MEASURED && params.min_base > 1 && members_of_base(w, low_bits(n_bits)) < params.min_base) return DONE;
     if (PLAIN) {
         w.count += fresh;
     } else {
-        sum_closure(w, problem);
+        sum_closure(w, problem);  // every biclique below has this closure, too
         if (fresh && !emit(w, w.s->base, n_bits, w.s->full, problem.n_full, warp_shared().full)) {
             *begun = false;
             return STOPPED;
@@ -114,26 +118,27 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     return search(w, problem);
 }
 
-// The next candidate of a frame. Frames lie in scratch memory, which all lanes read: hence one __syncwarp before the
-// leader writes, for lanes that still read the old value, and one behind, for those that go on with the new one.
+// Set the next candidate of a frame. Frames are in scratch memory, which all lanes read. The first __syncwarp waits for
+// lanes that still read the old value, and the second one keeps lanes from going on before the new value is there.
 __device__ __forceinline__ void set_next(Worker& w, i32 depth, i32 next) {
     __syncwarp();
     if (lane_id() == 0) w.s->frame[depth].next = next;
     __syncwarp();
 }
 
-// Children from `at` on of the frame at `depth`, for which there is no room.
+// Set the children from `at` on of the frame at `depth` aside, because scratch memory has no room for them.
 __device__ inline void set_rest_aside(Worker& w, i32 depth, const HubFrame& f, i32 at) {
     set_aside(f, at, f.end, depth > 0);
     set_next(w, depth, f.end);
 }
 
-// A child that is a hub, whose base vertices are at `base`: test it, emit it, push its frame. STOPPED: give it back.
+// Test a child that is a hub, emit it and push its frame. Its base vertices are at `base`, on top of the list. STOPPED:
+// the output is full, and the child is still to be done.
 __device__ inline i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at, i32* base, i32 n, i32* depth) {
-    i32* closure = base + n;
+    i32* closure = base + n;  // the closure goes behind the base vertices
     i32 room = (i32)(w.s->list + LIST_CAP - closure);
     i32 n_closure = close(base, n, f, v, at, closure, room);
-    if (n_closure == -1) return DONE;
+    if (n_closure == -1) return DONE;  // dead
     if (n_closure == -2 || *depth + 1 == HUB_DEPTH) {
         set_rest_aside(w, *depth, f, at);
         return DONE;
@@ -150,59 +155,60 @@ __device__ inline i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at, i32*
     child.end = f.cand == 0 ? (i32)params.n_roots : child.n_cand;
     child.bound = NOBODY;
     child.list_end = (i32)(closure + n_closure - w.s->list);
-    open_range(w, &child);  // may take room for a window from the list, so list_end is known only after it
+    open_range(w, &child);  // may take room for a window from the list, and moves list_end then
     *depth += 1;
     if (lane_id() == 0) w.s->frame[*depth] = child;
     __syncwarp();
     return DONE;
 }
 
-// Whether an earlier root vertex contains all base vertices of a small child of a range. Then the child is dead, which its
-// wedges would tell, too, but there are many more of those than neighbours of one base vertex.
+// Whether an earlier root vertex contains all base vertices of a small child of a range. Such a child is dead. A walk
+// of its wedges would find that, too, but there are many more wedges than neighbours of one base vertex.
 __device__ inline bool is_dead(const HubFrame& f, i32 v, const i32* base, i32 n) {
     i32 u = rarest(base, n);
     const i32* neighbours = params.base_indices + params.base_indptr[u];
     i32 degree = (i32)(params.base_indptr[u + 1] - params.base_indptr[u]);
     ROLLED for (i32 chunk = 0; chunk < degree; chunk += 32) {
-        // lanes behind the end get v itself, which is not earlier; neighbours ascend, so one lane that is not earlier
-        // is the last step for all
+        // Lanes behind the end get v itself, which is not earlier. Neighbours ascend, so the loop ends for all lanes as
+        // soon as one lane has no earlier vertex.
         i32 earlier = chunk + lane_id() < degree ? neighbours[chunk + lane_id()] : v;
-        // a root vertex with fewer than n neighbours contains nothing of this size
+        // A root vertex with fewer than n neighbours cannot contain n base vertices.
         bool dead = earlier < v && params.root_indptr[earlier + 1] - params.root_indptr[earlier] >= n;
         const u32* row = bit_row(earlier);
         ROLLED for (i32 i = 0; i < n && dead; i++) dead = is_neighbour(row, earlier, base[i]);
-        // members of the parent's closure contain every child: they say nothing
+        // Members of the parent's closure contain every child, so they do not make it dead.
         if (warp_any(dead && !listed(f.closure, f.n_closure, earlier))) return true;
         if (warp_any(earlier >= v)) return false;
     }
     return false;
 }
 
-// One child of the frame at *depth. STOPPED: the slice ends, the child is given back unless begun.
+// Visit one child of the frame at *depth. STOPPED: the slice ends. If *begun is false, the child is still to be done.
 __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
-    HubFrame f = w.s->frame[*depth];  // a copy: the frame in scratch memory changes below
+    HubFrame f = w.s->frame[*depth];  // a copy, because the frame in scratch memory changes below
     i32 at = next_in_window(w, *depth);
-    // the frame goes on behind this child at once: a frame that is written down or given away meanwhile must not have it, too
+    // The frame moves behind this child at once. It may be written down or given away during the visit, and must not
+    // have the child then.
     *begun = true;
     set_next(w, *depth, at < f.end ? at + 1 : at);
     if (at == f.end) return DONE;
     i32 v = f.cand == 0 ? at : f.cand[at];
-    i32* base = w.s->list + f.list_end;
+    i32* base = w.s->list + f.list_end;  // the child's L goes on top of the list
     if (f.list_end + f.n_base > LIST_CAP) {
         set_rest_aside(w, *depth, f, at);
         return DONE;
     }
     w.visits += 1;
     i32 n = intersect(f.base, f.n_base, v, base);
-    if (n == 0 || n == f.n_base) return DONE;  // nothing in common; or a member of the closure, which is no child
+    if (n == 0 || n == f.n_base) return DONE;  // nothing in common, or v is in the closure
     w.tests += 1;
     if (MEASURED && params.min_base > 1 && sums_of(params.base_weight, params.base_hash, base, n).members < params.min_base) return DONE;
     if (n > BASE_CAP) {
         i32 ended = push_hub(w, f, v, at, base, n, depth);
-        *begun = ended == DONE;  // it stops only where the hub itself could not be emitted
+        *begun = ended == DONE;  // STOPPED only if the hub itself could not be emitted
         return ended;
     }
-    // only by range: there an earlier candidate has a smaller rank, in a list it may have any
+    // Only in a range do earlier candidates have smaller ranks, which is_dead relies on.
     if (f.cand == 0 && is_dead(f, v, base, n)) return DONE;
     write_list(base, n, w.s->base);
     __syncwarp();
@@ -212,11 +218,11 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     return ended;
 }
 
-// Explore the hub in s->frame[0].
+// Explore the hub in s->frame[0], depth first. `depth` is the same in all lanes. STOPPED: the rest is written down.
 __device__ __noinline__ i32 search_hub(Worker& w) {
     i32 depth = 0, work = 0;
     ROLLED while (depth >= 0) {
-        w.hub_depth = depth;  // a word problem below looks here for children to give away
+        w.hub_depth = depth;  // the search of a word problem may give children of these frames away
         if (work >= POLL) {
             work = 0;
             i32 wanted;
@@ -233,9 +239,10 @@ __device__ __noinline__ i32 search_hub(Worker& w) {
         }
         bool begun = true;
         i32 at = w.s->frame[depth].next, level = depth;
-        // counted here, so that a warp visits a child before it first looks: else the last two go from warp to warp
+        // Work is counted here, so that a warp visits a child before its first look at the queue. Otherwise the last
+        // two children could be handed from warp to warp forever.
         work += 1 + (w.s->frame[depth].n_base >> 8);
-        if (visit_child(w, &depth, &begun) == STOPPED) {  // a hub that was pushed has moved `depth`, not `level`
+        if (visit_child(w, &depth, &begun) == STOPPED) {  // a pushed hub changes `depth`, not `level`
             if (!begun) set_next(w, level, at);
             leave_frames(w, level);
             return STOPPED;

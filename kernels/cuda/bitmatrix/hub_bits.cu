@@ -1,7 +1,7 @@
-// Bit rows of the large root vertices: which base vertices each is adjacent to.
+// Makes the bit rows of the large root vertices. A row has the base vertices that its root is adjacent to.
 //
-// Input: Params.root_*, first_hub, hub_words; hub_bits zeroed. Output: hub_bits. A warp a root; lanes take
-// neighbours in turn, which may share a word, hence the atomic. Launch: any.
+// Input: Params.root_*, first_hub, hub_words, and zeroed hub_bits. Output: hub_bits. Each warp takes a root, and its
+// lanes take neighbours in turn. Neighbours may share a word, so the bits are set by atomics. Launch: any.
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/types.cuh"

@@ -1,11 +1,14 @@
-// Nodes with at most LATTICE base vertices, solved at once: all subsets of L side by side, a bit each. Warp-level.
+// Solves nodes with at most LATTICE base vertices at once, with one bit for each subset of L. Warp-level: each lane has
+// 32 of the 1024 subsets.
 //
-// Bit (32 * lane + b) of a map speaks of the set of base vertices with that binary representation. From the map
-// of the sets that candidates have, and the map of those that excluded rows have, the base sides of all
-// bicliques below the node follow without a search: a set is one iff it is an intersection of candidate sets
-// and no excluded row contains it. It is such an intersection iff for every base vertex u outside of it there
-// is a candidate that contains it but not u. "Is contained in some set of the map" is a downward closure, one
-// step a base vertex; the closures in all directions but one are shared in halves, k log k steps in all.
+// Bit (32 * lane + b) of a map stands for the set of base vertices with that binary representation. One map has the
+// sets of the candidates, another those of the excluded rows. The base sides of all bicliques below the node follow
+// from these without a search: a set is one iff it is an intersection of candidate sets, and no excluded row contains
+// it. It is such an intersection iff for every base vertex u outside of it there is a candidate that contains it but
+// not u.
+//
+// "Some set of the map contains it" is a downward closure, which takes one step per base vertex. For each u a closure
+// in all directions but u is needed. These are computed in halves that share steps, k log k steps in all.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -14,7 +17,7 @@
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Maps in shared memory
+// The maps in shared memory
 #define CANDIDATES 0
 #define EARLY 1     // candidates whose children are to be explored
 #define EXCLUDED 2
@@ -32,7 +35,8 @@ __device__ __forceinline__ u32 having() {
     else return (lane_id() >> (T - 5)) & 1 ? ~0u : 0u;
 }
 
-// Downward closure of a map in directions LO to HI - 1: a set is in it when one with more of these is.
+// Downward closure of a map in directions LO to HI - 1. A set is in it if the map has the set with some of these base
+// vertices added. Directions below 5 are inside a lane's word; the others are shuffles between lanes.
 template <i32 LO, i32 HI>
 __device__ __forceinline__ u32 down(u32 map) {
     if constexpr (LO == HI) {
@@ -56,31 +60,34 @@ __device__ __forceinline__ u32 intersections(u32 map) {
     }
 }
 
+// Empty all maps.
 __device__ __forceinline__ void clear_maps() {
     ROLLED for (i32 i = 0; i < 3; i++) warp_shared().map[i][lane_id()] = 0;
     __syncwarp();
 }
 
+// Add a set to a map. Thread-level.
 __device__ __forceinline__ void enter_set(i32 map, u32 set) {
     atomicOr(&warp_shared().map[map][set >> 5], 1u << (set & 31));
 }
 
-// This lane's word of the base sides below a node with k base vertices, by its maps.
+// This lane's word of the map of all base sides below a node with k base vertices.
 template <i32 K>
 __device__ __forceinline__ u32 solve_maps(i32 k, bool all) {
     __syncwarp();
     const WarpShared& own = warp_shared();
     u32 found = intersections<0, K>(own.map[CANDIDATES][lane_id()]) & ~down<0, K>(own.map[EXCLUDED][lane_id()]);
     if (!all) found &= down<0, K>(own.map[EARLY][lane_id()]);
-    i32 whole = (1 << k) - 1;  // the node itself was emitted already; larger numbers name base vertices it does not have
+    i32 whole = (1 << k) - 1;  // larger numbers name base vertices that the node lacks; the node itself is done
     i32 bits = whole - 32 * lane_id();
     found &= bits >= 32 ? ~0u : bits <= 0 ? 0u : (1u << bits) - 1u;
-    if (lane_id() == 0) found &= ~1u;  // no base vertex
+    if (lane_id() == 0) found &= ~1u;  // the empty set
     __syncwarp();
     return found;
 }
 
-// Raw rows to maps, closure to s->full; false when the node is dead. Where sets are emitted, raw rows are thinned out to candidates.
+// Enter the raw rows into the maps, and write the closure to s->full. False when the node is dead. If sets will be
+// emitted, only the candidates stay among the raw rows.
 __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
     clear_maps();
@@ -113,7 +120,8 @@ __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& k
     return !warp_any(dead);
 }
 
-// Everything below a node with k base vertices, whose maps are made. False when the output is full.
+// Find and emit everything below a node whose maps are made. n is the number of its raw rows. False when the output is
+// full; sets that could not be emitted are written down then.
 __device__ inline bool solve_lattice(Worker& w, const Problem& problem, u64 base, i32 n) {
     i32 k = __popcll(base);
     u32 found = k <= 5 ? solve_maps<5>(k, problem.all) : solve_maps<LATTICE>(k, problem.all);

@@ -1,5 +1,9 @@
-// The depth-first stack of a word problem: two bit rows a level, and what becomes of levels that this warp does not
-// finish. Warp-level; a lane holds the words lane, lane + 32, ... of a bit row.
+// The depth-first stack of a word problem, with two bit rows per level, and ways to hand over levels that this warp
+// does not finish. Warp-level; a lane holds the words lane, lane + 32, ... of a bit row.
+//
+// Bit r of a bit row stands for row r of the problem. `cand` has the candidates that remain, `closed` the rows that
+// joined the closure below the problem's root node. Candidates before level_end belong to this warp. Those from
+// level_end on are children of other warps, but they may still join a closure here.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -12,7 +16,8 @@
 __device__ __forceinline__ u32* cand_of(Scratch* s, i32 depth, i32 n_words) { return s->cand + depth * n_words; }
 __device__ __forceinline__ u32* closed_of(Scratch* s, i32 depth, i32 n_words) { return s->closed + depth * n_words; }
 
-// Next candidate of the level to explore, or NOBODY; it is taken out of the level's candidates.
+// Take the next candidate before `end` out of the level, or return NOBODY. All lanes return the same candidate: a
+// ballot finds the first lane whose word is not zero, and a shuffle tells its word to all lanes.
 __device__ __forceinline__ i32 next_candidate(u32* cand, i32 n_words, i32 end) {
     ROLLED for (i32 chunk = 0; chunk < n_words; chunk += 32) {
         i32 word = chunk + lane_id();
@@ -22,38 +27,40 @@ __device__ __forceinline__ i32 next_candidate(u32* cand, i32 n_words, i32 end) {
         i32 holder = __ffs(holders) - 1;
         i32 j = (chunk + holder) * 32 + __ffs(from(bits, holder)) - 1;
         if (j >= end) return NOBODY;
-        if (lane_id() == holder) cand[word] = bits & (bits - 1);  // the lowest bit goes, and it is j's
+        if (lane_id() == holder) cand[word] = bits & (bits - 1);  // clear the lowest bit, which is j's
         __syncwarp();
         return j;
     }
     return NOBODY;
 }
 
-// Put candidate j back: it could not be emitted.
+// Put candidate j back into the level.
 __device__ __forceinline__ void put_back(u32* cand, i32 j) {
     if (lane_id() == 0) cand[j >> 5] |= 1u << (j & 31);
     __syncwarp();
 }
 
-// Candidates of a level, before `end`, that this warp is still to explore.
+// Number of candidates of a level that are before `end`. Each lane counts the bits of its words.
 __device__ __noinline__ i32 remaining(Scratch* s, i32 depth, i32 n_words, i32 end) {
     i32 n = 0;
     ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
         i32 first = word * 32;
         u32 bits = cand_of(s, depth, n_words)[word];
-        if (end < first + 32) bits &= end <= first ? 0u : (1u << (end - first)) - 1u;
+        if (end < first + 32) bits &= end <= first ? 0u : (1u << (end - first)) - 1u;  // drop bits from `end` on
         n += __popc(bits);
     }
     return warp_sum(n);
 }
 
-// The level as an item, its lists in the pool: L (as a path, or as base vertices) and all its candidates.
-// False when the pool is full.
+// Describe the level as an item, with its lists in the pool: L (by a path, or as base vertices), then all its
+// candidates. The first n_explored candidates are the children of the item. The others can only join closures. False
+// when the pool is full.
 __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 depth, i32 n_explored, bool as_path, Item* item) {
     Scratch* s = w.s;
     const u32* cand = cand_of(s, depth, problem.n_words);
     const u32* closed = closed_of(s, depth, problem.n_words);
     u64 base = s->level_base[depth];
+    // A path is the whole closure: that of the problem, and the rows that joined it since.
     i32 n_cand = count_rows(cand, problem.n_words);
     i32 n_base = as_path ? problem.n_full + count_rows(closed, problem.n_words) : __popcll(base);
     i64 at = reserve_pool((i64)n_base + n_cand);
@@ -63,7 +70,7 @@ __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 dep
         write_rows(w, problem, closed, out + write_list(s->full, problem.n_full, out));
     else
         write_base(w, base, out);
-    write_rows(w, problem, cand, out + n_base);
+    write_rows(w, problem, cand, out + n_base);  // ascending, so children of this warp come first
     item->kind = as_path ? PATH : WORD;
     item->bound = NOBODY;
     item->base_at = at;
@@ -74,12 +81,12 @@ __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 dep
     item->n_closure = 0;
     item->begin = 0;
     item->end = n_explored;
-    item->fresh = 0;
-    __syncwarp();
+    item->fresh = 0;  // the node itself was visited already
+    __syncwarp();     // all lanes have written their part of the lists
     return true;
 }
 
-// Hand n children of a level, the ones that come next, to n_items waiting warps; false when there is no room.
+// Hand the next n children of a level to n_items waiting warps. False when there is no room.
 __device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, i32 n, i32 n_items) {
     Item item;
     if (!describe(w, problem, level, n, false, &item)) return false;
@@ -89,36 +96,38 @@ __device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, 
     return true;
 }
 
-// What children of a node are worth to others: how much lies below a child grows with the candidates it may still have
-// and with the base vertices that a lattice does not take at once.
+// Estimate of the work below children of a node. It grows with the candidates that a child may still have, and with the
+// base vertices beyond those that a lattice solves at once.
 __device__ __forceinline__ i64 worth_of(u64 base, i32 children, i32 candidates) {
     i32 more = __popcll(base) - LATTICE;
     return (i64)children * candidates * (more < 1 ? 1 : more);
 }
 
-// When warps wait: give away the shallowest level with children worth it, but for the next child of the deepest.
+// When warps wait, give away the children of the shallowest level with enough work. Of the deepest level this warp
+// keeps the next child.
 __device__ __noinline__ void give_some(Worker& w, const Problem& problem, i32 depth, i32 wanted) {
     Scratch* s = w.s;
     ROLLED for (i32 level = 0; level <= depth; level++) {
         i32 n = remaining(s, level, problem.n_words, s->level_end[level]);
-        i32 spare = level == depth ? n - 1 : n;  // without the one kept, this warp would wait for work next
+        i32 spare = level == depth ? n - 1 : n;  // otherwise this warp would wait for work itself
         if (spare <= 0) continue;
         i32 candidates = remaining(s, level, problem.n_words, problem.n_cand);
         if (worth_of(s->level_base[level], spare, candidates) < GIVE_MIN) continue;
         i32 n_items = spare < wanted ? spare : wanted;
-        if (n_items > 32) n_items = 32;
+        if (n_items > 32) n_items = 32;  // one per lane, which is what reserve_given keeps in reserve
         u32* cand = cand_of(s, level, problem.n_words);
         i32 kept = level == depth ? next_candidate(cand, problem.n_words, s->level_end[level]) : NOBODY;
-        // a kept candidate is taken out while the level is described, and comes back as the only one that is ours
+        // The kept candidate is taken out while the level is described. Then it comes back, and is the only candidate
+        // of the level that this warp explores.
         bool given = give_level(w, problem, level, spare, n_items);
         if (kept != NOBODY) put_back(cand, kept);
-        if (given && lane_id() == 0) s->level_end[level] = kept + 1;  // NOBODY + 1: nothing of this level is ours
+        if (given && lane_id() == 0) s->level_end[level] = kept + 1;  // NOBODY + 1 is 0: no child is left here
         __syncwarp();
         return;
     }
 }
 
-// Write every open level down for the host; the node at hand (given back) is among them as a candidate.
+// Write every open level down for the host, by its path. The slice is void if the pool is full.
 __device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32 depth) {
     ROLLED for (i32 level = 0; level <= depth; level++) {
         i32 n = remaining(w.s, level, problem.n_words, w.s->level_end[level]);
@@ -132,7 +141,7 @@ __device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32
     __syncwarp();
 }
 
-// Put a node down that could not be emitted: an item without candidates.
+// Write down a node that could not be emitted, as an item without candidates.
 __device__ inline void leave_node(Worker& w, u64 base) {
     i64 at = reserve_pool(__popcll(base));
     if (at == NOBODY) {
@@ -140,6 +149,6 @@ __device__ inline void leave_node(Worker& w, u64 base) {
         return;
     }
     write_base(w, base, params.pool + at);
-    Item item = {WORD, NOBODY, at, NOBODY, at, __popcll(base), 0, 0, 0, 0, 1};
+    Item item = {WORD, NOBODY, at, NOBODY, at, __popcll(base), 0, 0, 0, 0, 1};  // the last field: fresh
     leave_over(item);
 }

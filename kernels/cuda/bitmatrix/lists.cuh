@@ -1,18 +1,18 @@
-// Lists of base vertices against the neighbours of root vertices: by bit rows of the large ones, else by binary search.
-// Warp-level where nothing else is said.
+// Compares lists of base vertices with the neighbours of root vertices. Large root vertices have bit rows; others are
+// searched by bisection. Warp-level where nothing else is said.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Write a list to `out`; how many entries it has.
+// Copy a list to `out`. Returns its length.
 __device__ inline i32 write_list(const i32* list, i32 n, i32* out) {
     ROLLED for (i32 i = lane_id(); i < n; i += 32) out[i] = list[i];
     return n;
 }
 
-// Bit row of root vertex v: which base vertices it is adjacent to. NULL: it has none.
+// Bit row of root vertex v, with the base vertices that it is adjacent to. NULL when it has none.
 __device__ __forceinline__ const u32* bit_row(i32 v) {
     return params.hub_bits != 0 && v >= params.first_hub ? params.hub_bits + (v - params.first_hub) * params.hub_words : 0;
 }
@@ -30,14 +30,15 @@ __device__ __noinline__ bool adjacent(i32 v, i32 u) {
 // Whether root vertex v, whose bit row is `row`, is adjacent to base vertex u. Thread-level.
 __device__ __forceinline__ bool is_neighbour(const u32* row, i32 v, i32 u) { return row != 0 ? has_bit(row, u) : adjacent(v, u); }
 
-// The members of a list that lanes found common, to `out`; how many there are now.
+// Append the entries u of the lanes with `common` to `out`, in the order of lanes. Returns the new length.
 __device__ __forceinline__ i32 keep(i32* out, i32 found, bool common, i32 u) {
     u32 all = warp_ballot(common);
     if (common) out[found + __popc(all & lanes_below())] = u;
     return found + __popc(all);
 }
 
-// Common base vertices of a list and root vertex v, to `out` (room for n, may be the list itself); how many.
+// Write the entries of a list that are adjacent to root vertex v to `out`, and return their number. `out` has room for
+// n entries, and may be the list itself. Each lane loads AHEAD entries before it uses them, because loads are slow.
 __device__ inline i32 intersect(const i32* base, i32 n, i32 v, i32* out) {
     const u32* row = bit_row(v);
     i32 found = 0;
@@ -63,7 +64,7 @@ __device__ inline i32 intersect(const i32* base, i32 n, i32 v, i32* out) {
     return found;
 }
 
-// A base vertex of small degree: its neighbours include the closure.
+// The base vertex of smallest degree among the first 32. Its neighbours include the closure of the list.
 __device__ inline i32 rarest(const i32* base, i32 n) {
     i32 u = base[lane_id() < n ? lane_id() : 0];
     u32 degree = (u32)(params.base_indptr[u + 1] - params.base_indptr[u]);
@@ -71,7 +72,7 @@ __device__ inline i32 rarest(const i32* base, i32 n) {
     return from(u, __ffs(warp_ballot(degree == least)) - 1);
 }
 
-// Whether root vertex v may be adjacent to all of the list: looks at a few. Thread-level.
+// Whether root vertex v may be adjacent to all of the list, by eight of its entries. Thread-level.
 __device__ inline bool may_contain_all(i32 v, const i32* base, i32 n) {
     if (params.root_indptr[v + 1] - params.root_indptr[v] < n) return false;
     const u32* row = bit_row(v);
@@ -83,6 +84,7 @@ __device__ inline bool may_contain_all(i32 v, const i32* base, i32 n) {
     return true;
 }
 
+// Whether root vertex v is adjacent to all of the list.
 __device__ inline bool contains_all(i32 v, const i32* base, i32 n) {
     const u32* row = bit_row(v);
     ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {

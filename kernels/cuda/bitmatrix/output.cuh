@@ -6,15 +6,16 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Ints a warp takes from `values` at a time.
+// Ints that a warp takes from `values` at a time.
 #ifndef VALUE_CHUNK
 #define VALUE_CHUNK 4096
 #endif
 
-// A launch ends when seven eighths of the output are in use: the rest is for what warps have in hand then.
+// A launch ends when seven eighths of the output are in use. The rest is for nodes that warps are emitting then.
 __device__ __forceinline__ bool is_nearly_full(i64 used, i64 room) { return used > room - room / 8; }
 
-// Make room for one record with n values; false when the output is full. The launch is stopped before.
+// Make room for one record with n values. False when the output is full. The launch is stopped earlier, when it is
+// nearly full.
 __device__ inline bool make_room(Worker& w, i64 n) {
     bool room = true, ends = false;
     if (w.value_at + n > w.value_end) {
@@ -41,7 +42,7 @@ __device__ inline bool make_room(Worker& w, i64 n) {
     return room;
 }
 
-// One of the last `rows_left` places; false (and the launch stopped) when none is left.
+// Take one of the last `rows_left` places. When none is left, stop the launch and return false.
 __device__ inline bool within_limit() {
     if (!params.limited) return true;
     i64 remaining = (i64)draw(&params.queue->rows_left, ~0ull);
@@ -53,11 +54,12 @@ __device__ inline bool within_limit() {
     return false;
 }
 
-// `add_size` in one place: its callers need the registers. Thread-level.
+// Calls `add_size`, and is not inlined, because its callers need the registers. Thread-level.
 __device__ __noinline__ void count_size(i64 n_base, i64 n_root) { add_size(&params, params.queue, n_base, n_root); }
 
-// Decide on a biclique whose sums are known, and reserve its place. Returns -1: could not be emitted, give
-// the node back; 0: filtered or only counted; 1: write it at w.value_at, then call `written`.
+// Decide on a biclique whose sums are known, and reserve its place. Returns -1 when it could not be emitted and is
+// still to be done, 0 when it was left out or only counted, and 1 when the caller has to write it at w.value_at and
+// call `written`.
 __device__ inline i32 admit(Worker& w, i32 n_base, i32 n_root, SideSums base, SideSums root) {
     if (MEASURED && !is_wanted(&params, base.members, root.members)) return 0;
     if (params.list && !make_room(w, (i64)n_base + n_root)) return -1;
@@ -68,6 +70,7 @@ __device__ inline i32 admit(Worker& w, i32 n_base, i32 n_root, SideSums base, Si
     return params.list ? 1 : 0;
 }
 
+// Write the record of a biclique whose members were written at w.value_at.
 __device__ inline void written(Worker& w, i32 n_base, i32 n_root) {
     Record record = {w.value_at, n_base, n_root};
     if (lane_id() == 0) params.records[w.record_at] = record;
@@ -76,15 +79,18 @@ __device__ inline void written(Worker& w, i32 n_base, i32 n_root) {
     __syncwarp();
 }
 
-// A biclique that a lane has in hand.
+// The biclique of one lane, if there is one.
 struct OneBiclique {
     bool there;
     i32 n_base, n_root;
     SideSums base, root;
 };
 
-// Emit the bicliques of all lanes, written by write(own, out): by all lanes, each its own to its own `out`, where it has one.
-// Returns the lanes whose bicliques have to be put down, because the output is full.
+// Emit the bicliques of all lanes. All lanes together call write(own, out), and each lane with `own` writes its
+// biclique to its `out`. Returns the lanes whose bicliques were not emitted, because the output is full.
+//
+// A round takes the lanes whose bicliques fit into this warp's chunks of the output, one behind the other. If none
+// fits, the warp takes new chunks.
 template <class Write>
 __device__ inline u32 emit_batch(Worker& w, const OneBiclique& one, const Write& write) {
     u32 wanted = warp_ballot(one.there && (!MEASURED || is_wanted(&params, one.base.members, one.root.members)));

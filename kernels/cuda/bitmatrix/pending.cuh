@@ -1,6 +1,8 @@
-// Visited nodes of a word problem wait until there are 32, and are emitted together, a lane each. Warp-level.
+// Visited nodes of a word problem wait until there are 32. Then they are emitted together, by one lane each.
+// Warp-level.
 //
-// With all lanes for one node after the other, to prove a count took twice as long as to count (cp4im_heart_cleveland).
+// When all lanes emitted one node after the other, a proven count took twice as long as a plain count
+// (cp4im_heart_cleveland).
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -9,7 +11,7 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// One more node: base side and closure bits.
+// Add a node, by its base side and its closure bits. All lanes copy words of the closure.
 __device__ inline void add_pending(Worker& w, const Problem& problem, u64 base, const u32* closed) {
     Scratch* s = w.s;
     i32 n_words = problem.n_words, slot = w.n_pending;
@@ -22,13 +24,14 @@ __device__ inline void add_pending(Worker& w, const Problem& problem, u64 base, 
     w.n_pending = slot + 1;
 }
 
-// Visit the base vertices of a mask: see(u). Thread-level.
+// Call see(u) for the base vertices of a mask. Thread-level.
 template <class See>
 __device__ __forceinline__ void each_base(const Scratch* s, u64 base, const See& see) {
     ROLLED for (; base; base &= base - 1) see(s->base[__ffsll((i64)base) - 1]);
 }
 
-// Visit the rows in the closure of this lane's pending node, if it has one: see(v). Warp-level.
+// Call see(v) for the rows in the closure of this lane's pending node, if it has one. Warp-level: words that are zero
+// in all pending nodes are skipped by all lanes together.
 template <class See>
 __device__ __forceinline__ void each_row(const Scratch* s, const Problem& problem, bool own, const See& see) {
     ROLLED for (i32 first = 0; first < problem.n_words; first += 32) {
@@ -41,7 +44,7 @@ __device__ __forceinline__ void each_row(const Scratch* s, const Problem& proble
     }
 }
 
-// This lane's node, whose base side is `base`, summed up.
+// Sums over this lane's node, whose base side is `base`. A lane without a node has base 0.
 __device__ inline OneBiclique sum_pending(const Worker& w, const Problem& problem, u64 base) {
     OneBiclique one = {base != 0, __popcll(base), problem.n_full, {0, 0}, warp_shared().full};
     each_base(w.s, base, [&](i32 u) {
@@ -56,14 +59,14 @@ __device__ inline OneBiclique sum_pending(const Worker& w, const Problem& proble
     return one;
 }
 
-// Write the pending nodes of lanes, each its `own` to its `out`.
+// Write the pending nodes: each lane with `own` writes its node to its `out`.
 __device__ inline void write_pending(const Worker& w, const Problem& problem, u64 base, bool own, i32* out) {
     each_base(w.s, own ? base : 0, [&](i32 u) { *out++ = u; });
     ROLLED for (i32 i = 0; own && i < problem.n_full; i++) *out++ = w.s->full[i];
     each_row(w.s, problem, own, [&](i32 v) { *out++ = v; });
 }
 
-// Emit all that are pending. False when the output is full: those that could not be emitted are put down.
+// Emit all pending nodes. False when the output is full; nodes that could not be emitted are written down then.
 __device__ __noinline__ bool emit_pending(Worker& w, const Problem& problem) {
     if (w.n_pending == 0) return true;
     __syncwarp();

@@ -1,4 +1,4 @@
-// Opening a word problem, all of it. Warp-level.
+// Opens a word problem, in the steps of wedges.cuh and rows.cuh. Warp-level.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -8,13 +8,13 @@
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
 
-// What open_problem says.
+// Results of open_problem
 #define OPEN 0
 #define DEAD 1          // L belongs to an earlier node
 #define OVERSIZE 2      // more rows than ROW_CAP
-#define LATTICE_OPEN 3  // few base vertices: no rows in order, but the maps of lattice.cuh
+#define LATTICE_OPEN 3  // few base vertices: the maps of lattice.cuh are made, and no rows are sorted
 
-// Open the problem with base vertices s->base[0..n_bits). On OPEN it may still have no candidates.
+// Open the problem with base vertices s->base[0..n_bits). An OPEN problem may have no candidates.
 __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Problem* problem) {
     problem->n_bits = n_bits;
     problem->n_rows = problem->n_cand = problem->n_words = 0;
@@ -22,6 +22,7 @@ __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Proble
     Wedges flat = flatten(w, n_bits);
     i32 entered = (kin.bound == NOBODY ? kin.n_cand : 0) + kin.n_closure;
     if (entered + 64 > ROW_CAP) return OVERSIZE;
+    // Use the hash table in shared memory if it stays at most three quarters full.
     bool shared = n_bits <= 32 && 4 * (flat.total + entered) <= 3 * SHARED_SLOTS;
     i32* known = &problem->n_known;
     i32 n_raw = shared ? walk<true>(w, n_bits, flat, entered, kin, known) : walk<false>(w, n_bits, flat, entered, kin, known);

@@ -1,8 +1,12 @@
-// Opening a word problem, second part: from raw rows to ordered rows, and columns where those serve better. Warp-level.
+// The second part of opening a word problem: from raw rows to sorted rows, and to columns for wide problems.
+// Warp-level.
 //
-// Raw rows become closure (they contain L), candidates (first, by ascending number of base vertices; of listed ones,
-// those to be explored come before the others), and excluded rows (behind them; those that overlap no candidate can
-// never contain a node below and are left out).
+// - Raw rows that contain L become the closure.
+// - Candidates come first, by ascending number of base vertices. Of listed candidates, those that are to be explored
+// come
+//   before the others.
+// - Excluded rows come behind them. A row that overlaps no candidate is left out, because it cannot contain a node
+// below.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -10,12 +14,13 @@
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Bin of a candidate with these base vertices, at raw row r; fewer than BASE_CAP, or it belonged to the closure.
+// Bin of a candidate at raw row r with these base vertices. It has fewer than BASE_CAP, because with all it would be in
+// the closure.
 __device__ __forceinline__ i32 bin_of(const Kin& kin, u64 mask, i32 r) {
     return __popcll(mask) + (kin.bound == NOBODY && r >= kin.end ? BASE_CAP : 0);
 }
 
-// Closure to s->full, candidates counted by bin to s->bin; false when the node is dead.
+// Write the closure to s->full, and count the candidates per bin in s->bin. False when the node is dead.
 __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
     bool ranked = kin.bound != NOBODY;
@@ -42,7 +47,8 @@ __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, 
     return !warp_any(dead);
 }
 
-// Turn the counts of s->bin into first positions; their sum, and that of the first half to *n_explored.
+// Turn the counts of s->bin into first positions. Returns the sum of the counts, and in *n_explored that of the first
+// half.
 __device__ inline i32 place_bins(Scratch* s, i32* n_explored) {
     i32 total = 0;
     ROLLED for (i32 chunk = 0; chunk < N_BINS; chunk += 32) {
@@ -56,7 +62,7 @@ __device__ inline i32 place_bins(Scratch* s, i32* n_explored) {
     return total;
 }
 
-// Candidate rows to s->mask and s->row; returns the union of their base vertices.
+// Write the candidate rows to s->mask and s->row. Returns the union of their base vertices.
 __device__ inline u64 place_candidates(Worker& w, i32 n_raw, u64 full, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
     bool ranked = kin.bound != NOBODY;
@@ -77,7 +83,7 @@ __device__ inline u64 place_candidates(Worker& w, i32 n_raw, u64 full, const Kin
     return reduce_or(joined);
 }
 
-// What raw row r excludes: its base vertices among `joined`, none if it is no excluded row. Thread-level.
+// The base vertices of raw row r that are in `joined`, if it is an excluded row, and none otherwise. Thread-level.
 __device__ __forceinline__ u64 excluded_mask(const Scratch* s, i32 r, i32 n_raw, u64 full, u64 joined, const Kin& kin) {
     i32 v;
     u64 mask = raw_mask(s, r, n_raw, &v);
@@ -85,9 +91,12 @@ __device__ __forceinline__ u64 excluded_mask(const Scratch* s, i32 r, i32 n_raw,
     return mask == full || candidate ? 0 : mask & joined;
 }
 
-// Drop pairs of base vertices from rows [from_row, n) that lie within a larger row, or come again; the new n.
+// Drop rows of [from_row, n) that are pairs of base vertices and lie within a larger row or are repeats. Returns the
+// new n.
 __device__ inline i32 drop_pairs(Scratch* s, i32 from_row, i32 n) {
-    u32* beside = (u32*)warp_shared().key;  // by base vertex: which others lie with it in a row; the table is not needed any more
+    // By base vertex: the others that are in a row with it. The hash table is not needed any more, so this takes its
+    // place.
+    u32* beside = (u32*)warp_shared().key;
     ROLLED for (i32 i = lane_id(); i < 2 * BASE_CAP; i += 32) beside[i] = 0;
     __syncwarp();
     ROLLED for (i32 r = from_row + lane_id(); r < n; r += 32) {
@@ -117,8 +126,9 @@ __device__ inline i32 drop_pairs(Scratch* s, i32 from_row, i32 n) {
     return kept_rows;
 }
 
-// Excluded rows behind the candidates, without base vertices that no candidate has. A row within another tells
-// nothing new: single base vertices and pairs that lie within a larger row are left out (four of five rows).
+// Write the excluded rows behind the candidates, without base vertices that no candidate has. A row within another row
+// excludes nothing more. So single base vertices and pairs that lie within a larger row are left out, which are four of
+// five rows.
 __device__ inline void place_excluded(Worker& w, i32 n_raw, u64 full, u64 joined, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
     u64 covered = 0;  // base vertices of rows with at least two of them
@@ -141,7 +151,8 @@ __device__ inline void place_excluded(Worker& w, i32 n_raw, u64 full, u64 joined
     __syncwarp();
 }
 
-// Bit columns of a wide problem from the masks: ballots transpose 32 rows at a time.
+// Make the bit columns of a wide problem from the masks. For each base vertex, a ballot over 32 rows is one word of its
+// column, and the lane with the number of the base vertex keeps it.
 __device__ inline void place_columns(Worker& w, const Problem& problem) {
     Scratch* s = w.s;
     ROLLED for (i32 c = 0; c < problem.n_words; c++) {

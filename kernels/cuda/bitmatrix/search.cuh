@@ -1,8 +1,9 @@
 // Search of a word problem. Warp-level; a lane holds the words lane, lane + 32, ... of a bit row.
 //
-// A node is (L as a mask, remaining candidates, closure). Visiting candidate j: L' = L & mask[j]; the rows that contain
-// L' are its closure, those that share some of it touch it. The child is canonical iff its closure lies in the
-// node's closure, j, and the candidates that remain. Nothing is copied: a level of the stack is two bit rows.
+// A node is (L as a mask, remaining candidates, closure). The visit of candidate j computes L' = L & mask[j]. The rows
+// that contain L' are the closure of the child. The rows that share only some base vertices with L' touch it. The
+// child is canonical iff every row of its closure is in the node's closure, is j, or is a remaining candidate.
+// A level of the stack is two bit rows, so a step down copies no lists.
 // A child with few base vertices is not searched but solved at once: lattice.cuh.
 #pragma once
 #include "common/types.cuh"
@@ -17,41 +18,44 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Whether the child's subtree can reach the root side asked for.
+// Whether the node at `depth` or one below it can have min_root members on the root side. The bound is the sum of its
+// closure and of all its candidates.
 __device__ inline bool is_promising(const Worker& w, const Problem& problem, i32 depth) {
     if (!MEASURED || params.min_root <= 1) return true;
     i64 closure = warp_shared().full.members + row_members(w, problem, closed_of(w.s, depth, problem.n_words));
     return closure + row_members(w, problem, cand_of(w.s, depth, problem.n_words)) >= params.min_root;
 }
 
-// Explore the levels of an open problem. STOPPED: what is left of them has been written down.
+// Explore the levels of an open problem. STOPPED: the rest of them has been written down.
 //
-// All lanes go through this loop together: depth, j, base and every condition are the same in all of them, because they
-// come from a ballot, from a shuffle, or from scratch memory that one lane wrote before a __syncwarp. A condition that
-// lanes see differently would leave some of them out of the next collective, which then never ends.
+// All lanes run this loop together. So depth, j, base and every condition have the same value in all lanes. They come
+// from a ballot, from a shuffle, or from scratch memory that one lane wrote before a __syncwarp. If lanes saw different
+// values of a condition, some of them would miss the next collective, which would then never end.
 __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
     Scratch* s = w.s;
     i32 n_words = problem.n_words;
     i32 depth = 0;
     ROLLED while (depth >= 0) {
         bool stopped = false;
-        // seldom: what waiting warps want lies in memory that all warps share, and the clock is dearer still
+        // Every POLL visits this warp looks whether the launch ends and whether other warps wait for work. The queue is
+        // memory that all warps share, so a look is slow. The clock is slower, and is read every FULL_POLL visits.
         if ((++w.tick & (POLL - 1)) == 0) {
             i32 wanted;
             bool ends = is_ending(&wanted) || ((w.tick & (FULL_POLL - 1)) == 0 && is_late(w));
-            stopped = w.visits > 0 && ends;
-            // hubs above this problem first: what lies below one of their children is most of what this warp has
+            stopped = w.visits > 0 && ends;  // at least one visit per item, because a slice must make progress
+            // Children of hubs above this problem are given away first, because most of this warp's work is below them.
             if (!stopped && wanted > 0 && !give_children(w, w.hub_depth, wanted)) give_some(w, problem, depth, wanted);
         }
-        // a lane emits one node, so the 33rd has to wait for the first 32
+        // Pending nodes are emitted by one lane each, so 32 must be emitted before the next one is added.
         if (!PLAIN && w.n_pending == 32 && !emit_pending(w, problem)) stopped = true;
         if (stopped) {
             leave_levels(w, problem, depth);
             return STOPPED;
         }
-        // j leaves the level's candidates here: the child is dead if a row contains it that is no candidate any more
+        // j stops being a candidate here. Later children of this level are dead if j contains them, because they were
+        // found below j.
         i32 j = next_candidate(cand_of(s, depth, n_words), n_words, s->level_end[depth]);
-        if (j == NOBODY) {
+        if (j == NOBODY) {  // the level is done; the level above still has its rows
             depth -= 1;
             continue;
         }
@@ -60,34 +64,38 @@ __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
         u64 base = s->level_base[depth] & s->mask[j];
         if (MEASURED && params.min_base > 1 && members_of_base(w, base) < params.min_base) continue;
         bool more = false;
+        // All lanes together test the child, and write its closure and candidates to the next level of the stack.
         if (!open_child(s, problem, depth, j, base, &more)) continue;
         if (PLAIN)
-            w.count += 1;  // each lane counts the same nodes, and the leader's number is used
+            w.count += 1;  // every lane counts the same nodes, and only the leader's number is used
         else
             add_pending(w, problem, base, closed_of(s, depth + 1, n_words));
         if (!more || !is_promising(w, problem, depth + 1)) continue;
+        // A lattice finds everything below the child at once. With a row limit it could find more than may be emitted.
         if (__popcll(base) <= LATTICE && !params.limited) {
             i32 n = n_words <= NARROW         ? map_rows(w, problem, depth + 1, base)
                     : __popcll(base) <= 5 ? map_columns<5>(w, problem, depth + 1, base)
                                           : map_columns<LATTICE>(w, problem, depth + 1, base);
             if (solve_lattice(w, problem, base, n)) continue;
-            // the output is full: sets that were not emitted are put down by themselves, the levels above them here
+            // The output is full. solve_lattice has written down the sets that were not emitted, and the open levels
+            // are written down here.
             leave_levels(w, problem, depth);
             return STOPPED;
         }
-        depth += 1;  // its candidates and its closure are there already: open_child has written them
+        depth += 1;  // open_child has already written the candidates and the closure of this level
         if (lane_id() == 0) {
             s->level_base[depth] = base;
-            s->level_end[depth] = problem.n_cand;
+            s->level_end[depth] = problem.n_cand;  // all children of the new level belong to this warp
         }
-        __syncwarp();
+        __syncwarp();  // the other lanes read the new level in the next round
     }
     return DONE;
 }
 
-// Explore an open problem. STOPPED: what is left has been written down.
+// Explore an open problem. STOPPED: the rest has been written down.
 __device__ inline i32 search(Worker& w, const Problem& problem) {
     Scratch* s = w.s;
+    // Level 0: the first n_cand rows are candidates. Its closure is in s->full, so no row is in the bit row `closed`.
     ROLLED for (i32 word = lane_id(); word < problem.n_words; word += 32) {
         i32 n = problem.n_cand - word * 32;
         cand_of(s, 0, problem.n_words)[word] = n >= 32 ? ~0u : n <= 0 ? 0u : (1u << n) - 1u;
@@ -99,6 +107,7 @@ __device__ inline i32 search(Worker& w, const Problem& problem) {
     }
     __syncwarp();
     i32 ended = search_levels(w, problem);
-    // nodes that wait were visited, so the levels that were written down do not have them any more
+    // Pending nodes were visited already, so they are not in the levels that were written down. They are emitted in any
+    // case.
     return PLAIN || emit_pending(w, problem) ? ended : STOPPED;
 }

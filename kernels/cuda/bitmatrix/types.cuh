@@ -1,8 +1,8 @@
-// Options and limits, and the records that host and device share, among them the parameter block of a launch.
+// Options and limits, and the records that host and device share, with the parameter block of a launch.
 //
-// Legend: L is the base side of a node, R its closure on the root side. A hub is a node with more than
-// BASE_CAP base vertices. Rows are root vertices restricted to the L of a problem. All device code is warp-level: 32
-// lanes work on one problem, every collective names all lanes, nothing needs the block. "Leader" is lane 0.
+// L is the base side of a node, and R its closure on the root side. A hub is a node with more than BASE_CAP base
+// vertices. Rows are root vertices restricted to the L of a problem. All device code is warp-level: 32 lanes work on
+// one problem, every collective names all lanes, and nothing needs the block. "Leader" is lane 0.
 #pragma once
 #include "common/types.cuh"
 
@@ -17,47 +17,47 @@
 #define BLOCK 128  // threads; any multiple of 32
 #endif
 #ifndef MIN_BLOCKS
-#define MIN_BLOCKS 4  // blocks a multiprocessor that registers must allow
+#define MIN_BLOCKS 4  // blocks per multiprocessor that registers must allow
 #endif
 #ifndef POLL
 #define POLL 16  // visits between two looks at the queue; power of two
 #endif
 #define FULL_POLL (16 * POLL)  // visits between two looks at the clock
 #ifndef GIVE_MIN
-#define GIVE_MIN 256  // least worth of what is given away: levels.cuh, hub.cuh
+#define GIVE_MIN 256  // least work that is given away: levels.cuh, frames.cuh
 #endif
 
 #ifndef PLAIN
-#define PLAIN 0  // 1: every maximal biclique counts, and nothing but the count is wanted
+#define PLAIN 0  // 1: every maximal biclique counts, and only the count is wanted
 #endif
 #ifndef MEASURED
 #define MEASURED (!PLAIN)  // false: every maximal biclique counts, and its size in members is not wanted
 #endif
 #ifndef SHARED_SLOTS
-#define SHARED_SLOTS 512  // hash slots a warp has in shared memory; a power of two, at least 128
+#define SHARED_SLOTS 512  // hash slots per warp in shared memory; a power of two, at least 128
 #endif
 #ifndef NARROW
-#define NARROW 16  // words of a bit row: problems with so few, 32 at most, are searched by rows, wider ones by columns
+#define NARROW 16  // problems with at most so many words per bit row are searched by rows, others by columns; 32 at most
 #endif
 #ifndef AHEAD
-#define AHEAD 2  // wedges, or rows, a lane loads before it goes on with them
+#define AHEAD 2  // wedges or rows that a lane loads before it works on them
 #endif
 
 #define WORD_CAP (ROW_CAP / 32)
 #define HASH_CAP (2 * ROW_CAP)
-#define BASE_CAP 64   // base vertices of a word problem
+#define BASE_CAP 64   // most base vertices of a word problem
 #define N_BINS (2 * BASE_CAP)  // candidates by number of base vertices: rows.cuh
-#define LATTICE 10    // nodes with so few base vertices are solved at once: lattice.cuh
-#define HUB_DEPTH 32  // hubs on the stack
+#define LATTICE 10    // nodes with at most so many base vertices are solved at once: lattice.cuh
+#define HUB_DEPTH 32  // most hubs on the stack
 
-// How an item names its work (Item.kind)
-#define ROOT 0   // first-level subtree of `bound`, at most BASE_CAP base vertices
-#define HUB 1    // a hub: L, R and candidates by range or list
-#define WORD 2   // node known to be alive, L listed, candidates listed
-#define PATH 3   // any node, by its path. With listed candidates it is still to be found out whether it is alive; a
-                 // range of ranks is one, and all of its closure is in the path
+// Item.kind says how an item describes its work
+#define ROOT 0   // first-level subtree of `bound`, with at most BASE_CAP base vertices
+#define HUB 1    // a hub: L, R, and candidates by range or list
+#define WORD 2   // a node that is known to be alive, with listed L and candidates
+#define PATH 3   // any node, by its path; it may turn out to be dead. With a range of ranks as candidates it is alive,
+                 // and its whole closure is in the path
 
-// What a warp's search ended with
+// How a warp's search ended
 #define DONE 0
 #define STOPPED 1
 
@@ -72,21 +72,21 @@ struct Item {
     i32 n_cand;
     i32 begin;       // children to explore: positions in the candidates, or ranks
     i32 end;
-    i32 fresh;       // emit the node itself
+    i32 fresh;       // whether the node itself is to be emitted
 };
 
-// Shared by all warps of a launch; zeroed by the host. What many warps poll has a cache line to itself.
+// All warps of a launch share this record. The host zeroes it. Fields that many warps poll have a cache line each.
 struct Queue {
     u64 head;         // tickets drawn: ticket t takes item t
     u64 pad0[15];
     u64 tail;         // items given away so far, behind the n_items of the host
     u64 pad1[15];
-    u64 open;         // items not finished; the launch ends at zero. Host sets n_items.
+    u64 open;         // items not finished; the launch ends at zero. The host sets it to n_items.
     u64 pad2[15];
     i32 stop;         // deadline, full buffer, or the host asked
-    i32 overflow;     // the slice is void: 1: left_over, oversize or the pool was too short; 2: the table of sizes
+    i32 overflow;     // not 0: the launch is void. 1: left_over, oversize or pool was too short; 2: the table of sizes
     u64 pad3[15];
-    u64 pool;         // ints of the pool in use. Host sets what it uses itself.
+    u64 pool;         // ints of the pool in use. The host sets the number that it uses itself.
     u64 left_over;    // items in `left_over`
     u64 oversize;     // items in `oversize`
     u64 values;       // ints of `values` in use
@@ -97,7 +97,7 @@ struct Queue {
     u64 longest;      // clock ticks of the longest-living warp
     u64 given;        // items given away
     u64 tests;        // nodes tested
-    u64 rows_left;    // row limit: what is left of it
+    u64 rows_left;    // bicliques that the row limit still allows
 };
 
 struct Params {
@@ -117,7 +117,7 @@ struct Params {
     const Item* items;
     i64 n_items;
     Item* given;          // items given away, behind those of the host
-    i32* ready;           // one flag an entry of `given`
+    i32* ready;           // one flag per entry of `given`
     i64 n_given;          // capacity
     i32* pool;
     i64 n_pool;
@@ -130,15 +130,15 @@ struct Params {
     i64 n_values;
     Record* records;
     i64 n_records;
-    i64 record_chunk;     // entries of `records` a warp takes at a time
+    i64 record_chunk;     // entries of `records` that a warp takes at a time
     SizeSlot* sizes;      // NULL: sizes are not counted
     i64 n_sizes;          // a power of two
     Queue* queue;
-    void* scratch;        // one Scratch a warp
+    void* scratch;        // one Scratch per warp
     i64 n_warps;
     i64 prove;
     i64 list;
-    i64 limited;          // rows_left holds
+    i64 limited;          // whether there is a row limit
     i64 root_is_left;
     i64 min_base;
     i64 max_base;
@@ -146,5 +146,5 @@ struct Params {
     i64 max_root;
     i64 deadline_ns;      // after the launch began; 0: none
     volatile i64* host_stop;  // host memory: the host sets it to stop the launch; may be NULL
-    volatile i64* host_count; // and reads bicliques so far
+    volatile i64* host_count; // host memory: the host reads the bicliques so far
 };

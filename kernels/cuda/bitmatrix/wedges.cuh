@@ -1,7 +1,7 @@
-// Opening a word problem, first part: from at most 64 base vertices to raw rows. Warp-level.
+// The first part of opening a word problem: from at most 64 base vertices to raw rows. Warp-level.
 //
-// The wedges of the base vertices are walked as one flat range, a lane each. A hash table gives every root
-// vertex met a slot, in which the base vertex sets its bit; small tables live in shared memory.
+// The wedges of the base vertices are one flat range, and each lane takes one wedge at a time. A hash table gives every
+// root vertex that is met a slot, in which the base vertex sets its bit. Small tables are in shared memory.
 #pragma once
 #include "common/hash.cuh"
 #include "common/types.cuh"
@@ -9,9 +9,9 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Which rows are candidates, and how the node hangs in the tree.
+// Which rows are candidates, and where the node is in the search tree.
 struct Kin {
-    i32 bound;           // candidates are the ranks above it; NOBODY: they are listed
+    i32 bound;           // candidates are the ranks above `bound`; NOBODY: they are listed
     i32 self;            // the child's own vertex, a member of its closure
     const i32* cand;     // listed candidates, in order
     i32 n_cand;
@@ -19,10 +19,10 @@ struct Kin {
     i32 end;
     const i32* closure;  // closure of the parent
     i32 n_closure;
-    bool alive;          // known not to be dead
+    bool alive;          // whether the node is known not to be dead
 };
 
-// Where the hash table lives: the compiler must know, as shared memory has instructions of its own.
+// Where the hash table is. It is a template parameter, because the compiler uses other instructions for shared memory.
 template <bool SHARED>
 __device__ __forceinline__ i32* keys(Scratch* s) {
     return SHARED ? warp_shared().key : s->key;
@@ -32,8 +32,8 @@ __device__ __forceinline__ u32* low_sets(Scratch* s) {
     return SHARED ? warp_shared().lo : s->lo;
 }
 
-// Slot of root vertex v, taken if need be (*fresh); `found` is what the attempt on `slot`, the first one, met. Lanes
-// may race for one slot, and none waits.
+// Slot of root vertex v. It is taken if v has none yet (*fresh). `found` is the key that the caller's atomicCAS met in
+// `slot`, the first one to try. Lanes may try the same slot at the same time, and none waits.
 template <bool SHARED>
 __device__ __forceinline__ u32 find_slot(Scratch* s, i32 v, u32 slot, i32 found, u32 table_mask, bool* fresh) {
     ROLLED while (found != UNUSED && found != v) {
@@ -44,14 +44,14 @@ __device__ __forceinline__ u32 find_slot(Scratch* s, i32 v, u32 slot, i32 found,
     return slot;
 }
 
-// Note the slots that lanes have just taken; the new number of raw rows.
+// Append the slots that lanes have just taken. Returns the new number of raw rows.
 __device__ __forceinline__ i32 note_fresh(Scratch* s, i32 n_raw, bool fresh, u32 slot) {
     u32 takers = warp_ballot(fresh);
     if (fresh) s->slot[n_raw + __popc(takers & lanes_below())] = (i32)slot;
     return n_raw + __popc(takers);
 }
 
-// Enter a list of root vertices before the walk, so that raw row = position. Returns the number of raw rows.
+// Enter a list of root vertices before the walk, so that raw rows are in its order. Returns the number of raw rows.
 template <bool SHARED>
 __device__ inline i32 enter(Scratch* s, const i32* list, i32 n, u32 table_mask, i32 n_raw) {
     ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
@@ -68,13 +68,14 @@ __device__ inline i32 enter(Scratch* s, const i32* list, i32 n, u32 table_mask, 
     return n_raw;
 }
 
-// The wedges of the base vertices as one range: a lane knows where the neighbours of two of them begin in it.
+// The wedges of the base vertices as one range. Each lane knows where the neighbours of two base vertices begin in it.
 struct Wedges {
     i32 start[2];   // of base vertices lane and lane + 32; INT_MAX: none
     i64 offset[2];  // index of a neighbour minus its place in the range
     i32 total;
 };
 
+// Put the wedges of all base vertices into one range, by prefix sums of their degrees.
 __device__ inline Wedges flatten(const Worker& w, i32 n_bits) {
     Wedges flat;
     flat.total = 0;
@@ -100,8 +101,9 @@ __device__ inline Wedges flatten(const Worker& w, i32 n_bits) {
     return flat;
 }
 
-// Base vertex and root vertex of wedge `base + lane` (NOBODY behind the last); *before counts the base vertices
-// whose neighbours begin before `base`, and is moved on by 32 wedges.
+// Root vertex of wedge `chunk + lane` (NOBODY behind the last), and its base vertex *b. *before is the number of base
+// vertices whose neighbours begin before `chunk`, and is moved on by 32 wedges. Each lane marks where its own base
+// vertices begin in the chunk; the marks up to a lane tell it the base vertex of its wedge.
 __device__ __forceinline__ i32 wedge(const Wedges& flat, i32 chunk, bool wide, i32* before, i32* b) {
     u32 marks = 0;
     u32 first = (u32)(flat.start[0] - chunk);
@@ -120,8 +122,9 @@ __device__ __forceinline__ i32 wedge(const Wedges& flat, i32 chunk, bool wide, i
     return at < flat.total ? params.base_indices[offset + at] : NOBODY;
 }
 
-// Walk the wedges: a slot with base vertices for every root vertex met. Number of raw rows, or -1: too many. The
-// first *n_known are listed candidates, then members of the parent's closure that are not candidates, too.
+// Walk the wedges: every root vertex that is met gets a slot with its base vertices. Returns the number of raw rows, or
+// -1 when there are too many. The first *n_known raw rows are the listed candidates, then the members of the parent's
+// closure that are no candidates.
 template <bool SHARED>
 __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 entered, const Kin& kin, i32* n_known) {
     Scratch* s = w.s;
@@ -139,7 +142,7 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
     *n_known = n_raw;
     i32 before = 0;
     ROLLED for (i32 chunk = 0; chunk < flat.total; chunk += 32 * AHEAD) {
-        i32 v[AHEAD], b[AHEAD], found[AHEAD];  // several at a time: each waits for memory
+        i32 v[AHEAD], b[AHEAD], found[AHEAD];  // several at a time, because each waits for memory
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) v[k] = wedge(flat, chunk + 32 * k, n_bits > 32, &before, &b[k]);
 #pragma unroll
@@ -165,7 +168,7 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
     return n_raw;
 }
 
-// Raw row r: its root vertex and base vertices. Thread-level.
+// Raw row r from the table: its root vertex *v and its base vertices. Thread-level.
 template <bool SHARED>
 __device__ __forceinline__ u64 from_table(Scratch* s, i32 r, i32* v) {
     i32 slot = s->slot[r];
@@ -174,7 +177,7 @@ __device__ __forceinline__ u64 from_table(Scratch* s, i32 r, i32* v) {
     return SHARED ? mask : mask | (u64)s->hi[slot] << 32;
 }
 
-// The raw rows out of the table, side by side.
+// Copy the raw rows from the table to raw_mask and raw_row, one behind the other.
 template <bool SHARED>
 __device__ inline void lay_out(Scratch* s, i32 n_raw) {
     ROLLED for (i32 chunk = 0; chunk < n_raw; chunk += 32 * AHEAD) {
@@ -196,7 +199,7 @@ __device__ inline void lay_out(Scratch* s, i32 n_raw) {
     __syncwarp();
 }
 
-// Raw row r as `lay_out` left it; no row is a set of no base vertices. Thread-level.
+// Raw row r after `lay_out`: its root vertex *v and its base vertices. From n on, NOBODY and none. Thread-level.
 __device__ __forceinline__ u64 raw_mask(const Scratch* s, i32 r, i32 n, i32* v) {
     *v = NOBODY;
     if (r >= n) return 0;

@@ -1,12 +1,12 @@
-// What one warp owns: its scratch memory, its counters, its chunks of the output.
+// The memory that one warp owns: its scratch memory, its counters, its chunks of the output.
 #pragma once
 #include "common/types.cuh"
 #include "bitmatrix/types.cuh"
 
-// What the host says of the launch. In constant memory: to read a field takes no register that holds an address.
+// The parameters of the launch. They are in constant memory, so that reading a field takes no register for an address.
 __constant__ Params params;
 
-struct HubFrame {  // a hub; lists live in Scratch.list, in the pool, or are neighbours in the graph
+struct HubFrame {  // a hub; its lists are in Scratch.list or in the pool, or are neighbours in the graph
     const i32* base;
     const i32* closure;
     const i32* cand;  // NULL: candidates are ranks
@@ -14,7 +14,7 @@ struct HubFrame {  // a hub; lists live in Scratch.list, in the pool, or are nei
     i32 n_base;
     i32 n_closure;
     i32 n_cand;
-    i32 next;  // next candidate: position, or rank
+    i32 next;  // next candidate: a position or a rank
     i32 end;
     i32 bound;     // root of a range, else NOBODY
     i32 list_end;  // ints of Scratch.list in use up to here
@@ -25,9 +25,10 @@ struct Scratch {
     // word problem: rows in order, candidates first
     u64 mask[ROW_CAP];           // base vertices of each row
     i32 row[ROW_CAP];            // root vertex of each row
-    u64 raw_mask[ROW_CAP];       // rows as they were met; below a small node, the rows that may join its closure
+    // rows in the order in which they were met; in a lattice, rows that may join closures
+    u64 raw_mask[ROW_CAP];
     i32 raw_row[ROW_CAP];
-    u32 column[BASE_CAP * WORD_CAP];  // of a wide problem: rows of each base vertex, bit rows of n_words
+    u32 column[BASE_CAP * WORD_CAP];  // of a wide problem: the rows of each base vertex, as a bit row of n_words
     i32 full[ROW_CAP];           // the problem's closure
     i32 base[BASE_CAP];
     // its depth-first stack: per level n_words words
@@ -36,11 +37,11 @@ struct Scratch {
     u32 excluded[WORD_CAP];      // of the child opened last
     u64 level_base[BASE_CAP];
     i32 level_end[BASE_CAP];     // candidates from here on belong to other warps
-    // visited nodes that were not emitted yet: pending.cuh
+    // visited nodes that are not emitted yet: pending.cuh
     u64 pending_base[32];
     u32 pending_closed[32 * WORD_CAP];
     u32 pending_any[WORD_CAP];   // all of these together
-    // build: hash table of the root vertices met, each slot with its base vertices
+    // opening: hash table of the root vertices that were met, each with its base vertices
     i32 key[HASH_CAP];
     u32 lo[HASH_CAP];
     u32 hi[HASH_CAP];
@@ -55,7 +56,7 @@ struct Scratch {
 static_assert(sizeof(Scratch) == SCRATCH_BYTES, "kernels/bitmatrix/memory.py has other fields");
 #endif
 
-// What emitting needs to know of a side, summed over its vertices.
+// Sums over the vertices of a side, which emitting needs.
 struct SideSums {
     i64 members;
     u64 hash;
@@ -63,7 +64,7 @@ struct SideSums {
 
 // Shared memory of a warp.
 struct WarpShared {
-    SideSums full;   // of the problem's closure; not kept where only the count is wanted
+    SideSums full;   // sums over the problem's closure; not used where only the count is wanted
     u32 map[3][32];  // lattice.cuh
     i32 key[SHARED_SLOTS];
     u32 lo[SHARED_SLOTS];
@@ -80,26 +81,26 @@ __device__ __forceinline__ WarpShared& warp_shared() { return all_shared[threadI
 struct Worker {
     Scratch* s;
     u64 count;
-    u64 found;                  // this lane's share of the count, besides
+    u64 found;                  // this lane's own part of the count, which adds to `count`
     u64 fingerprint;
     u64 tests;
     i64 value_at, value_end;    // this warp's chunk of Params.values
-    i64 record_at, record_end;  // and of Params.records
+    i64 record_at, record_end;  // this warp's chunk of Params.records
     u64 deadline;               // globaltimer, ns; 0: none
     i32 tick;
     i32 n_pending;  // visited nodes that wait to be emitted
-    i32 visits;     // children visited since the item was taken: a slice stops after the first, or never moves on
+    i32 visits;     // children visited since the item was taken; a slice stops only after the first, to make progress
     i32 hub_depth;  // deepest frame in use, NOBODY: none
 };
 
-// A word problem that is open: everything small enough for registers.
+// A word problem that is open: its values that fit into registers.
 struct Problem {
     i32 n_bits;   // base vertices
     i32 n_rows;
     i32 n_cand;   // rows [0, n_cand) are candidates
-    i32 n_words;  // words a bit row
-    i32 n_full;   // closure
+    i32 n_words;  // words per bit row
+    i32 n_full;   // root vertices in the closure
     i32 n_known;  // raw rows that were entered before the walk: see wedges.cuh
     i32 end;      // candidates from here on belong to other items
-    bool all;     // a lattice: all candidates are to be explored
+    bool all;     // of a lattice: whether all candidates are to be explored
 };

@@ -1,4 +1,4 @@
-// Hash functions: for fingerprints, and for the slots of hash tables. Thread-level.
+// Hash functions for fingerprints and for hash tables. Thread-level.
 #pragma once
 #include "common/types.cuh"
 
@@ -11,6 +11,6 @@ __device__ __forceinline__ u64 mix64(u64 x) {  // splitmix64, as in schemas/bicl
 
 #define UNUSED (-1)  // key of a free slot in a table of vertices
 
-// Where a vertex is looked for first in a table of `table_mask` + 1 slots, a power of two. Multiplicative hashing: the
-// factor is 2**32 divided by the golden ratio, which keeps vertices apart whose numbers are close to each other.
+// The first slot to try for a vertex, in a table of `table_mask` + 1 slots, a power of two. This is multiplicative
+// hashing. The factor is 2**32 divided by the golden ratio, which spreads vertices with close numbers.
 __device__ __forceinline__ u32 first_slot(i32 v, u32 table_mask) { return ((u32)v * 2654435769u >> 9) & table_mask; }

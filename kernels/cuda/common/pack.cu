@@ -1,19 +1,19 @@
-// Records of a launch as two list columns: what the vertices of each side stand for, one list after the other.
+// Turns the records of a launch into two list columns, one per side, with the members that the vertices stand for.
 //
-// Input: `params` (PackParams), filled by kernels/gpu/pack.py: records, of which those with n_root == 0 are holes; the others
-// are the rows.
-// Output: in the first launch how many members each side of a record has, and how many rows and members come before each
-// range of records; in the second the offsets of the lists, the members, and every row's first root. The order of a list
-// is that of the record's vertices, and of the members of each. A warp a range. Launch: any, twice the same.
+// Input: `params` (PackParams), which kernels/gpu/pack.py fills. Records with n_root == 0 are holes; the others are
+// rows. Output of the first launch: the number of members of each side of a record, and how many rows and members come
+// before each range of records. Output of the second launch: the offsets of the lists, the members, and every row's
+// first root. The order of a list is that of the record's vertices, and of the members of each. Each warp takes a range
+// of records. Launch: any, but the same both times.
 #include "common/types.cuh"
 #include "common/warp.cuh"
 
 struct PackSide {
     const i64* indptr;   // members of a vertex
     const i32* members;
-    i64 alone;           // every vertex stands for one member: `indptr` need not be looked at
-    i32* lengths;        // of the records that are rows: written by the first launch
-    i64* offsets;        // of the rows
+    i64 alone;           // whether every vertex stands for one member, so that `indptr` need not be read
+    i32* lengths;        // members of each record that is a row; the first launch writes them
+    i64* offsets;        // offsets of the rows
     i32* out;
 };
 
@@ -26,10 +26,10 @@ struct PackParams {
     const i32* values;
     i64 n_records;
     PackSide base, root;
-    PackTotals* before;  // a range; at the end, of all
-    u64* ended;          // warps of the first launch
-    i32* first;          // member of the row's smallest rank
-    i64 writing;         // the second launch
+    PackTotals* before;  // totals before each range; the last entry has those of all
+    u64* ended;          // warps of the first launch that have ended
+    i32* first;          // first member of the row's smallest rank
+    i64 writing;         // whether this is the second launch
 };
 
 __constant__ PackParams params;
@@ -37,8 +37,9 @@ __constant__ PackParams params;
 // Vertices that stand for more members than this are copied by all lanes together.
 #define FEW 8
 
-// Entry by entry through the lists that the lanes have in hand, one behind the other, a lane each: visit(there, whose,
-// number, value). Most lists are shorter than a warp.
+// Walk the entries of the lanes' lists, one list behind the other, with one entry per lane, because most lists are
+// shorter than a warp. Calls visit(there, whose, number, value): whether the lane has an entry, the lane whose list it
+// is from, its position there, and its value.
 template <class Visit>
 __device__ inline void each_entry(i64 list, i32 n, const Visit& visit) {
     i32 before = sum_below(n), end = from(before + n, 31);
@@ -51,7 +52,7 @@ __device__ inline void each_entry(i64 list, i32 n, const Visit& visit) {
     }
 }
 
-// How many members the lane's own list of n vertices has.
+// Number of members of the lane's own list of n vertices.
 __device__ inline i32 count_members(const PackSide& side, i64 list, i32 n) {
     if (side.alone) return n;
     i32 more = 0;
@@ -65,6 +66,7 @@ __device__ inline i32 count_members(const PackSide& side, i64 list, i32 n) {
     return n + more;
 }
 
+// Write the members of a list of n vertices, all lanes together.
 __device__ inline void write_members(const PackSide& side, i64 offset, const i32* list, i32 n) {
     i32* out = side.out + offset;
     for (i32 begin = 0; begin < n; begin += 32) {
@@ -83,7 +85,8 @@ __device__ inline void write_members(const PackSide& side, i64 offset, const i32
     }
 }
 
-// The lists of 32 rows, of n vertices and `length` members: entry by entry where every vertex is one member.
+// Write the lists of 32 rows, each of n vertices and `length` members. Lists whose vertices all stand for one member
+// are written entry by entry.
 __device__ inline void write_lists(const PackSide& side, i64 offset, i64 list, i32 n, i32 length) {
     each_entry(list, length == n ? n : 0, [&](bool there, i32 whose, i32 number, i32 v) {
         i64 to = from(offset, whose) + number;
@@ -95,7 +98,8 @@ __device__ inline void write_lists(const PackSide& side, i64 offset, i64 list, i
     }
 }
 
-// The member that stands for each of 32 rows: the first of its smallest rank. Short lists have a lane each.
+// Write the first root of each of 32 rows: the first member of its smallest rank. Each short list has a lane of its
+// own.
 __device__ inline void write_first(i64 row, i64 list, i32 n) {
     u32 least = 0x7fffffff;
     for (i32 i = 0; i < n && n <= 32; i++) {
@@ -116,7 +120,7 @@ __device__ inline void write_first(i64 row, i64 list, i32 n) {
     if (n > 0) params.first[row] = params.root.members[params.root.alone ? least : params.root.indptr[least]];
 }
 
-// The rows of 32 records, a lane each, with so many members; `sum` is what comes before them.
+// Write the rows of 32 records, one per lane, with so many members. `sum` has the totals before them.
 __device__ inline void write_rows(const Record& record, i32 n_base, i32 n_root, const PackTotals& sum) {
     bool is_row = record.n_root != 0;
     i64 row = sum.rows + __popc(warp_ballot(is_row) & lanes_below());
@@ -130,7 +134,7 @@ __device__ inline void write_rows(const Record& record, i32 n_base, i32 n_root, 
     write_first(row, record.at + record.n_base, record.n_root);
 }
 
-// By the warp that ended last: from the totals of the ranges to what comes before each.
+// Turn the totals of the ranges into the totals before each range. The warp that ends last does this.
 __device__ inline void add_up(i64 n_warps) {
     __threadfence();
     PackTotals sum = {0, 0, 0};
@@ -148,6 +152,7 @@ __device__ inline void add_up(i64 n_warps) {
     if (lane_id() == 0) params.before[n_warps] = sum;
 }
 
+// Each warp takes a range of records, 32 at a time.
 extern "C" __global__ void pack() {
     i64 warp = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
     i64 n_warps = ((i64)gridDim.x * blockDim.x) >> 5;

@@ -4,16 +4,18 @@
 
 __device__ __forceinline__ i32 lane_id() { return threadIdx.x & 31; }
 
-// Lanes below this one.
+// Mask of the lanes below this one.
 __device__ __forceinline__ u32 lanes_below() { return (1u << lane_id()) - 1u; }
 
 __device__ __forceinline__ bool warp_any(bool x) { return __any_sync(ALL_LANES, x); }
 __device__ __forceinline__ u32 warp_ballot(bool x) { return __ballot_sync(ALL_LANES, x); }
 
+// The x of one lane, in every lane.
 template <class T>
 __device__ __forceinline__ T from(T x, i32 lane) { return __shfl_sync(ALL_LANES, x, lane); }
 
-// Sums over the warp, valid in every lane. The reductions in hardware take 32 bits, and a sum of 22 bits fits.
+// Sums over the warp, in every lane. The hardware adds 32-bit values. A sum of 32 values of 22 bits fits, so larger
+// values are added in parts of 22 bits.
 __device__ __forceinline__ i32 warp_sum(i32 x) { return (i32)__reduce_add_sync(ALL_LANES, (u32)x); }
 __device__ __forceinline__ u64 warp_sum(u64 x) {
     const u32 BITS = 22, MASK = (1u << BITS) - 1;
@@ -41,21 +43,21 @@ __device__ __forceinline__ T sum_below(T x) {
     return total - x;
 }
 
-// The leader's atomicAdd, its old value in every lane.
+// The leader does an atomicAdd. Returns the old value, in every lane.
 __device__ __forceinline__ u64 draw(u64* counter, u64 amount) {
     u64 old = 0;
     if (lane_id() == 0) old = atomicAdd(counter, amount);
     return from(old, 0);
 }
 
-// A value that other warps change, read by the leader, in every lane.
+// The leader reads a value that other warps change. Returns it, in every lane.
 __device__ __forceinline__ i32 load_now(const volatile i32* x) {
     i32 value = 0;
     if (lane_id() == 0) value = *x;
     return from(value, 0);
 }
 
-// Position of x in ascending a[0..n), or of the first larger entry. Thread-level.
+// Position of x in ascending a[0..n), or of the first larger entry, or n. Thread-level.
 __device__ __forceinline__ i32 lower_bound(const i32* a, i32 n, i32 x) {
     i32 lo = 0;
     ROLLED while (n > 0) {

@@ -1,11 +1,11 @@
-// What a block owns, in shared memory, and how its threads agree.
+// The data of a block in shared memory, and functions by which its threads work together.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "cumbe/types.cuh"
 
-// The subtree at hand, with vertices numbered by themselves. Root id 0 stands for every root vertex of the
-// closure: it is in none of the sets.
+// The open subtree. Its vertices have numbers (ids) of their own. Root id 0 stands for every root vertex of the
+// closure, and is in none of the sets.
 struct Subgraph {
     i32* base;        // base vertex of a base id
     i32* base_at;     // lookup table: position of a base id in `bases`
@@ -14,7 +14,7 @@ struct Subgraph {
     i32* row_ids;
     i32* chosen;      // L' of the child at hand
     i32* base_movers;
-    i32* vertex;      // rank of a root id; ~rank: not to be explored at the first level
+    i32* vertex;      // rank of a root id; ~rank if it is not to be explored at the first level
     Place* place;     // lookup tables of P and Q
     i32* cands;       // compact array of P
     i32* excluded;    // compact array of Q
@@ -32,7 +32,7 @@ struct Subgraph {
     i64 used;         // ints of the arena in use
 };
 
-// What one visit counts; two of them take turns, so that one can be cleared while the other is read.
+// The counters of one visit. Two of them take turns, so that one can be cleared while the other is read.
 struct Counters {
     u64 best;       // selection: |N(v) & L| and position of the best candidate
     u64 next_best;  // the same of P', with the id
@@ -52,12 +52,12 @@ struct Counters {
     u64 root_hash;
 };
 
-// Which subtree to open.
+// The subtree to open.
 struct Source {
     i32 kind;
     i32 root;         // candidates are the ranks above it; NOBODY: they are listed
     i32 self;         // STOLEN: the candidate that makes the child
-    i32 victim;       // STOLEN: whose shelf
+    i32 victim;       // STOLEN: the block whose shelf it is from
     const i32* base;  // STOLEN: L of the parent
     const i32* path;
     const i32* cand;
@@ -74,7 +74,7 @@ struct Source {
 #define LISTED 2  // a node by its path
 #define STOLEN 3  // a child from a shelf
 
-// What opening counts.
+// The counters of opening a subtree.
 struct Tally {
     i32 n_base;
     i32 n_wedges;
@@ -98,10 +98,10 @@ struct Shared {
     u64 ticks[N_PHASES];
     i64 out_at;      // where the leader reserved room
     i32 verdict;
-    i32 look;        // what the last look at the queue asks for
+    i32 look;        // answer of the last look at the queue
     i32 victim;
     i32 filled[2];   // entries written to a list
-    i64 space[SHARED_INTS / 2 + 1];  // one at least: an array of none is an error
+    i64 space[SHARED_INTS / 2 + 1];  // at least one, because an empty array is an error
 };
 
 struct Block {
@@ -110,14 +110,14 @@ struct Block {
     Shared* s;
     i32* arena;
     Level* cold;  // levels from HOT_LEVELS on
-    // the rest is the leader's
+    // only the leader uses the rest, except where a comment says otherwise
     u64 count, fingerprint, tests;
     i64 value_at, value_end, record_at, record_end;
     u64 deadline;
     i64 lap_began;
-    u32 tick;     // every thread's
-    u32 turn;     // which counters; every thread's
-    i32 visits;   // since the subtree was opened; every thread's
+    u32 tick;     // visits; the same in every thread
+    u32 turn;     // which counters; the same in every thread
+    i32 visits;   // since the subtree was opened; the same in every thread
 };
 
 __device__ __forceinline__ bool is_leader() { return threadIdx.x == 0; }
@@ -144,7 +144,7 @@ __device__ __forceinline__ Level* level_of(const Block& b, i32 depth) {
     return depth < HOT_LEVELS ? &b.s->hot[depth] : &b.cold[depth - HOT_LEVELS];
 }
 
-// Next free entry of a list for every lane with `mine`; one atomic a warp. Warp.
+// The next free entries of a list, one for every lane with `mine`, by one atomic per warp. Warp.
 __device__ __forceinline__ i32 claim(i32* counter, bool mine) {
     u32 all = warp_ballot(mine);
     i32 first = 0;
@@ -152,7 +152,7 @@ __device__ __forceinline__ i32 claim(i32* counter, bool mine) {
     return from(first, 0) + __popc(all & lanes_below());
 }
 
-// The same for `n` entries a lane. Warp.
+// As `claim`, with `n` entries per lane. Warp.
 __device__ __forceinline__ i32 claim_many(i32* counter, i32 n) {
     i32 before = sum_below(n), first = 0;
     if (lane_id() == 31) first = atomicAdd(counter, before + n);
@@ -175,7 +175,7 @@ __device__ __forceinline__ void lap(Block& b, i32 phase) {
     }
 }
 
-// A value that other blocks change. Thread.
+// Read a value that other blocks change. Thread.
 template <class T>
 __device__ __forceinline__ T now(const T* x) {
     return *(const volatile T*)x;
@@ -189,7 +189,7 @@ __device__ inline void clear(Counters* c) {
     c->base_hash = c->root_hash = 0;
 }
 
-// Whether root vertex v and base vertex u are adjacent: looked up in the shorter list. Thread.
+// Whether root vertex v and base vertex u are adjacent, by a search of the shorter list. Thread.
 __device__ inline bool are_adjacent(const CumbeParams* p, i32 v, i32 u) {
     i64 at = p->root_indptr[v], other_at = p->base_indptr[u];
     i32 n = (i32)(p->root_indptr[v + 1] - at), n_other = (i32)(p->base_indptr[u + 1] - other_at);

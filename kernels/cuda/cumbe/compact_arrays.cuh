@@ -1,15 +1,16 @@
-// The compact arrays: every set is a prefix of one array for all levels, and a lookup table knows positions.
+// The compact arrays. All levels share one array per set. The set of a level is a prefix of the array, and a lookup
+// table has the position of each member.
 //
-// P and L only lose members on the way down, so a child's set is brought to the front of its parent's prefix, and
-// going back up is a matter of the old length. Q also gains: a candidate that was explored enters it for the rest
-// of its level. What stood in its place goes to the end of the array, and comes back when the level ends.
+// P and L only lose members on the way down. So a child's members are brought to the front of its parent's prefix, and
+// a step up only restores the old length. Q also gains members: a candidate that was explored is in Q for the rest of
+// its level. The entry that was in its place moves to the end of the array, and comes back when the level ends.
 #pragma once
 #include "common/types.cuh"
 #include "cumbe/block.cuh"
 #include "cumbe/types.cuh"
 
-// First half of bringing members[0..n) to the front of a compact array: mark them, and list those behind n.
-// `step` is the direction of `members` and of `movers`; the table has an entry every STRIDE ints.
+// First half of bringing members[0..n) to the front of a compact array: mark them, and list those at n or behind in
+// `movers`. `step` is the direction of `members` and of `movers`. The table has an entry every STRIDE ints.
 template <i32 STRIDE>
 __device__ inline void mark_members(const i32* members, i32 step, i32 n, i32* table, i32* movers, i32* n_movers) {
     for (i32 i = threadIdx.x; i < n; i += BLOCK) {
@@ -20,7 +21,7 @@ __device__ inline void mark_members(const i32* members, i32 step, i32 n, i32* ta
     }
 }
 
-// Second half, after a barrier: what does not belong changes places with those listed.
+// Second half, after a barrier: entries before n that are not marked change places with the movers.
 template <i32 STRIDE>
 __device__ inline void swap_members(i32* array, i32 step, i32 n, i32* table, const i32* movers, i32* n_holes) {
     for (i32 at = threadIdx.x; at < n; at += BLOCK) {
@@ -39,7 +40,7 @@ __device__ inline void swap_members(i32* array, i32 step, i32 n, i32* table, con
     }
 }
 
-// Candidate `id` of a level has been explored: out of P, into Q. Leader.
+// Move candidate `id` of a level from P to Q, because it has been explored. Leader.
 __device__ inline void retire(Subgraph& g, Level* level, i32 id) {
     i32 last = --level->n_cand, at = g.place[id].cand, other = g.cands[last];
     g.cands[at] = other;
@@ -59,15 +60,15 @@ __device__ inline void retire(Subgraph& g, Level* level, i32 id) {
     g.place[id].excluded = end;
 }
 
-// A level ends: what it put into Q leaves again, the last one first. Leader.
+// A level ends. Take the candidates that it put into Q out again, the last one first. Leader.
 __device__ inline void recall(Subgraph& g, Level* level) {
     for (i32 i = level->n_cand; i < level->cand_end; i++) {
         i32 id = g.cands[i], at = g.place[id].excluded;
         i32 end = --level->n_excluded, displaced = --g.n_excluded;
         i32 last = g.excluded[end];
-        g.excluded[at] = last;  // first to the end of the level's prefix,
+        g.excluded[at] = last;  // the last entry of the level's prefix fills the gap
         g.place[last].excluded = at;
-        if (end < displaced) {  // where what it had displaced comes back
+        if (end < displaced) {  // the entry that was displaced comes back behind the prefix
             i32 old = g.excluded[displaced];
             g.excluded[end] = old;
             g.place[old].excluded = end;

@@ -1,31 +1,34 @@
-// cuMBE: maximal biclique enumeration, a thread block a subtree. After C.-Y. Hsieh, C.-M. Chang, P.-H. Cheng and
-// S.-Y. Kuo, Accelerating Maximal Biclique Enumeration on GPUs (code of theirs: NTUDDSNLab/cuMBE), and C.-M. Chang,
-// Parallel Maximal Biclique Enumeration on GPUs, thesis, National Taiwan University, 2023. None of their code is used.
+// cuMBE: maximal biclique enumeration in which each thread block works on a subtree. After C.-Y. Hsieh, C.-M. Chang,
+// P.-H. Cheng and S.-Y. Kuo, Accelerating Maximal Biclique Enumeration on GPUs (their code: NTUDDSNLab/cuMBE), and
+// C.-M. Chang, Parallel Maximal Biclique Enumeration on GPUs, thesis, National Taiwan University, 2023. None of their
+// code is used.
 //
-// Compiled by kernels/gpu/source.py (NVRTC through CuPy) with the options of types.cuh; compiles alone with
+// kernels/gpu/source.py compiles it (NVRTC through CuPy) with the options of types.cuh. It also compiles alone, with
 // their defaults.
 //
-// Input: `params` (CumbeParams), filled by kernels/cumbe/engine.py: the graph in both directions, root vertices by
-// rank; items, the heaviest first; memory for the pool, the output, the shelves and one arena a block.
-// Output: counters and ticks in CumbeQueue; in mode list, Records into `values` (base vertices, then ranks); when the
-// slice ends early, what is left in `left_over`, and the items that no block has drawn (from CumbeQueue.head on).
+// Input: `params` (CumbeParams), which kernels/cumbe/engine.py fills: the graph in both directions, with root vertices
+// by rank; items, heaviest first; memory for the pool, the output and the shelves, and one arena per block. Output:
+// counters and ticks in CumbeQueue. In mode list, Records, and their members in `values` (base vertices, then ranks).
+// When the slice ends early, the rest of the work in `left_over`, and the items that no block has drawn (from
+// CumbeQueue.head on).
 //
 // Method, by header:
 //   compact_arrays  one compact array and one lookup table for each of L, P and Q; a level is a few lengths
-//   open            fetching: a subtree gets vertex numbers of its own, so that everything is sized by the neighbourhood
-//                   of one root, never by the graph
+//   open            fetching: a subtree gets vertex numbers of its own, so that all sizes depend on the neighbourhood
+//                   of one root, not on the graph
 //   visit           candidate selection with two early stops; reverse scanning from L' for maximality and expansion
 //   emit            bicliques to the output, open levels to the host
 //   steal           k-level work stealing in a circle, without a barrier of the grid
-// This file holds the loop that replaces the recursion.
+// This file has the loop that replaces the recursion.
 //
-// Differences from the paper, all for exactness or memory: ids inside a subtree instead of |U| + |V| entries a block;
-// one reverse scan serves both the maximality check and the expansion, so the check gets its time in the breakdown;
-// a level's smallest count is known from the expansion that made it, so its first candidate is not searched for.
+// Differences from the paper, for exactness, memory or speed:
+//   - Ids are local to a subtree, where the paper has |U| + |V| entries per block.
+//   - One reverse scan serves both the maximality check and the expansion. Its time counts as that of the check.
+//   - A level's smallest count is known from the expansion that made it, so its first candidate needs no selection.
 //
-// Launch: any number of blocks of BLOCK threads that are resident together; static shared memory only.
-// When an output buffer or a limit is reached the node at hand is given back and every block writes its open levels
-// down: nothing is lost and nothing is emitted twice.
+// Launch: any number of blocks of BLOCK threads that are resident together, with static shared memory only. When an
+// output buffer or a limit is reached, the node at hand is still to be done, and every block writes its open levels
+// down. So nothing is lost, and nothing is emitted twice.
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "cumbe/block.cuh"
@@ -36,12 +39,13 @@
 #include "cumbe/types.cuh"
 #include "cumbe/visit.cuh"
 
-// Whether the child's subtree can reach the root side asked for.
+// Whether the child or a node below it can have min_root members on the root side.
 __device__ __forceinline__ bool is_promising(const Block& b, const Level& level, const Counters* c) {
     return b.p->min_root <= 1 || level.root_members + c->root_members + c->reach >= b.p->min_root;
 }
 
-// Explore one candidate of the level at `depth`; whether it was pushed, is done, or has to be given back.
+// Explore one candidate of the level at `depth`. Returns PUSHED when the child has a level of its own now, EXPLORED
+// when the candidate is done, and REFUSED when the child could not be emitted.
 #define EXPLORED 0
 #define PUSHED 1
 #define REFUSED 2
@@ -80,11 +84,11 @@ __device__ inline i32 visit(Block& b, const Level& level, i32 depth) {
     return pushed ? PUSHED : EXPLORED;
 }
 
-// Explore the open subtree. False: the launch stops, and what is left has been written down.
+// Explore the open subtree. False: the launch stops, and the rest has been written down.
 __device__ inline bool explore(Block& b) {
     i32 depth = 0;
     while (true) {
-        __syncthreads();  // the leader has put the level in order
+        __syncthreads();  // waits until the leader has updated the level
         if (++b.tick % POLL == 0) {
             i32 asked = look(b);
             if (asked == STOP) {
@@ -125,7 +129,7 @@ __device__ inline bool run_source(Block& b) {
     if (!opened) return true;
     Level first = *level_of(b, 0);
     Counters* c = &s->counters[b.turn];
-    b.turn ^= 1;  // the first visit gets the other ones
+    b.turn ^= 1;  // the first visit uses the other counters
     bool fresh = s->source.fresh;
     b.tests += fresh;
     if (is_small(b, g.bases, g.n_base, c)) return true;
@@ -136,7 +140,7 @@ __device__ inline bool run_source(Block& b) {
     return explore(b);
 }
 
-// The next host item as the source; false when there is none. Leader.
+// Take the next host item as the source. False when there is none. Leader.
 __device__ inline bool draw(Block& b) {
     const CumbeParams* p = b.p;
     Source& source = b.s->source;
@@ -155,7 +159,7 @@ __device__ inline bool draw(Block& b) {
     return true;
 }
 
-// Find work, own or stolen; false when the launch is over for this block.
+// Find work: a host item, or a child from a shelf. False when the launch is over for this block.
 __device__ inline bool fetch(Block& b) {
     __syncthreads();
     if (is_leader()) b.s->verdict = draw(b);
@@ -179,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) cumbe() {
     b.count = b.fingerprint = b.tests = 0;
     b.value_at = b.value_end = b.record_at = b.record_end = 0;
     b.deadline = params.deadline_ns == 0 ? 0 : now_ns() + (u64)params.deadline_ns;
-    b.tick = blockIdx.x;  // not all blocks look at the queue at once
+    b.tick = blockIdx.x;  // blocks look at the queue at different times
     b.turn = 0;
     b.visits = 0;
     i64 began = clock64();
@@ -194,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) cumbe() {
         going = run_source(b);
         __syncthreads();
         if (is_leader()) {
-            __threadfence();
+            __threadfence();  // what this item published is visible before it counts as done
             atomicAdd(&b.q->open, ~0ull);
         }
     }

@@ -1,4 +1,4 @@
-// Emitting a biclique, and writing down for the host what is unfinished.
+// Emits bicliques, and writes unfinished work down for the host.
 #pragma once
 #include "common/biclique.cuh"
 #include "common/types.cuh"
@@ -6,11 +6,11 @@
 #include "cumbe/block.cuh"
 #include "cumbe/types.cuh"
 
-// What the leader takes at a time: ints from `values`, entries from `records`.
+// Ints of `values` and entries of `records` that the leader takes at a time.
 #define VALUES_TAKEN 2048
 #define RECORDS_TAKEN 16
 
-// Sums over ranks closure[begin..begin + n). The caller synchronises.
+// Add the sums over ranks closure[begin..begin + n) to the counters. The caller synchronises.
 __device__ inline void add_root_sums(Block& b, Counters* c, i32 begin, i32 n) {
     const i32* closure = b.s->graph.closure;
     i64 members = 0;
@@ -27,7 +27,7 @@ __device__ inline void add_root_sums(Block& b, Counters* c, i32 begin, i32 n) {
     gather_sum(&c->root_hash, hash);
 }
 
-// Sums over a list of base ids. The caller synchronises.
+// Add the sums over a list of base ids to the counters. The caller synchronises.
 __device__ inline void add_base_sums(Block& b, Counters* c, const i32* list, i32 n) {
     const Subgraph& g = b.s->graph;
     i64 members = 0;
@@ -44,7 +44,7 @@ __device__ inline void add_base_sums(Block& b, Counters* c, const i32* list, i32
     gather_sum(&c->base_hash, hash);
 }
 
-// Room for one record with n values, at s->out_at; false when the output is full. Leader.
+// Make room for one record with n values. False when the output is full. Leader.
 __device__ inline bool reserve(Block& b, i64 n) {
     const CumbeParams* p = b.p;
     bool room = true;
@@ -70,7 +70,7 @@ __device__ inline bool reserve(Block& b, i64 n) {
     return room;
 }
 
-// One of the last `rows_left` places. Leader.
+// Take one of the last `rows_left` places. False when none is left. Leader.
 __device__ inline bool within_limit(Block& b) {
     if (!b.p->limited) return true;
     if ((i64)atomicAdd(&b.q->rows_left, ~0ull) > 0) return true;
@@ -78,9 +78,9 @@ __device__ inline bool within_limit(Block& b) {
     return false;
 }
 
-#define GIVE_BACK 0  // no room: the node is still to be done
-#define COUNTED 1    // nothing to write
-#define WRITE 2      // at s->out_at
+#define GIVE_BACK 0  // no room; the node is still to be done
+#define COUNTED 1    // nothing has to be written
+#define WRITE 2      // the members have to be written at s->out_at
 
 // Decide on a biclique whose sums are known. Leader.
 __device__ inline i32 admit(Block& b, i32 n_base, i32 n_root, const Counters* c, i64 root_members, u64 root_hash) {
@@ -103,8 +103,8 @@ __device__ inline i32 admit(Block& b, i32 n_base, i32 n_root, const Counters* c,
     return WRITE;
 }
 
-// Emit the biclique of base ids `list` and the first n_root ranks of the closure, the last n_joined of which are
-// not in `level`'s sums. False: it has to be given back, and the launch stops.
+// Emit the biclique of base ids `list` and the first n_root ranks of the closure. The last n_joined of these are not in
+// `level`'s sums. False: it could not be emitted, and the launch stops.
 __device__ inline bool emit(Block& b, Counters* c, const Level& level, const i32* list, i32 n_base, i32 n_root,
                               i32 n_joined) {
     Shared* s = b.s;
@@ -128,13 +128,13 @@ __device__ inline bool emit(Block& b, Counters* c, const Level& level, const i32
     return verdict != GIVE_BACK;
 }
 
-// Room for n ints in the pool, or NOBODY. Leader.
+// Reserve n ints in the pool. Returns their position, or NOBODY. Leader.
 __device__ inline i64 reserve_pool(Block& b, i64 n) {
     i64 at = (i64)atomicAdd(&b.q->pool, (u64)n);
     return at + n <= b.p->n_pool ? at : NOBODY;
 }
 
-// One more entry for the host, or a void slice. Leader.
+// Add an entry for the host. The launch is void when there is no room for it. Leader.
 __device__ inline void leave(Block& b, const CumbeItem& item) {
     i64 at = (i64)atomicAdd(&b.q->left_over, 1ull);
     if (item.path_at != NOBODY && at < b.p->n_left_over)
@@ -143,7 +143,8 @@ __device__ inline void leave(Block& b, const CumbeItem& item) {
         atomicCAS(&b.q->overflow, 0, 1);
 }
 
-// What a level still has to explore: path, candidates to be explored, other candidates (at the first level only).
+// Write down what a level still has to explore: its path, candidates that are to be explored, and other candidates (at
+// the first level only).
 __device__ inline void leave_level(Block& b, const Level& level, i32 depth, i32 skipped, bool fresh) {
     Shared* s = b.s;
     const Subgraph& g = s->graph;
@@ -172,7 +173,7 @@ __device__ inline void leave_level(Block& b, const Level& level, i32 depth, i32 
     }
 }
 
-// Write down every open level, the one at `depth` as it stands.
+// Write down every open level. Of the levels above `depth`, the candidate that is being explored is left out.
 __device__ inline void leave_levels(Block& b, i32 depth, bool fresh) {
     for (i32 i = 0; i <= depth; i++) {
         Level level = *level_of(b, i);

@@ -1,8 +1,9 @@
-// Subtree fetching: from a source to a subgraph with its own vertex numbers, and the first level's L, P, Q and R.
+// Subtree fetching: it makes a subgraph of a source, with its own vertex numbers, and the first level's L, P, Q and R.
 //
-// Only the neighbourhood of L is touched: a hash table in the arena counts, for every root vertex met on the way
-// from L, how much of L it is adjacent to. Those adjacent to all of L are the closure, and the node is dead when one
-// of them is excluded. The others get ids, candidates in P and the rest in Q, and adjacency in both directions.
+// Only the neighbourhood of L is read. A hash table in the arena counts, for every root vertex that is adjacent to L,
+// its neighbours in L. Root vertices that are adjacent to all of L are the closure. The node is dead when one of them
+// is excluded. The other root vertices get ids: candidates go to P, and the rest to Q. Adjacency by ids is built in
+// both directions.
 #pragma once
 #include "common/hash.cuh"
 #include "common/types.cuh"
@@ -11,7 +12,7 @@
 #include "cumbe/emit.cuh"
 #include "cumbe/types.cuh"
 
-// Room for n ints (two if odd) in shared memory, or in the arena where that is full. Leader.
+// Reserve n ints (n + 1 if n is odd) in shared memory, or in the arena when that is full. Leader.
 __device__ inline i32* allot(Block& b, i64 n, bool hot) {
     Subgraph& g = b.s->graph;
     n = (n + 1) & ~1ll;
@@ -25,7 +26,7 @@ __device__ inline i32* allot(Block& b, i64 n, bool hot) {
     return room;
 }
 
-// Slot of root vertex v, taken if it has none. Thread.
+// Slot of root vertex v. It is taken if v has none yet (*fresh). Thread.
 __device__ inline i32 enter(i32* key, u32 mask, i32 v, bool* fresh) {
     u32 slot = first_slot(v, mask);
     while (true) {
@@ -37,7 +38,7 @@ __device__ inline i32 enter(i32* key, u32 mask, i32 v, bool* fresh) {
     }
 }
 
-// Slot of root vertex v, or NOBODY. Thread.
+// Slot of root vertex v, or NOBODY if it has none. Thread.
 __device__ inline i32 find(const i32* key, u32 mask, i32 v) {
     u32 slot = first_slot(v, mask);
     while (key[slot] != v) {
@@ -47,7 +48,8 @@ __device__ inline i32 find(const i32* key, u32 mask, i32 v) {
     return (i32)slot;
 }
 
-// A source's list of base vertices that contains L, in source.base: for a listed node, around its rarest vertex.
+// Set source.base to a list of base vertices that contains L. For a node by its path, these are the neighbours of the
+// path's vertex with the fewest.
 __device__ inline void find_base(Block& b) {
     Source& source = b.s->source;
     const CumbeParams* p = b.p;
@@ -66,7 +68,7 @@ __device__ inline void find_base(Block& b) {
             source.base = p->root_indices + p->root_indptr[v];
             source.n_base = (i32)(p->root_indptr[v + 1] - p->root_indptr[v]);
         }
-        bool few = 7ll * source.n_base <= SHARED_INTS / 4;  // the root side is looked up more often
+        bool few = 7ll * source.n_base <= SHARED_INTS / 4;  // the root side is read more often
         g.base = allot(b, source.n_base, few);
         g.base_at = allot(b, source.n_base, few);
         g.bases = allot(b, source.n_base, few);
@@ -77,7 +79,7 @@ __device__ inline void find_base(Block& b) {
     __syncthreads();
 }
 
-// Whether base vertex u of the list belongs to L. Thread.
+// Whether base vertex u of source.base belongs to L. Thread.
 __device__ inline bool belongs(const Block& b, const Source& source, i32 u) {
     if (source.kind == STOLEN) return are_adjacent(b.p, source.self, u);
     bool all = true;
@@ -85,7 +87,7 @@ __device__ inline bool belongs(const Block& b, const Source& source, i32 u) {
     return all;
 }
 
-// L, and room for the edges around each of its vertices.
+// Write L, and reserve room for the edges around each of its vertices.
 __device__ inline void fill_base(Block& b) {
     const Source& source = b.s->source;
     const CumbeParams* p = b.p;
@@ -113,14 +115,15 @@ __device__ inline void fill_base(Block& b) {
     }
 }
 
-// A slot for every root vertex around L, with the number of its neighbours in L; row_ids hold slots for now.
-// Returns the mask of the hash table.
+// Make a slot for every root vertex around L, with the number of its neighbours in L. row_ids hold slots until
+// `connect`. Returns the mask of the hash table.
 __device__ inline u32 walk(Block& b) {
     const CumbeParams* p = b.p;
     Subgraph& g = b.s->graph;
     Tally& tally = b.s->tally;
     i32 *key = b.arena, *slots = b.arena + p->table;
     u32 table = 32;
+    // The table is as small as the wedges allow, because all of its slots are cleared and read.
     while (table < (u32)p->table && table < 2u * (u32)tally.n_wedges) table *= 2;
     for (u32 i = threadIdx.x; i < table; i += BLOCK) {
         key[i] = UNUSED;
@@ -135,6 +138,7 @@ __device__ inline u32 walk(Block& b) {
             row = g.row[i];
             at = p->base_indptr[g.base[i]] - row.begin;
         }
+        // All lanes stay in the loop until the longest row of the warp is done, because `claim` needs all of them.
         for (i32 e = row.begin + group_lane(); warp_any(e < row.end); e += LANES) {
             bool fresh = false;
             if (e < row.end) {
@@ -165,14 +169,16 @@ __device__ inline u32 walk(Block& b) {
     return table - 1;
 }
 
-// States of a slot whose root vertex was listed: in the closure, or numbered already. Others hold their count.
+// Values of a slot whose root vertex was listed: CLOSED is in the closure, numbered(id) has an id already. Other slots
+// hold their count.
 #define CLOSED (-1)
 #define numbered(id) (-1 - (id))
 
-// Number the root vertices of lanes with `mine`, `n` neighbours in L each, and put them into P or Q. Warp.
+// Give the root vertices of lanes with `mine` ids, and put them into P or Q. Each has `n` neighbours in L. Warp.
 __device__ inline i32 number(Block& b, bool mine, i32 v, i32 n, bool candidate, bool todo) {
     Subgraph& g = b.s->graph;
     Tally& tally = b.s->tally;
+    // All 32 lanes claim, also those without `mine`, because a claim is a collective.
     i32 id = 1 + claim(&tally.n_ids, mine);
     i32 begin = claim_many(&tally.n_columns, mine ? n : 0);
     i32 cand = claim(&tally.n_cand, mine && candidate);
@@ -192,7 +198,7 @@ __device__ inline i32 number(Block& b, bool mine, i32 v, i32 n, bool candidate, 
     return id;
 }
 
-// The path joins the closure, and so do listed candidates that contain L; the others are numbered.
+// Put the path into the closure, and listed candidates that contain L, too. The other listed candidates get ids.
 __device__ inline void enter_lists(Block& b, u32 mask) {
     const Source& source = b.s->source;
     Subgraph& g = b.s->graph;
@@ -215,7 +221,7 @@ __device__ inline void enter_lists(Block& b, u32 mask) {
     __syncthreads();
 }
 
-// Closure, P and Q from the slots, which hold ids in the end.
+// Make the closure, P and Q from the slots. The slots hold ids afterwards.
 __device__ inline void sort_out(Block& b, u32 mask) {
     const Source& source = b.s->source;
     Subgraph& g = b.s->graph;
@@ -225,6 +231,7 @@ __device__ inline void sort_out(Block& b, u32 mask) {
     for (i32 chunk = warp_id() * 32; chunk <= (i32)mask; chunk += BLOCK) {
         i32 v = key[chunk + lane_id()], n = slots[chunk + lane_id()];
         bool full = v != UNUSED && (n == CLOSED || n == g.n_base);
+        // A root vertex that contains L, but was neither listed nor is a later rank, is excluded: the node is dead.
         if (full && n != CLOSED && (source.root == NOBODY || v < source.root)) atomicOr(&tally.dead, 1);
         i32 at = claim(&tally.n_closure, full);
         if (full) g.closure[at] = v;
@@ -237,7 +244,7 @@ __device__ inline void sort_out(Block& b, u32 mask) {
     __syncthreads();
 }
 
-// Adjacency by ids in both directions.
+// Build adjacency by ids in both directions. g.common counts the entries of each column meanwhile.
 __device__ inline void connect(Block& b) {
     Subgraph& g = b.s->graph;
     const i32* slots = b.arena + b.p->table;
@@ -246,6 +253,7 @@ __device__ inline void connect(Block& b) {
         for (i32 e = row.begin + lane_id(); e < row.end; e += 32) {
             i32 id = slots[g.row_ids[e]];
             g.row_ids[e] = id;
+            // id 0 is a member of the closure, which has no column
             if (id) g.column_ids[g.column[id].begin + atomicAdd(&g.common[id], 1)] = i;
         }
     }
@@ -253,7 +261,8 @@ __device__ inline void connect(Block& b) {
     for (i32 id = threadIdx.x; id < g.n_roots; id += BLOCK) g.common[id] = 0;
 }
 
-// Open the source's subtree; false when it is empty, or belongs to an earlier node. Its first level is on the stack then.
+// Open the source's subtree, and put its first level on the stack. False when it is empty, or belongs to an earlier
+// node.
 __device__ inline bool open_subtree(Block& b) {
     Shared* s = b.s;
     Subgraph& g = s->graph;

@@ -1,9 +1,10 @@
-// Work stealing: children of the upper levels on shelves, one shelf a block, taken in a circle from the next block.
+// Work stealing. Each block has a shelf for children of its upper levels. A block without work tries the shelves in a
+// circle, beginning with its own.
 //
-// The paper stops the whole grid to fill the shelves. Here a working block that sees hungry ones fills its own, with
-// the children of its shallowest open node, sorted as they are to be explored; each hungry block, the owner too,
-// then takes one child at a time by counting `available` down. A shelf is filled again only when it is empty and
-// no block reads it, so its lists stay as they are while a block copies them.
+// The paper stops the whole grid to fill the shelves. Here a working block that sees hungry blocks fills its own shelf.
+// It puts the children of its shallowest open node there, in the order in which they are to be explored. Each hungry
+// block, also the owner, takes one child at a time by counting `available` down. A shelf is filled again only when it
+// is empty and no block reads it, so its lists do not change while a block copies them.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -11,16 +12,18 @@
 #include "cumbe/emit.cuh"
 #include "cumbe/types.cuh"
 
+// Whether the launch has to stop. Thread.
 __device__ __forceinline__ bool is_stopped(const Block& b) { return now(&b.q->stop) != 0; }
 
 // Whether this block's shelf may be filled. Leader.
 __device__ inline bool is_shelf_free(const Block& b) {
     if (now(&b.p->available[blockIdx.x]) > 0) return false;
-    __threadfence();  // in this order: a reader counts itself before it takes
+    __threadfence();  // `available` is read first, because a reader adds itself to `readers` before it takes a child
     return now(&b.p->readers[blockIdx.x]) == 0;
 }
 
-// |N(v) & L| of the candidates of a level, to g.next by position, and into bins.
+// Count |N(v) & L| of the candidates of a level. The counts go to g.next by position, and into bins. The `skipped`
+// candidate gets NOBODY.
 __device__ inline void count_candidates(Block& b, const Level& level, i32 skipped, bool some_rest, i32* bins) {
     const Subgraph& g = b.s->graph;
     for (i32 i = warp_id(); i < level.n_cand; i += N_WARPS) {
@@ -31,7 +34,7 @@ __device__ inline void count_candidates(Block& b, const Level& level, i32 skippe
             found += g.base_at[g.column_ids[e]] < level.n_base;
         found = warp_sum(found);
         if (id == skipped) found = NOBODY;
-        if (some_rest && g.vertex[id] < 0) found = 0;  // no child
+        if (some_rest && g.vertex[id] < 0) found = 0;  // a candidate that is not to be explored
         if (lane_id() == 0) {
             g.next[i] = found;
             if (found > 0) atomicAdd(&bins[found], 1);
@@ -40,7 +43,7 @@ __device__ inline void count_candidates(Block& b, const Level& level, i32 skippe
     __syncthreads();
 }
 
-// Bins to first positions behind n_rest, the largest count first. Warp 0.
+// Turn bins into first positions behind n_rest, with the largest count first. Warp 0.
 __device__ inline void place_bins(i32* bins, i32 n_base, i32 n_rest) {
     i32 total = n_rest;
     for (i32 chunk = n_base; chunk > 0; chunk -= 32) {
@@ -52,7 +55,7 @@ __device__ inline void place_bins(i32* bins, i32 n_base, i32 n_rest) {
     }
 }
 
-// Put the remaining children of the level at `depth` on the shelf; `skipped` is being explored here.
+// Put the remaining children of the level at `depth` on the shelf, except `skipped`, which this block is exploring.
 __device__ inline void fill_shelf(Block& b, i32 depth, i32 skipped, bool some_rest) {
     Shared* s = b.s;
     const Subgraph& g = s->graph;
@@ -77,8 +80,8 @@ __device__ inline void fill_shelf(Block& b, i32 depth, i32 skipped, bool some_re
     }
     for (i32 i = threadIdx.x; i < level.n_base; i += BLOCK) base[i] = g.base[g.bases[i]];
     for (i32 i = threadIdx.x; i < level.n_closure; i += BLOCK) path[i] = g.closure[i];
-    __threadfence();
-    __syncthreads();
+    __threadfence();  // all threads have written their part of the lists, visible to other blocks,
+    __syncthreads();  // before the leader offers the shelf
     if (is_leader()) {
         Shelf shelf = {level.n_base, level.n_closure, n_rest, s->source.level + depth + 1};
         p->shelves[blockIdx.x] = shelf;
@@ -92,7 +95,7 @@ __device__ inline void fill_shelf(Block& b, i32 depth, i32 skipped, bool some_re
     __syncthreads();
 }
 
-// Offer the shallowest open level that may be stolen from, if there is one with children to spare.
+// Offer the children of the shallowest level that may be stolen from and has at least two.
 __device__ inline void offer(Block& b, i32 depth) {
     for (i32 i = 0; i <= depth && b.s->source.level + i < STEAL_LEVELS; i++) {
         const Level* level = level_of(b, i);
@@ -105,7 +108,7 @@ __device__ inline void offer(Block& b, i32 depth) {
     }
 }
 
-// What a look at the queue asks for.
+// Answers of a look at the queue
 #define GO_ON 0
 #define STOP 1
 #define OFFER 2
@@ -114,7 +117,7 @@ __device__ inline void offer(Block& b, i32 depth) {
 __device__ inline i32 look(Block& b) {
     if (is_leader()) {
         i32 answer = GO_ON;
-        if (b.visits > 0) {  // a slice stops after the first visit, or it would never move on
+        if (b.visits > 0) {  // a slice stops only after the first visit, to make progress
             if (b.deadline != 0 && now_ns() >= b.deadline) atomicExch(&b.q->stop, 1);
             if (is_stopped(b)) answer = STOP;
         }
@@ -125,7 +128,7 @@ __device__ inline i32 look(Block& b) {
     return b.s->look;
 }
 
-// Take a child from the shelf of `victim` as the source; false when others were faster. Leader.
+// Take a child from the shelf of `victim` as the source. False when other blocks were faster. Leader.
 __device__ inline bool take_child(Block& b, i32 victim) {
     const CumbeParams* p = b.p;
     Source& source = b.s->source;
@@ -157,13 +160,14 @@ __device__ inline bool take_child(Block& b, i32 victim) {
     return true;
 }
 
-// The lists of the source were copied. Leader.
+// Stop reading the shelf that the source came from, because its lists were copied. Leader.
 __device__ inline void let_go(Block& b) {
     __threadfence();
     if (b.s->source.kind == STOLEN) atomicSub(&b.p->readers[b.s->source.victim], 1);
 }
 
-// The first block in the circle whose shelf is not empty, counted from this one; n_blocks when there is none.
+// The number of steps around the circle to the first block whose shelf is not empty. The number of blocks when there is
+// none.
 __device__ inline i32 find_victim(Block& b) {
     i32 n = (i32)gridDim.x;
     if (is_leader()) b.s->victim = n;
@@ -177,7 +181,7 @@ __device__ inline i32 find_victim(Block& b) {
     return b.s->victim;
 }
 
-// Wait for a child of anybody; false when the launch is over.
+// Wait for a child from any shelf. False when the launch is over.
 __device__ inline bool steal(Block& b) {
     Shared* s = b.s;
     u32 pause = 128;
@@ -198,7 +202,7 @@ __device__ inline bool steal(Block& b) {
     }
 }
 
-// The launch stops: children still on this block's shelf are left over, the next one first.
+// The launch stops. Write down the children that are still on this block's shelf, the next one first.
 __device__ inline void close_shelf(Block& b) {
     const CumbeParams* p = b.p;
     Shared* s = b.s;

@@ -1,8 +1,8 @@
-// cuMBE: types, options and the parameter block shared by host and device (kernels/cumbe/layout.py).
+// cuMBE: types, options, and the parameter block that host and device share (kernels/cumbe/layout.py).
 //
-// Legend, as in the paper: L is the base side of a node, R its closure on the root side, P its candidates, Q the
-// root vertices that may not join it any more. Device code is block-level unless it says "warp" or "thread":
-// all threads of a block call it together. "The leader" is thread 0 of the block.
+// Letters are those of the paper: L is the base side of a node, R its closure on the root side, P its candidates, and Q
+// the root vertices that may not join it any more. All threads of a block call a function together, unless its comment
+// says "Warp", "Thread" or "Leader". The leader is thread 0 of the block.
 #pragma once
 #include "common/types.cuh"
 
@@ -11,7 +11,7 @@
 #define BLOCK 128  // threads; a multiple of 32
 #endif
 #ifndef MIN_BLOCKS
-#define MIN_BLOCKS 8  // blocks a multiprocessor that registers must allow
+#define MIN_BLOCKS 8  // blocks per multiprocessor that registers must allow
 #endif
 #ifndef POLL
 #define POLL 8  // visits between two looks at the queue
@@ -26,10 +26,10 @@
 #define EARLY_STOP 1  // 0: noES, count |N(v) & L| of every candidate to the end
 #endif
 #ifndef STEAL_LEVELS
-#define STEAL_LEVELS 3  // k: subtrees down to this level may be stolen; 1: noWS
+#define STEAL_LEVELS 3  // k: subtrees down to this level may be stolen; 1: noWS, none are
 #endif
 #ifndef TIMED
-#define TIMED 1  // break the time down
+#define TIMED 1  // measure the time of each phase
 #endif
 #ifndef SHARED_INTS
 #define SHARED_INTS 2048  // ints of shared memory for the arrays of a subtree
@@ -41,11 +41,11 @@
 #define N_WARPS (BLOCK / 32)
 #define GROUPS (32 / LANES)  // vertices a warp works on at a time
 
-// Positions are below both; MARK is a bit beside a position.
+// Positions are smaller than both. MARK is a bit that is set beside a position.
 #define MARK (1 << 30)
 #define NOWHERE (MARK - 1)
 
-// What the time goes to (CumbeQueue.ticks); the names of the paper.
+// Phases that time is spent in (CumbeQueue.ticks), with the names of the paper.
 #define SELECTION 0
 #define L_CONSTRUCTION 1
 #define CHECKING 2
@@ -56,8 +56,8 @@
 #define N_PHASES 7
 
 struct CumbeItem {  // a piece of work; lists lie in the pool
-    i32 root;       // the whole first-level subtree of this rank, or NOBODY: a node by its path
-    i32 fresh;      // emit the node itself
+    i32 root;       // the whole first-level subtree of this rank; NOBODY: a node by its path
+    i32 fresh;      // whether the node itself is to be emitted
     i64 path_at;
     i64 cand_at;    // the first n_todo candidates are to be explored
     i32 n_path;
@@ -66,16 +66,16 @@ struct CumbeItem {  // a piece of work; lists lie in the pool
     i32 unused;
 };
 
-// Shared by all blocks of a launch; zeroed by the host.
+// All blocks of a launch share this record. The host zeroes it.
 struct CumbeQueue {
     u64 head;       // host items drawn
-    u64 open;       // host items and published children not finished; the launch ends at zero. Host sets n_items.
-    u64 pool;       // ints of the pool in use. Host sets what it uses itself.
+    u64 open;       // host items and published children not finished; the launch ends at zero. The host sets n_items.
+    u64 pool;       // ints of the pool in use. The host sets the number that it uses itself.
     u64 left_over;  // entries of Params.left_over
     u64 values;     // ints of `values` in use
     u64 rows;       // entries of `records` in use
     i32 stop;       // deadline, full buffer, row limit
-    i32 overflow;   // the slice is void: 1: left_over or the pool was too short; 2: the table of sizes
+    i32 overflow;   // the launch is void if not 0. 1: left_over or the pool was too short; 2: the table of sizes
     i32 hungry;     // blocks without work
     i32 offered;    // children on all shelves
     i32 unused;
@@ -84,13 +84,13 @@ struct CumbeQueue {
     u64 fingerprint;
     u64 tests;      // nodes tested
     u64 published;  // children put on shelves
-    u64 stolen;     // of those, taken by another block
-    u64 rows_left;  // row limit: what is left of it
+    u64 stolen;     // published children that another block took
+    u64 rows_left;  // bicliques that the row limit still allows
     u64 longest;    // clock ticks of the longest-living block
     u64 ticks[N_PHASES];  // summed over blocks
 };
 
-// The children of a node that a block offers to all: child i has the candidates before i.
+// The children of a node that a block offers to all blocks. The candidates of child i are those before i.
 struct Shelf {
     i32 n_base;
     i32 n_path;
@@ -120,19 +120,19 @@ struct CumbeParams {
     SizeSlot* sizes;  // NULL: sizes are not counted
     i64 n_sizes;      // a power of two
     CumbeQueue* queue;
-    i32* arena;       // arena_ints a block
+    i32* arena;       // arena_ints per block
     i64 arena_ints;
     i64 most_base;     // most neighbours of a root
     i64 most_roots;    // most root vertices around a root
     i64 most_wedges;   // most edges around a root
     i64 table;        // slots of the hash table: a power of two, at least 2 most_roots
-    Shelf* shelves;   // one a block
+    Shelf* shelves;   // one per block
     i32* available;   // children left on each shelf
-    i32* readers;     // blocks that read it
-    i64 plain;        // every maximal biclique counts, and only counts
+    i32* readers;     // blocks that read each shelf
+    i64 plain;        // every maximal biclique counts, and only the count is wanted
     i64 prove;
     i64 list;
-    i64 limited;      // rows_left holds
+    i64 limited;      // whether there is a row limit
     i64 root_is_left;
     i64 min_base;
     i64 max_base;
@@ -141,11 +141,11 @@ struct CumbeParams {
     i64 deadline_ns;  // after the launch began; 0: none
 };
 
-// A node on the stack: where its sets end in the compact arrays.
+// A node on the stack, by the lengths of its sets in the compact arrays.
 struct Level {
     i32 n_base;     // L
-    i32 n_cand;     // P; candidates that were explored lie behind it, the last one first,
-    i32 cand_end;   // up to here
+    i32 n_cand;     // P
+    i32 cand_end;   // candidates that were explored lie from n_cand to here, the last one first
     i32 n_excluded; // Q
     i32 n_closure;  // R
     i32 todo;       // candidates still to be explored here
@@ -162,7 +162,7 @@ struct Span {
     i32 end;
 };
 
-// Where a root vertex is in the compact arrays of P and Q.
+// Positions of a root vertex in the compact arrays of P and Q.
 struct Place {
     i32 cand;
     i32 excluded;

@@ -1,6 +1,6 @@
 // One visit: choose a candidate, build L', check maximality, expand.
 //
-// A warp takes a vertex and a lane a neighbour; with LANES < 32 a part of a warp takes a vertex.
+// Each warp takes a vertex, and its lanes take neighbours. With LANES < 32, each part of a warp takes a vertex.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -8,13 +8,14 @@
 #include "cumbe/compact_arrays.cuh"
 #include "cumbe/types.cuh"
 
-// Smallest |N(v) & L| over the candidates still to be explored, and the candidate that has it, to c->best.
-// First early stop: a vertex that has as many as the best one so far is given up. Second: no candidate has fewer than the
-// last one chosen at this level had, so a vertex with as few ends the search.
+// Write the smallest |N(v) & L| over the candidates that are still to be explored, and its candidate, to c->best. First
+// early stop: a vertex is given up when it has as many as the best so far. Second early stop: no candidate has fewer
+// than the one that was chosen last at this level, so a vertex with as few ends the search.
 __device__ inline void select_candidate(Block& b, const Level& level, bool some_rest, Counters* c) {
     const Subgraph& g = b.s->graph;
     i32 n = level.n_cand;
     for (i32 chunk = warp_id() * GROUPS; chunk < n; chunk += N_WARPS * GROUPS) {
+        // The best of all warps so far: atomicMin with the largest value only reads. Its upper half is the count.
         u64 best = ~0ull;
         if (lane_id() == 0) best = atomicMin(&c->best, ~0ull);
         u32 least = (u32)(from(best, 0) >> 32);
@@ -29,6 +30,8 @@ __device__ inline void select_candidate(Block& b, const Level& level, bool some_
             if (asked) column = g.column[id];
         }
         u32 found = 0;
+        // A group counts its column, LANES entries at a time. An id is in L if its position is before n_base. A group
+        // that is done stays in the loop, because the ballot needs all lanes.
         for (i32 first = column.begin; warp_any(first < column.end); first += LANES) {
             i32 e = first + group_lane();
             bool common = e < column.end && g.base_at[g.column_ids[e]] < level.n_base;
@@ -40,7 +43,7 @@ __device__ inline void select_candidate(Block& b, const Level& level, bool some_
     __syncthreads();
 }
 
-// L' = neighbours of the candidate in L, to g.chosen.
+// Write L', the neighbours of the candidate in L, to g.chosen.
 __device__ inline void construct_base(Block& b, const Level& level, i32 id, Counters* c) {
     const Subgraph& g = b.s->graph;
     Span column = g.column[id];
@@ -64,7 +67,7 @@ __device__ inline bool is_small(Block& b, const i32* list, i32 n, Counters* c) {
     return c->small_members < b.p->min_base;
 }
 
-// L' to the front of the compact array of L.
+// Bring L' to the front of the compact array of L.
 __device__ inline void bring_base(Block& b, i32 n, Counters* c) {
     Subgraph& g = b.s->graph;
     mark_members<1>(g.chosen, 1, n, g.base_at, g.base_movers, &c->n_movers[0]);
@@ -74,8 +77,8 @@ __device__ inline void bring_base(Block& b, i32 n, Counters* c) {
 }
 
 #if REVERSE_SCAN
-// |N(v) & L'| of every v in P and Q with any, by walking from L'. When L' is smaller than the block, more lanes than
-// LANES take a vertex.
+// Reverse scan: count |N(v) & L'| of every v in P and Q that has neighbours in L', by walking from L'. When L' is
+// smaller than the block, a team of more than LANES lanes takes a vertex.
 __device__ inline void scan(Block& b, const Level& level, i32 n, Counters* c) {
     const Subgraph& g = b.s->graph;
     i32 team = LANES;
@@ -91,6 +94,7 @@ __device__ inline void scan(Block& b, const Level& level, i32 n, Counters* c) {
             if (e < row.end) {
                 id = g.row_ids[e];
                 Place place = g.place[id];
+                // in P or Q of this level; the lane that counts first lists the id
                 if (place.cand < level.n_cand || place.excluded < level.n_excluded)
                     fresh = atomicAdd(&g.common[id], 1) == 0;
             }
@@ -101,7 +105,7 @@ __device__ inline void scan(Block& b, const Level& level, i32 n, Counters* c) {
     __syncthreads();
 }
 
-// The whole test when L' is one vertex, as for most children it is: every root vertex that is met contains L'.
+// The whole test when L' is one vertex, as it is for most children. Every root vertex that is met contains L'.
 __device__ inline void scan_single(Block& b, const Level& level, Counters* c) {
     const Subgraph& g = b.s->graph;
     Span row = g.row[g.chosen[0]];
@@ -122,7 +126,7 @@ __device__ inline void scan_single(Block& b, const Level& level, Counters* c) {
     __syncthreads();
 }
 #else
-// The same by walking from every v; L' is at the front already.
+// The counts of `scan` by walking from every v. L' is at the front already.
 __device__ inline void scan(Block& b, const Level& level, i32 n, Counters* c) {
     const Subgraph& g = b.s->graph;
     i32 all = level.n_cand + level.n_excluded;
@@ -148,7 +152,7 @@ __device__ inline void scan(Block& b, const Level& level, i32 n, Counters* c) {
 }
 #endif
 
-// P', Q' and R' from the counts, which are zero again afterwards; c->dead when an excluded vertex contains L'.
+// Make P', Q' and R' from the counts, and reset the counts to zero. Sets c->dead when an excluded vertex contains L'.
 __device__ inline void classify(Block& b, const Level& level, i32 n, Counters* c) {
     const Subgraph& g = b.s->graph;
     u64 least = ~0ull;
@@ -163,7 +167,7 @@ __device__ inline void classify(Block& b, const Level& level, i32 n, Counters* c
             g.common[id] = 0;
             candidate = g.place[id].cand < level.n_cand;
         }
-        bool full = common == n;
+        bool full = common == n;  // contains L'
         if (warp_any(mine && full && !candidate) && lane_id() == 0) atomicOr(&c->dead, 1);
         bool joins = mine && full && candidate, next = mine && !full && candidate, back = mine && !full && !candidate;
         i32 join_at = claim(&c->n_joined, joins), next_at = claim(&c->n_next, next), back_at = claim(&c->n_back, back);
@@ -177,6 +181,8 @@ __device__ inline void classify(Block& b, const Level& level, i32 n, Counters* c
         }
         if (back) g.next[g.n_roots - 1 - back_at] = id;
     }
+    // The smallest count of P' and its id: first over the lanes of the warp, then over the warps. It is the first
+    // candidate of the child.
     for (i32 step = 16; step; step >>= 1) {
         u64 other = __shfl_xor_sync(ALL_LANES, least, step);
         least = other < least ? other : least;
@@ -186,7 +192,7 @@ __device__ inline void classify(Block& b, const Level& level, i32 n, Counters* c
     __syncthreads();
 }
 
-// Whether the child is dead, and its sets if it is not.
+// Test whether the child is dead (c->dead), and make its sets.
 __device__ inline void test(Block& b, const Level& level, i32 n, Counters* c) {
 #if REVERSE_SCAN
     if (n == 1) {
@@ -203,6 +209,8 @@ __device__ inline void descend(Block& b, const Level& level, i32 depth, i32 chos
     Subgraph& g = b.s->graph;
     i32 n_next = c->n_next, n_back = c->n_back, last = g.n_roots - 1;
     i32 *cand_table = &g.place[0].cand, *excluded_table = &g.place[0].excluded;
+    // All marks of the three sets are made before the barrier, and all swaps behind it. g.next has P' from the front
+    // and Q' from the back, and so has g.touched the members that have to move.
     if (REVERSE_SCAN) mark_members<1>(g.chosen, 1, n, g.base_at, g.base_movers, &c->n_movers[0]);
     mark_members<2>(g.next, 1, n_next, cand_table, g.touched, &c->n_movers[1]);
     mark_members<2>(g.next + last, -1, n_back, excluded_table, g.touched + last, &c->n_movers[2]);

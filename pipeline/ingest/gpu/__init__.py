@@ -1,1 +1,1 @@
-"""What the pipeline does on GPUs besides searching: finding them, workers on them, reading and writing with cuDF."""
+"""Ingest on a GPU: reading with cuDF, and sorting and numbering on the device."""

@@ -1,4 +1,4 @@
-"""What reading on a device does with labels and edges, by cuDF, or by NumPy and Arrow in tests.
+"""The operations of reading on a device, which cuDF implements. In tests NumPy and Arrow do.
 
 A column is an int64 array (of the module `Arrays.xp`) or a column of strings.
 """
@@ -30,22 +30,22 @@ class Arrays(Protocol):
         ...
 
     def on_device(self, array: Any) -> Any:
-        """The array, on the device; itself if it is there."""
+        """The array on the device. It is not copied if it is there already."""
         ...
 
     def on_host(self, array: Any) -> np.ndarray:
-        """The array, in main memory; itself if it is there."""
+        """The array in main memory. It is not copied if it is there already."""
         ...
 
     def read_csv(self, raw: Any, delimiter: str, text: Sequence[bool]) -> list[Any] | None:
-        """Columns of a text whose lines all end in LF: strings where `text` is true, else int64; nothing is trimmed.
+        """Columns of a text whose lines all end in LF. They are strings where `text` is true, and int64 otherwise.
 
-        None when a row is not what it should be, as far as the reader notices.
+        Nothing is trimmed. None when the reader finds a row that is not as expected.
         """
         ...
 
     def read_parquet(self, path: Path, row_groups: list[int], names: list[str]) -> list[Any] | None:
-        """Two columns of some row groups; None when they are neither integers nor strings, or hold a null."""
+        """Two columns of some row groups. None when they are neither integers nor strings, or have a null."""
         ...
 
     def from_arrow(self, labels: pa.Array) -> Any:
@@ -61,7 +61,7 @@ class Arrays(Protocol):
         ...
 
     def concat(self, columns: list[Any]) -> Any:
-        """One column of all rows; the columns have the same type."""
+        """One column of all rows. The columns have the same type."""
         ...
 
     def take(self, column: Any, rows: Any) -> Any:
@@ -77,11 +77,11 @@ class Arrays(Protocol):
         ...
 
     def is_utf8(self, column: Any) -> bool:
-        """Whether every string is valid; the file may claim it without being so."""
+        """Whether every string is valid UTF-8. A file may say so although it is not."""
         ...
 
     def integers(self, column: Any) -> Any | None:
-        """Strings as int64; None unless every one consists of digits, eighteen at most."""
+        """Strings as int64. None unless all strings are of one to eighteen digits."""
         ...
 
     def are_numbers(self, column: Any) -> bool:
@@ -89,5 +89,5 @@ class Arrays(Protocol):
         ...
 
     def write_edges(self, path: Path, words: Iterable[Any]) -> None:
-        """`schemas.edges.EDGES` from sorted words."""
+        """Write sorted words as a file of `schemas.edges.EDGES`."""
         ...

@@ -1,4 +1,4 @@
-"""Labels and edges on a device: what CuPy cannot do with them (text, Parquet), by pylibcudf."""
+"""Labels and edges on a device, by CuPy and, for text and Parquet, by pylibcudf."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from schemas.edges import EDGES
 
 __all__ = ["CudfArrays"]
 
-#: Bytes of page-locked memory, twice, and threads that fill it.
+#: Bytes of each of two buffers of page-locked memory, and the number of threads that fill them.
 _STAGE_BYTES, _COPIERS = 32 << 20, 8
-#: Rows of a row group of edges, as on the host.
+#: Rows of a row group of edges. The host has the same.
 _GROUP_ROWS = 1 << 20
 
 
@@ -36,7 +36,7 @@ class _Stage:
 
     def copy(self, host: np.ndarray, device: Any, threads: ThreadPoolExecutor) -> None:
         """Copy to the stage on several threads, and from there to the device while the caller goes on."""
-        self._event.synchronize()  # of the copy before
+        self._event.synchronize()  # wait for the copy before
         cuts = np.linspace(0, len(host), _COPIERS + 1).astype(int)
         stage = self._memory[: len(host)]
         list(threads.map(lambda a, b: np.copyto(stage[a:b], host[a:b]), cuts[:-1], cuts[1:]))
@@ -45,7 +45,7 @@ class _Stage:
 
 
 class CudfArrays:
-    """CuPy and pylibcudf. Made where `pipeline.output.cudf_parquet.why_no_cudf` is None."""
+    """Arrays of CuPy and pylibcudf. They need `pipeline.output.cudf_parquet.why_no_cudf` to be None."""
 
     def __init__(self) -> None:
         import cupy
@@ -60,7 +60,7 @@ class CudfArrays:
         return free_memory(self.xp)
 
     def upload(self, text: memoryview) -> Any:
-        """See `Arrays`. Through page-locked memory: a copy out of pageable memory takes several times as long."""
+        """See `Arrays`. Copies through page-locked memory are several times as fast as from pageable memory."""
         host, raw = np.frombuffer(text, dtype=np.uint8), self.xp.empty(len(text), dtype=np.uint8)
         self._stages = self._stages or [_Stage(self.xp), _Stage(self.xp)]
         with ThreadPoolExecutor(_COPIERS) as threads:
@@ -96,7 +96,7 @@ class CudfArrays:
         options.set_dtypes([types.DataType(types.TypeId.STRING if t else types.TypeId.INT64) for t in text])
         try:
             columns = io.csv.read_csv(options).columns
-        except RuntimeError:  # libcudf has one type for all that is wrong with a text
+        except RuntimeError:  # libcudf has one type for all errors of a text
             return None
         if len(columns) != len(text) or any(column.null_count() for column in columns):
             return None
@@ -160,7 +160,7 @@ class CudfArrays:
     def unique(self, column: Any) -> tuple[Any, Any]:
         """See `Arrays`."""
         if isinstance(column, self.xp.ndarray):
-            keys = self.xp.unique(column)  # then a search: less memory than the inverse of a sort
+            keys = self.xp.unique(column)  # and then a search, which needs less memory than the inverse of a sort
             return keys, self.xp.searchsorted(keys, column)
         keys, codes = self._plc.transform.encode(self._plc.Table([column]))
         return keys.columns()[0], self._array(codes)
@@ -170,7 +170,7 @@ class CudfArrays:
         return self._array(self._plc.strings.attributes.count_bytes(column)).astype(np.int64)
 
     def is_utf8(self, column: Any) -> bool:
-        """See `Arrays`. On the host, unless all of it is ASCII."""
+        """See `Arrays`. The host checks it, unless all of it is ASCII."""
         if column.data() is None or bool((self.xp.asarray(column.data()).view(np.uint8) < 128).all()):
             return True
         return not_utf8(self.to_arrow(column)) is None
@@ -199,7 +199,7 @@ class CudfArrays:
             writer.close([])
 
     def _array(self, column: Any) -> Any:
-        """The fixed-width values of a column, which they keep alive."""
+        """The fixed-width values of a column. They keep the column alive."""
         dtype = np.dtype(column.type().typestr)
         if column.size() == 0:
             return self.xp.empty(0, dtype)

@@ -1,10 +1,10 @@
-"""Edges on their way from raw labels to the sorted unique table, on a device; larger ones a chunk at a time.
+"""Makes the sorted unique edge table of raw labels on a device. Larger tables are made a chunk at a time.
 
-The same result as `normalise.EdgeTable`, by sorting where that one hashes. What fits on the device stays
-there. Beyond, a chunk of edges becomes sorted 64-bit words in main memory (8 bytes per edge, as on the host), and in
-the end ranges of words are gathered from all chunks, one range at a time, and sorted together.
+The result is that of `normalise.EdgeTable`, which hashes where this module sorts. Edges that fit on the device stay
+there. If there are more, each chunk of edges becomes sorted 64-bit words in main memory (8 bytes per edge, as on the
+host). In the end ranges of words are gathered from all chunks, one range at a time, and sorted together.
 
-Everything here is array code for NumPy and CuPy alike; what has to do with strings is `pipeline.ingest.gpu.arrays`'.
+The code here works on arrays of NumPy and of CuPy. `pipeline.ingest.gpu.arrays` handles strings.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from pipeline.ingest.table.numbering import refuse_too_many
 
 __all__ = ["PIECE", "DeviceEdgeTable"]
 
-#: Device memory for an edge of a chunk, in bytes: labels, codes, words, and what sorting them takes.
+#: Device memory per edge of a chunk, in bytes, for labels, codes, words, and sorting.
 _EDGE_BYTES = 160
 #: Edges that are written at a time.
 PIECE = 1 << 24
-#: Words of each chunk from which ranges are chosen.
+#: Words of each chunk that are sampled to choose the ranges.
 _SAMPLE = 4096
 
 
 class _Side:
-    """The labels of one side, numbered in the order of their first chunk, and sorted within it."""
+    """The labels of one side. Their numbers follow the order of their first chunk, and are sorted within it."""
 
     def __init__(self, name: str, arrays: Arrays, integer: pa.DataType):
         self.name, self.arrays, self.integer = name, arrays, integer
         self.known: Any = None
 
     def number(self, labels: Any) -> Any:
-        """Numbers of the labels of a chunk, int64; numbers once given do not change."""
+        """Numbers of the labels of a chunk, int64. A number does not change later."""
         xp, arrays = self.arrays.xp, self.arrays
         keys, codes = arrays.unique(labels)
         if self.known is None:
@@ -65,7 +65,7 @@ class _Side:
 
 
 class DeviceEdgeTable:
-    """See `normalise.EdgeTable`, whose methods it has.
+    """An edge table with the methods of `normalise.EdgeTable`.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class DeviceEdgeTable:
     integers : (DataType, DataType)
         See `pipeline.ingest.readers.base.EdgeStream`.
     capacity : int or None
-        Edges of a chunk; None: as many as fit into the device's free memory.
+        Edges of a chunk. None takes as many as fit into the device's free memory.
     """
 
     def __init__(self, arrays: Arrays, integers: tuple[pa.DataType, pa.DataType], capacity: int | None = None):
@@ -83,7 +83,7 @@ class DeviceEdgeTable:
         self._left, self._right = _Side("left", arrays, integers[0]), _Side("right", arrays, integers[1])
         self._waiting: list[tuple[Any, Any]] = []
         self._n_waiting = 0
-        self._chunks: list[Any] = []  # words: numbers first, ranks and sorted in the end
+        self._chunks: list[Any] = []  # words, of numbers at first, and of ranks and sorted in the end
 
     @property
     def is_chunked(self) -> bool:
@@ -100,7 +100,7 @@ class DeviceEdgeTable:
             self._settle()
 
     def finish(self) -> tuple[Labels, Labels, int]:
-        """Sort; the labels of both sides and the number of duplicates. Called once, with an edge at least."""
+        """Sort. Returns the labels of both sides and the number of duplicates. Called once, with at least one edge."""
         self._settle()
         left, left_ranks = self._left.finish()
         right, right_ranks = self._right.finish()
@@ -114,7 +114,7 @@ class DeviceEdgeTable:
         return left, right, self.n_rows - sum(map(len, self._chunks))
 
     def unique(self) -> Iterator[Any]:
-        """The distinct words (left id above right id, int64) in order, on the device, at most `PIECE` at a time."""
+        """The distinct words in order, on the device, at most `PIECE` at a time. The left id is in the upper half."""
         for words in self._chunks:
             for start in range(0, len(words), PIECE):
                 yield self.arrays.on_device(words[start : start + PIECE])
@@ -135,7 +135,7 @@ class DeviceEdgeTable:
         left = self._left.number(self.arrays.concat(list(lefts)))
         right = self._right.number(self.arrays.concat(list(rights)))
         if len(self._chunks) == 1:
-            self._chunks[0] = self.arrays.on_host(self._chunks[0])  # it will not stay the only one
+            self._chunks[0] = self.arrays.on_host(self._chunks[0])  # another chunk will follow
         words = (left << 32) | right
         self._chunks.append(words if not self._chunks else self.arrays.on_host(words))
 

@@ -1,4 +1,4 @@
-"""Whether the input is read on a GPU, and reading it there."""
+"""Decides whether the input is read on a GPU, and reads it there."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ __all__ = ["WORTH_BYTES", "IngestOn", "choose_reader", "memory_errors", "read_on
 
 logger = logging.getLogger(__name__)
 
-#: Where the input is read, numbered and sorted; ``auto`` is the GPU for a large file, if cuDF is there and answers.
+#: Where the input is read, numbered and sorted. ``auto`` is the GPU for a large file, if cuDF can be used.
 IngestOn = Where
 
-#: Bytes of a file that are worth loading cuDF, which takes about two seconds.
+#: Bytes of a file for which it is worth loading cuDF. That takes about two seconds.
 WORTH_BYTES = 256 << 20
 
 
 def choose_reader(ingest_on: IngestOn, source: Any) -> tuple[Arrays | None, str]:
-    """The device arrays to read with, None for the host; and the choice in words.
+    """The device arrays to read with, or None for the host; and the choice in words.
 
     Raises
     ------
     InputError
-        If the wish is none of the three.
+        `ingest_on` is none of the three values.
     ResourceError
-        If a GPU was asked for and cannot be used.
+        A GPU was asked for and cannot be used.
     """
     if ingest_on not in get_args(Where):
         raise InputError(f"reading is on auto, cpu or gpu, not {ingest_on!r}")
@@ -56,12 +56,12 @@ def choose_reader(ingest_on: IngestOn, source: Any) -> tuple[Arrays | None, str]
 
 
 def read_on_device(stream: EdgeStream, arrays: Arrays, capacity: int | None = None) -> DeviceEdgeTable:
-    """All edges of a stream in a table on the device; `capacity` as there.
+    """All edges of a stream in a table on the device. `DeviceEdgeTable` explains `capacity`.
 
     Raises
     ------
     ResourceError
-        If the device has too little memory even for one block of the input.
+        The device has too little memory even for one block of the input.
     """
     table = DeviceEdgeTable(arrays, stream.integers, capacity)
     with memory_errors(stream):
@@ -72,10 +72,10 @@ def read_on_device(stream: EdgeStream, arrays: Arrays, capacity: int | None = No
 
 @contextmanager
 def memory_errors(stream: EdgeStream) -> Iterator[None]:
-    """A sentence where a device has too little memory for the edges of a stream."""
+    """Turn the error of a device with too little memory for the edges of a stream into a sentence."""
     try:
         yield
-    except MemoryError as error:  # of CuPy and of RMM alike
+    except MemoryError as error:  # CuPy and RMM both raise it
         raise ResourceError(
             f"the GPU has too little memory to read {stream.source} ({error}); choose --ingest-on cpu"
         ) from error

@@ -1,7 +1,7 @@
-"""Labels of a text by cuDF's parser, if the text is plain.
+"""Parses the labels of a text by cuDF, if the text is plain.
 
-A text is plain when what cuDF parsed, written out again, would be the text byte for byte: every line has its columns,
-every integer its digits and no more. That is checked by counting: lines, and bytes of all fields.
+A text is plain if the parsed fields, written out again, would be the same text, byte for byte. Then every line has all
+columns, and every integer has its digits only. The number of lines and the bytes of all fields are counted to check it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["parse_plain"]
 
 _LF, _CR = ord("\n"), ord("\r")
 _POWERS = 10 ** np.arange(1, 19, dtype=np.int64)
-#: Bytes in which the first line has to end, if its columns are to be counted.
+#: Bytes in which the first line must end. Otherwise its columns cannot be counted.
 _FIRST_LINE_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """What every line of a plain block is.
+    """The form of every line of a plain block.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class _Shape:
     labels : (int, int)
         Columns of the labels.
     special : bytes
-        Characters that mean something else here; a block that has one of them is not plain.
+        Characters with a special meaning. A block with one of them is not plain.
     numeric : bool
-        Whether the other columns have to be numbers.
+        Whether the other columns must be numbers.
     """
 
     delimiter: str
@@ -83,7 +83,7 @@ def parse_plain(stream: TextStream, arrays: Arrays, text: memoryview) -> tuple[A
 
 
 def _upload(arrays: Arrays, text: memoryview) -> Any | None:
-    """The bytes on the device, LF at the end of every line; None with a carriage return that ends no line."""
+    """The bytes on the device, with LF at the end of every line. None if a carriage return ends no line."""
     xp = arrays.xp
     raw = arrays.upload(text)
     returns = raw == _CR
@@ -97,7 +97,7 @@ def _upload(arrays: Arrays, text: memoryview) -> Any | None:
 
 
 def _integers_only(stream: TextStream, arrays: Arrays, raw: Any, shape: _Shape, n_lines: int) -> tuple[Any, Any] | None:
-    """Digits and borders alone, no field empty: wrong is only a field that is longer than its number."""
+    """Labels of a text of digits and borders only, without empty fields. A field must not be longer than its number."""
     columns = arrays.read_csv(raw, shape.delimiter, [False] * shape.n_columns)
     if columns is None or any(len(column) != n_lines for column in columns):
         return None
@@ -114,7 +114,7 @@ def _integers_only(stream: TextStream, arrays: Arrays, raw: Any, shape: _Shape, 
 
 
 def _mixed(stream: TextStream, arrays: Arrays, raw: Any, shape: _Shape, n_lines: int) -> tuple[Any, Any] | None:
-    """All fields as strings: their bytes must add up; then integers are made of those that should be."""
+    """Labels of other texts. Fields are read as strings, whose bytes must add up. Then some become integers."""
     columns = arrays.read_csv(raw, shape.delimiter, [True] * shape.n_columns)
     if columns is None:
         return None
@@ -136,7 +136,7 @@ def _mixed(stream: TextStream, arrays: Arrays, raw: Any, shape: _Shape, n_lines:
 
 
 def _labels(arrays: Arrays, column: Any, kind: pa.DataType, lowest: int) -> Any | None:
-    """Strings as labels of a kind; None when one of them is not, or may not be, one."""
+    """Strings as labels of a kind. None when one of them is not a label of that kind, or may not be."""
     if kind != INTEGER:
         return column
     numbers = arrays.integers(column)

@@ -1,4 +1,4 @@
-"""Any source as batches of labels on a device: what a device reads well there, all else through the host's reader."""
+"""Any source as batches of labels on a device. The device reads some formats, and the host's reader all others."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from pipeline.ingest.readers.parquet import ParquetTable
 
 __all__ = ["device_batches"]
 
-#: Rows of Parquet row groups read together.
+#: Rows of Parquet row groups that are read together.
 ROWS = 1 << 26
-#: Bytes of text that leave their dictionaries together, where labels are long and repeat.
+#: Bytes of text that are decoded from dictionaries at a time, because labels may be long and repeat.
 TEXT_BYTES = 1 << 28
 
 
 def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, Any]]:
-    """Labels of both sides as columns on the device; see `EdgeStream.chunks` for what else it does.
+    """Labels of both sides as columns on the device. Otherwise it does the same as `EdgeStream.chunks`.
 
     Raises
     ------
     InputError
-        Where the host's reader would raise it, in the same words.
+        The host's reader would raise it, in the same words.
     """
     if isinstance(stream, (EdgeList, Delimited)):
         yield from text_batches(stream, arrays)
@@ -43,7 +43,7 @@ def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, An
 
 
 def _uploaded(batches: Iterable[pa.RecordBatch], arrays: Arrays) -> Iterator[tuple[Any, Any]]:
-    """Batches of the host's reader, dictionaries undone."""
+    """Batches of the host's reader, decoded from dictionaries."""
     for batch in batches:
         for left, right in _decoded(batch):
             yield arrays.from_arrow(left), arrays.from_arrow(right)
@@ -92,7 +92,7 @@ def _some_groups(stream: ParquetTable, arrays: Arrays, groups: list[int], n_befo
 
 
 def _labels(stream: ParquetTable, arrays: Arrays, column: Any) -> Any | None:
-    """A column as it is, if all of it are labels; None where the host has to look closer."""
+    """The column, if all of its values are labels. None where the host has to read it."""
     if arrays.rows(column) == 0:
         return None
     if isinstance(column, arrays.xp.ndarray):

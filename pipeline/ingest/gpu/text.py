@@ -1,7 +1,7 @@
 """Text files read on a device, block by block.
 
-A block that is not plain (`plain_text`: comments, quotes, blanks, a bad line) goes through the host's reader, which
-also has the words for what is wrong.
+A block that is not plain (`plain_text`) has comments, quotes, blanks or a bad line. The host's reader parses it, and
+says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from schemas.errors import InputError
 
 __all__ = ["DECOMPRESSED_BYTES", "LOOK", "PIECE_BYTES", "text_batches"]
 
-#: Bytes of a block: a device needs long ones, and several to overlap reading with parsing.
+#: Bytes of a block. A device needs long blocks, and several of them to overlap reading with parsing.
 BLOCK_BYTES = 256 << 20
-#: Bytes read from a compressed file at a time, where decompressing is what takes the time.
+#: Bytes that are read from a compressed file at a time. Decompression takes most of the time there.
 DECOMPRESSED_BYTES = 64 << 20
 
-#: What is not plain is cut into so many pieces, down to so many bytes, before the host reads it.
+#: A block that is not plain is cut into so many pieces, down to so many bytes, before the host reads it.
 _PIECES, PIECE_BYTES = 16, 4 << 20
-#: Bytes in which the end of a line is looked for.
+#: Bytes in which the end of a line is searched.
 LOOK = 1 << 16
 _MARK = b"\xef\xbb\xbf"
 
 
 def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]]:
-    """Labels of both sides, batch after batch, as columns on the device; counts what `TextStream.chunks` counts.
+    """Labels of both sides, batch after batch, as columns on the device. It counts what `TextStream.chunks` counts.
 
     Raises
     ------
     InputError
-        At the first bad line, unless they are skipped.
+        A line is bad, and bad lines are not skipped.
     """
     if stream.path.suffix.lower() in COMPRESSIONS:
         with hashed(stream.path) as file:
@@ -54,7 +54,7 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
         whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     digest, number = digest_on_all_cores(), 1
     updates: list[Future[Any]] = []
-    hashing = ThreadPoolExecutor(1)  # a second look at every block that the device has, while it works
+    hashing = ThreadPoolExecutor(1)  # hashes every block while the device works on it
     try:
         for text in _pieces(whole, BLOCK_BYTES):
             refuse_long_lines(stream.path, number, text)
@@ -68,7 +68,7 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
 def _batches(
     stream: TextStream, arrays: Arrays, number: int, text: memoryview
 ) -> Generator[tuple[Any, Any], None, int]:
-    """Left and right labels of whole lines from line `number` on; returns how many lines those were."""
+    """Left and right labels of whole lines from line `number` on. Returns the number of lines."""
     start, n_lines = _head(stream, number, text)
     plain = parse_plain(stream, arrays, text[start:]) if start < len(text) else None
     if plain is not None:
@@ -91,7 +91,7 @@ def _batches(
 
 
 def _head(stream: TextStream, number: int, text: memoryview) -> tuple[int, int]:
-    """Where the edges begin, below a byte order mark, a header and comments, and how many lines those are."""
+    """Where the edges begin, behind a byte order mark, a header and comments, and how many lines are before them."""
     comment = stream.comment.encode() if isinstance(stream, EdgeList) else None
     start, lines = len(_MARK) if number == 1 and text[: len(_MARK)] == _MARK else 0, 0
     while start < len(text):
@@ -104,7 +104,7 @@ def _head(stream: TextStream, number: int, text: memoryview) -> tuple[int, int]:
 
 
 def _line_end(text: memoryview, start: int) -> int:
-    """Where the next line begins."""
+    """Position where the next line begins."""
     while start < len(text):
         some = bytes(text[start : start + LOOK])
         end = some.find(b"\n")
@@ -123,7 +123,7 @@ def _pieces(text: memoryview, size: int) -> Iterator[memoryview]:
 
 
 def _finished(digest: Digest, updates: list[Future[Any]]) -> str:
-    """The digest, or the error of the block that could not be hashed."""
+    """The digest. Raises the error of a block that could not be hashed."""
     for update in updates:
         update.result()
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Readers: one module a family of formats, and the table of formats that names them."""
+"""The readers, one module per family of formats, and the table of formats."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FORMATS = (
     ),
 )
 
-#: How a file begins whose name does not tell.
+#: How files of a format begin, for files whose name does not show the format.
 _BEGINNINGS = (
     (b"%%MatrixMarket", "matrix-market"),
     (b"%", "konect"),
@@ -60,12 +60,12 @@ def formats() -> tuple[Format, ...]:
 
 
 def infer(path: Path) -> str:
-    """Name of the format of a file, by its name, or by its beginning where the name does not tell.
+    """Name of the format of a file, by the file's name, or else by its beginning.
 
     Raises
     ------
     InputError
-        If neither tells.
+        Neither shows the format.
     """
     name = plain_name(path)
     named = [format.name for format in _FORMATS if any(fnmatch(name, pattern) for pattern in format.patterns)]
@@ -92,7 +92,7 @@ def open_source(source: Any, options: IngestOptions) -> EdgeStream:
     Raises
     ------
     InputError
-        If it cannot be read, its format is not known, or an option does not apply to it.
+        The source cannot be read, its format is not known, or an option does not apply to it.
     """
     if not isinstance(source, (str, os.PathLike)):
         return open_object(source, options)

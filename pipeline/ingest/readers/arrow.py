@@ -1,4 +1,4 @@
-"""Arrow IPC files and streams, mapped: batches are those of the file, and two columns of it are decompressed."""
+"""Arrow IPC files and streams. They are memory-mapped, and only two columns of each batch are decompressed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ArrowTable(TableFile):
             return _reader(file).schema
 
     def select(self) -> None:
-        """Open the file again, for the chosen columns: only these are decompressed."""
+        """Open the file again for the chosen columns, so that only these are decompressed."""
         self.file = self._mapped()
         self.reader = _reader(self.file, sorted(self.columns))
 
@@ -37,11 +37,11 @@ class ArrowTable(TableFile):
         return pa.memory_map(str(self.path))
 
     def places(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Those of two columns, in the order of the file."""
+        """Positions of the two columns, which are in the order of the file."""
         return (0, 1) if self.columns[0] < self.columns[1] else (1, 0)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Mapped, so that no more is in memory than is looked at."""
+        """Batches of the mapped file. Only pages that are read are in memory."""
         with self.file:
             yield from _batches(self.reader)
 

@@ -1,9 +1,9 @@
-"""What a reader is: a row in the table of formats, and the stream of raw edges it opens.
+"""The parts of a reader: a row in the table of formats, and the stream of raw edges that it opens.
 
-A stream yields batches of two columns, ``left`` and ``right``, each int64 or large_string, or large_string behind a
-dictionary of which every value occurs; without nulls, labels exactly as in the input. A column is of integers in every
-batch or of text in every batch. Numbering the
-labels, sorting and removing duplicates is `pipeline.ingest.table.normalise`'s work.
+A stream yields batches of two columns, ``left`` and ``right``. Each is int64, large_string, or a dictionary of
+large_string in which every value occurs. There are no nulls, and labels are exactly as in the input. A column has
+integers in every batch, or text in every batch. `pipeline.ingest.table.normalise` numbers the labels, sorts the edges
+and removes duplicates.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from schemas.options import IngestOptions
 
 __all__ = ["SIDES", "SKIP", "BadLineError", "EdgeStream", "Format", "refuse_unused", "shorten", "to_batch"]
 
-#: The two sides, and what they are called where the input has no names for them.
+#: The two sides, and their names where the input has none.
 SIDES = ("left", "right")
 
-#: The remedy that every bad line has, after the ones of its own.
+#: The remedy that every bad line has, besides its own remedies.
 SKIP = "leave such lines out with --skip-bad-lines"
 
 _UNUSED = {
@@ -36,7 +36,7 @@ _UNUSED = {
 
 
 class BadLineError(Exception):
-    """A line that is not an edge of its format; the caller adds the file and the line number.
+    """A line that is not an edge of its format. The caller adds the file and the line number.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class BadLineError(Exception):
         self.remedy = remedy
 
     def at(self, place: str, otherwise: str | None = SKIP) -> InputError:
-        """The error a user sees, one sentence; `place` is the file and the line."""
+        """The error that a user sees, in one sentence. `place` is the file and the line."""
         return InputError(f"{place}: {self.reason}; {self.remedy}" + (f", or {otherwise}" if otherwise else ""))
 
 
@@ -68,11 +68,11 @@ class EdgeStream(ABC):
     skipped : int
         Lines (rows of a table) left out so far because of ``skip_bad_lines``.
     integers : (DataType, DataType)
-        What integer labels of the left and right side are to be in the end, int64 or int32.
+        Type of integer labels of the left and right side in the label table, int64 or int32.
     side_names : (str, str)
-        Names of the two columns that are read, fit to be shown.
+        Names of the two columns that are read, in a form that can be shown.
     guessed : bool
-        Whether these columns were read because they are the first two, and others could be named.
+        Whether these columns were read because they are the first two, although there are others.
     """
 
     format: str
@@ -84,20 +84,20 @@ class EdgeStream(ABC):
 
     @abstractmethod
     def chunks(self) -> Iterator[pa.RecordBatch]:
-        """Batches with the columns left and right; may be used once.
+        """Batches with the columns left and right. It can be used once.
 
         Raises
         ------
         InputError
-            At the first line that cannot be read, unless ``skip_bad_lines``.
+            A line cannot be read, and ``skip_bad_lines`` is off.
         """
 
     def digest(self) -> str | None:
-        """BLAKE3 (hex) of the file's bytes once `chunks` is exhausted; None for an object in memory."""
+        """BLAKE3 (hex) of the file's bytes, after `chunks` has ended. None for an object in memory."""
         return None
 
     def check(self, left: pa.Array, right: pa.Array) -> None:
-        """Compare what is known of the source otherwise with what was read; for most formats nothing.
+        """Compare what the source says about itself with what was read. Most formats have nothing to compare.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class EdgeStream(ABC):
         Raises
         ------
         InputError
-            If they disagree.
+            They disagree.
         """
         return None
 
@@ -119,13 +119,13 @@ class Format:
     Parameters
     ----------
     name : str
-        What ``--format`` takes.
+        Name, as ``--format`` takes it.
     patterns : tuple of str
-        File names that mean this format, as shell patterns, without a compression suffix.
+        Shell patterns of the file names of this format, without a compression suffix.
     description : str
         One line for ``bicliques formats``.
     options : frozenset of str
-        The fields of `IngestOptions` this format can use; any other that is set is an error.
+        The fields of `IngestOptions` that this format can use. Any other field that is set is an error.
     open : callable
         (path, options) -> stream.
     """
@@ -143,7 +143,7 @@ def refuse_unused(name: str, used: frozenset[str], options: IngestOptions) -> No
     Raises
     ------
     InputError
-        Naming the option.
+        The options have one that the format does not use. The sentence names it.
     """
     for option, meaning in _UNUSED.items():
         value = getattr(options, option)

@@ -1,7 +1,7 @@
-"""Text files as blocks of whole lines, never read whole.
+"""Reads text files in blocks of whole lines.
 
-Whatever the size of a file, at most a block and a line of `LINE_BYTES` are in memory. Line ends become LF, a UTF-8
-byte order mark is dropped, and the last line gets the line end it may lack.
+At most a block and a line of `LINE_BYTES` are in memory, whatever the size of the file. Line ends become LF, a UTF-8
+byte order mark is dropped, and the last line gets a line end if it lacks one.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from schemas.errors import InputError
 
 __all__ = ["LINE_BYTES", "LOOK", "Block", "beginning", "block_of", "blocks", "numbered_lines", "refuse_long_lines"]
 
-#: Bytes of text parsed at a time.
+#: Bytes of text that are parsed at a time.
 BLOCK_BYTES = 8 << 20
 
-#: Bytes read at a time where only the first lines are looked at: for a delimiter, a header, sizes.
+#: Bytes that are read at a time where only the first lines are needed, for a delimiter, a header or sizes.
 HEAD_BYTES = 1 << 20
 
-#: A longer line, or label, is refused: it is mostly a binary file.
+#: A longer line or label is refused, because the file is mostly a binary file then.
 LINE_BYTES = 16 << 20
 
-#: Bytes in which a line end is looked for.
+#: Bytes in which a line end is searched.
 LOOK = 1 << 16
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -43,7 +43,7 @@ class Block:
     data : bytes
         The lines, each with its LF.
     torn : bool
-        The first line is only a part of a longer one, whose other parts are in blocks of the same number.
+        Whether the first line is a part of a longer line, whose other parts are in blocks of the same number.
     """
 
     number: int
@@ -81,20 +81,20 @@ def beginning(path: Path) -> bytes:
 
 
 def numbered_lines(path: Path) -> Generator[tuple[int, bytes]]:
-    """Every line of a file with its number, from 1, without its line end, as far as the caller goes on."""
+    """Every line of a file with its number, from 1, without its line end. Lines are read as the caller needs them."""
     with hashed(path) as file, closing(blocks(path, file, HEAD_BYTES)) as parts:
         for block in parts:
             yield from block.lines()
 
 
 def blocks(path: Path, file: FileHash, size: int | None = None, tear: bool = False) -> Generator[Block]:
-    """Blocks of about `size` bytes (`BLOCK_BYTES`), in order; with `tear`, long lines in parts, cut at blanks.
+    """Blocks of about `size` bytes (`BLOCK_BYTES`), in order. With `tear`, long lines are cut at blanks into parts.
 
     Raises
     ------
     InputError
-        If the file is empty, its compressed stream is truncated or damaged, it is UTF-16, or a line (a word, with
-        `tear`) is longer than `LINE_BYTES`.
+        The file is empty, its compressed stream is truncated or damaged, it is UTF-16, or a line (with `tear`, a
+        word) is longer than `LINE_BYTES`.
     """
     size = size or BLOCK_BYTES
     with decompressed(path, file) as stream:
@@ -120,11 +120,11 @@ def blocks(path: Path, file: FileHash, size: int | None = None, tear: bool = Fal
 
 
 def refuse_long_lines(path: Path, number: int, text: memoryview) -> None:
-    """Refuse a line that is longer than `LINE_BYTES`; `number` is that of the first line of `text`.
+    """Refuse a line that is longer than `LINE_BYTES`. `number` is that of the first line of `text`.
 
     Notes
     -----
-    Looks at the end of every `LINE_BYTES` only.
+    It only reads the end of every `LINE_BYTES`.
     """
     start = 0
     while len(text) - start > LINE_BYTES:
@@ -135,7 +135,7 @@ def refuse_long_lines(path: Path, number: int, text: memoryview) -> None:
 
 
 def _last_line_end(text: memoryview, start: int, stop: int) -> int | None:
-    """Where the last line begins of those that begin up to `stop`, if it is behind `start`."""
+    """Position of the last line that begins up to `stop`. None if it is not behind `start`."""
     while stop > start:
         look = max(start, stop - LOOK)
         end = bytes(text[look:stop]).rfind(b"\n")
@@ -146,7 +146,7 @@ def _last_line_end(text: memoryview, start: int, stop: int) -> int | None:
 
 
 def long_line(path: Path, number: int) -> InputError:
-    """What to say of a line that is longer than `LINE_BYTES`."""
+    """The error for a line that is longer than `LINE_BYTES`."""
     return InputError(
         f"{path}, line {number}: the line is longer than {LINE_BYTES >> 20} MiB; "
         "this looks like a binary file, so name another one or its --format"
@@ -154,12 +154,12 @@ def long_line(path: Path, number: int) -> InputError:
 
 
 def block_of(path: Path, number: int, data: bytes, torn: bool = False) -> Block:
-    """Whole lines from line `number` on as a block: LF for every line end, no byte order mark.
+    """A block of whole lines from line `number` on, with LF for every line end and no byte order mark.
 
     Raises
     ------
     InputError
-        If the file turns out to be UTF-16.
+        The file is UTF-16.
     """
     if number == 1:
         data = _without_mark(data, path)

@@ -1,4 +1,4 @@
-"""Files of tables with typed columns, of which only the two label columns are read: what Parquet and Arrow share."""
+"""The common part of the readers of Parquet and Arrow files, which read only the two label columns of a table."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ class TableFile(TableStream):
 
     @abstractmethod
     def open(self) -> pa.Schema:
-        """Open the file; the columns it has."""
+        """Open the file. Returns its columns."""
 
     @abstractmethod
     def select(self) -> None:
-        """Open it once more, for the label columns, which are known now."""
+        """Open it again for the label columns, which are known now."""
 
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Batches of the file, with its label columns at least."""
+        """Batches of the file, with at least its label columns."""
 
     def further(self) -> Iterable[Iterable[object]]:
-        """See `TableStream`; nothing, if they cannot be read."""
+        """See `TableStream`. It yields nothing if the columns cannot be read."""
         try:
             batch = self.first_rows(self._others) if self._others else None
             for column in batch.columns if batch is not None else ():
@@ -75,11 +75,11 @@ class TableFile(TableStream):
 
     @abstractmethod
     def first_rows(self, columns: list[int]) -> pa.RecordBatch | None:
-        """`FURTHER_ROWS` of some columns; None if there are no rows."""
+        """`FURTHER_ROWS` of some columns. None if there are no rows."""
 
     @abstractmethod
     def places(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Where the label columns are in a batch."""
+        """Positions of the label columns in a batch."""
 
     def pairs(self) -> Iterator[Pair]:
         """See `TableStream`."""
@@ -92,7 +92,7 @@ class TableFile(TableStream):
         return batch.column(left), batch.column(right)
 
     def digest(self) -> str | None:
-        """Of the file as stored; see `EdgeStream.digest`."""
+        """Digest of the file as stored. See `EdgeStream.digest`."""
         with reading_errors(self.path):
             return file_digest(self.path)
 

@@ -1,4 +1,4 @@
-"""Which two columns of a table are its left and right labels, and what the sides are called after them."""
+"""Finds the two columns of a table that are the left and right labels, and the names of the sides."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from schemas.options import IngestOptions
 
 __all__ = ["Flags", "find_columns", "refuse_crossed", "side_names"]
 
-#: Names by which the columns of the two sides are known wherever they are (docs/formats.md): in any capitals, with or
-#: without "id" at the end.
+#: Pairs of names that are known as the two sides, at any position (docs/formats.md). Capitals do not matter, and "id"
+#: may follow.
 _PAIRS = (
     ("left", "right"),
     ("user", "item"),
@@ -51,15 +51,15 @@ def find_columns(place: str, options: IngestOptions, names: Sequence[object] | N
     place : str
         The file (and line) or the object, for the message.
     names : sequence or None
-        The columns' names, if they have any; a data frame may have others than strings.
+        The columns' names, if they have any. Names in a data frame may be other types than strings.
     n : int
         Number of columns.
 
     Raises
     ------
     InputError
-        If a column does not exist, its name occurs twice, or both options mean the same one; if none are named, and
-        two that are known as the two sides are not the first two.
+        A column does not exist, its name occurs twice, or both options mean the same column. Or no column is named,
+        and two columns that are known as the two sides are not the first two.
     """
     if n < 2:
         raise InputError(f"{place}: {n} column(s) where 2 are needed; give a table of edges")
@@ -100,7 +100,7 @@ def _refuse_other_pair(place: str, names: Sequence[object]) -> None:
 
 
 def _options(names: Sequence[object], places: Iterable[int]) -> str:
-    """As on the command line, where digits are a position."""
+    """The options as on the command line, where digits are a position."""
     left, right = (
         shlex.quote(str(names[k])) if names.count(names[k]) == 1 and not str(names[k]).isdecimal() else str(k)
         for k in places
@@ -109,7 +109,7 @@ def _options(names: Sequence[object], places: Iterable[int]) -> str:
 
 
 def side_names(names: Sequence[object] | None, columns: tuple[int, int]) -> tuple[str, str]:
-    """The names of the two columns as they may be shown: on one line, not too long; "left" and "right" without any."""
+    """The names of the two columns on one line, not too long. Without names they are "left" and "right"."""
     left, right = (_shown(names[k]) if names else "" for k in columns)
     return left or SIDES[0], right or SIDES[1]
 
@@ -122,14 +122,14 @@ def _shown(name: object) -> str:
 
 @dataclass(frozen=True)
 class Flags:
-    """Columns that hold 0 and 1 alone, as far as the first rows tell.
+    """Columns that have only 0 and 1 in their first rows.
 
     Parameters
     ----------
     columns : int
-        How many.
+        Number of such columns.
     seen : frozenset of str
-        Which of "0" and "1" they hold.
+        Which of "0" and "1" they have.
     """
 
     columns: int = 0
@@ -137,13 +137,13 @@ class Flags:
 
     @classmethod
     def among(cls, columns: Iterable[Iterable[object]]) -> Flags:
-        """Those of some columns, each as the values of its first rows."""
+        """The flags among some columns, each given by the values of its first rows."""
         found = [seen for column in columns if (seen := _flags(column))]
         return cls(len(found), frozenset().union(*found))
 
 
 def _flags(values: Iterable[object]) -> frozenset[str]:
-    """Which of 0 and 1 are among the values; nothing when something else is."""
+    """Which of 0 and 1 are among the values. Nothing if there are other values."""
     seen = set()
     for value in values:
         flag = _FLAGS.get(str(value).strip().lower())
@@ -162,7 +162,7 @@ def refuse_crossed(source: str, labels: pa.Array, further: Callable[[], Flags]) 
     labels : Array
         The distinct values of a column that was read.
     further : callable
-        The flags among the columns that were not; called if the labels are flags themselves.
+        It returns the flags among the other columns. It is called if the labels are flags themselves.
 
     Raises
     ------

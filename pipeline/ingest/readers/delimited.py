@@ -1,8 +1,8 @@
-"""CSV and TSV: one edge a line, columns named or counted, fields in double quotes where needed.
+"""CSV and TSV: one edge per line, columns by name or position, fields in double quotes where needed.
 
-A column whose first label is an integer is a column of integers, and text further down is refused as a
-mixture; a column whose first label is text is a column of text, whatever follows. What the first lines are
-(delimiter, header) is `pipeline.ingest.readers.sniff`'s question.
+If the first label of a column is an integer, the column has integers, and text further down is refused as a
+mixture. If it is text, the column is text. `pipeline.ingest.readers.sniff` finds the delimiter and the header in
+the first lines.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Delimited(TextStream):
     Parameters
     ----------
     layout : Layout
-        What the first lines say.
+        The layout that the first lines show.
     """
 
     def __init__(self, path: Path, options: IngestOptions, name: str, layout: Layout):
@@ -48,7 +48,7 @@ class Delimited(TextStream):
             refuse_crossed(self.source, right, lambda: self.layout.flags)
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """Arrow on the block, told of quotes only where there are some."""
+        """Parse the block by Arrow, with quotes only if it has some."""
         data = block.data
         if b"\n\n" in data or data.startswith(b"\n"):
             data = re.sub(rb"\n+", b"\n", data).removeprefix(b"\n")
@@ -61,7 +61,7 @@ class Delimited(TextStream):
         return None if columns is None else self.typed(columns[0], columns[1])
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
-        """At most one edge."""
+        """Parse a line, which is at most one edge."""
         if not line.strip(" \t"):
             return []
         try:
@@ -87,7 +87,7 @@ class Delimited(TextStream):
 def _quotes_fields(data: bytes, delimiter: str) -> bool:
     """Whether quotes enclose whole fields: they open at a field's start and close at its end, in turn.
 
-    A doubled quote closes and opens again. Quotes inside an unquoted field are right, too, but not seen to be.
+    A doubled quote closes and opens again. Quotes inside an unquoted field are valid, too, but give False here.
     """
     text = np.frombuffer(b"\n" + data, dtype=np.uint8)
     quotes = np.flatnonzero(text == ord('"'))
@@ -104,10 +104,10 @@ def _kinds(layout: Layout, options: IngestOptions) -> tuple[pa.DataType, pa.Data
 
 
 def open_csv(path: Path, options: IngestOptions) -> EdgeStream:
-    """Open a CSV file; its delimiter is found unless given."""
+    """Open a CSV file. Its delimiter is found unless it is given."""
     return Delimited(path, options, "csv", sniff(path, options, options.delimiter))
 
 
 def open_tsv(path: Path, options: IngestOptions) -> EdgeStream:
-    """Open a file whose delimiter is a tab unless given."""
+    """Open a file whose delimiter is a tab unless another is given."""
     return Delimited(path, options, "tsv", sniff(path, options, options.delimiter or "\t"))

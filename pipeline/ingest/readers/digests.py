@@ -1,4 +1,4 @@
-"""The digest that tells whether a file is still the one that was read: BLAKE3, as ``b3sum`` prints it.
+"""The digest that shows whether a file has changed since it was read: BLAKE3, as ``b3sum`` prints it.
 
 On one core it is two to three times as fast as SHA-256, and all cores can share a file.
 """
@@ -17,7 +17,7 @@ Digest = blake3
 
 
 def digest_on_all_cores() -> blake3:
-    """A digest whose updates take all cores, unless they are small; of no use in a forked process."""
+    """A digest whose updates use all cores, unless they are small. It does not work in a forked process."""
     return blake3(max_threads=blake3.AUTO)
 
 
@@ -27,8 +27,8 @@ def file_digest(path: Path) -> str:
     Raises
     ------
     OSError
-        If it cannot be read.
+        The file cannot be read.
     """
-    with path.open("rb", buffering=0) as file:  # not mapped: a mapped file that is cut short kills its reader
+    with path.open("rb", buffering=0) as file:  # not mapped, because a mapped file that is cut short kills its reader
         digest = hashlib.file_digest(file, digest_on_all_cores)  # type: ignore[arg-type] # whose `update` returns it
     return digest.hexdigest()

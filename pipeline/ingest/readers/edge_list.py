@@ -1,11 +1,11 @@
-"""KONECT and SNAP: one edge a line, columns separated by blanks or tabs.
+"""KONECT and SNAP: one edge per line, columns separated by blanks or tabs.
 
-KONECT (``out.NAME``): comments begin with ``%``; the first says what the network is (``% bip
-unweighted``), the second may hold the counts (``% edges left right``). Two name spaces, both from 1. Two to
-four columns: left, right, weight, time; an edge with weight zero counts, too.
+KONECT (``out.NAME``): comments begin with ``%``. The first says what the network is (``% bip unweighted``), and
+the second may have the counts (``% edges left right``). The sides have two name spaces, both from 1. There are
+two to four columns: left, right, weight, time. An edge with weight zero counts, too.
 
-SNAP: comments begin with ``#``; one name space in the file, of which the first column becomes left and the
-second right, so that vertex 7 on both sides is two vertices. Two to four columns, as above.
+SNAP: comments begin with ``#``. The file has one name space. Its first column becomes left and its second right,
+so vertex 7 on both sides is two vertices. There are two to four columns, as above.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class EdgeList(TextStream):
     Parameters
     ----------
     name, comment : str
-        Name of the format and what its comments begin with.
+        Name of the format, and the beginning of its comments.
     """
 
     def __init__(self, path: Path, options: IngestOptions, name: str, comment: str, lowest: int):
@@ -47,7 +47,7 @@ class EdgeList(TextStream):
         self.comment = comment
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """Arrow on the tidied block, whose lines must all have as many columns as the first."""
+        """Parse the tidied block by Arrow. All lines must have as many columns as the first."""
         data = tidy(block.data, self.comment.encode())
         n_columns = data.count(b" ", 0, data.find(b"\n") + 1) + 1
         if data and not 2 <= n_columns <= _MOST_COLUMNS:
@@ -57,7 +57,7 @@ class EdgeList(TextStream):
         return None if columns is None else self.typed(columns[0], columns[1])
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
-        """At most one edge."""
+        """Parse a line, which is at most one edge."""
         if line.startswith(self.comment):
             return []
         fields = split_blanks(line)
@@ -79,7 +79,7 @@ class EdgeList(TextStream):
 
 
 class Konect(EdgeList):
-    """A KONECT file, whose header is checked against its edges."""
+    """A KONECT file. Its header is compared with its edges."""
 
     def __init__(self, path: Path, options: IngestOptions):
         super().__init__(path, options, "konect", "%", lowest=1)
@@ -96,7 +96,7 @@ class Konect(EdgeList):
             self.counts = tuple(header_number(f"{path}, line 2", word) for word in comments[1])
 
     def check(self, left: pa.Array, right: pa.Array) -> None:
-        """Refuse a file whose second line counts other edges or vertices than there are."""
+        """Refuse a file whose second line has other numbers of edges or vertices than there are."""
         if self.counts is None:
             return
         n_lines = self.rows + self.skipped
@@ -105,7 +105,7 @@ class Konect(EdgeList):
         if self.skipped:
             return
         for said, labels, side in ((self.counts[1], left, "left"), (self.counts[2], right, "right")):
-            # Names from 1 to n may leave some out: the header then gives the largest or the number in use.
+            # Some names from 1 to n may be unused. Then the header has the largest name, or the number of used names.
             largest = pc.max(labels).as_py() if labels.type == INTEGER else max(said, len(labels))
             if said not in (len(labels), largest):
                 found = f"the file has {len(labels)}" + (f" (largest {largest})" if labels.type == INTEGER else "")

@@ -1,8 +1,8 @@
-"""FIMI transactions: line k lists the items of transaction k, so left label k and one edge an item.
+"""FIMI transactions: line k lists the items of transaction k, so it has left label k and one edge per item.
 
-A blank line is a transaction without items: it takes its number and has no edges. Items are integers, or
-text with ``--label-type string``; transaction numbers are integers either way, from 1. A transaction may be of any
-length: one that is longer than a block is read in parts.
+A blank line is a transaction without items. It has a number, but no edges. Items are integers, or text with
+``--label-type string``. Transaction numbers are always integers, from 1. A transaction may have any length; one that
+is longer than a block is read in parts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from schemas.options import IngestOptions
 
 __all__ = ["BLOCK_BYTES", "open_fimi"]
 
-#: Bytes of text parsed at a time, and of the part of a transaction that is read together.
+#: Bytes of text that are parsed at a time, and bytes of a part of a long transaction.
 BLOCK_BYTES = 1 << 20
 
 
@@ -37,11 +37,11 @@ class Fimi(TextStream):
         super().__init__(path, options, (INTEGER, TEXT if options.label_type == "string" else INTEGER))
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
-        """Small ones: while a block is parsed, it takes up to 40 times its size."""
+        """The blocks of the file. They are small, because parsing takes up to 40 times the memory of a block."""
         return blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, BLOCK_BYTES), tear=True)
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """Arrow's string kernels: lines, then items; blanks in a row leave empty ones, which are dropped."""
+        """Split the block into lines, then items, by Arrow. Repeated blanks give empty items, which are dropped."""
         try:
             text = block.data.decode().replace("\t", " ")
         except UnicodeDecodeError:
@@ -55,7 +55,7 @@ class Fimi(TextStream):
         return None if labels is None else to_batch(pa.array(numbers, INTEGER).filter(there), labels)
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
-        """One edge per item."""
+        """Parse a line into one edge per item."""
         return [(number, parse_label(item, "right", self.kinds[1])) for item in split_blanks(line)]
 
 

@@ -1,8 +1,8 @@
-"""Which labels are integers, which are text, and what is refused.
+"""Decides which labels are integers, which are text, and which are refused.
 
-One rule for every format: a text is an integer label exactly when it is the plain decimal writing of a
-number from 0 to 2**63 - 1, so that writing the number gives the text back. ``007``, ``+7``, ``0x7`` and
-``7.0`` are not integers: read as 7 they would merge with vertex 7, and come out altered.
+The rule is the same for every format. A text is an integer label if it is the plain decimal form of a number from
+0 to 2**63 - 1, so that the number written out is the same text. ``007``, ``+7``, ``0x7`` and ``7.0`` are not
+integers. If they were read as 7, they would merge with vertex 7, and the output would have other labels.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def header_number(place: str, digits: bytes) -> int:
     Raises
     ------
     InputError
-        If it is larger than `MAX_INTEGER`; `place` is the file and the line.
+        It is larger than `MAX_INTEGER`. The sentence begins with `place`, the file and the line.
     """
     digits = digits.lstrip(b"0") or b"0"
     if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
@@ -46,9 +46,9 @@ def header_number(place: str, digits: bytes) -> int:
 
 
 def to_integers(texts: pa.Array, lowest: int = 0) -> pa.Array | None:
-    """Labels as int64, or None when one of them is not an integer label of at least `lowest`.
+    """Labels as int64. None when one of them is not an integer label of at least `lowest`.
 
-    Blanks around a number are not part of it.
+    Blanks around a number are ignored.
     """
     numbers = _exact(texts)
     if numbers is None:
@@ -63,24 +63,24 @@ def _exact(texts: pa.Array) -> pa.Array | None:
         numbers = pc.cast(texts, INTEGER)
     except pa.ArrowInvalid:
         return None
-    # Arrow reads 0x10 as 16 and 007 as 7: only what is written back the same way is an integer label.
+    # Arrow reads 0x10 as 16 and 007 as 7. Only a text that the number gives back is an integer label.
     same = pc.all(pc.equal(pc.cast(numbers, texts.type), texts), min_count=0)
     return numbers if same.as_py() else None
 
 
 def without_empty(texts: pa.Array) -> pa.Array | None:
-    """`texts` itself, or None when one of them is empty."""
+    """`texts` itself. None when one of them is empty."""
     return None if pc.any(pc.equal(texts, ""), min_count=0).as_py() else texts
 
 
 def looks_integer(text: str) -> bool:
-    """Whether a column that starts with `text` is meant as integers, good or bad ones."""
+    """Whether a column that begins with `text` is meant as integers, even if some of them are bad."""
     digits = text.strip(" \t").removeprefix("-")
     return digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
 
 
 def parse_label(text: str, side: str, kind: pa.DataType, lowest: int = 0) -> int | str:
-    """One label of the slow pass: the value, or the reason why it is none.
+    """The value of one label, in the slow pass.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ def parse_label(text: str, side: str, kind: pa.DataType, lowest: int = 0) -> int
     kind : DataType
         `INTEGER` or `TEXT`.
     lowest : int
-        Smallest integer the format knows.
+        Smallest integer label of the format.
 
     Raises
     ------
     BadLineError
-        If it is empty, or not an integer label where one is wanted.
+        The label is empty, or it is not an integer although `kind` is.
     """
     if not text:
         raise BadLineError(f"the {side} label is empty", "fill it in")
@@ -104,7 +104,7 @@ def parse_label(text: str, side: str, kind: pa.DataType, lowest: int = 0) -> int
         return text
     digits = text.strip(" \t")
     if digits.isascii() and digits.isdigit() and digits[0] != "0" and len(digits) < len(str(MAX_INTEGER)):
-        return int(digits)  # most of them; anything else is looked at closely
+        return int(digits)  # the common case; other texts are checked below
     if not looks_integer(digits):
         raise BadLineError(
             f"the {side} label {shorten(text)} is not a plain integer, but the column holds integers", _AS_TEXT

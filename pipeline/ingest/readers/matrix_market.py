@@ -1,8 +1,8 @@
-"""Matrix Market coordinate files: row numbers are left labels, column numbers right ones, as in the file.
+"""Matrix Market coordinate files. Row numbers are left labels and column numbers right labels, as in the file.
 
-An entry that is stored with the value zero is not an edge. A symmetric or skew-symmetric file stores one
-triangle and stands for the whole matrix, so entry (i, j) is edge i - j and edge j - i, as in
-`scipy.io.mmread`; rows and columns remain two name spaces. Values are looked at for zero only.
+An entry with the stored value zero is not an edge. Values are only compared with zero. A symmetric or
+skew-symmetric file stores one triangle and stands for the whole matrix. So entry (i, j) is edge i - j and edge
+j - i, as in `scipy.io.mmread`. Rows and columns are still two name spaces.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
 class MatrixMarket(TextStream):
-    """Edges of a Matrix Market file, whose header is checked against its entries."""
+    """Edges of a Matrix Market file. Its header is compared with its entries."""
 
     format = "matrix-market"
 
@@ -40,7 +40,7 @@ class MatrixMarket(TextStream):
         self.entries = 0
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """Arrow on the tidied block."""
+        """Parse the tidied block by Arrow."""
         types = {0: TEXT, 1: TEXT, 2: pa.float64()} if self.n_columns == 3 else {0: TEXT, 1: TEXT}
         columns = parse_table(tidy(block.data), self.n_columns, types)
         batch = None if columns is None else self.typed(columns[0], columns[1])
@@ -55,7 +55,7 @@ class MatrixMarket(TextStream):
         return self._whole(batch)
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
-        """Up to two edges."""
+        """Parse a line into up to two edges."""
         fields = split_blanks(line)
         if not fields:
             return []
@@ -94,7 +94,7 @@ class MatrixMarket(TextStream):
 
 
 def _read_banner(path: Path, line: str) -> tuple[int, bool]:
-    """Columns of an entry, and whether only one triangle is stored."""
+    """The number of columns of an entry, and whether only one triangle is stored."""
     words = line.lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise InputError(
@@ -111,7 +111,7 @@ def _read_banner(path: Path, line: str) -> tuple[int, bool]:
 
 
 def _read_sizes(path: Path, lines: Iterable[tuple[int, bytes]]) -> tuple[int, list[int]]:
-    """Number of the line with the sizes, and the sizes, from the lines below the first."""
+    """The number of the line with the sizes, and the sizes. `lines` are those below the first."""
     for number, line in lines:
         if line.startswith(b"%") or not line.strip():
             continue

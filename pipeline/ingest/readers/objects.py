@@ -1,7 +1,7 @@
-"""Graphs in memory: pandas, Polars, Arrow, scipy.sparse, networkx. Recognised without importing them.
+"""Graphs in memory, of pandas, Polars, Arrow, scipy.sparse and networkx.
 
-The caller's object is only read. A library is known by the module that defines the object's class (or one
-it inherits from), so that none of them has to be installed.
+The caller's object is only read. A library is recognised by the module that defines the object's class, or a class
+that it inherits from. So none of the libraries is imported or has to be installed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = ["open_object"]
 
 @dataclass(frozen=True)
 class _Table:
-    """What is known of a table in memory.
+    """Facts about a table in memory.
 
     Parameters
     ----------
     schema : Schema
-        Of the batches.
+        Schema of the batches.
     names : (str, str)
         See `EdgeStream.side_names`.
     further : callable
@@ -54,7 +54,7 @@ class InMemory(TableStream):
     columns : pair of int
         Positions of the left and right labels in each batch.
     table : _Table or None
-        Where the batches are of a table that has columns.
+        Given if the batches come from a table with columns.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ def open_object(source: Any, options: IngestOptions) -> EdgeStream:
     Raises
     ------
     InputError
-        If nothing is known of its type, or an option does not apply to it.
+        The type of the object is not known, or an option does not apply to it.
     """
     name = f"{type(source).__module__.partition('.')[0]}.{type(source).__qualname__}"
     for library, member, opener, used in _LIBRARIES:
@@ -162,7 +162,7 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
     first: list[pa.RecordBatch] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in reader:  # once only
+        for batch in reader:  # a reader can be read only once
             first.extend([batch.slice(0, FURTHER_ROWS)] if not first else [])
             yield batch
 
@@ -227,7 +227,7 @@ def _kind(value: Any) -> type:
 
 
 def _refuse_odd(what: str, values: Iterable[Any], unit: str, remedy: str) -> None:
-    """Refuse values that are neither all integers nor all strings; nulls are somebody else's business."""
+    """Refuse values that are neither all integers nor all strings. Nulls are checked elsewhere."""
     first: type | None = None
     for place, value in enumerate(values, 1):
         kind = _kind(value)
@@ -256,7 +256,7 @@ def _odd_value(what: str, values: Iterable[Any], unit: str, reason: str) -> Inpu
 _Opener = Callable[[Any, str, IngestOptions], EdgeStream]
 _TABLE = frozenset({"left", "right", "label_type"})
 
-#: Library, an attribute that tells its tables or graphs from its other classes, opener, options it can use.
+#: Library, an attribute that only its tables or graphs have, opener, and options that apply.
 _LIBRARIES: tuple[tuple[str, str, _Opener, frozenset[str]], ...] = (
     ("pandas", "itertuples", _open_pandas, _TABLE),
     ("polars", "lazy", _open_polars, _TABLE),

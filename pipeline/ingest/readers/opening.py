@@ -1,4 +1,4 @@
-"""Input files as streams of bytes: opened, hashed on the way, decompressed by suffix; errors are sentences."""
+"""Opens input files as streams of bytes. They are hashed while they are read, and decompressed by suffix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schemas.errors import InputError
 
 __all__ = ["COMPRESSIONS", "FileHash", "decompressed", "hashed", "open_file", "plain_name", "reading_errors"]
 
-#: Bytes read at a time around a decompressor.
+#: Bytes that a decompressor gets at a time.
 _CHUNK = 1 << 20
 
 #: Suffix -> name of the compression, for messages.
@@ -29,7 +29,7 @@ _DAMAGED = (OSError, zlib.error, lzma.LZMAError)
 
 
 class FileHash(io.RawIOBase):
-    """A file whose bytes are hashed as they are read; made by `hashed`, which also closes it."""
+    """A file whose bytes are hashed while they are read. `hashed` makes and closes it."""
 
     def __init__(self, file: IO[bytes], path: Path):
         self._file = file
@@ -37,18 +37,18 @@ class FileHash(io.RawIOBase):
         self._digest = Digest()
 
     def readable(self) -> bool:
-        """It always is; the decompressors ask."""
+        """True. The decompressors ask."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` from the file; the number of bytes, 0 at the end."""
+        """Fill `buffer` from the file. Returns the number of bytes, which is 0 at the end."""
         with reading_errors(self._path):
             n: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
         self._digest.update(memoryview(buffer)[:n])
         return n
 
     def finish(self) -> str:
-        """Hash what the decompressor left unread, and return the digest of the whole file."""
+        """Hash the bytes that the decompressor did not read. Returns the digest of the whole file."""
         with reading_errors(self._path):
             while data := self._file.read(_CHUNK):
                 self._digest.update(data)
@@ -57,14 +57,14 @@ class FileHash(io.RawIOBase):
 
 @contextmanager
 def hashed(path: Path) -> Iterator[FileHash]:
-    """The opened file, hashed on the way."""
+    """Open a file that is hashed while it is read."""
     with open_file(path) as file:
         yield FileHash(file, path)
 
 
 @contextmanager
 def reading_errors(path: Path) -> Iterator[None]:
-    """A sentence for what a disk or a file system says while a file is read."""
+    """Turn errors of the disk or the file system while a file is read into a sentence."""
     try:
         yield
     except OSError as error:
@@ -77,7 +77,7 @@ def open_file(path: Path) -> IO[bytes]:
     Raises
     ------
     InputError
-        If it does not exist, is no regular file, or may not be read.
+        The file does not exist, is no regular file, or may not be read.
     """
     try:
         if not path.exists():
@@ -97,7 +97,7 @@ def plain_name(path: Path) -> str:
 
 @contextmanager
 def decompressed(path: Path, file: FileHash) -> Iterator[IO[bytes]]:
-    """The decompressed bytes; errors of the decompressor become errors the user can act on."""
+    """The decompressed bytes. Errors of the decompressor become errors that tell the user what to do."""
     compression = COMPRESSIONS.get(path.suffix.lower())
     raw = io.BufferedReader(file, _CHUNK)
     if compression is None:
@@ -117,7 +117,7 @@ def decompressed(path: Path, file: FileHash) -> Iterator[IO[bytes]]:
 
 
 def _decompressor(compression: str, raw: IO[bytes]) -> Any:
-    """All of these read several streams, one after the other, and refuse what follows the last."""
+    """The decompressor. Each of them reads several streams in a row, and refuses bytes behind the last."""
     if compression == "gzip":
         return gzip.GzipFile(fileobj=raw)
     if compression == "xz":

@@ -1,7 +1,7 @@
-"""Parquet files, batch after batch of the two label columns.
+"""Parquet files, read in batches of the two label columns.
 
-A batch is as many rows as make some 64 MiB by what the file says of its row groups, and text that is stored behind
-dictionaries stays there.
+A batch has as many rows as make about 64 MiB, by the sizes that the file states for its row groups. Text that is
+stored with dictionaries keeps them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from schemas.options import IngestOptions
 
 __all__ = ["WIDE_GROUP", "ParquetTable", "open_parquet"]
 
-#: Bytes of a batch, by the sizes that the file states.
+#: Bytes of a batch, by the sizes that the file states for its row groups.
 BATCH_BYTES = 64 << 20
-#: Rows of a batch where text is stored as differences from the row before: the file does not tell how long it is.
+#: Rows of a batch of text that is stored as differences from the row before, because the file does not state its size.
 DIFFERENCE_ROWS = 1 << 12
-#: A column of a row group of more bytes may have so many bytes per row, and no more.
+#: If a column of a row group has more bytes than the first number, it may have at most the second number per row.
 WIDE_GROUP, _WIDE_ROW = 1 << 28, 1 << 16
 
 
@@ -39,10 +39,10 @@ class ParquetTable(TableFile):
         return self.file.schema_arrow
 
     def select(self) -> None:
-        """Find the label columns among those that are stored, which structs and lists have several of."""
+        """Find the label columns among the stored columns. Structs and lists are several stored columns."""
         kinds, metadata = self.file.schema_arrow.types, self.file.metadata
         leaves = [metadata.schema.column(k).path for k in range(metadata.num_columns)]
-        # Arrow takes a dot for a path into a struct, and a name that occurs twice for both columns.
+        # For Arrow, a dot in a name is a path into a struct, and a name that occurs twice means both columns.
         self.is_exact = all(self.names.count(n) == 1 == leaves.count(n) and "." not in n for n in self._wanted)
         read = [leaves.index(name) for name in self._wanted] if self.is_exact else []
         self._texts = [leaf for leaf, k in zip(read, self.columns, strict=False) if is_text(kinds[k])]
@@ -50,7 +50,7 @@ class ParquetTable(TableFile):
         self.batch_rows = _rows_of(metadata)
 
     def _refuse_wide(self, metadata: pq.FileMetaData, leaves: Iterable[int]) -> None:
-        """Pages are decompressed whole: some kilobytes in the file can be gigabytes of labels."""
+        """Refuse very wide rows. Whole pages are decompressed, so kilobytes of the file can be gigabytes of labels."""
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
             for column in map(group.column, leaves) if _is_wide(group.total_byte_size, group.num_rows) else ():
@@ -61,12 +61,12 @@ class ParquetTable(TableFile):
                     )
 
     def places(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """By name, where names select columns."""
+        """Positions of the label columns, which are selected by name if names are unique."""
         left, right = map(batch.schema.get_field_index, self._wanted) if self.is_exact else self.columns
         return left, right
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The label columns alone, where their names select them."""
+        """Batches of only the label columns, if their names are unique."""
         with self.file:
             yield from self._iterate()
 
@@ -78,24 +78,24 @@ class ParquetTable(TableFile):
         return None if batch is None else batch.select([batch.schema.get_field_index(name) for name in names])
 
     def groups(self, row_groups: list[int], n_before: int) -> Iterator[pa.RecordBatch]:
-        """Batches of edges of some row groups, before which there are `n_before` rows; needs `is_exact`."""
+        """Batches of edges of some row groups, which begin behind `n_before` rows. It needs `is_exact`."""
         return self.labelled(map(self.pair, self._iterate(row_groups)), n_before)
 
     def _iterate(self, row_groups: Iterable[int] | None = None) -> Iterator[pa.RecordBatch]:
         columns = self._wanted if self.is_exact else None
         groups = range(self.file.metadata.num_row_groups) if row_groups is None else row_groups
         for (behind, rows), run in groupby(groups, self._layout_of):
-            # A buffer size makes Arrow read a column chunk in pieces instead of whole.
+            # With a buffer size Arrow reads a column chunk in pieces.
             how = {"metadata": self.file.metadata, "buffer_size": 1 << 20, "read_dictionary": list(behind)}
             with pq.ParquetFile(self.path, **how) as file:
                 yield from file.iter_batches(rows, list(run), columns)
 
     def _layout_of(self, number: int) -> tuple[tuple[int, ...], int]:
-        """Of a row group: the columns whose text is behind dictionaries, and the rows of a batch."""
+        """The columns of a row group whose text has dictionaries, and the rows of a batch."""
         group = self.file.metadata.row_group(number)
         if not self._texts or group.num_rows == 0:
             return (), self.batch_rows
-        # pyarrow ends the process at damaged facts of a column; reading a row of it raises something before
+        # pyarrow ends the process at damaged facts of a column. Reading one row before that raises an error.
         next(self.file.iter_batches(1, [number], self._wanted), None)
         encodings = {leaf: set(group.column(leaf).encodings) for leaf in self._texts}
         behind = tuple(leaf for leaf in self._texts if can_stay_behind(encodings[leaf]))
@@ -108,7 +108,7 @@ class ParquetTable(TableFile):
 
 
 def can_stay_behind(encodings: set[str]) -> bool:
-    """Whether Arrow can leave text of these encodings behind dictionaries, which it cannot beside differences."""
+    """Whether Arrow can keep the dictionaries of text with these encodings. It cannot if some text is differences."""
     return any("DICTIONARY" in name for name in encodings) and not any(name.startswith("DELTA") for name in encodings)
 
 
@@ -117,7 +117,7 @@ def _is_wide(n_bytes: int, rows: int) -> bool:
 
 
 def _rows_of(metadata: pq.FileMetaData) -> int:
-    """Rows of `BATCH_BYTES` where rows are widest, by what the file says."""
+    """Number of the widest rows that make `BATCH_BYTES`, by the sizes that the file states."""
     rows = ROWS
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         rows = min(rows, BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1))

@@ -1,7 +1,7 @@
-"""Labels of typed columns (Parquet, Arrow, data frames), and which rows hold none.
+"""Labels of typed columns (Parquet, Arrow, data frames), and which rows have none.
 
-Text that repeats stays behind its dictionary: a column of two thousand labels of a megabyte, four of them different,
-takes four megabytes and not two thousand.
+Text that repeats keeps its dictionary. So two thousand labels of one megabyte, of which four are different, take four
+megabytes of memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def integers_of(schema: pa.Schema, columns: tuple[int, int]) -> tuple[pa.DataTyp
 
 
 def _integer_of(column: pa.DataType) -> pa.DataType:
-    """int32 where all numbers of the type fit."""
+    """int32 if all numbers of the type fit into it, and int64 otherwise."""
     if pa.types.is_dictionary(column):
         column = column.value_type
     narrow = pa.types.is_integer(column) and column.bit_width < (33 if pa.types.is_signed_integer(column) else 32)
@@ -35,13 +35,13 @@ def _integer_of(column: pa.DataType) -> pa.DataType:
 
 
 def sieve(column: pa.Array, what: str, label_type: LabelType) -> tuple[pa.Array, pa.Array]:
-    """Labels of a column, and which rows hold none.
+    """Labels of a column, and which rows have none.
 
     Parameters
     ----------
     column : Array
-        Integers of any width, strings of any layout, or a dictionary of either; its structure is sound
-        (`pipeline.ingest.readers.validity`).
+        Integers of any width, strings of any layout, or a dictionary of either. `pipeline.ingest.readers.validity` has
+        checked its structure.
     what : str
         The source and the side, for the message.
     label_type : "auto", "int" or "string"
@@ -50,14 +50,14 @@ def sieve(column: pa.Array, what: str, label_type: LabelType) -> tuple[pa.Array,
     Returns
     -------
     labels : Array
-        int64, large_string, or a dictionary of large_string of which every value occurs.
+        int64, large_string, or a dictionary of large_string in which every value occurs.
     bad : Array of bool
         Rows whose label is null, empty, too long, not UTF-8, negative, beyond int64 or (with ``int``) not an integer.
 
     Raises
     ------
     InputError
-        If the column holds neither integers nor strings.
+        The column has neither integers nor strings.
     """
     if column.type == pa.string_view():  # rows may share their bytes
         column = column.dictionary_encode()
@@ -74,12 +74,12 @@ def sieve(column: pa.Array, what: str, label_type: LabelType) -> tuple[pa.Array,
     bad = pc.or_(pc.equal(n_bytes, 0), pc.greater(n_bytes, LINE_BYTES))
     if (broken := not_utf8(texts)) is not None:
         bad = pc.or_(bad, broken)
-        texts = pc.if_else(bad, pa.scalar(None, TEXT), texts)  # they must not be seen
+        texts = pc.if_else(bad, pa.scalar(None, TEXT), texts)  # bad rows must not be read as text
     return _integers_in(texts, bad) if label_type == "int" else (texts, bad)
 
 
 def only_used(column: pa.Array) -> pa.Array:
-    """A dictionary column without the values that no row has; any other as it is."""
+    """A dictionary column without values that no row has. Other columns are unchanged."""
     if not pa.types.is_dictionary(column.type):
         return column
     there = np.zeros(len(column.dictionary), np.bool_)
@@ -95,7 +95,7 @@ def only_used(column: pa.Array) -> pa.Array:
 
 def _sieve_dictionary(column: pa.DictionaryArray, what: str, label_type: LabelType) -> tuple[pa.Array, pa.Array]:
     values, rows = column.dictionary, column.indices
-    if values.type == pa.string_view():  # which cannot be taken from
+    if values.type == pa.string_view():  # Arrow's `take` does not support it
         encoded = values.dictionary_encode()
         values, rows = encoded.dictionary, encoded.indices.take(rows)
         values = pc.cast(values, TEXT)
@@ -110,7 +110,7 @@ def _sieve_dictionary(column: pa.DictionaryArray, what: str, label_type: LabelTy
 def _sieve_integers(column: pa.Array, label_type: LabelType) -> tuple[pa.Array, pa.Array]:
     if label_type == "string":
         return pc.cast(column, TEXT), pc.is_null(column)
-    # A uint64 beyond int64 wraps to a negative number: both are caught by one comparison.
+    # A uint64 beyond int64 wraps to a negative number, so one comparison finds both.
     numbers = pc.cast(column, INTEGER, safe=False)
     return numbers, pc.fill_null(pc.less(numbers, 0), True)
 
@@ -135,7 +135,7 @@ def why_bad(column: pa.Array, row: int, side: str) -> BadLineError:
     Parameters
     ----------
     column : Array
-        As it was before.
+        The column that `sieve` got.
     row : int
     side : str
         "left" or "right".
@@ -161,7 +161,7 @@ def why_bad(column: pa.Array, row: int, side: str) -> BadLineError:
 
 
 def _stored(column: pa.Array, row: int) -> object:
-    """The value of a row; text as bytes, which may not be UTF-8."""
+    """The value of a row. Text is returned as bytes, because it may not be UTF-8."""
     if pa.types.is_dictionary(column.type):
         place = column.indices[row].as_py()
         return None if place is None else _stored(column.dictionary, place)

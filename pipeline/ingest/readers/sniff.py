@@ -1,4 +1,4 @@
-"""The layout of a CSV file from its first lines: delimiter, header, columns. Refused where they do not tell."""
+"""Finds the layout of a CSV file (delimiter, header, columns) in its first lines, or refuses the file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from schemas.options import IngestOptions
 
 __all__ = ["Layout", "sniff", "split_fields"]
 
-#: In order of preference. A blank is never guessed: it is too often part of a label.
+#: Delimiters in order of preference. A blank is not among them, because it is too often part of a label.
 _DELIMITERS = (",", "\t", ";", "|")
 
 _SAMPLE_LINES = 100
 
-#: Column names that are recognised above columns of text (any capitals).
+#: Column names that are recognised above columns of text. Capitals do not matter.
 _USUAL_NAMES = frozenset(
     (
         *("left", "right", "source", "target", "src", "dst", "from", "to", "tail", "head", "node1", "node2"),
@@ -38,7 +38,7 @@ class Layout:
     ----------
     delimiter : str
     n_columns : int
-        What every line must have.
+        Number of columns that every line must have.
     columns : pair of int
         Positions of the left and of the right labels.
     first_line : int
@@ -48,7 +48,7 @@ class Layout:
     names : pair of str
         See `EdgeStream.side_names`.
     flags : Flags
-        Among the other columns of the sample.
+        Flags among the other columns of the sample.
     """
 
     delimiter: str
@@ -66,8 +66,8 @@ def sniff(path: Path, options: IngestOptions, delimiter: str | None) -> Layout:
     Raises
     ------
     InputError
-        If there is one column only, a named column is missing, or it cannot be told whether the first
-        line is a header.
+        There is only one column, a named column is missing, or it is unclear whether the first line is a
+        header.
     """
     sample = _sample(path)
     if not sample:
@@ -98,7 +98,7 @@ def sniff(path: Path, options: IngestOptions, delimiter: str | None) -> Layout:
 
 
 def _sample(path: Path) -> list[tuple[int, str]]:
-    """The first lines that are not blank, with their numbers: a hundred, or as many as have `HEAD_BYTES`."""
+    """The first lines that are not blank, with their numbers: at most a hundred, and at most `HEAD_BYTES`."""
     sample: list[tuple[int, str]] = []
     n_bytes = 0
     with closing(numbered_lines(path)) as lines:
@@ -112,14 +112,14 @@ def _sample(path: Path) -> list[tuple[int, str]]:
 
 
 def split_fields(line: str, delimiter: str, strict: bool = False) -> list[str]:
-    """Columns of a line, quotes removed.
+    """Columns of a line, without quotes.
 
     Raises
     ------
     csv.Error
-        If a quote is out of place and `strict`.
+        A quote is out of place, and `strict` is true.
     """
-    before = csv.field_size_limit(LINE_BYTES)  # 128 KiB by default, of the whole process
+    before = csv.field_size_limit(LINE_BYTES)  # a limit of the whole process; the default is 128 KiB
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=strict))
     finally:
@@ -134,17 +134,17 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 
 def _find_delimiter(lines: list[str]) -> str:
-    """The one that gives most lines as many columns as it gives the first."""
+    """The delimiter with which most lines have as many columns as the first line."""
 
     def agreeing(delimiter: str) -> int:
         counts = [len(_fields(line, delimiter)) for line in lines]
         return sum(count == counts[0] for count in counts) if counts[0] > 1 else 0
 
-    return max(_DELIMITERS, key=agreeing)  # the first of equals
+    return max(_DELIMITERS, key=agreeing)  # of equal ones, the first
 
 
 def _has_header(options: IngestOptions, rows: list[list[str]]) -> bool | None:
-    """Whether the first row holds names; None when the rows do not tell."""
+    """Whether the first row has names. None when the rows do not show it."""
     names = [name for name in (options.left, options.right) if isinstance(name, str)]
     if options.header is False and names:
         raise InputError(f"column {names[0]!r} cannot be found by name with --no-header; give its position from 0")
@@ -157,7 +157,7 @@ def _has_header(options: IngestOptions, rows: list[list[str]]) -> bool | None:
     if any(2 * sum(_is_number(field) for field in column) > len(column) for column in below):
         return True
     if any(name in column for name, column in zip(first, below, strict=True)):
-        return False  # a name does not come again in its column
+        return False  # a name does not occur again in its column
     columns = (0, 1) if options.left is None or options.right is None else (options.left, options.right)
     chosen = [first[k] for k in columns if isinstance(k, int) and k < len(first)]
     usual = [name.strip().lower() in _USUAL_NAMES or name.lower().endswith("_id") for name in chosen]

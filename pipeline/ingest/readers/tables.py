@@ -1,7 +1,7 @@
-"""Tables whose columns have types, from a file or from memory, as batches of labels.
+"""Batches of labels from tables whose columns have types, in a file or in memory.
 
-Integers of any width become int64 (and 32 bits wide again in the end, if the column is), strings of any layout
-strings. The two label columns are the first two unless named. Rows are counted from 1 in messages.
+Integers of any width become int64, and in the label table int32 if the column has 32 bits. Strings of any layout become
+strings. The two label columns are the first two unless others are named. Messages count rows from 1.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from schemas.options import IngestOptions
 
 __all__ = ["FURTHER_ROWS", "REFUSALS", "ROWS", "Pair", "TableStream", "fit_for_flags", "reason_of"]
 
-#: Rows handled at a time.
+#: Rows that are handled at a time.
 ROWS = 1 << 20
 
-#: Rows of other columns that are looked at.
+#: Rows of other columns that are read.
 FURTHER_ROWS = 100
 
-#: What Arrow raises at a damaged table; names of columns are decoded by pyarrow itself.
+#: Errors that Arrow raises at a damaged table. pyarrow itself decodes the names of columns.
 REFUSALS = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 #: The left and the right column of some rows, as they are stored.
@@ -42,7 +42,7 @@ class TableStream(EdgeStream):
     source, format : str
     options : IngestOptions
     unit : str
-        What a row is called in messages.
+        Word for a row in messages.
     """
 
     def __init__(self, source: str, format: str, options: IngestOptions, unit: str = "row"):
@@ -53,15 +53,15 @@ class TableStream(EdgeStream):
 
     @abstractmethod
     def pairs(self) -> Iterator[Pair]:
-        """The two columns as they are stored, in batches as large as the table has them."""
+        """The two columns as they are stored, in the batches of the table."""
 
     def further(self) -> Iterable[Iterable[object]]:
-        """The first values of the columns that hold no labels, as far as they may hold 0 and 1."""
+        """The first values of the other columns, if their type allows 0 and 1."""
         return ()
 
     @abstractmethod
     def damaged(self, reason: str) -> InputError:
-        """What to say of a table that Arrow cannot read."""
+        """The error for a table that Arrow cannot read."""
 
     def check(self, left: pa.Array, right: pa.Array) -> None:
         """Refuse a table with a column per right vertex."""
@@ -72,11 +72,11 @@ class TableStream(EdgeStream):
         return Flags.among(self.further())
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
-        """Batches of edges; see `EdgeStream.chunks`."""
+        """Batches of edges. See `EdgeStream.chunks`."""
         return self.labelled(self.pairs())
 
     def labelled(self, pairs: Iterable[Pair], n_before: int = 0) -> Iterator[pa.RecordBatch]:
-        """Batches of edges, at most `ROWS` rows each, of columns before which there are `n_before` rows."""
+        """Batches of edges of columns that begin behind `n_before` rows. Each has at most `ROWS` rows."""
         try:
             for pair in pairs:
                 for left, right in _slices(pair):
@@ -106,12 +106,12 @@ class TableStream(EdgeStream):
 
 
 def fit_for_flags(kind: pa.DataType) -> bool:
-    """Whether a column of this type may hold 0 and 1."""
+    """Whether a column of this type may have 0 and 1."""
     return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 def _slices(pair: Pair) -> Iterator[Pair]:
-    """At most `ROWS` rows at a time, looked through for damage."""
+    """At most `ROWS` rows at a time, checked for damage."""
     left, right = pair
     for column in pair:
         check_values(column)
@@ -125,5 +125,5 @@ def _slices(pair: Pair) -> Iterator[Pair]:
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of what Arrow says."""
+    """The first line of Arrow's message."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -1,8 +1,8 @@
-"""What all text formats share: a fast pass by Arrow, and a slow one that finds the bad line.
+"""The common part of all text formats: a fast pass by Arrow, and a slow pass that finds bad lines.
 
-A block is parsed by Arrow first. Whenever that meets anything it does not expect (another number of
-columns, text for a number, a quote left open), the block is cut into pieces, those that fail again into
-smaller ones, and the smallest are read line by line in Python. The slow pass alone decides what is bad.
+Arrow parses a block first. It may refuse the block because of another number of columns, text for a number, or an
+open quote. Then the block is cut into pieces, and pieces that fail again into smaller ones. The smallest are read
+line by line in Python. Only this slow pass decides which lines are bad.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from schemas.options import IngestOptions
 
 __all__ = ["SLOW_BYTES", "TextStream", "check_number", "parse_table", "split_blanks", "tidy"]
 
-#: Into how many pieces a block is cut that Arrow refuses, and the size at which the slow pass takes over:
-#: 8 MiB -> 256 KiB -> 8 KiB and the rest of a line.
+#: Number of pieces that a refused block is cut into. 8 MiB become 256 KiB, then 8 KiB (and the rest of a line), which
+#: the slow pass reads.
 _PIECES = 32
 SLOW_BYTES = 16 << 10
 
@@ -44,7 +44,7 @@ class TextStream(EdgeStream):
     lowest : int
         Smallest integer label of the format.
     first_line : int
-        Number of the first line that may hold an edge; the reader has seen to those before it.
+        Number of the first line that may have an edge. The reader has handled those before it.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TextStream(EdgeStream):
         self._digest: str | Future[str] | None = None
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
-        """Batches of edges; see `EdgeStream.chunks`."""
+        """Batches of edges. See `EdgeStream.chunks`."""
         with hashed(self.path) as file:
             for block in self.blocks(file):
                 batch = pa.concat_batches(list(self.batches_of(block.starting_at(self.first_line))))
@@ -78,16 +78,16 @@ class TextStream(EdgeStream):
         return blocks(self.path, file)
 
     def set_digest(self, digest: str | Future[str]) -> None:
-        """Tell the digest of the file as stored, once it is known or on its way."""
+        """Set the digest of the file as stored, which may still be being computed."""
         self._digest = digest
 
     def digest(self) -> str | None:
-        """Of the file as stored; see `EdgeStream.digest`."""
+        """Digest of the file as stored. See `EdgeStream.digest`."""
         return self._digest.result() if isinstance(self._digest, Future) else self._digest
 
     def batches_of(self, block: Block) -> Iterator[pa.RecordBatch]:
-        """Edges of a block: by Arrow where all of it is as expected, else line by line."""
-        # A carriage return that ends no line is a line end for Arrow, and none for the slow pass.
+        """Edges of a block, by Arrow if it can parse all of it, and otherwise in pieces or line by line."""
+        # A carriage return inside a line is a line end for Arrow, but not for the slow pass.
         batch = None if b"\r" in block.data else self.parse_block(block)
         if batch is not None:
             yield batch
@@ -96,12 +96,12 @@ class TextStream(EdgeStream):
         if len(pieces) > 1:
             for piece in pieces:
                 yield from self.batches_of(piece)
-        else:  # small, or nearly all of it one line
+        else:  # the block is small, or nearly all of it is one line
             yield self.parse_lines(block)
 
     @abstractmethod
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """All edges of `block`, or None when a line may be bad: never a guess."""
+        """All edges of `block`. None when a line may be bad."""
 
     @abstractmethod
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
@@ -110,11 +110,11 @@ class TextStream(EdgeStream):
         Raises
         ------
         BadLineError
-            If the line does not fit the format.
+            The line does not fit the format.
         """
 
     def parse_lines(self, block: Block) -> pa.RecordBatch:
-        """The slow pass over `block`: refuses the first bad line, or leaves it out and counts it."""
+        """The slow pass over `block`. It refuses the first bad line, or leaves bad lines out and counts them."""
         edges: list[tuple[int | str, int | str]] = []
         for number, raw in block.lines():
             try:
@@ -127,7 +127,7 @@ class TextStream(EdgeStream):
         return to_batch(*(pa.array([edge[k] for edge in edges], self.kinds[k]) for k in (0, 1)))
 
     def typed(self, left: pa.Array, right: pa.Array) -> pa.RecordBatch | None:
-        """Two columns of text as labels of this stream's kinds, or None when one of them is bad."""
+        """Two columns of text as labels of this stream's kinds. None when a label is bad."""
         labels = [
             to_integers(texts, self.lowest) if kind == INTEGER else without_empty(texts)
             for texts, kind in zip((left, right), self.kinds, strict=True)
@@ -146,7 +146,7 @@ def _decode(line: bytes) -> str:
 
 
 def tidy(data: bytes, comment: bytes = b"") -> bytes:
-    """Lines without comments and blank lines, one blank between columns, none around a line."""
+    """The text without comments, blank lines and blanks around lines, and with one blank between columns."""
     if comment and (data.startswith(comment) or b"\n" + comment in data):
         data = re.sub(rb"(?m)^%s[^\n]*\n" % re.escape(comment), b"", data)
     if b"\t" in data:
@@ -160,17 +160,17 @@ def tidy(data: bytes, comment: bytes = b"") -> bytes:
 
 
 def split_blanks(line: str) -> list[str]:
-    """Columns of a line, separated by runs of blanks and tabs (and by no other white space)."""
+    """Columns of a line, separated by blanks and tabs. Other white space does not separate."""
     return [field for field in line.replace("\t", " ").split(" ") if field]
 
 
 def check_number(text: str, what: str) -> float:
-    """A weight or a time.
+    """The number in a text, which is a weight or a time.
 
     Raises
     ------
     BadLineError
-        If it is no number.
+        It is not a number.
     """
     try:
         return float(text)
@@ -188,14 +188,14 @@ def parse_table(
     data : bytes
         Lines without blank ones, each with its LF.
     n_columns : int
-        What every line must have.
+        Number of columns that every line must have.
     types : dict of int to DataType
-        The columns wanted, by position.
+        Types of the wanted columns, by position.
 
     Returns
     -------
     list of Array or None
-        The columns in the order of `types`; None when Arrow refuses, or takes other lines for rows.
+        The columns in the order of `types`. None when Arrow refuses, or finds another number of rows.
     """
     if not data:
         return [pa.array([], kind) for kind in types.values()]

@@ -1,7 +1,7 @@
-"""Whether columns are what they claim: asked before anything follows an offset or an index in them.
+"""Checks columns before any offset or index in them is used.
 
-Arrow takes columns from files and from other libraries as they are, and reads outside of a buffer when an offset
-says so. What is text is not known to be UTF-8 either.
+Arrow does not check columns from files and from other libraries. A damaged offset makes it read outside of a buffer,
+and text may not be UTF-8.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.str
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values of this type are strings, however they are laid out."""
+    """Whether values of this type are strings, in any layout."""
     return kind in _BYTES
 
 
 def as_bytes(column: pa.Array) -> pa.Array:
-    """The same column, without the claim that it is UTF-8; shares all buffers."""
+    """The same column as bytes, which need not be UTF-8. It shares all buffers."""
     return column.view(_BYTES[column.type]) if column.type in _BYTES else column
 
 
 def check_values(column: pa.Array) -> None:
-    """Refuse a dictionary's values that are damaged, so that `check_rows` need not look at them for every slice.
+    """Refuse damaged values of a dictionary. Then `check_rows` need not check them again for every slice.
 
     Raises
     ------
     ArrowInvalid
-        If an offset, an index or a length lies outside.
+        An offset, an index or a length is out of range.
     """
     if pa.types.is_dictionary(column.type):
         check_values(column.dictionary)
@@ -38,12 +38,12 @@ def check_values(column: pa.Array) -> None:
 
 
 def check_rows(column: pa.Array) -> None:
-    """Refuse rows that are damaged, whether they are UTF-8 or not; of a dictionary column the indices alone.
+    """Refuse damaged rows. UTF-8 is not checked, and of a dictionary column only the indices are.
 
     Raises
     ------
     ArrowInvalid
-        If an offset, an index or a length lies outside.
+        An offset, an index or a length is out of range.
     """
     if not pa.types.is_dictionary(column.type):
         as_bytes(column).validate(full=True)
@@ -55,7 +55,7 @@ def check_rows(column: pa.Array) -> None:
 
 
 def not_utf8(texts: pa.Array) -> pa.Array | None:
-    """Which rows are not UTF-8, of type bool; None when all are. The rows are `check_rows`."""
+    """Which rows are not UTF-8, of type bool. None when all are. `check_rows` must have passed the rows."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:

@@ -1,6 +1,6 @@
-"""xz files to the last byte: what follows a stream and is not another one is damage, not the end.
+"""Reads xz files to the last byte. Bytes behind a stream that are not another stream are damage.
 
-`lzma.LZMAFile` stops there without a word, and would take half a file for the whole.
+`lzma.LZMAFile` silently stops there, so half a file would be taken for the whole.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ class XzFile(io.RawIOBase):
     Raises (when read)
     ------------------
     EOFError
-        If the file ends inside a stream.
+        The file ends inside a stream.
     lzma.LZMAError
-        If it is damaged.
+        The file is damaged.
     """
 
     def __init__(self, raw: IO[bytes]):
         self._raw = raw
         self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-        self._held = b""  # read, and not yet given to the stream
+        self._held = b""  # bytes that were read and not yet given to the stream
 
     def readable(self) -> bool:
-        """It always is."""
+        """True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` as far as the next bytes of the file do; 0 at the end of the last stream."""
+        """Fill a part of `buffer`. Returns the number of bytes, which is 0 at the end of the last stream."""
         data = b""
         while not data:
             if self._stream.eof and not self._next_stream():

@@ -1,1 +1,1 @@
-"""From batches of labels to the edge table: numbers for labels, sorted unique edges, label tables."""
+"""Makes the edge table of batches of labels: numbers for labels, sorted unique edges, label tables."""

@@ -1,8 +1,8 @@
-"""Raw labels to dense ids, sorted unique edges, label tables: in labels + 8 bytes per edge of memory.
+"""Makes dense ids, sorted unique edges and label tables of raw labels. It needs memory for labels and 8 bytes per edge.
 
-Ids are positions in sorted label order (`schemas.edges`). Labels are numbered as they come, block by block;
-once all are known, the numbers are replaced by the ranks, and an edge, being a pair of 32-bit ids in one
-64-bit word, is sorted as an integer.
+Ids are positions in sorted label order (`schemas.edges`). Labels are numbered in the order in which they come, block by
+block. After the last block, the ranks replace the numbers. An edge is a pair of 32-bit ids in one 64-bit word, and is
+sorted as an integer.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from schemas.edges import EDGES, label_schema
 
 __all__ = ["SLICE", "EdgeTable", "Labels", "digest_of"]
 
-#: Edges or labels handled at a time; also rows of a Parquet row group.
+#: Edges or labels that are handled at a time, and rows of a Parquet row group.
 SLICE = 1 << 20
-#: Bytes of labels handled at a time, where they are long.
+#: Bytes of long labels that are handled at a time.
 SLICE_BYTES = 1 << 26
 
-#: Column of the pairs that is the high half of their 64-bit word: the left side, so that it sorts first.
+#: Column of the pairs that is the high half of their 64-bit word. The left side is there, so that it sorts first.
 _LEFT = 1 if sys.byteorder == "little" else 0
 _RIGHT = 1 - _LEFT
 
 
 class _Side:
-    """The labels of one side, numbered as they come.
+    """The labels of one side, numbered in the order in which they come.
 
-    A block's labels are first numbered within the block. Blocks wait until they hold as many distinct
-    labels, or bytes of labels, as are known already; then all are numbered together. So every label is looked up a
-    constant number of times for each block it occurs in, however many blocks.
+    A block's labels are first numbered within the block. Blocks wait until they have as many distinct labels, or bytes
+    of labels, as are known already. Then all are numbered together. So every label is looked up a constant number of
+    times per block that it occurs in, whatever the number of blocks.
     """
 
     def __init__(self, name: str, column: int, integer: pa.DataType):
@@ -60,7 +60,7 @@ class _Side:
         return encoded.indices.to_numpy()
 
     def is_due(self) -> bool:
-        """Whether the waiting blocks are to be settled now."""
+        """Whether the waiting blocks are to be numbered now."""
         known, n_bytes = (0, 0) if self.known is None else (len(self.known), self.known.nbytes)
         return self.n_waiting > max(SLICE, known) or self.waiting_bytes > max(SLICE_BYTES, n_bytes)
 
@@ -96,7 +96,7 @@ class Labels:
     order : ndarray
         Positions in `values` in sorted order.
     integer : DataType
-        Of the table, if they are integers: int64, or int32 if all fit.
+        Type in the table if they are integers: int64, or int32 if all fit.
     """
 
     def __init__(self, values: pa.Array, order: np.ndarray, integer: pa.DataType):
@@ -113,7 +113,7 @@ class Labels:
             yield pc.cast(self.values.take(pa.array(self.order[start:stop])), self.type)
 
     def _cuts(self) -> list[int]:
-        """Where slices begin and end, each at most `SLICE` labels and about `SLICE_BYTES`."""
+        """Positions where slices begin and end. Each slice has at most `SLICE` labels and about `SLICE_BYTES`."""
         if self.type != pa.string():
             return [*range(0, len(self), SLICE), len(self)]
         until = np.cumsum(pc.binary_length(self.values).to_numpy()[self.order])
@@ -134,7 +134,7 @@ class Labels:
 
 
 class EdgeTable:
-    """Edges on their way from raw batches to the sorted unique table.
+    """Makes the sorted unique table of raw batches of edges.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ class EdgeTable:
 
     Notes
     -----
-    8 bytes per edge, and at most an eighth more while it grows; and the labels: of integers up to 60 bytes each at the
-    moment of numbering them, of text three times their bytes and up to 130 bytes each.
+    Edges need 8 bytes each, and at most an eighth more while the table grows. While labels are numbered, an integer
+    needs up to 60 bytes. Text needs three times its bytes, and up to 130 bytes more per label.
     """
 
     def __init__(self, integers: tuple[pa.DataType, pa.DataType]) -> None:
@@ -156,7 +156,7 @@ class EdgeTable:
         """Append the edges of `batch`, columns left and right."""
         start, stop = self.n_rows, self.n_rows + len(batch)
         if stop > len(self._pairs):
-            # realloc: a large block moves by its page table, not by copying
+            # realloc moves a large block by its page table, without a copy
             self._pairs.resize((max(stop, len(self._pairs) + len(self._pairs) // 8), 2), refcheck=False)
         self.n_rows = stop
         for side, labels in ((self._left, batch["left"]), (self._right, batch["right"])):
@@ -165,7 +165,7 @@ class EdgeTable:
                 side.settle(self._pairs)
 
     def finish(self) -> tuple[Labels, Labels, int]:
-        """Sort; the labels of both sides and the number of duplicates. Called once, with an edge at least."""
+        """Sort. Returns the labels of both sides and the number of duplicates. Called once, with at least one edge."""
         self._pairs.resize((self.n_rows, 2), refcheck=False)
         labels = self._left.rank(self._pairs), self._right.rank(self._pairs)
         self._words().sort()
@@ -180,7 +180,7 @@ class EdgeTable:
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=EDGES))
 
     def digest(self, left: Labels, right: Labels) -> str:
-        """BLAKE3 (hex) of the labels and the edges, whatever they were read from."""
+        """BLAKE3 (hex) of the labels and the edges. It does not depend on their source."""
         return digest_of(left, right, self._unique())
 
     def _words(self) -> np.ndarray:
@@ -198,13 +198,13 @@ class EdgeTable:
 
 
 def digest_of(left: Labels, right: Labels, words: Iterable[np.ndarray]) -> str:
-    """BLAKE3 (hex) of labels and sorted unique words (left id above right id, int64), wherever they are cut."""
+    """BLAKE3 (hex) of labels and sorted unique words (left id in the upper half, int64), in slices of any size."""
     digest = Digest()
     for labels in (left, right):
         is_text = labels.type == pa.string()
-        digest.update(f"{labels.type if is_text else 'int64'} {len(labels)} ".encode())  # however wide
+        digest.update(f"{labels.type if is_text else 'int64'} {len(labels)} ".encode())  # of any width
         if is_text:
-            # All lengths, then all text: no label can be taken for another, wherever slices are cut.
+            # All lengths, then all text. So different labels cannot give the same bytes, and slices do not matter.
             for part in labels.slices():
                 digest.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())
             for part in labels.slices():

@@ -1,7 +1,7 @@
-"""Numbers for the labels of one side, block after block: text by hashing, integers by sorting.
+"""Numbers the labels of one side, block after block. Text is hashed and integers are sorted.
 
-Hashing integers would take up to 200 bytes each for a moment, sorting takes 60, and two thirds of the time where most
-are different. Numbers once given do not change.
+Hashing would need up to 200 bytes per integer for a moment, and sorting needs 60. Sorting also takes only two thirds
+of the time if most integers are different. A number does not change later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from schemas.errors import ResourceError
 
 __all__ = ["Integers", "Texts", "refuse_too_many"]
 
-#: Bytes of text that all labels of a side may have together: a label table has offsets of 32 bits.
+#: Most bytes of text that all labels of a side may have together, because a label table has offsets of 32 bits.
 MAX_TEXT = 2**31 - 1
 
 
@@ -61,15 +61,15 @@ class Texts:
         return self.known.nbytes
 
     def numbers_of(self, blocks: Sequence[pa.Array]) -> list[np.ndarray]:
-        """The number of every label of every block, known before or not; integers."""
-        before = [self.known] if len(self) else []  # an empty chunk would come back as none
+        """The number of every label of every block, whether it was known before or not. Integers."""
+        before = [self.known] if len(self) else []  # Arrow would drop an empty chunk
         merged = pa.chunked_array([*before, *blocks]).dictionary_encode()
         self.known = merged.chunk(0).dictionary
         refuse_too_many(self.side, len(self), pc.sum(pc.binary_length(self.known), min_count=0).as_py())
         return [chunk.indices.to_numpy() for chunk in merged.chunks[len(before) :]]
 
     def ranked(self) -> tuple[pa.Array, np.ndarray, np.ndarray]:
-        """The labels, their places in sorted order, and the rank of every number."""
+        """The labels, their positions in sorted order, and the rank of every number."""
         order = pc.array_sort_indices(self.known).to_numpy()
         ranks = np.empty(len(order), VERTEX)
         ranks[order] = np.arange(len(order), dtype=VERTEX)
@@ -77,12 +77,12 @@ class Texts:
 
 
 class Integers:
-    """Labels that are integers; parameters and methods as of `Texts`."""
+    """Labels that are integers. Parameters and methods are those of `Texts`."""
 
     def __init__(self, side: str) -> None:
         self.side = side
         self.known = np.empty(0, np.int64)  # sorted
-        self.number = np.empty(0, VERTEX)  # of each
+        self.number = np.empty(0, VERTEX)  # the number of each
 
     def __len__(self) -> int:
         return len(self.known)
@@ -93,7 +93,7 @@ class Integers:
         return self.known.nbytes
 
     def numbers_of(self, blocks: Sequence[pa.Array]) -> list[np.ndarray]:
-        """The number of every label of every block, known before or not; int32."""
+        """The number of every label of every block, whether it was known before or not. int32."""
         labels = np.concatenate([block.to_numpy() for block in blocks])
         order = np.argsort(labels)
         ordered = labels[order]
@@ -111,7 +111,7 @@ class Integers:
         return pa.array(self.known), np.arange(len(self)), ranks
 
     def _add(self, labels: np.ndarray) -> np.ndarray:
-        """Numbers of sorted labels that are all different; those not known become so."""
+        """Numbers of sorted distinct labels. Labels that are not known yet get new numbers."""
         places = np.searchsorted(self.known, labels)
         is_new = np.ones(len(labels), np.bool_)
         inside = places < len(self)

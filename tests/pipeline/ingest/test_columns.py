@@ -1,4 +1,4 @@
-"""Which columns are read, what they are called from then on, and which tables are refused or doubted."""
+"""Which columns are read, the names of the sides, and which tables are refused or doubted."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_objects_without_names_have_the_sides_called_left_and_right(tmp_path: Pa
         ("Käufer", "Käufer"),
     ],
 )
-def test_a_name_is_fit_to_be_shown(tmp_path: Path, name: str, shown: str) -> None:
+def test_a_column_name_is_made_safe_to_show(tmp_path: Path, name: str, shown: str) -> None:
     assert summary_of(pa.table({name: [1], "x": [2]}), tmp_path).left_name == shown
 
 
@@ -160,7 +160,7 @@ def test_the_column_names_are_on_the_card_page_manifest_and_parts(
 
 
 def test_parts_with_other_metadata_are_read(tmp_path: Path) -> None:
-    """Those of a run that an earlier version began have no names."""
+    """The facts of a run of an earlier version have no names."""
     results = pipeline.mine(pa.table(COLUMNS), tmp_path / "out", workers=0, progress=False, report=False)
     (part,) = results.files
     rows = pq.read_table(part)
@@ -197,7 +197,7 @@ def test_parts_with_other_metadata_are_read(tmp_path: Path) -> None:
         (("user", "n", "item"), "'user' and 'n', but 'user' and 'item' look"),
     ],
 )
-def test_columns_known_as_the_two_sides_are_not_passed_over(store: Any, names: tuple[str, ...], said: str) -> None:
+def test_columns_known_as_the_two_sides_are_not_skipped(store: Any, names: tuple[str, ...], said: str) -> None:
     columns = {name: [1, 2] for name in names}
     with pytest.raises(InputError, match=f"the first two columns are .*{said}"):
         open_source(store(columns), IngestOptions())
@@ -275,14 +275,14 @@ def test_zeros_and_ones_on_the_right_may_be_two_vertices(store: Any, tmp_path: P
     assert summary_of(store(columns), tmp_path / "out").n_left == 3
 
 
-def test_other_columns_that_cannot_be_read_are_no_reason_to_refuse_edges(tmp_path: Path) -> None:
+def test_unreadable_other_columns_do_not_matter(tmp_path: Path) -> None:
     path = stored("x.arrow", {"user": [1, 2], "item": [0, 1], "flag": [0, 1]}, tmp_path)
     stream = open_source(path, IngestOptions())
     path.write_bytes(b"ARROW1 and so on")
     stream.check(pa.array([1, 2]), pa.array([0, 1]))
 
 
-def test_other_columns_of_one_name_are_not_looked_at(tmp_path: Path) -> None:
+def test_other_columns_with_equal_names_are_not_read(tmp_path: Path) -> None:
     table = pa.table([[1, 2], [0, 1], [0, 1], [0, 1]], names=["user", "item", "flag", "flag"])
     pq.write_table(table, tmp_path / "x.parquet")
     assert summary_of(tmp_path / "x.parquet", tmp_path / "out").n_edges == 2

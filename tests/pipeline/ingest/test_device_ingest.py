@@ -47,7 +47,7 @@ def arrays(monkeypatch: pytest.MonkeyPatch) -> HostArrays:
 
 
 def same(source: Any, folder: Path, **options: Any) -> Any:
-    """Both ways agree; what came of it."""
+    """Check that both ways agree. Returns the result."""
     host = outcome(source, IngestOptions(**options), folder / "host", "cpu")
     device = outcome(source, IngestOptions(**options), folder / "device", "gpu")
     assert device == host
@@ -172,7 +172,7 @@ def test_device_and_host_read_any_text_alike(
         same(folder / file, folder, **options)
 
 
-def test_a_gpu_is_used_when_it_pays_and_is_there(
+def test_a_gpu_reads_large_files_if_there_is_one(
     tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "x.el"
@@ -201,7 +201,7 @@ def test_one_very_long_line_is_no_plain_text_and_ends_in_a_sentence(
     assert "line 2" in same(tmp_path / "x.el", tmp_path)
 
 
-def test_a_device_without_memory_for_the_edges_is_a_sentence(
+def test_a_device_without_memory_for_the_edges_gives_a_sentence(
     tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none_left(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What ingest writes, says and needs: the three tables, the summary, memory."""
+"""The results of ingest, which are three tables and a summary, and the memory that it needs."""
 
 from __future__ import annotations
 
@@ -198,8 +198,8 @@ print([name for name in ("polars", "scipy", "networkx", "numba", "dask") if name
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
-def test_memory_does_not_follow_the_text(tmp_path, suffix):
-    """160 MB of text, 0.8 million edges: 6 MiB of edges and a few blocks of 8 MiB, not the text."""
+def test_memory_does_not_grow_with_the_text(tmp_path, suffix):
+    """160 MB of text with 0.8 million edges need 6 MiB for edges and a few blocks of 8 MiB, but not the text."""
     text = "".join(f"{k},{k % 97},{'abcdefghi ' * 20}\n" for k in range(1000)).encode()
     (tmp_path / "small.csv").write_bytes(text)
     # A gzip file may have many members.
@@ -209,8 +209,8 @@ def test_memory_does_not_follow_the_text(tmp_path, suffix):
     assert int(mebibytes) < 100
 
 
-def test_an_edge_takes_eight_bytes():
-    """And an eighth more while the buffer grows, and the blocks in hand: not the labels, not a copy to sort."""
+def test_an_edge_needs_eight_bytes():
+    """There is an eighth more while the buffer grows, and a few blocks, but no labels and no copy for sorting."""
     labels = pa.array(np.arange(1 << 18) % 1000)
     batch, n_batches = pa.record_batch({"left": labels, "right": labels}), 40
     table = normalise.EdgeTable((pa.int64(), pa.int64()))

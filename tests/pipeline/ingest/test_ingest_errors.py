@@ -1,4 +1,4 @@
-"""Every kind of bad input: one sentence with the file, the line and the remedy, and nothing written."""
+"""Every kind of bad input gives one sentence with the file, the line and the remedy, and writes nothing."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def test_bad_files(case, tmp_path, folder):
         assert str(path) in message
 
 
-def test_a_line_without_end(tmp_path, folder, monkeypatch):
+def test_a_line_without_end_is_refused(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(blocks, "LINE_BYTES", 1 << 20)
     path = write(tmp_path / "x.el", b"1 2\n" + b"1" * (3 << 20))
     with pytest.raises(InputError, match=r"x\.el, line 2: the line is longer than 1 MiB; .* --format"):

@@ -1,4 +1,4 @@
-"""Sources that cannot be opened or read: one sentence, and nothing written."""
+"""Sources that cannot be opened or read give one sentence, and nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of labels: the same label the same number, whatever blocks it comes in, and ranks in sorted order."""
+"""Numbers of labels. A label has the same number in all blocks, and ranks are in sorted order."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ print(len(numbering), peak() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_an_integer_takes_some_sixty_bytes(tmp_path: Path) -> None:
+def test_an_integer_needs_some_sixty_bytes(tmp_path: Path) -> None:
     n, mebibytes = in_child(MEMORY, tmp_path).split()
     assert int(n) == 2_000_002
     assert float(mebibytes) * 2**20 < 60 * int(n)

@@ -1,4 +1,4 @@
-"""How much of an input is in memory at a time: lines, transactions, labels, dictionaries; what is longer is refused."""
+"""Bounds on the memory for lines, transactions, labels and dictionaries. Longer ones are refused."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def long_labels(rows: int, length: int = 1 << 20) -> pa.Array:
     return pa.array([chr(97 + k % 4) * length for k in range(rows)])
 
 
-def test_long_labels_that_repeat_take_the_memory_of_the_distinct_ones(tmp_path: Path) -> None:
-    """Half a gigabyte of rows, two megabytes of labels."""
+def test_repeated_long_labels_only_need_memory_once(tmp_path: Path) -> None:
+    """The rows would be half a gigabyte; the labels are two megabytes."""
     (tmp_path / "small.csv").write_text("1,2\n")
     table = pa.table({"a": long_labels(2, 1 << 19).dictionary_encode(), "b": [1, 2]})
     rows = pa.table({"a": pa.DictionaryArray.from_arrays(np.arange(1000) % 2, table["a"].chunk(0).dictionary)})
@@ -138,7 +138,7 @@ def test_long_labels_that_repeat_take_the_memory_of_the_distinct_ones(tmp_path: 
 
 
 @pytest.mark.parametrize("layout", ["dictionary", "string_view"])
-def test_rows_that_share_their_text_go_on_sharing_it(layout: str) -> None:
+def test_rows_that_share_text_still_share_it_after_reading(layout: str) -> None:
     if layout == "dictionary":
         column = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 500), pa.array(["a" * 100_000, "unused", "b"][:2]))
     else:
@@ -150,7 +150,7 @@ def test_rows_that_share_their_text_go_on_sharing_it(layout: str) -> None:
     assert set(batch["left"].to_pylist()) == set(column.to_pylist())
 
 
-def test_values_of_a_dictionary_that_no_good_row_has_are_no_labels(tmp_path: Path) -> None:
+def test_unused_dictionary_values_are_no_labels(tmp_path: Path) -> None:
     values = pa.array(["unused", "good", "with a bad right side", "", None])
     column = pa.DictionaryArray.from_arrays(pa.array([1, 2, 3, 4, 1], pa.uint8()), values)
     table = pa.table({"a": column, "b": [1, -1, 1, 1, 2]})
@@ -185,7 +185,7 @@ def test_text_that_is_stored_as_differences_is_read(
 
 
 def test_dictionaries_and_differences_in_one_column_are_read_as_text() -> None:
-    """As some writers have them where a dictionary has become too large; pyarrow cannot write such a file."""
+    """Some writers do this when a dictionary has become too large. pyarrow cannot write such a file."""
     assert parquet.can_stay_behind({"PLAIN", "RLE", "RLE_DICTIONARY"})
     assert parquet.can_stay_behind({"PLAIN_DICTIONARY"})
     assert not parquet.can_stay_behind({"RLE_DICTIONARY", "DELTA_BYTE_ARRAY"})
@@ -194,7 +194,7 @@ def test_dictionaries_and_differences_in_one_column_are_read_as_text() -> None:
 
 
 def test_row_groups_may_be_stored_in_different_ways(tmp_path: Path) -> None:
-    """One writer has one way, but files are also put together from the row groups of others."""
+    """A single writer has one way, but some files are put together from the row groups of others."""
     ways = [{}, {"use_dictionary": False}, {"use_dictionary": False, "column_encoding": {"a": "DELTA_BYTE_ARRAY"}}]
     tables = [pa.table({"a": [f"{k} {n % 3}" for n in range(20)], "b": range(20)}) for k in range(len(ways))]
     layouts = []
@@ -211,7 +211,7 @@ def test_row_groups_may_be_stored_in_different_ways(tmp_path: Path) -> None:
 def test_a_column_of_parquet_whose_rows_are_very_wide_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page of it, which is decompressed whole, may be a thousand rows."""
+    """A page of a column is decompressed as a whole, and may have a thousand rows."""
     monkeypatch.setattr(parquet, "WIDE_GROUP", 1 << 20)
     pq.write_table(pa.table({"a": long_labels(8), "b": range(8)}), tmp_path / "x.parquet", use_dictionary=False)
     with pytest.raises(
@@ -224,7 +224,7 @@ def test_a_column_of_parquet_whose_rows_are_very_wide_is_refused(
     assert len(pairs_in(batches_of(tmp_path / "x.parquet"))) == 8, "read, because names do not select columns"
 
 
-def test_a_label_of_a_table_may_be_as_long_as_a_line_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_of_a_table_may_be_at_most_as_long_as_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sieve, "LINE_BYTES", 20)
     table = pa.table({"a": ["x" * 20, "y", "x" * 21], "b": [1, 2, 3]})
     for kind in (pa.string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):

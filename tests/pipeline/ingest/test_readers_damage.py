@@ -1,4 +1,4 @@
-"""Damaged tables, in files and in memory: a sentence or the right rows, and the process lives to say so."""
+"""Damaged tables, in files and in memory, give a sentence or the right rows, and never end the process."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write_deltas(path: Path) -> None:
 
 
 def rows_in(path: Path) -> list[dict]:
-    """What is read; every label is what it should be."""
+    """Read the rows, and check that every label is right."""
     rows = []
     for batch in open_source(path, IngestOptions(skip_bad_lines=True)).chunks():
         batch.validate(full=True)
@@ -61,7 +61,7 @@ def rows_in(path: Path) -> list[dict]:
 
 
 def sweep(folder: str, flips: int) -> None:
-    """Change a byte or four, read, put them back; in a process of its own, for this used to end the process."""
+    """Change one byte or four, read, and put them back. This runs in its own process, because it used to end it."""
     rng = random.Random(20)
     for file in sorted(Path(folder).iterdir()):
         good = file.read_bytes()
@@ -82,7 +82,7 @@ def sweep(folder: str, flips: int) -> None:
         file.write_bytes(good)
 
 
-def test_a_file_with_changed_bytes_is_a_sentence_or_is_read(tmp_path: Path) -> None:
+def test_a_file_with_changed_bytes_gives_a_sentence_or_is_read(tmp_path: Path) -> None:
     for name, column in LAYOUTS.items():
         write_arrow(tmp_path / f"{name}.arrow", column, stream=len(name) % 2 == 0)
     write_arrow(tmp_path / "compressed.arrow", WORDS.dictionary_encode(), stream=False, compression="zstd")
@@ -94,7 +94,7 @@ def test_a_file_with_changed_bytes_is_a_sentence_or_is_read(tmp_path: Path) -> N
 
 
 def in_child(call: str) -> list[str]:
-    """Lines that a call of this module prints in a process of its own, which has to live."""
+    """The lines that a call of this module prints in a process of its own, which must end normally."""
     code = f"from tests.pipeline.ingest.test_readers_damage import *; {call}"
     ended = subprocess.run(
         [sys.executable, "-c", code],
@@ -144,7 +144,7 @@ def test_text_that_is_not_utf8_is_a_bad_row(tmp_path: Path, layout: str, store: 
 
 
 def damaged(kind: pa.DataType, buffers: list[bytes | None]) -> pa.Array:
-    """Two values; what pyarrow looks at here, the ends, is right."""
+    """Two values. pyarrow checks only the ends here, and they are right."""
     return pa.Array.from_buffers(kind, 2, [None if b is None else pa.py_buffer(b) for b in buffers])
 
 
@@ -169,7 +169,7 @@ def damaged_columns() -> dict[str, pa.Array]:
 
 
 def look_at_damaged_columns() -> None:
-    """In a process of its own, for this, too, used to end the process."""
+    """This runs in its own process, because it used to end it."""
     for name, column in damaged_columns().items():
         sys.stdout.write(f"{name}\n")
         sys.stdout.flush()
@@ -177,11 +177,11 @@ def look_at_damaged_columns() -> None:
             list(open_source(pa.table({"a": column, "b": [1, 2]}), IngestOptions()).chunks())
 
 
-def test_a_table_in_memory_that_points_outside_of_itself_is_a_sentence() -> None:
+def test_a_table_in_memory_with_bad_offsets_gives_a_sentence() -> None:
     assert in_child("look_at_damaged_columns()") == list(damaged_columns())
 
 
-def test_a_column_name_that_is_not_utf8_is_a_sentence(tmp_path: Path) -> None:
+def test_a_column_name_that_is_not_utf8_gives_a_sentence(tmp_path: Path) -> None:
     write_arrow(tmp_path / "x.arrow", WORDS, stream=True)
     content = (tmp_path / "x.arrow").read_bytes()
     (tmp_path / "x.arrow").write_bytes(content.replace(b"\x01\x00\x00\x00a\x00", b"\x01\x00\x00\x00\xff\x00", 1))

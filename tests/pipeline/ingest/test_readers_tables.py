@@ -85,14 +85,14 @@ def test_columns_that_cannot_be_used(store, options, message):
     ],
     ids=str,
 )
-def test_integers_are_to_be_as_wide_as_their_column(store, column, wanted):
+def test_integer_labels_have_the_width_of_their_column(store, column, wanted):
     table = pa.table({"w": pa.array([1], pa.int64()), "u": pa.array([1]).cast(column), "v": pa.array([2], pa.int64())})
     source = store(table)
     assert open_source(source, IngestOptions(left="u", right="v")).integers == (wanted, pa.int64())
     assert open_source(source, IngestOptions(left="v", right="u")).integers == (pa.int64(), wanted)
 
 
-def test_integers_behind_a_dictionary_are_to_be_as_wide_as_they_are():
+def test_integer_labels_of_a_dictionary_have_its_width():
     table = pa.table({"u": pa.array([1], pa.int32()).dictionary_encode(), "v": pa.array([2]).dictionary_encode()})
     assert open_source(table, IngestOptions()).integers == (pa.int32(), pa.int64())
 

@@ -19,7 +19,7 @@ from schemas.options import IngestOptions
 
 @pytest.fixture
 def edges_in(tmp_path):
-    """Write a file, read it, and give back its edges in order (and the lines left out, if any were to be)."""
+    """Write a file and read it. Returns its edges in order (and the number of lines left out, if that is allowed)."""
 
     def read(name: str, content: str | bytes, **options):
         path = tmp_path / name
@@ -134,8 +134,8 @@ def test_blanks_around_an_integer_are_not_part_of_it(edges_in):
 
 
 @pytest.mark.parametrize("quote", ["", '"'])
-def test_a_label_may_be_longer_than_fields_of_csv_are_by_default(edges_in, quote):
-    """128 KiB in Python's reader, and 1 MiB a row in Arrow's."""
+def test_a_label_may_be_longer_than_the_default_limit_of_csv(edges_in, quote):
+    """The defaults are 128 KiB in Python's reader, and 1 MiB per row in Arrow's."""
     long = "x" * (2 << 20)
     text = f"{quote}{long}{quote}"
     assert edges_in("x.csv", f"l,r\na,b\n{text},c\n", header=True) == [("a", "b"), (long, "c")]
@@ -195,7 +195,7 @@ def test_headers_and_columns(edges_in, content, options, edges):
     assert edges_in("x.csv", content, **options) == edges
 
 
-def test_a_header_that_cannot_be_told_is_asked_for(edges_in):
+def test_an_unclear_header_must_be_given_by_an_option(edges_in):
     with pytest.raises(InputError, match=r"x\.csv, line 1: 'ann,tea' may be column names or an edge.*--no-header"):
         edges_in("x.csv", "ann,tea\nbob,milk\n")
 
@@ -220,13 +220,13 @@ def test_matrix_market_words_in_capitals(edges_in):
     assert edges_in("x", "%%MatrixMarket MATRIX Coordinate Pattern GENERAL\n2 2 1\n2 2\n") == [(2, 2)]
 
 
-def test_comments_of_a_matrix_may_be_longer_than_what_is_read_at_once(edges_in):
+def test_a_matrix_may_have_very_long_comments(edges_in):
     comment = "% " + "what this matrix is " * 50 + "\n"
     content = BANNER.format("pattern", "general").replace("% a comment\n", comment * 1200) + "1 1\n2 3\n3 2\n"
     assert edges_in("x.mtx", content) == [(1, 1), (2, 3), (3, 2)]
 
 
-def test_blank_lines_above_a_table_may_be_more_than_what_is_read_at_once(edges_in):
+def test_many_blank_lines_may_be_above_a_table(edges_in):
     assert edges_in("x.csv", "\n" * (3 << 20) + "user,item\n1,2\n") == [(1, 2)]
 
 
@@ -257,7 +257,7 @@ def test_bad_lines_are_left_out_and_counted(edges_in, name, content, edges, skip
 
 
 def test_lines_left_out_count_as_edges_of_a_konect_header(edges_in):
-    """The header counts lines, good or bad; how many vertices they would have had cannot be told."""
+    """The header counts good and bad lines. The vertices of bad lines are not known."""
     content = "% bip unweighted\n% 3 3 3\n1 1\n2 x\n3 3\n"
     assert edges_in("out.x", content, skip_bad_lines=True) == ([(1, 1), (3, 3)], 1)
     with pytest.raises(InputError, match=r"counts 4 edges, but the file has 3"):

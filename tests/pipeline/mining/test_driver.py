@@ -74,7 +74,7 @@ def test_work_that_was_left_over_is_not_done(folder: RunFolder) -> None:
     assert sum(entry.weight for entry in entries) < weight
 
 
-def test_an_error_that_would_come_again_is_said_at_once(folder: RunFolder) -> None:
+def test_an_error_that_would_repeat_is_reported_at_once(folder: RunFolder) -> None:
     pool = FakePool(instead=lambda tag: Result(tag, error=ResourceError("the disk is full; make room")))
     with pytest.raises(ResourceError, match="the disk is full; make room"):
         mine(folder, pool)
@@ -89,7 +89,7 @@ def test_a_slice_that_fails_again_and_again_ends_the_run(folder: RunFolder) -> N
 
 
 @pytest.mark.timeout(60)  # without the error it would wait for ever
-def test_a_run_without_workers_does_not_wait_for_ever(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_workers_does_not_wait_forever(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "NO_WORKERS_S", 0.0)
     monkeypatch.setattr(driver, "LOOK_S", 0.0)
     with pytest.raises(ResourceError, match="no worker has been there for 0 seconds; start some"):

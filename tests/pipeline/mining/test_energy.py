@@ -39,7 +39,7 @@ class Counter:
         return 12.5
 
 
-def test_gpus_are_summed_together_and_each_apart() -> None:
+def test_gpu_energy_is_summed_per_gpu_and_over_all() -> None:
     entries = [
         entry(0, 100, 2.0, "a:1", joules=800.0, peak_watts=500.0),
         entry(1, 300, 2.0, "a:2", joules=1200.0, peak_watts=700.0),
@@ -55,7 +55,7 @@ def test_gpus_are_summed_together_and_each_apart() -> None:
     assert gpus["workers"]["a:1"]["joules"] == 1200.0
 
 
-def test_what_cannot_be_read_has_a_reason() -> None:
+def test_energy_that_cannot_be_read_has_a_reason() -> None:
     sessions = [{"processors": {"joules": 1.0}, "seconds": 1.0}, {"processors": {"not_readable": "no"}, "seconds": 1.0}]
     facts = energy_facts([entry(0, 1, 1.0, "a:1")], sessions, CUDA)
     assert facts["processors"] == {"not_readable": "no"}

@@ -30,7 +30,7 @@ def begun(disk: Disk) -> Commits:
     return commits
 
 
-def test_a_context_comes_back_once_its_entry_is_written() -> None:
+def test_a_context_is_returned_after_its_entry_is_written() -> None:
     disk = Disk()
     commits = begun(disk)
     assert commits.ended() == []

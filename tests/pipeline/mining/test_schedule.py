@@ -123,7 +123,7 @@ def test_every_unit_is_done_once_whatever_fails(n: int, slots: int, seed: int, f
     most=st.integers(1, 4000),
     failures=st.sampled_from([0.0, 0.2]),
 )
-def test_never_one_row_more_than_wanted(slots: int, seed: int, most: int, failures: float) -> None:
+def test_the_row_limit_is_never_exceeded(slots: int, seed: int, most: int, failures: float) -> None:
     nodes = graph_like(50, seed)
     total = sum(map(len, nodes))
     simulation = Simulation(nodes, slots, Policy(max_results=most, attempts=1000), failure_rate=failures, seed=seed)
@@ -155,7 +155,7 @@ def test_heavy_roots_are_dealt_first_and_left_overs_before_the_plan() -> None:
     assert third.slice == 2
 
 
-def test_a_single_worker_has_all_work_in_its_hands() -> None:
+def test_a_single_worker_gets_all_work() -> None:
     """A GPU would wait for what is not dealt until one of its two slices is written."""
     machine = Scheduler(Policy(max_results=10_000), 0, 64.0)
     machine.add_source(PLAN, np.ones(64), [(0, 64)], is_plan=True)
@@ -200,7 +200,7 @@ def test_stopping_waits_for_what_is_running() -> None:
     assert machine.returned(1, 1.0, 1, np.empty(0)) == [Finish("interrupted")]
 
 
-def test_losing_all_slots_is_no_end() -> None:
+def test_a_run_goes_on_after_it_lost_all_slots() -> None:
     machine = Scheduler(Policy(), 0, 2.0)
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
     assert machine.set_slots(0) == []
@@ -219,7 +219,7 @@ def test_only_outstanding_ranges_are_dealt() -> None:
     assert not machine.is_open(3)
 
 
-def test_left_overs_are_asked_for_in_pieces_only_when_slots_would_stay_idle() -> None:
+def test_left_overs_are_divided_only_when_slots_would_be_idle() -> None:
     machine = Scheduler(Policy(), 0, 100.0)
     machine.add_source(PLAN, np.array([100.0]), [(0, 1)], is_plan=True)
     machine.set_slots(8)
@@ -228,7 +228,7 @@ def test_left_overs_are_asked_for_in_pieces_only_when_slots_would_stay_idle() ->
     assert machine.pieces_wanted() == 0
 
 
-def test_the_end_comes_for_all_workers_at_about_the_same_time() -> None:
+def test_all_workers_end_at_about_the_same_time() -> None:
     nodes = graph_like(3000, 3)
     simulation = Simulation(nodes, 32, Policy(max_seconds=10.0))
     assert simulation.run() == Finish("complete")
@@ -271,7 +271,7 @@ def test_a_decision_costs_a_few_calls_whatever_the_number_of_roots(slots: int) -
 
 
 @pytest.mark.parametrize("outcome", ["interrupted", "time_limit"])
-def test_a_slice_that_fails_for_good_after_a_stop_is_still_said(outcome: Outcome) -> None:
+def test_a_slice_that_fails_for_good_after_a_stop_is_reported(outcome: Outcome) -> None:
     """Else the run would end as if it had only been stopped, and be resumed into the same failure."""
     machine = Scheduler(Policy(attempts=2), 0, 2.0)
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
@@ -288,7 +288,7 @@ def test_a_slice_that_fails_for_good_after_a_stop_is_still_said(outcome: Outcome
     )
 
 
-def test_a_time_limit_that_the_last_slices_reach_leaves_nothing_to_do() -> None:
+def test_a_time_limit_in_the_last_slices_leaves_no_work() -> None:
     machine = Scheduler(Policy(), 0, 2.0)
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
     [start] = machine.set_slots(1)
@@ -297,7 +297,7 @@ def test_a_time_limit_that_the_last_slices_reach_leaves_nothing_to_do() -> None:
     assert machine.returned(start.slice, 1.0, 7, np.empty(0)) == [Finish("complete")]
 
 
-def test_a_time_limit_that_leaves_work_is_said() -> None:
+def test_a_time_limit_that_leaves_work_is_reported() -> None:
     machine = Scheduler(Policy(), 0, 2.0)
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
     [start] = machine.set_slots(1)
@@ -337,7 +337,7 @@ def test_a_left_over_weighs_no_more_than_its_slice() -> None:
     assert machine.share == pytest.approx(0.5)
 
 
-def test_left_overs_are_asked_for_in_pieces_once_all_nodes_are_dealt() -> None:
+def test_left_overs_are_divided_once_all_nodes_are_dealt() -> None:
     machine = Scheduler(Policy(), 0, 8.0)
     machine.add_source(PLAN, np.ones(8), [(0, 8)], is_plan=True)
     assert machine.pieces_wanted() == 0

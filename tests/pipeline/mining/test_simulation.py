@@ -30,7 +30,7 @@ def test_workers_are_busy(workers: int, seconds: float, least: float) -> None:
     assert found.driver_busy < 0.95
 
 
-def test_a_driver_that_does_not_mind_its_pace_is_overrun() -> None:
+def test_a_driver_without_pacing_is_less_efficient() -> None:
     nodes = draw(RECORDINGS["bookcrossing_core"], 5120, 30 * 256, seed=3)
     minded = simulate(nodes, World(256), Policy(event_seconds=0.003), seed=3)
     overrun = simulate(nodes, World(256), Policy(event_seconds=0.0), seed=3)
@@ -45,7 +45,7 @@ def test_lost_workers_cost_their_slices_and_no_work() -> None:
     assert found.efficiency > 0.5
 
 
-def test_one_root_that_is_half_of_all_work_does_not_keep_one_worker_busy_alone() -> None:
+def test_a_root_with_half_of_the_work_is_shared_by_all_workers() -> None:
     """Nobody knows that it is: its weight says as little of its work as that of any other."""
     rng = np.random.default_rng(5)
     work = rng.pareto(1.5, 2000) + 0.01

@@ -53,14 +53,14 @@ def test_json_lines(source: Path, tmp_path: Path) -> None:
     assert next(line for line in lines if line["event"] == "proven")["fingerprint"] == str(fingerprint)
 
 
-def test_text_lines_and_none(source: Path, tmp_path: Path) -> None:
+def test_the_log_is_text_lines_or_nothing(source: Path, tmp_path: Path) -> None:
     ended = bicliques("mine", source, "-o", tmp_path / "a", "--workers", "0", "--log", "text")
     assert "bicliques: slice 0: " in ended.stderr
     assert "% of the work" not in ended.stderr
     assert bicliques("mine", source, "-o", tmp_path / "b", "--workers", "0", "--quiet").stderr == ""
 
 
-def test_what_is_wrong_is_a_line_too(source: Path, tmp_path: Path) -> None:
+def test_errors_are_lines_of_the_log_too(source: Path, tmp_path: Path) -> None:
     ended = bicliques("mine", "nothing.csv", "-o", tmp_path / "out", "--log", "json")
     assert ended.returncode == 2
     assert [line["event"] for line in lines_of(ended.stderr) if line["level"] == "error"] == ["error"]
@@ -76,7 +76,7 @@ def test_programs_get_the_same_facts(source: Path, tmp_path: Path, caplog: pytes
     assert sum(fact["rows"] for fact in facts) == len(results)
 
 
-def test_the_dashboard_is_shown_and_there(tmp_path: Path) -> None:
+def test_the_dashboard_is_shown_and_answers(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "large.parquet", LARGE)
     seen: list[str] = []
 
@@ -126,7 +126,7 @@ class Silent(InProcess):
         return "far:7"
 
 
-def test_it_says_so_again_only_after_twice_the_time(
+def test_a_stuck_worker_is_named_again_after_twice_the_time(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]

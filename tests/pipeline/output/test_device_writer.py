@@ -1,4 +1,4 @@
-"""The GPU's writer with a backend that is the CPU: chunks, parts, a chunk a thread, errors, nothing half written."""
+"""The GPU's writer with a backend on the CPU: chunks, parts, one chunk per thread, errors, no half-written files."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_file_is_open_before_it_is_needed(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_a_next_file_that_is_not_needed_may_fail_to_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unneeded_next_file_may_fail_to_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     host, begin = Host(), HostFile.__init__
 
     def fail(self: HostFile, host: Host, path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_next_file_that_is_not_needed_may_fail_to_open(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("error", [OSError(5, "cuDF cannot write: no space"), DeviceMemoryError("no memory")])
-def test_an_error_comes_out_and_nothing_stays(
+def test_an_error_is_raised_and_no_file_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr(device_writer, "PART_BYTES", 1)

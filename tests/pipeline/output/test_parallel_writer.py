@@ -24,7 +24,7 @@ def pairs_of(folder: Path, parts: list[Part], tables: part_writer.Tables) -> lis
 
 @pytest.mark.parametrize("tables", [None, LABELS], ids=["dense", "labels"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_whatever_goes_in_comes_out_though_its_arrays_change(
+def test_all_rows_are_written_though_their_arrays_change_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, tables: part_writer.Tables
 ) -> None:
     monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 40)
@@ -75,7 +75,7 @@ def test_row_groups_are_encoded_in_parallel_at_most_one_per_thread(
     assert most == 2
 
 
-def test_a_full_disk_is_a_sentence_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_gives_a_sentence_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 40)
     monkeypatch.setattr(part_writer, "PART_BYTES", 1)  # every group makes a part
     write = PartWriter.write_group

@@ -1,4 +1,4 @@
-"""Parts: rows as they were found, row groups bounded, nothing half written."""
+"""Parts have the rows that were found, in bounded row groups, and are never half written."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_batch_does_not_refer_to_the_engines_arrays(tables: part_writer.Tables
     part=st.integers(1, 8000),
     dense=st.booleans(),
 )
-def test_whatever_goes_in_comes_out(
+def test_all_rows_are_written(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], members: int, rows: int, part: int, dense: bool
 ) -> None:
     folder, tables = tmp_path_factory.mktemp("parts"), None if dense else LABELS
@@ -99,7 +99,7 @@ def test_discard_removes_the_parts_of_a_slice(tmp_path: Path, monkeypatch: pytes
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_gives_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = PartWriter(tmp_path, 0, LABELS)
     out(some(5))
 
@@ -113,7 +113,7 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_bound_follows_the_labels() -> None:
+def test_the_memory_bound_depends_on_the_labels() -> None:
     assert writer_bytes(None) < writer_bytes(LABELS) < writer_bytes((pa.array(["x" * 1000]), LABELS[1]))
 
 
@@ -144,8 +144,8 @@ LONG = (pa.array([10, 20, 30, 40]), pa.array(["a" * 300, "b" * 700, "c"]))
 
 
 @pytest.mark.parametrize("kind", ["one", "parallel"])
-def test_a_row_group_holds_so_many_bytes_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """2 Mi members of long labels have more text than the 32-bit offsets of a column can tell apart."""
+def test_row_groups_are_limited_in_bytes_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """2 Mi members with long labels have more text than 32-bit offsets of a column can address."""
     monkeypatch.setattr(part_writer, "GROUP_BYTES", 5000)
     batches = [some(n, seed) for seed, n in enumerate((60, 3, 40))]
     out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
@@ -168,7 +168,9 @@ def test_only_long_labels_limit_the_bytes_of_a_row_group(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["one", "parallel"])
-def test_a_biclique_whose_labels_fit_into_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_a_biclique_whose_labels_are_too_long_for_a_row_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     monkeypatch.setattr(part_writer, "GROUP_BYTES", 500)
     monkeypatch.setattr(part_writer, "MOST_BYTES", 1000)
     out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
@@ -182,7 +184,7 @@ def test_a_biclique_whose_labels_fit_into_no_row(tmp_path: Path, monkeypatch: py
 
 
 class DroppingWriter(PartWriter):
-    """One that loses the last row of every batch."""
+    """A writer that loses the last row of every batch."""
 
     def __call__(self, found: Bicliques, /) -> None:
         kept, *_ = part_writer.pieces_of(found, int(found.left_indptr[-2] + found.right_indptr[-2]))

@@ -1,4 +1,4 @@
-"""Who writes: one thread for a core; several threads or the GPU for a GPU; never a silent other one."""
+"""The choice of the writer: one thread for a core, several threads or the GPU for a GPU, and no silent fallback."""
 
 from __future__ import annotations
 

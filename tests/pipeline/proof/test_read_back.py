@@ -1,4 +1,4 @@
-"""Large parts are read back piece by piece, and the pieces are the part."""
+"""Large parts are read back in pieces, and the pieces together are the part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.runs import answer, load_ledger, manifest_pair, random_edges,
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunFolder, np.ndarray]:
-    """A run of one part with many row groups, which are a piece each."""
+    """A run of one part with many row groups. Each is a piece."""
     monkeypatch.setattr(part_writer, "GROUP_ROWS", 40)
     monkeypatch.setattr(read_back, "PIECE_BYTES", 1 << 10)
     edges = random_edges(30, 25, 0.4, 1)
@@ -52,7 +52,7 @@ def test_pieces_are_all_row_groups_once(run: tuple[RunFolder, np.ndarray], monke
         assert sum(found.rows for found in proofs) == part.rows
 
 
-def test_a_piece_that_lacks_rows_is_found(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_a_piece_with_missing_rows_is_noticed(run: tuple[RunFolder, np.ndarray]) -> None:
     folder, _ = run
     folder.manifest_file.unlink()
     ledger = load_ledger(folder.path)
@@ -94,8 +94,8 @@ def test_the_pieces_of_a_part_sum_up_to_the_part(
     assert int(np.add.reduce(hashes, dtype=np.uint64)) == whole[0].fingerprint
 
 
-def test_a_stray_part_is_gone_after_proving(run: tuple[RunFolder, np.ndarray]) -> None:
-    """One that was written after mining ended, as by a worker that was thought dead."""
+def test_proving_removes_stray_parts(run: tuple[RunFolder, np.ndarray]) -> None:
+    """The part was written after mining ended, as by a worker that was believed dead."""
     folder, edges = run
     folder.manifest_file.unlink()
     part = next(path for path in folder.bicliques.iterdir())
@@ -108,7 +108,7 @@ def test_a_stray_part_is_gone_after_proving(run: tuple[RunFolder, np.ndarray]) -
 
 
 def twice(folder: RunFolder, groups: int) -> int:
-    """Let the engine have found the first row once more: everything but the rows themselves agrees."""
+    """Change the run as if the engine had found the first row twice. Everything but the rows agrees."""
     folder.manifest_file.unlink()
     ledger = load_ledger(folder.path)
     (entry,) = (entry for entry in ledger.entries.values() if entry.result.parts)
@@ -155,7 +155,7 @@ def test_more_rows_than_are_compared_are_left_to_verify(
 def test_rows_that_share_a_hash_and_differ_are_proven(
     run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An equal hash is not an equal row."""
+    """Rows with equal hashes may be different."""
     folder, edges = run
     folder.manifest_file.unlink()
     compared: list[int] = []
@@ -171,7 +171,7 @@ def test_rows_that_share_a_hash_and_differ_are_proven(
 
 
 def test_a_forged_range_is_not_proven(run: tuple[RunFolder, np.ndarray]) -> None:
-    """One node less than the slice took is mined once more, and its rows are there twice."""
+    """The entry has one node less than the slice took. That node is mined again, so its rows are there twice."""
     folder, _ = run
     folder.manifest_file.unlink()
     ledger = load_ledger(folder.path)

@@ -1,4 +1,4 @@
-"""The summary that the proof makes on its way: the same numbers as a query over the files gives."""
+"""The summary that the proof makes has the same numbers as a query over the files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EDGES = random_edges(60, 40, 0.3, 11)
 
 
 @pytest.mark.parametrize("strings", [False, True])
-def test_it_is_what_the_files_say(tmp_path: Path, strings: bool) -> None:
+def test_the_summary_agrees_with_the_files(tmp_path: Path, strings: bool) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES, strings)
     results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=500)
     results = pipeline.resume(tmp_path / "out", workers=0, progress=False, max_results=None)
@@ -61,7 +61,7 @@ def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
 
 
 @pytest.mark.parametrize("step", [1009, pytest.param(13, marks=pytest.mark.exhaustive)])
-def test_a_damaged_one_is_refused(tmp_path: Path, step: int) -> None:
+def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
     largest = results.top(5)
@@ -103,7 +103,7 @@ def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
     assert pipeline.verify(results.path, progress=False).count == len(results)
 
 
-def test_largest_that_are_too_few_or_nowhere(tmp_path: Path) -> None:
+def test_too_few_largest_rows_are_found_anew_and_wrong_parts_refused(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
     expected, file = results.top(60), results.path / "summary" / "largest.parquet"
@@ -115,7 +115,7 @@ def test_largest_that_are_too_few_or_nowhere(tmp_path: Path) -> None:
         results.top(60)
 
 
-def test_one_of_an_earlier_version_does_not_know_the_largest(tmp_path: Path) -> None:
+def test_a_summary_of_an_earlier_version_lacks_the_largest(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
     largest, file = results.top(5), results.path / "summary" / "largest.parquet"
@@ -126,7 +126,7 @@ def test_one_of_an_earlier_version_does_not_know_the_largest(tmp_path: Path) -> 
         file.unlink(missing_ok=True)
 
 
-def test_a_run_that_only_counted_has_none(tmp_path: Path) -> None:
+def test_a_run_that_only_counted_has_no_summary(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False)
     assert not (results.path / "summary").exists()

@@ -1,4 +1,4 @@
-"""Verification: every kind of wrong row is refused by the check that is there for it, and right rows pass."""
+"""Verification: each kind of wrong row is refused by its own check, and right rows pass."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mined(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 
 
 def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest: bool = False) -> Path:
-    """A copy of the run with other rows; `honest` also changes the manifest to match, as a wrong engine would."""
+    """A copy of the run with other rows. `honest` also changes the manifest to match, as a wrong engine would."""
     out = tmp_path / "out"
     shutil.copytree(mined, out)
     part = next((out / "bicliques").iterdir())
@@ -63,7 +63,7 @@ def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest:
 
 
 def name_anew(out: Path, part: Path) -> None:
-    """Let ledger and manifest name a part as large as it has become."""
+    """Update the size of a part in ledger and manifest."""
     manifest = json.loads((out / "manifest.json").read_text())
     manifest["parts"][0]["bytes"] = part.stat().st_size
     rewrite_record(out / "manifest.json", **manifest)
@@ -128,7 +128,7 @@ def test_rows_that_changed_after_proving_are_refused(
 
 
 @pytest.mark.parametrize(("mutant", "words"), MUTANTS, ids=lambda m: getattr(m, "__name__", ""))
-def test_wrong_rows_are_refused_even_when_the_engine_stands_by_them(
+def test_wrong_rows_are_refused_even_if_the_engine_found_them(
     mined: Path, tmp_path: Path, mutant: Callable[[Rows], Rows], words: str
 ) -> None:
     out = changed(mined, tmp_path, mutant, honest=True)
@@ -136,8 +136,8 @@ def test_wrong_rows_are_refused_even_when_the_engine_stands_by_them(
         pipeline.verify(out, sample=10**6, progress=False)
 
 
-def test_what_no_checker_of_rows_can_see(mined: Path, tmp_path: Path) -> None:
-    """A missing biclique that the engine did not report either: only a second enumeration finds it, and we say so."""
+def test_facts_that_rows_cannot_show_are_listed_as_not_proven(mined: Path, tmp_path: Path) -> None:
+    """The engine did not report the missing biclique. Only a second enumeration finds it, and verification says so."""
     found = pipeline.verify(changed(mined, tmp_path, drop, honest=True), sample=10**6, progress=False)
     assert any("cannot be seen from the rows" in words for words in found.not_proven)
 
@@ -151,7 +151,7 @@ def test_a_label_that_is_not_in_the_input(mined: Path, tmp_path: Path) -> None:
         pipeline.verify(changed(mined, tmp_path, rename), progress=False)
 
 
-def test_sizes_that_are_not_those_of_the_lists(mined: Path, tmp_path: Path) -> None:
+def test_sizes_that_differ_from_the_lists_are_refused(mined: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(mined, out)
     part = next((out / "bicliques").iterdir())
@@ -194,7 +194,7 @@ def test_another_schema_version(mined: Path, tmp_path: Path) -> None:
         pipeline.verify(out, progress=False)
 
 
-def test_a_file_that_does_not_belong(mined: Path, tmp_path: Path) -> None:
+def test_a_foreign_part_is_refused(mined: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(mined, out)
     (out / "bicliques" / "more.parquet").write_bytes(b"x")
@@ -236,8 +236,8 @@ def test_repeats_are_found(numbers: list[int], again: list[int], buckets: int) -
     assert found == {number for number in numbers if numbers.count(number) > 1}
 
 
-def test_every_number_that_is_there_twice_is_found() -> None:
-    """Numbers spread over all 64 bits; both of a pair come in different batches, and fall into the same bucket."""
+def test_all_repeated_numbers_are_found() -> None:
+    """Numbers are spread over all 64 bits. Those of a pair are in different batches and in the same bucket."""
     numbers = np.random.default_rng(1).integers(0, 2**64, 5000, dtype=np.uint64, endpoint=False)
     with Repeats(1) as repeats:
         pass
@@ -249,8 +249,8 @@ def test_every_number_that_is_there_twice_is_found() -> None:
     assert np.array_equal(np.sort(found), np.unique(numbers))
 
 
-def test_no_row_can_be_tampered_with_unnoticed(tmp_path: Path) -> None:
-    """Each row in turn loses a member, in a run whose manifest stands by it; every row is looked at."""
+def test_a_change_of_any_row_is_noticed(tmp_path: Path) -> None:
+    """Each row in turn loses a member, in a run whose manifest agrees. Every row is checked."""
     source = write_edges(tmp_path / "g.parquet", random_edges(9, 8, 0.45, 3))
     pipeline.mine(source, tmp_path / "mined", workers=0, progress=False)
     count = len(pipeline.open_run(tmp_path / "mined"))
@@ -291,7 +291,7 @@ def test_an_unknown_number_is_refused(value: int, labels: list[int]) -> None:
         ids_of(pa.array([*labels[-1:], value]), pa.array(labels, pa.int64()))
 
 
-def test_an_objection_names_what_is_wrong() -> None:
+def test_an_objection_names_the_difference() -> None:
     adjacency = Adjacency(np.array([0, 0, 1, 1, 2], np.int32), np.array([0, 1, 0, 1, 0], np.int32), 3, 2)
     two = np.array([0, 1], np.int32)
     assert adjacency.objection(two, two) is None

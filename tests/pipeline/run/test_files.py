@@ -1,4 +1,4 @@
-"""Full disks, disks that turn read-only and files that cannot be read: one sentence, which names the place."""
+"""Full disks, disks that become read-only and files that cannot be read give one sentence, which names the place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EDGES = random_edges(30, 20, 0.3, 1)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that is planned, and not mined."""
+    """A run that is planned, but not mined."""
     place = tmp_path_factory.mktemp("model")
     source = write_edges(place / "g.parquet", EDGES)
     pipeline.mine(source, place / "out", workers=0, progress=False, max_results=40)
@@ -144,7 +144,7 @@ COMMANDS = [
 def test_a_file_that_cannot_be_read_is_one_sentence(
     run: Path, command: list[str], number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever file it is that the command reads first."""
+    """It does not matter which file the command reads first."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number), str(run / "ledger"))
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(
     assert "Traceback" not in told
 
 
-def test_an_error_of_the_program_is_no_sentence(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_program_is_raised_unchanged(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*_: Any) -> None:
         raise ZeroDivisionError
 
@@ -180,7 +180,7 @@ def test_an_error_of_the_program_is_no_sentence(run: Path, monkeypatch: pytest.M
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
-def test_how_mining_ended_is_remembered_whatever_ended_it(
+def test_the_end_of_mining_is_recorded_whatever_its_cause(
     run: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, state: str, why: str
 ) -> None:
     def fail(*_: Any) -> None:
@@ -238,7 +238,7 @@ def test_a_full_disk_is_known_from_the_error_of_numpy() -> None:
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_a_record_that_is_no_file_is_not_waited_for(tmp_path: Path, make: Any) -> None:
+def test_a_record_that_is_no_regular_file_does_not_block(tmp_path: Path, make: Any) -> None:
     make(tmp_path / "options.json")
     with pytest.raises(IncompleteError, match=r"options.json cannot be read \(.*It is not a regular file"):
         read_json(tmp_path / "options.json")

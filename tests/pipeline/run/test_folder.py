@@ -1,4 +1,4 @@
-"""The folder of a run: made whole or not at all, held by one driver, its steps done one by one or together."""
+"""The folder of a run. It is made whole or not at all, one driver holds it, and steps run alone or together."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("most", "state"), [(None, "complete"), (5, "unfinished")])
-def test_a_folder_that_holds_a_run_says_of_what(tmp_path: Path, most: int | None, state: str) -> None:
+def test_a_folder_with_a_run_says_of_which_input(tmp_path: Path, most: int | None, state: str) -> None:
     source, out = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1)), tmp_path / "out"
     pipeline.mine(source, out, workers=0, progress=False, report=False, max_results=most)
     with pytest.raises(InputError) as refused:
@@ -171,7 +171,7 @@ def test_a_folder_that_another_process_makes_first_is_left_alone(
 
 
 @pytest.mark.parametrize(("number", "remedy"), [(errno.EDQUOT, "make room"), (errno.EACCES, "see that it can be")])
-def test_an_error_of_the_disk_comes_with_its_own_remedy(tmp_path: Path, number: int, remedy: str) -> None:
+def test_a_disk_error_has_its_own_remedy(tmp_path: Path, number: int, remedy: str) -> None:
     reason = os.strerror(number)
     with pytest.raises(ResourceError, match=rf"\({reason}\); {remedy}"), disk_errors(tmp_path):
         raise OSError(number, reason)
@@ -270,7 +270,7 @@ def test_an_object_in_memory_cannot_be_read_again(tmp_path: Path) -> None:
         steps.ingest(out, False)
 
 
-def test_a_ledger_entry_survives_its_file() -> None:
+def test_a_ledger_entry_survives_json() -> None:
     left_over = Subtrees.of_roots(np.array([3, 1]))
     listing, counting = AllMaximal(Search()), AllMaximal(Search("count"))
     report = SliceResult(
@@ -293,7 +293,7 @@ def test_a_ledger_entry_survives_its_file() -> None:
     assert LedgerEntry.from_json(json.loads(json.dumps(nothing.to_json(b""))), counting)[0] == nothing
 
 
-def test_a_manifest_survives_its_file(tmp_path: Path) -> None:
+def test_a_manifest_survives_json(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     manifest = pipeline.mine(source, tmp_path / "out", workers=0, progress=False).manifest
     assert Manifest.from_json(json.loads(json.dumps(manifest.to_json()))) == manifest
@@ -331,7 +331,7 @@ def test_an_engine_is_there_until_the_end_of_the_block() -> None:
         engines.kind("another")
 
 
-def test_the_fallback_is_said_once(tmp_path: Path) -> None:
+def test_the_fallback_is_reported_once(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(10, 8, 0.4, 1))
     notes: list[str] = []
     with engines.registered(unable("bitmatrix", "it rains")):

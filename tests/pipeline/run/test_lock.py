@@ -1,4 +1,4 @@
-"""The lock of a run: the file held is the one in the folder, its text is whole, and giving it up hides nothing."""
+"""The lock of a run. The locked file is the one in the folder, its text is whole, and its release hides no error."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_lock_that_cannot_be_removed_hides_no_error(
     assert "run.lock cannot be removed (Read-only file system); it locks nothing any more" in caplog.text
 
 
-def test_a_lock_of_somebody_else_is_not_removed(tmp_path: Path) -> None:
+def test_a_lock_of_another_process_is_not_removed(tmp_path: Path) -> None:
     """The folder was deleted and made again while the first driver worked."""
     file = tmp_path / "run.lock"
     with locked(file):
@@ -99,7 +99,7 @@ def test_a_lock_is_given_up_when_its_text_cannot_be_written(
         pass
 
 
-def test_a_lock_that_has_a_second_name_is_not_written_to(tmp_path: Path) -> None:
+def test_a_lock_with_a_second_hard_link_is_not_written(tmp_path: Path) -> None:
     thesis = tmp_path / "thesis.txt"
     thesis.write_text("a user's own words")
     (tmp_path / "run.lock").hardlink_to(thesis)

@@ -1,4 +1,4 @@
-"""What the folder of a run may hold: our names are known, other people's files stay, and links are not followed."""
+"""The files in the folder of a run: our names are known, files of users stay, and links are not followed."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def test_every_file_of_a_run_has_a_name_that_is_known(stopped: Path, complete: P
         ("elsewhere", "1.json"),
     ],
 )
-def test_a_name_that_no_run_gives_is_not_one_of_its_files(tmp_path: Path, folder: str, name: str) -> None:
+def test_an_unknown_name_is_not_a_file_of_a_run(tmp_path: Path, folder: str, name: str) -> None:
     assert not names.is_ours(tmp_path / folder / name)
 
 
 @pytest.mark.parametrize("name", names.FOLDERS)
 @pytest.mark.parametrize("state", ["stopped", "complete"])
-def test_nothing_is_written_or_deleted_through_a_link_in_the_place_of_a_folder(
+def test_a_link_in_place_of_a_folder_is_never_followed_to_write_or_delete(
     model: tuple[Path, Path], tmp_path: Path, name: str, state: str
 ) -> None:
     run, far = tmp_path / "runs" / "out", tmp_path / "far"
@@ -190,7 +190,7 @@ def test_a_foreign_parquet_file_among_the_parts_is_named_and_stays(
         *("steps/.mine.json.tmp", "ledger/.1.json.tmp", "steps/.build.json.tmp", "summary/.sizes.parquet.tmp"),
     ],
 )
-def test_a_link_in_the_place_of_a_file_leads_to_nothing(stopped: Path, thesis: Path, name: str) -> None:
+def test_a_link_in_the_place_of_a_file_is_not_followed(stopped: Path, thesis: Path, name: str) -> None:
     link = stopped / name
     link.parent.mkdir(exist_ok=True)
     link.unlink(missing_ok=True)
@@ -210,7 +210,7 @@ def test_a_link_in_the_place_of_a_file_leads_to_nothing(stopped: Path, thesis: P
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe"])
-def test_a_lock_that_is_no_file_is_an_error_and_no_endless_wait(stopped: Path, kind: str) -> None:
+def test_a_lock_that_is_no_file_is_an_error(stopped: Path, kind: str) -> None:
     (stopped / "run.lock").mkdir() if kind == "folder" else os.mkfifo(stopped / "run.lock")
     for work in (resume, pipeline.status):
         with pytest.raises(InputError, match="is a link or no file"):
@@ -259,9 +259,7 @@ def test_a_file_that_cannot_be_finished_is_not_there(tmp_path: Path, monkeypatch
     ],
     ids=str,
 )
-def test_leavings_of_a_run_that_never_began_do_not_block_the_folder(
-    tmp_path: Path, left: list[str], taken: bool
-) -> None:
+def test_leftovers_of_a_run_that_never_began_block_nothing(tmp_path: Path, left: list[str], taken: bool) -> None:
     out = tmp_path / "out"
     for name in left:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
@@ -277,7 +275,7 @@ def test_leavings_of_a_run_that_never_began_do_not_block_the_folder(
     assert all((out / name).exists() for name in left)
 
 
-def test_every_file_is_flushed_before_it_has_its_name_and_its_folder_after(
+def test_a_file_is_flushed_before_its_rename_and_its_folder_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[tuple[str, str]] = []

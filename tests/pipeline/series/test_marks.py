@@ -1,4 +1,4 @@
-"""``_SUCCESS`` is there as long as the run is complete; ``latest`` leads to the newest run, and is nobody else's."""
+"""``_SUCCESS`` exists as long as the run is complete. ``latest`` leads to the newest run, and replaces nothing else."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_latest_is_the_newest_complete_run_of_the_series(runs: Path) -> None:
     assert (runs / "latest").readlink() == Path("2026-11-21"), "a link to a run that is gone leads nowhere"
 
 
-def test_latest_is_set_though_a_killed_process_left_a_link(runs: Path) -> None:
+def test_latest_is_set_even_if_a_killed_process_left_a_link(runs: Path) -> None:
     identity = pipeline.open_run(runs / "2026-11-23").manifest.run["run"]
     (runs / f".latest.{identity}.tmp").symlink_to("somewhere")
     point_to_newest(runs / "2026-11-23")

@@ -1,4 +1,4 @@
-"""Old runs of a series go, by the day they stand for; other runs, running ones and what is no run stay."""
+"""Old runs of a series are removed, by the day that they stand for. Everything else stays."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def reasons(found: Pruning) -> dict[str, str]:
 
 
 def half_removed(run: Path) -> Path:
-    """What a prune that was killed leaves of a run."""
+    """The rest of a run whose removal was interrupted by a kill."""
     identity = RunFolder(run).run_id()
     away = run.rename(run.with_name(f".{run.name}.{identity}.removed"))
     shutil.rmtree(away / "bicliques")
@@ -107,7 +107,7 @@ def test_times_of_files_do_not_matter(runs: Path, tmp_path: Path) -> None:
     assert [run.path.name for run in pipeline.prune(runs, keep=1).chosen] == ["d", "c", "a"]
 
 
-def test_runs_of_another_source_neither_count_nor_go(runs: Path, model: tuple[Path, Path]) -> None:
+def test_runs_of_another_source_are_neither_counted_nor_removed(runs: Path, model: tuple[Path, Path]) -> None:
     for k in (1, 2, 3):
         copy(model[0], runs / f"other{k}", f"2026-02-0{k}", series="/in/other.csv")
     copy(model[0], runs / "once", "2025-01-01", series="/in/once.csv")
@@ -132,12 +132,12 @@ def test_runs_of_an_object_in_memory_stay(runs: Path) -> None:
     assert "nobody knows which runs it follows: its input was an object in memory" in reasons(found)["a"]
 
 
-def test_unfinished_runs_go_when_asked_and_older_than_a_kept_run(runs: Path) -> None:
+def test_unfinished_runs_older_than_a_kept_run_are_removed_on_request(runs: Path) -> None:
     pipeline.prune(runs, keep=2, unfinished=True, remove=True)
     assert left(runs) == "def", "e is newer than a complete run that stays"
 
 
-def test_without_a_complete_run_nothing_goes(runs: Path) -> None:
+def test_without_a_complete_run_nothing_is_removed(runs: Path) -> None:
     for name in "acdf":
         shutil.rmtree(runs / name)
     pipeline.prune(runs, keep=1, unfinished=True, remove=True)
@@ -200,7 +200,7 @@ def test_a_folder_of_the_user_stays_whatever_it_is_called(runs: Path) -> None:
     assert [(runs / name / "thesis.txt").exists() for name in names] == [True, True, True]
 
 
-def test_stray_files_and_links_block_nothing(runs: Path, tmp_path: Path) -> None:
+def test_stray_files_and_links_do_not_stop_a_prune(runs: Path, tmp_path: Path) -> None:
     (runs / ".x.removed").touch()
     (runs / f".x.{uuid.uuid4().hex}.removed").touch()
     (runs / "dangling").symlink_to(tmp_path / "nowhere")
@@ -214,13 +214,13 @@ def test_stray_files_and_links_block_nothing(runs: Path, tmp_path: Path) -> None
     assert (tmp_path / "far" / "thesis.txt").exists()
 
 
-def test_a_name_that_a_terminal_would_obey_is_spelt_out(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_in_a_name_are_escaped(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (runs / "a").rename(runs / "a\n\x1b[2J")
     assert main.main(["prune", str(runs), "--keep", "1"]) == 0
     assert r"a\n\x1b[2J'" in capsys.readouterr().out
 
 
-def test_what_a_killed_prune_left_is_listed_and_goes(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_half_removed_run_is_listed_and_removed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     away = half_removed(runs / "a")
     empty = runs / f".z.{uuid.uuid4().hex}.removed"
     empty.mkdir()
@@ -244,9 +244,7 @@ def test_prune_names_a_user_file_in_a_half_removed_run_until_it_is_moved(runs: P
     assert not away.exists()
 
 
-def test_a_kill_at_any_step_of_a_removal_leaves_what_the_next_prune_removes(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_prune_finishes_a_removal_killed_at_any_step(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         pass
 
@@ -283,7 +281,7 @@ def test_a_kill_at_any_step_of_a_removal_leaves_what_the_next_prune_removes(
     raise AssertionError("a removal has fewer steps")
 
 
-def test_a_run_that_cannot_be_removed_does_not_keep_others_from_going(
+def test_others_are_removed_if_one_run_cannot_be(
     runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rename = Path.rename
@@ -303,10 +301,10 @@ def test_a_run_that_cannot_be_removed_does_not_keep_others_from_going(
 
 
 @pytest.mark.parametrize("json_too", [False, True])
-def test_prune_says_which_run_goes_before_it_removes_the_run(
+def test_prune_names_a_run_before_it_removes_it(
     runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], json_too: bool
 ) -> None:
-    """Ctrl-C leaves a record of what went, and does not say that nothing was done."""
+    """Ctrl-C leaves a record of the removed runs, and does not say that nothing was done."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -327,7 +325,7 @@ def test_prune_prints_json_on_request(runs: Path, capsys: pytest.CaptureFixture[
     assert [Path(run["path"]).name for run in found["runs"] if run["verdict"] == "remove"] == ["d", "c", "a"]
 
 
-def test_after_a_run_the_older_ones_of_its_series_go(runs: Path, model: tuple[Path, Path]) -> None:
+def test_a_complete_run_removes_older_runs_of_its_series(runs: Path, model: tuple[Path, Path]) -> None:
     copy(model[0], runs / "other1", "2020-01-01", series="/in/other.csv")
     copy(model[0], runs / "other2", "2020-01-02", series="/in/other.csv")
     half_removed(copy(model[0], runs / "g", "2020-01-01", series="/in/other.csv"))

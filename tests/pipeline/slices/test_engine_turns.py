@@ -48,7 +48,7 @@ def test_slices_take_turns_on_one_engine_and_find_everything(tmp_path: Path, gpu
 
 
 @pytest.mark.parametrize(("search", "platform"), [(Search("list"), "cuda"), (Search("fingerprint"), "cores")])
-def test_only_who_lists_opens_a_writer_of_the_gpu_and_does_it_before_the_first_slice(
+def test_a_gpu_writer_is_opened_before_the_first_slice_only_to_list(
     tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, search: Search, platform: str
 ) -> None:
     folder, opened, open_writer = prepared(tmp_path, search=search), [], worker.open_writer
@@ -104,7 +104,7 @@ def test_the_next_slice_is_searched_while_one_is_written(
     assert entries[0].result.seconds + closed <= whole[0], "the time of a slice is that of its search"
 
 
-def test_a_gpu_without_memory_gets_an_engine_that_wants_less_and_says_so(
+def test_a_gpu_without_memory_gets_a_smaller_engine_and_a_warning(
     tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = prepared(tmp_path)
@@ -124,7 +124,7 @@ def test_a_gpu_without_memory_gets_an_engine_that_wants_less_and_says_so(
     assert {entry.result.stats.halvings for entry in load_ledger(folder.path).entries.values()} == {2}
 
 
-def test_a_gpu_without_memory_for_the_last_chunks_of_a_slice_mines_it_again(
+def test_a_slice_whose_last_chunks_do_not_fit_on_the_gpu_is_mined_again(
     tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = prepared(tmp_path)
@@ -143,7 +143,7 @@ def test_a_gpu_without_memory_for_the_last_chunks_of_a_slice_mines_it_again(
     assert [n for what, n in gpu.log if what == "made"] == [0, 1, 2]
 
 
-def test_a_gpu_that_never_has_enough_memory_ends_the_run_with_its_sentence(
+def test_a_gpu_that_never_has_enough_memory_ends_the_run(
     tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = prepared(tmp_path)
@@ -158,7 +158,7 @@ def test_a_gpu_that_never_has_enough_memory_ends_the_run_with_its_sentence(
     assert list(folder.bicliques.iterdir()) == []
 
 
-def test_engines_of_cores_are_one_a_thread() -> None:
+def test_each_thread_on_cores_has_an_engine() -> None:
     kind = engines.kind("reference")
     with engine_turns.turn(kind, "run") as first, engine_turns.turn(kind, "run") as again:
         assert first is again
@@ -178,7 +178,7 @@ def test_engines_of_cores_are_one_a_thread() -> None:
     engine_turns.forget()
 
 
-def test_all_cores_read_back_what_one_gpu_found(tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_cores_read_back_the_rows_of_one_gpu(tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     prove = proving.prove
 

@@ -54,7 +54,7 @@ def device(monkeypatch: pytest.MonkeyPatch, nvml: Any, bus: str = "0000:1B:00.0"
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
 
 
-def test_a_gpus_joules_are_the_difference_of_its_counter_and_its_peak_the_largest_reading(
+def test_gpu_joules_are_a_counter_difference_and_the_peak_a_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     device(monkeypatch, Nvml())
@@ -80,7 +80,7 @@ def test_a_gpus_joules_are_the_difference_of_its_counter_and_its_peak_the_larges
     assert usage.mean_watts == pytest.approx(usage.joules / usage.seconds)
 
 
-def test_the_block_is_measured_though_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_that_fails_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     device(monkeypatch, Nvml())
     meter = PowerMeter(NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0"), 0.001)
     with pytest.raises(ValueError, match="boom"), meter.stretch() as measured:
@@ -88,7 +88,7 @@ def test_the_block_is_measured_though_it_fails(monkeypatch: pytest.MonkeyPatch) 
     assert measured.result(60).joules > 0
 
 
-def test_who_is_measured_does_not_wait_for_the_counter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_measured_block_does_not_wait_for_the_counter(monkeypatch: pytest.MonkeyPatch) -> None:
     device(monkeypatch, Nvml())
     counter, go = NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0"), threading.Event()
     joules = counter.joules

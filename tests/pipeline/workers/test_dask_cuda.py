@@ -86,7 +86,7 @@ def pool() -> Iterator[DaskPool]:
             yield pool
 
 
-def test_two_gpus_have_four_slices_in_hand_and_find_everything(tmp_path: Path, pool: DaskPool) -> None:
+def test_two_gpus_have_four_slices_at_a_time_and_find_everything(tmp_path: Path, pool: DaskPool) -> None:
     assert (pool.slots(), pool.workers(), pool.describe()) == (4, 2, "2 local GPUs")
     folder = prepared_run(tmp_path, EDGES)
     session = driver.mine_run(Run(folder), pool, RunLimits(), quiet, 0.01)
@@ -141,13 +141,13 @@ def test_workers_without_a_gpu_are_refused_for_a_gpu_engine(pool: DaskPool) -> N
         DaskPool.connect(address, CUDA, "dask cuda worker")
 
 
-def test_without_dask_cuda_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_dask_cuda_gives_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask_cuda", None)
     with pytest.raises(ResourceError, match=r"need dask-cuda, but dask_cuda is not installed \(pip install"):
         dask_cuda.start_cluster(["0"], None, False)
 
 
-def test_workers_that_do_not_start_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_do_not_start_give_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(**options: object) -> None:
         raise ValueError("RMM pool requested but module 'rmm' is not available")
 
@@ -195,7 +195,9 @@ def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str
         (WorkerOptions(devices=(0,)), "GPU-a1,GPU-b2", ("cluster", "GPU-a1")),
     ],
 )
-def test_what_a_user_gets(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str, wanted: Any) -> None:
+def test_options_of_gpu_workers_that_are_passed_on(
+    monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str, wanted: Any
+) -> None:
     assert opened(monkeypatch, options, visible) == wanted
 
 
@@ -216,7 +218,7 @@ def test_what_a_user_gets(monkeypatch: pytest.MonkeyPatch, options: WorkerOption
         (lambda: check_workers(WorkerOptions(devices=(0,)), CORES), "0", InputError, "works on processor cores"),
     ],
 )
-def test_what_a_user_cannot_have(
+def test_options_of_gpu_workers_that_are_refused(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], Any], visible: str, error: type[Exception], words: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -224,7 +226,7 @@ def test_what_a_user_cannot_have(
         make()
 
 
-def test_the_engine_is_chosen_for_the_workers_of_a_scheduler_not_for_the_driver(
+def test_the_engine_is_chosen_for_the_schedulers_workers_not_the_driver(
     pool: DaskPool,
 ) -> None:
     address = pool.client.scheduler.address

@@ -111,7 +111,7 @@ def test_two_workers_give_the_same_whatever_the_slices(tmp_path: Path, pool: Das
     assert pipeline.verify(folder.path, progress=False).fingerprint == manifest.fingerprint
 
 
-def test_two_workers_never_write_one_row_too_many(tmp_path: Path, pool: DaskPool) -> None:
+def test_two_workers_never_exceed_the_row_limit(tmp_path: Path, pool: DaskPool) -> None:
     folder = prepared(tmp_path)
     for most in (1, 5000, 5001):
         session = driver.mine_run(Run(folder), pool, RunLimits(max_results=most), quiet, 0.02)
@@ -159,7 +159,7 @@ def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: D
     assert pool.slots() == 2
 
 
-def test_a_scheduler_that_goes_away_is_an_error_in_one_sentence(tmp_path: Path) -> None:
+def test_a_scheduler_that_ends_gives_one_sentence(tmp_path: Path) -> None:
     folder = prepared(tmp_path)
     with distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as theirs:
         pool = DaskPool.connect(theirs.scheduler_address, patience_s=2.0)
@@ -175,7 +175,7 @@ def test_workers_with_another_version_are_refused(pool: DaskPool, monkeypatch: p
         DaskPool.connect(pool.client.scheduler.address)
 
 
-def test_a_scheduler_that_does_not_answer_is_an_error_in_one_sentence() -> None:
+def test_a_scheduler_that_does_not_answer_gives_one_sentence() -> None:
     with pytest.raises(ResourceError, match=r"scheduler at tcp://127\.0\.0\.1:1 does not answer"):
         DaskPool.connect("tcp://127.0.0.1:1", patience_s=0.3)
 
@@ -254,7 +254,7 @@ def test_a_run_without_workers_ends_with_a_sentence(tmp_path: Path, monkeypatch:
         driver.mine_run(Run(prepared(tmp_path)), FakePool(0), RunLimits(), quiet)
 
 
-def test_workers_come_when_the_work_turns_out_to_be_long(
+def test_workers_are_started_if_the_work_takes_long(
     tmp_path: Path, pool: DaskPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "GROW_AFTER_S", 0.0)
@@ -293,7 +293,7 @@ def are_gone(processes: list[psutil.Process]) -> bool:
     return not psutil.wait_procs(processes, timeout=60)[1]
 
 
-def test_a_worker_that_replaces_another_may_take_its_time() -> None:
+def test_a_replacement_worker_may_start_slowly() -> None:
     pool = DaskPool.local(1)
     (first,) = workers_of(pool)
     with dask.config.set({"distributed.deploy.lost-worker-timeout": "10ms"}):  # of Dask, 15 s by default
@@ -307,7 +307,7 @@ def test_a_worker_that_replaces_another_may_take_its_time() -> None:
     assert len(kept) == 1, "Dask has given it up, and is about to stop it"
 
 
-def test_a_worker_that_never_gets_ready_is_killed_at_the_end() -> None:
+def test_a_worker_that_never_becomes_ready_is_killed_at_the_end() -> None:
     """Dask waits for it without end: it only tells workers to end that have said that they are there."""
     pool = DaskPool.local(1)
     (first,) = workers_of(pool)

@@ -12,7 +12,7 @@ from schemas.errors import ResourceError
 from tests.support.pools import FakePool
 
 
-def test_tasks_that_were_waiting_here_are_done_here_when_workers_come() -> None:
+def test_waiting_tasks_stay_in_this_process_when_workers_come() -> None:
     started, said = threading.Event(), []
 
     def start() -> FakePool:
@@ -34,7 +34,7 @@ def test_tasks_that_were_waiting_here_are_done_here_when_workers_come() -> None:
 
 
 @pytest.mark.parametrize("when", ["while they start", "while they get ready"])
-def test_nobody_waits_for_workers_that_are_not_needed_any_more(when: str) -> None:
+def test_the_end_does_not_wait_for_workers_that_are_not_needed(when: str) -> None:
     started, ready, prepared_for = threading.Event(), threading.Event(), []
 
     class Workers(FakePool):

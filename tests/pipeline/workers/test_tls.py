@@ -76,12 +76,12 @@ def test_a_client_without_a_key_cannot_connect(scheduler: str) -> None:
             DaskPool.connect(scheduler.replace("tls://", "tcp://"), patience_s=1.0)
 
 
-def test_a_configuration_that_wants_keys_refuses_to_do_without(certified: dict[str, Any]) -> None:
+def test_a_configuration_that_requires_keys_refuses_plain_connections(certified: dict[str, Any]) -> None:
     with dask.config.set(certified), pytest.raises(ResourceError, match="encryption required by Dask configuration"):
         DaskPool.connect("tcp://127.0.0.1:1")
 
 
-def test_a_certificate_that_is_not_there_is_a_sentence(certified: dict[str, Any]) -> None:
+def test_a_missing_certificate_gives_a_sentence(certified: dict[str, Any]) -> None:
     moved = certified | {"distributed.comm.tls.client.cert": "/not/there.pem"}
     with (
         dask.config.set(moved),
