@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernels import engines
-from pipeline.api.dry_running import DryRun
-from pipeline.estimate.sample import Guess
-from pipeline.ingest.readers import formats
-from pipeline.proof.verification import Verification
 from pipeline.results.binning import grid
 from pipeline.results.facts import (
     input_words,
@@ -22,11 +18,16 @@ from pipeline.results.facts import (
     share,
     why_none,
 )
-from pipeline.results.results import Count, Results
 from pipeline.run.progress import size
 from pipeline.run.resuming import how_to_resume
 from schemas.options import RunOptions
 from schemas.sizes import SizeCounts
+
+if TYPE_CHECKING:
+    from pipeline.api.dry_running import DryRun
+    from pipeline.estimate.sample import Guess
+    from pipeline.proof.verification import Verification
+    from pipeline.results.results import Count, Results
 
 __all__ = ["count_card", "dry_run_card", "formats_table", "run_card", "run_json", "size_table", "verify_card"]
 
@@ -153,6 +154,8 @@ def _sharers(workers: int | None) -> str:
 
 def formats_table() -> str:
     """A table of formats and of engines."""
+    from pipeline.ingest.readers import formats  # not for the other cards: it imports every reader
+
     text = ["formats (also .gz, .bz2, .xz, .zst for text):"]
     text += [f"  {format.name:<14} {', '.join(format.patterns):<26} {format.description}" for format in formats()]
     text += ["", "engines:"]

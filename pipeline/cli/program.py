@@ -80,7 +80,7 @@ def run(argv: list[str] | None) -> int:
             parser().print_help()
             return COMPLETE
         if argv is None:
-            sys.meta_path.insert(0, _LeftOut())  # a process that has been started for this command
+            _leave_out()
         command = next(command for command in COMMANDS if command.name == arguments.command)
         for module in command.imports:
             import_module(f"pipeline.{module}")
@@ -111,15 +111,33 @@ def run(argv: list[str] | None) -> int:
         return FAILURE
 
 
-class _LeftOut:
-    """Hides libraries that Arrow and Numba import wherever they are installed, for half a second, and do not need."""
+#: What Arrow, Numba and Bokeh import wherever it is installed, for half a second, and what no command needs.
+_LEFT_OUT = frozenset({"cffi", "pandas", "scipy"})
 
-    libraries = frozenset({"cffi", "pandas", "scipy"})
+
+class _Refusal:
+    """A finder, as in `importlib.abc.MetaPathFinder`, that refuses these libraries."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
-        """As `importlib.abc.MetaPathFinder` has it; the finders behind this one are not asked."""
-        if name in self.libraries:
-            raise ModuleNotFoundError(f"the command line uses no {name}", name=name)
+        if name in _LEFT_OUT:
+            raise ModuleNotFoundError(f"the command line leaves {name} out", name=name)
+
+
+def _leave_out() -> None:
+    """Hide libraries in this process, which was started for one command.
+
+    Arrow asks for pandas at its first conversion, once and for all, and takes an exception for an answer. The others
+    look into `sys.modules`.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    refusal = _Refusal()
+    sys.meta_path.insert(0, refusal)
+    pa.array(np.zeros(1)).to_numpy()
+    sys.meta_path.remove(refusal)
+    for name in _LEFT_OUT:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
 
 
 def _last_words(error: Exception) -> str | None:

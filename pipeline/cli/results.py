@@ -45,28 +45,28 @@ def _add_rows(command: argparse.ArgumentParser, *names: str) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from pipeline.api import runs
     from pipeline.cli import cards
+    from pipeline.proof.verification import verify_run
 
-    found = runs.verify(arguments.run, sample=arguments.sample, seed=arguments.seed, progress=progress(arguments))
+    found = verify_run(arguments.run, sample=arguments.sample, seed=arguments.seed, progress=progress(arguments))
     say(arguments, lambda: vars(found) | {"fingerprint": str(found.fingerprint)}, lambda: cards.verify_card(found))
     return COMPLETE
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from pipeline.api import runs
     from pipeline.cli import listing
+    from pipeline.results.results import open_results
 
-    rows = runs.open_run(arguments.run).top(arguments.n, arguments.by)
+    rows = open_results(arguments.run).top(arguments.n, arguments.by)
     say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, _width(arguments)))
     return COMPLETE
 
 
 def _sample(arguments: argparse.Namespace) -> int:
-    from pipeline.api import runs
     from pipeline.cli import listing
+    from pipeline.results.results import open_results
 
-    rows = runs.open_run(arguments.run).sample(arguments.n, arguments.seed)
+    rows = open_results(arguments.run).sample(arguments.n, arguments.seed)
     say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, _width(arguments)))
     return COMPLETE
 
@@ -77,10 +77,10 @@ def _width(arguments: argparse.Namespace) -> int | None:
 
 
 def _sizes(arguments: argparse.Namespace) -> int:
-    from pipeline.api import runs
     from pipeline.cli import cards
+    from pipeline.results.results import open_results
 
-    sizes = runs.open_run(arguments.run).sizes()
+    sizes = open_results(arguments.run).sizes()
     say(arguments, sizes.to_json, lambda: cards.size_table(sizes))
     return COMPLETE
 
@@ -99,16 +99,28 @@ def _add_report(command: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    Command("verify", "check the results of a complete run again, from its files", _add_verify, _verify),
-    Command("show", "print the largest bicliques of a run", _add_show, _show, ("api.runs", "cli.listing")),
+    Command(
+        name="verify",
+        help="check the results of a complete run again, from its files",
+        add_arguments=_add_verify,
+        run=_verify,
+        imports=("proof.verification", "cli.cards"),
+    ),
+    Command("show", "print the largest bicliques of a run", _add_show, _show, ("results.results", "cli.listing")),
     Command(
         name="sample",
         help="print bicliques of a run chosen at random, each as likely as the others",
         add_arguments=_add_sample,
         run=_sample,
-        imports=("api.runs", "cli.listing", "proof.row_hashes"),
+        imports=("results.results", "cli.listing", "proof.row_hashes"),
     ),
-    Command("sizes", "print how many bicliques of a run there are of each size", lambda c: add_run(c), _sizes),
+    Command(
+        name="sizes",
+        help="print how many bicliques of a run there are of each size",
+        add_arguments=add_run,
+        run=_sizes,
+        imports=("results.results", "cli.cards"),
+    ),
     Command(
         name="report",
         help="write OUT/report.html again: the run as one page with pictures",

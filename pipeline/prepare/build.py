@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from kernels.graph.prepare import PrepareFacts, prepare
 from pipeline.run.files import disk_errors, settle
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import LABEL_FILES
@@ -18,6 +17,9 @@ from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from pipeline.run.opened import Run
 from pipeline.run.tables import read_table
 from schemas.graph import MiningGraph
+
+if TYPE_CHECKING:
+    from kernels.graph.prepare import PrepareFacts
 
 __all__ = ["DegreeProfile", "build", "degree_profile", "read_edges"]
 
@@ -59,6 +61,8 @@ def build(run: Run) -> dict[str, Any]:
     It takes O(m + n log n) time and about 60 bytes per edge. The GPU builds the graph if it has read the input and has
     room.
     """
+    from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
+
     started = time.perf_counter()
     options, sizes, folder = run.options, run.input, run.folder
     left, right = read_edges(folder)

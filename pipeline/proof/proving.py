@@ -27,6 +27,7 @@ from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.ranking import rank_correlation
 from pipeline.proof.read_back import PartProof, ProofTask, in_pieces, prove_part
 from pipeline.proof.summary import PartSummary, Summary
+from pipeline.proof.wholeness import check_cover
 from pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
 from pipeline.run.files import disk_errors, write_json
 from pipeline.run.ledger import Ledger
@@ -39,11 +40,11 @@ from pipeline.workers.pool import Pool, run_all
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError
 from schemas.facts import Session
-from schemas.manifest import PLAN, Manifest, Part
+from schemas.manifest import Manifest, Part
 from schemas.platform import Platform
 from schemas.totals import Best
 
-__all__ = ["COMPARED_ROWS", "ROWS_WORTH_WORKERS", "check_cover", "prove", "prove_parts", "sum_up"]
+__all__ = ["COMPARED_ROWS", "ROWS_WORTH_WORKERS", "prove", "prove_parts", "sum_up"]
 
 logger = logging.getLogger(__name__)
 
@@ -239,18 +240,6 @@ def _check_claim(claim: _Claim, proofs: list[PartProof]) -> None:
             f"the Parquet rows of {claim.what} ({rows}, fingerprint {fingerprint}) are not what its engine "
             f"reported ({claim.rows}, {claim.fingerprint}); {claim.remedy}"
         )
-
-
-def check_cover(ledger: Ledger) -> None:
-    """Every node of every source taken, none twice (`Ledger.outstanding` refuses those)."""
-    for entry in ledger.entries.values():
-        reason = ledger.problem(entry)
-        if reason:
-            raise IncompleteError(f"slice {entry.result.slice} does not count: {reason}; resume the run")
-    for source, ranges in ledger.outstanding().items():
-        name = "the plan" if source == PLAN else f"the left-over of slice {source}"
-        left = sum(stop - start for start, stop in ranges)
-        raise IncompleteError(f"{left} nodes of {name} are not mined yet; resume the run")
 
 
 def _check_files(ledger: Ledger) -> None:

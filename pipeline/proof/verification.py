@@ -15,9 +15,9 @@ from pipeline.prepare.build import read_edges
 from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.equal_rows import refuse_equal_rows
-from pipeline.proof.proving import check_cover
 from pipeline.proof.read_back import read_part
 from pipeline.proof.summary import Summary, Tally
+from pipeline.proof.wholeness import check_cover
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.resuming import how_to_resume

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
+from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, Manifest
 
-__all__ = ["why_not_whole"]
+__all__ = ["check_cover", "why_not_whole"]
 
 
 def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Path, str]] | None = None) -> str | None:
@@ -47,3 +48,15 @@ def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Pat
             f"manifest says {manifest.count} and {manifest.fingerprint}"
         )
     return None
+
+
+def check_cover(ledger: Ledger) -> None:
+    """Every node of every source taken, none twice (`Ledger.outstanding` refuses those)."""
+    for entry in ledger.entries.values():
+        reason = ledger.problem(entry)
+        if reason:
+            raise IncompleteError(f"slice {entry.result.slice} does not count: {reason}; resume the run")
+    for source, ranges in ledger.outstanding().items():
+        name = "the plan" if source == PLAN else f"the left-over of slice {source}"
+        left = sum(stop - start for start, stop in ranges)
+        raise IncompleteError(f"{left} nodes of {name} are not mined yet; resume the run")

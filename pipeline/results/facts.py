@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pipeline.results.results import Results
 from pipeline.run.progress import size
 from schemas.facts import side_names
 from schemas.manifest import Manifest
 from schemas.options import RunOptions
 from schemas.search import Search
+
+if TYPE_CHECKING:
+    from pipeline.results.results import Results
 
 __all__ = [
     "input_words",
