@@ -28,6 +28,7 @@ from benchmarks.runs import prepared_run
 from kernels.gpu.cuda import CUDA
 from pipeline.mining import driver
 from pipeline.output.writers import WriteOn
+from pipeline.process.cores import count_cores
 from pipeline.proof import proving
 from pipeline.run.opened import Run
 from pipeline.workers.opening import open_pool
@@ -66,7 +67,7 @@ def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, words: argpar
             "outcome": session.outcome,
         }
         if mode == "list" and session.outcome == "complete":
-            provers, clock = InThreads(len(os.sched_getaffinity(0))), time.perf_counter()
+            provers, clock = InThreads(count_cores()), time.perf_counter()
             proving.prove(Run(folder), provers, quiet)
             line["prove_s"] = time.perf_counter() - clock
             provers.close()

@@ -1,8 +1,6 @@
 """``python -m pipeline`` is ``bicliques``."""
 
-import sys
-
-from pipeline.cli.main import main
+from pipeline.cli.main import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

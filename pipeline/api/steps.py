@@ -21,6 +21,7 @@ from pipeline.api import preparing
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.mining import driver
 from pipeline.process import startup
+from pipeline.process.cores import count_cores
 from pipeline.proof import proving
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
@@ -241,7 +242,7 @@ def _provers(pool: Pool, workers: WorkerOptions, platform: Platform) -> Iterator
     if not platform.leaves_cores or workers.scheduler is not None:
         yield pool
         return
-    provers = InThreads(len(os.sched_getaffinity(0)))
+    provers = InThreads(count_cores())
     try:
         yield provers
     finally:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pipeline.output import part_writer
 from pipeline.output.part_writer import PartWriter, pieces_of, to_batch
+from pipeline.process.cores import count_cores
 from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques
 from schemas.manifest import Part
@@ -24,7 +25,7 @@ _MOST_THREADS = 16
 def writing_threads() -> int:
     """How many threads this worker may write with: its share of the cores, if each worker has a GPU of this machine."""
     workers = len(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(","))
-    return min(max(len(os.sched_getaffinity(0)) // workers, 1), _MOST_THREADS)
+    return min(max(count_cores() // workers, 1), _MOST_THREADS)
 
 
 class ParallelWriter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from pipeline.process.cores import count_cores
 from pipeline.run.tables import open_part
 from schemas.bicliques import splitmix64
 from schemas.errors import InputError
@@ -147,7 +147,7 @@ def sampled(files: Sequence[Path], n: int, seed: int, hashes_of: HashesOf) -> li
         return mixed[rows], np.column_stack([np.full(len(rows), place[0]), np.full(len(rows), place[1]), rows])
 
     best, where = np.empty(0, np.uint64), np.empty((0, 3), np.int64)
-    with ThreadPoolExecutor(min(_MOST_THREADS, len(os.sched_getaffinity(0)))) as threads:
+    with ThreadPoolExecutor(min(_MOST_THREADS, count_cores())) as threads:
         for mixed, places in threads.map(smallest, _groups(files)):
             best, where = np.concatenate([best, mixed]), np.concatenate([where, places])
             order = np.argsort(best, kind="stable")[:n]

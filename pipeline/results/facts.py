@@ -100,7 +100,7 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     yield "engine", manifest.options["engine"]
     yield (
         "mined by",
-        f"{number(len(mining['workers']), 'process', 'processes')} in {number(mining['slices'], 'slice', 'slices')}, "
+        f"{number(len(mining['workers']), 'worker', 'workers')} in {number(mining['slices'], 'slice', 'slices')}, "
         f"busy {share(mining['busy_ratio'])}",
     )
     yield "seconds", seconds_words(seconds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -45,6 +46,7 @@ from schemas.work import Subtrees
 __all__ = [
     "SliceDone",
     "SliceTask",
+    "be_called",
     "forget",
     "identity",
     "mine_slice",
@@ -242,9 +244,21 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
 
 
+class _Thread(threading.local):
+    name = ""
+
+
+_thread = _Thread()
+
+
+def be_called(name: str) -> None:
+    """Give the calling thread a name of its own in the ledger and the log, because it is a worker by itself."""
+    _thread.name = f".{name}"
+
+
 def identity(_: object = None) -> str:
     """Host and process, which are the name of a worker in the ledger and the log."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return f"{socket.gethostname()}:{os.getpid()}{_thread.name}"
 
 
 def reasons() -> dict[str, str | None]:

@@ -86,19 +86,18 @@ class DaskPool:
         self._closing = threading.Event()
 
     @classmethod
-    def local(cls, workers: int | None) -> DaskPool:
-        """One-thread worker processes on this machine; None is one per core.
+    def local(cls, workers: int) -> DaskPool:
+        """One-thread worker processes on this machine.
 
         Raises
         ------
         ResourceError
             If they do not start.
         """
-        count = workers if workers is not None else dask.system.CPU_COUNT
 
         def start() -> distributed.LocalCluster:
             return distributed.LocalCluster(
-                n_workers=count,
+                n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=0,  # a worker's memory is bounded by construction
@@ -106,7 +105,7 @@ class DaskPool:
                 silence_logs=logging.CRITICAL,
             )
 
-        return cls.start(start, f"{count} local worker{'s' if count != 1 else ''}", CORES)
+        return cls.start(start, f"{workers} local worker{'s' if workers != 1 else ''}", CORES)
 
     @classmethod
     def on_gpus(cls, devices: Sequence[str], rmm_pool: str | None = None, spill: bool = False) -> DaskPool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from kernels.gpu.cuda import CUDA
+from pipeline.process.cores import count_cores
 from pipeline.workers.devices import choose_devices
 from pipeline.workers.growing_pool import Growing
 from pipeline.workers.options import WorkerOptions
@@ -16,6 +17,10 @@ from schemas.errors import InputError
 from schemas.platform import CORES
 
 __all__ = ["LOCAL_WORKERS", "LocalWorkers"]
+
+
+#: Longest slice of a thread on a core, because the end of a run waits for it.
+_MOST_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,11 @@ def _check_cores(options: WorkerOptions) -> None:
 def _open_cores(options: WorkerOptions) -> Pool:
     if options.workers == 0:
         return InProcess()
-    return Growing(_on_cores) if options.workers is None else _on_cores(options.workers)
-
-
-def _on_cores(workers: int | None = None) -> Pool:
+    if options.workers is None:  # threads begin at once, and share graph, labels and machine code
+        return InThreads(count_cores(), most_seconds=_MOST_SECONDS)
     from pipeline.workers.dask_pool import DaskPool  # not before it is needed: it imports Dask
 
-    return DaskPool.local(workers)
+    return DaskPool.local(options.workers)
 
 
 def _check_gpus(options: WorkerOptions) -> None:
@@ -61,7 +64,7 @@ def _check_gpus(options: WorkerOptions) -> None:
 
 
 def _open_gpus(options: WorkerOptions) -> Pool:
-    here = partial(InThreads, CUDA.slices_in_hand)
+    here = partial(InThreads, CUDA.slices_in_hand, share_engine=True)
     if options.workers == 0:
         return here()
     devices = choose_devices(options.devices, options.workers)

@@ -26,11 +26,11 @@ class WorkerOptions:
 
     workers: int | None = option(
         None,
-        help="processes on this machine; with 0, this process does the work",
+        help="worker processes on this machine; 0 is this process with one thread",
         group="workers",
         on=_ASKS,
         metavar="N",
-        otherwise="this process; if it takes longer, one per core or GPU",
+        otherwise="a thread per core in this process; with a GPU engine, every GPU",
         least=0,
     )
     scheduler: str | None = option(

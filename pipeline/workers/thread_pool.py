@@ -1,7 +1,12 @@
-"""Threads of this process: two for a GPU, one of which searches while the other one writes; many to read back."""
+"""Threads of this process.
+
+Either each thread has an engine of its own, as on processor cores, because compiled search and Arrow let other threads
+run. Or all threads share the engine of a GPU: one of two searches while the other one writes.
+"""
 
 from __future__ import annotations
 
+import itertools
 import queue
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -19,11 +24,21 @@ class InThreads:
     Parameters
     ----------
     threads : int
+    share_engine : bool
+        Whether one engine serves all threads in turns.
+    most_seconds : float or None
+        Longest time of a task. A task cannot be stopped, so a caller that does not wait for more tasks, as after a
+        second Ctrl-C, waits so long. None: any time.
     """
 
-    def __init__(self, threads: int) -> None:
-        self._n = threads
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="slice")
+    def __init__(self, threads: int, share_engine: bool = False, most_seconds: float | None = None) -> None:
+        self._n, self._share_engine, self._most_seconds = threads, share_engine, most_seconds
+        numbers = itertools.count(1)
+        self._threads = ThreadPoolExecutor(
+            threads,
+            thread_name_prefix="slice",
+            initializer=lambda: None if share_engine or threads == 1 else worker.be_called(str(next(numbers))),
+        )
         self._done: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
 
     def slots(self) -> int:
@@ -31,8 +46,8 @@ class InThreads:
         return self._n
 
     def workers(self) -> int:
-        """One: the engine is shared, in turns."""
-        return 1
+        """The threads, or one: the engine that they share."""
+        return 1 if self._share_engine else self._n
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Here."""
@@ -58,12 +73,14 @@ class InThreads:
         """Do nothing: the number of threads is fixed."""
 
     def longest_task_s(self) -> float | None:
-        """None: a task may take any time."""
-        return None
+        """As the pool was told."""
+        return self._most_seconds
 
     def describe(self) -> str:
         """The process in words, for the run card."""
-        return "this process, one GPU"
+        if self._share_engine:
+            return "this process, one GPU"
+        return "this process" if self._n == 1 else f"this process, {self._n} threads"
 
     def who(self, tag: int) -> str:
         """The name of this process."""

@@ -63,6 +63,7 @@ IMPORTS = {
     "show RUN": TABLES,
     "sizes RUN": TABLES,
     "sample RUN": SEARCH - {"blake3"},
+    "count SOURCE --quiet": SEARCH,
     "count SOURCE --quiet --workers 0": SEARCH,
     "mine SOURCE -o NEW --quiet --workers 0 --no-report": SEARCH,
     "verify RUN --quiet": SEARCH - {"blake3"},

@@ -65,7 +65,7 @@ def prepared_run(folder: Path, edges: np.ndarray, search: Search | None = None, 
 
 def mined_in_threads(folder: RunFolder, slice_seconds: float = 0.01) -> None:
     """Mine and prove a run of `prepared_run` as a process does that has a GPU: two slices in hand."""
-    pool = InThreads(CUDA.slices_in_hand)
+    pool = InThreads(CUDA.slices_in_hand, share_engine=True)
     try:
         assert driver.mine_run(Run(folder), pool, RunLimits(), quiet, slice_seconds).outcome == "complete"
         proving.prove(Run(folder), pool, quiet)

@@ -12,7 +12,7 @@ import pipeline
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(12, 9, 0.4, 1)
-CODE = "import sys; from pipeline.cli.main import main; sys.exit(main())"
+CODE = "from pipeline.cli.main import program; program()"
 
 
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-", "<&- >&- 2>&-", "2> >(true)"])
@@ -29,3 +29,19 @@ def test_an_error_that_cannot_be_said_keeps_its_exit_code(tmp_path: Path, stream
     words = [sys.executable, "-c", CODE, "status", tmp_path]
     ended = subprocess.run(["bash", "-c", f'"$@" {streams}', "bash", *words], capture_output=True, check=False)
     assert ended.returncode == 2
+
+
+def test_a_result_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    words = [sys.executable, "-c", CODE, "count", source, "--workers", "0", "--quiet"]
+    told = subprocess.run(words, capture_output=True, check=False)
+    assert (told.returncode, told.stdout[:11]) == (0, b"bicliques: ")
+    ended = subprocess.run(["bash", "-c", '"$@" >/dev/full', "bash", *words], capture_output=True, check=False)
+    assert ended.returncode == 1
+
+
+def test_a_reader_that_goes_early_gets_what_it_reads(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    words = [sys.executable, "-c", CODE, "count", source, "--workers", "0", "--quiet"]
+    ended = subprocess.run(["bash", "-c", '"$@" | head -c 9', "bash", *words], capture_output=True, check=False)
+    assert (ended.stdout, ended.stderr) == (b"bicliques", b"")

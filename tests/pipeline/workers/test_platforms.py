@@ -49,7 +49,7 @@ def test_another_platform_is_a_record_its_workers_and_its_counter(
         if options.spill:
             raise InputError("toys do not spill")
 
-    workers = LocalWorkers(check, lambda options: InThreads(toy.slices_in_hand), "toy worker")
+    workers = LocalWorkers(check, lambda options: InThreads(toy.slices_in_hand, share_engine=True), "toy worker")
     monkeypatch.setitem(LOCAL_WORKERS, toy.name, workers)
     monkeypatch.setitem(COUNTERS, "another toy's counter", Counter)
     source = write_edges(tmp_path / "g.parquet", EDGES)
