@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import cpu, facts
+from benchmarks import commands, cpu, facts
 from benchmarks.command import output_file, run
 from benchmarks.rivals import KNOWN, named
 from benchmarks.runs import Edges
@@ -127,6 +127,36 @@ def test_known_programs_need_only_their_place(name, tmp_path, monkeypatch, capsy
         (1255, 460, 0.000829, 2)
     )
     assert f"| {name}, s | / search | / both |" in capsys.readouterr().out
+
+
+def test_whole_commands_are_timed_with_their_steps(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file = program(tmp_path, SAID["AdaMBE"])
+    commands.main(
+        ["unicode_languages", "--repeats", "1", "--rival", f"AdaMBE={file}", "--output", str(tmp_path / "numbers.json")]
+    )
+    recorded = json.loads((tmp_path / "numbers.json").read_text())
+    assert recorded["commands"].keys() == {"--version", "--help"}
+    found = recorded["graphs"]["unicode_languages"]["commands"]
+    assert found.keys() == {"count", "mine --no-report", "mine", "AdaMBE"}
+    for name, entry in found.items():
+        assert (
+            entry["seconds"] == entry["all_seconds"][0] == pytest.approx(sum(entry["steps"].values()) + entry["rest"])
+        )
+        assert name == "AdaMBE" or list(entry["steps"]) == ["startup", "ingest", "build", "plan", "mine", "prove"]
+    said = capsys.readouterr().out
+    assert "| mine --no-report, unicode_languages | " in said
+    commands.main(["--table", str(tmp_path / "numbers.json")])
+    assert capsys.readouterr().out in said
+
+
+def test_a_command_that_counts_something_else_is_named(tmp_path):
+    graph = tmp_path / "mine.csv"
+    graph.write_text("ann,x\nann,y\nbob,x\n")
+    with pytest.raises(ResourceError, match="counts 2 maximal bicliques, not 3"):
+        commands.command(["count", str(graph), "--json", "--quiet"], 3)
+    with pytest.raises(ResourceError, match=r"ended with 2: bicliques: .*nothing.csv does not exist"):
+        commands.command(["count", str(tmp_path / "nothing.csv"), "--json", "--quiet"])
 
 
 def test_any_program_and_any_graph_can_be_compared(tmp_path, monkeypatch, capsys):

@@ -1,0 +1,184 @@
+r"""Whole commands by the wall clock, as a person waits for them, and where their time goes.
+
+    python -m benchmarks.commands
+    python -m benchmarks.commands mine.csv --rival ParAdaMBE=~/AdaMBE/bin/MBE_ALL
+    python -m benchmarks.commands --table commands-20261123-120000.json
+
+Each graph is written as a text file, an edge per line, and read by ``bicliques count``, ``bicliques mine --no-report``
+and ``bicliques mine``. Every command is run once to warm up, and then several times, all commands and the other program
+in turns, so that what disturbs the machine disturbs all. The time of a command begins before its process is started and
+ends when it has ended. The steps are what the command itself says of the run whose time is the median; the rest is what
+no step explains. The other program reads a file that was written before, in its own format, and only counts.
+
+A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
+from benchmarks.facts import FOLDER, Graph, commit, machine
+from benchmarks.rivals import Rival, named
+from benchmarks.runs import Edges, read
+from schemas.errors import InputError, ResourceError
+
+RESULT = FOLDER / "commands.json"
+#: Graphs whose whole commands the README shows.
+PUBLISHED = ("ucforum", "youtube", "bookcrossing_core")
+#: A run of something: its seconds, and the seconds of its steps.
+Timed = tuple[float, dict[str, float]]
+
+
+def command(words: Sequence[str], known: int | None = None) -> Timed:
+    """Run ``bicliques`` with these words; its steps if it tells them as JSON.
+
+    Raises
+    ------
+    ResourceError
+        If it fails, or does not count the `known` number of maximal bicliques.
+    """
+    began = time.perf_counter()
+    ended = subprocess.run([sys.executable, "-m", "pipeline", *words], capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - began
+    if ended.returncode:
+        raise ResourceError(f"bicliques {' '.join(words)} ended with {ended.returncode}: {ended.stderr.strip()}")
+    if "--json" not in words:
+        return seconds, {}
+    told = json.loads(ended.stdout)
+    if known not in (None, told["count"]):
+        raise ResourceError(f"bicliques {' '.join(words)} counts {told['count']:,} maximal bicliques, not {known:,}")
+    return seconds, told["seconds"]
+
+
+def of_graph(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> dict[str, Any]:
+    """The times of all commands on one graph."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        source, out = folder / "edges.txt", folder / "out"
+        with source.open("w") as file:
+            file.writelines(f"{u} {v}\n" for u, v in zip(edges.left.tolist(), edges.right.tolist(), strict=True))
+        reads = [str(source), "--format", "snap", "--quiet", "--json"]
+        runs: dict[str, Callable[[], Timed]] = {
+            "count": lambda: command(["count", *reads], graph.known),
+            "mine --no-report": lambda: command(["mine", *reads, "-o", str(out), "--no-report"], graph.known),
+            "mine": lambda: command(["mine", *reads, "-o", str(out)], graph.known),
+        }
+        if rival is not None:
+            theirs = rival.prepare(edges, folder)
+            runs[rival.name] = lambda: _of_rival(rival, theirs, folder, graph)
+        times = _in_turns(runs, repeats, before=lambda: shutil.rmtree(out, ignore_errors=True))
+    return {"edges": len(edges.left), "commands": {name: _summary(some) for name, some in times.items()}}
+
+
+def _of_rival(rival: Rival, words: list[str], folder: Path, graph: Graph) -> Timed:
+    began = time.perf_counter()
+    count, seconds = rival.run(words, folder)
+    whole = time.perf_counter() - began
+    if graph.known not in (None, count):
+        raise ResourceError(f"{rival.name} counts {count:,} maximal bicliques in {graph.name}, not {graph.known:,}")
+    return whole, {"search": seconds}
+
+
+def _in_turns(
+    runs: dict[str, Callable[[], Timed]], repeats: int, before: Callable[[], None] = lambda: None
+) -> dict[str, list[Timed]]:
+    times: dict[str, list[Timed]] = {name: [] for name in runs}
+    for turn in range(repeats + 1):
+        for name, measure in runs.items():
+            before()
+            timed = measure()
+            if turn:  # the first one warms up
+                times[name].append(timed)
+    return times
+
+
+def _summary(times: list[Timed]) -> dict[str, Any]:
+    ordered = sorted(times, key=lambda timed: timed[0])
+    seconds, steps = ordered[(len(ordered) - 1) // 2]
+    return {
+        "seconds": statistics.median(timed[0] for timed in times),
+        "all_seconds": [timed[0] for timed in times],
+        "steps_of": seconds,
+        "steps": steps,
+        "rest": seconds - sum(steps.values()),
+    }
+
+
+def table(result: dict[str, Any]) -> str:
+    """The result as Markdown: a line for each command."""
+    steps = ["startup", "ingest", "build", "plan", "mine", "prove"]
+    lines = [f"| | whole, s | {' | '.join(steps)} | rest |", "|---|" + "--:|" * (len(steps) + 2)]
+    for name, entry in result["commands"].items():
+        lines.append(f"| `{name}` | {entry['seconds']:.2f} |{' |' * (len(steps) + 1)}")
+    for graph, of in result["graphs"].items():
+        for name, entry in of["commands"].items():
+            known = "ingest" in entry["steps"]
+            cells = [f"{entry['steps'].get(step, 0):.2f}" if known else "" for step in steps]
+            rest = f"{entry['rest']:.2f}" if known else ""
+            lines.append(f"| {name}, {graph} | {entry['seconds']:.2f} | {' | '.join(cells)} | {rest} |")
+    return "\n".join(lines)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = new_parser("commands", __doc__)
+    parser.add_argument(
+        "graphs", nargs="*", metavar="GRAPH", help="(default: those that ship; with --record those of the README)"
+    )
+    add_data(parser)
+    parser.add_argument("--rival", metavar="NAME=PROGRAM", help="another program, which counts in turns with ours")
+    parser.add_argument(
+        "--arguments", metavar="TEXT", help="of the rival, with {adjacency}, {edges} or {csr} for the graph's file"
+    )
+    parser.add_argument("--pattern", metavar="REGEX", help="of the rival's output, with the groups count and seconds")
+    parser.add_argument("--limit", type=float, default=3600, metavar="S", help="for one run of it (default: 3600)")
+    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each (default: 5)")
+    add_output(parser, RESULT.name)
+    shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/commands.json)"
+    parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, or print what was measured."""
+    words = parser().parse_args(arguments)
+    if words.table:
+        print(table(numbers(words.table)))
+        return
+    if words.repeats < 1:
+        raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
+    graphs, output = chosen(words, PUBLISHED), output_file(words, "commands")
+    rival = named(words.rival, words.arguments, words.pattern, words.limit) if words.rival else None
+    alone: dict[str, Callable[[], Timed]] = {name: partial(command, [name]) for name in ("--version", "--help")}
+    result: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+        "options": {"repeats": words.repeats, "rival": rival.name if rival else None},
+        "commands": {name: _summary(times) for name, times in _in_turns(alone, words.repeats).items()},
+        "graphs": {},
+    }
+    for graph in graphs:
+        entry = result["graphs"][graph.name] = of_graph(graph, read(graph.path), words.repeats, rival)
+        times = ", ".join(f"{name} {one['seconds']:.2f} s" for name, one in entry["commands"].items())
+        print(f"{graph.name}: {times}", flush=True)
+        write(output, result)
+    print(table(result))
+    print(f"numbers: {output}")
+
+
+if __name__ == "__main__":
+    run(main)
