@@ -17,6 +17,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from benchmarks import commands
 from benchmarks.command import new_parser, run
 from benchmarks.cumbe import breakdown
 from benchmarks.facts import FOLDER, ROOT
@@ -101,6 +102,17 @@ PROSE = """\
 
 `python -m benchmarks.tables --write` writes this page from the JSON files in `benchmarks/`; no number is typed.
 
+## Whole commands
+
+A person waits for the whole process, from a text file to the answer. The numbers are seconds by the wall clock,
+medians of {commands_repeats} after one run that warms up, all commands and the other program in turns
+(`python -m benchmarks.commands`). The steps are those of the median run, as the command itself tells them. *rest* is
+what no step explains, such as the page of `mine`. The other program is timed in the same way; it only counts.
+
+Measured on: {commands_machine}.
+
+{commands}
+
 ## One GPU
 
 The numbers are kernel times of mode count, medians of {repeats} after one that warms up, from the better root side.
@@ -162,6 +174,7 @@ def page() -> str:
     """The whole page."""
     recorded = json.loads((FOLDER / "h200.json").read_text())
     known = json.loads((FOLDER / "rivals.json").read_text())
+    whole = json.loads(commands.RESULT.read_text())
     tables = {
         "against_rivals": against_rivals(recorded, known["graphs"]),
         "other_engines": other_engines(recorded, known["graphs"]),
@@ -171,7 +184,16 @@ def page() -> str:
     words = {name: "\n".join(lines) for name, lines in tables.items()}
     words |= {f"{section}_runs": origin(recorded, section) for section in recorded if section != "runs"}
     repeats = recorded["runs"][next(iter(recorded["graphs"].values()))["run"]]["options"]["repeats"]
-    return PROSE.format(what=textwrap.fill(known["what"], 120), repeats=repeats, **words)
+    words |= {
+        "commands": commands.table(whole),
+        "commands_machine": f"{whole['machine']['cores']} cores, no GPU, commit {whole['commit']}, {whole['date']:.10}",
+    }
+    return PROSE.format(
+        what=textwrap.fill(known["what"], 120),
+        repeats=repeats,
+        commands_repeats=whole["options"]["repeats"],
+        **words,
+    )
 
 
 def parser() -> argparse.ArgumentParser:

@@ -160,6 +160,16 @@ def test_known_counts_in_the_readme_are_the_golden_ones():
         assert f"{golden[name]['bicliques']:,}" in README
 
 
+def test_the_whole_commands_of_the_readme_are_the_recorded_ones():
+    recorded = json.loads((ROOT / "benchmarks" / "commands.json").read_text())["graphs"]
+    section = (ROOT / "README.md").read_text().partition("## Speed")[2].partition("On one NVIDIA")[0]
+    shown = dict(re.findall(r"(?m)^\| (\w+) \| [\d,]+ \| (.*) \|$", section))
+    assert shown == {
+        graph: " | ".join(f"{of['commands'][name]['seconds']:.2f}" for name in ("count", "mine", "AdaMBE"))
+        for graph, of in recorded.items()
+    }
+
+
 @pytest.mark.skipif(not BENCHMARK.exists(), reason="no benchmark has been recorded in benchmarks/cpu.json")
 def test_speed_in_the_readme_is_the_recorded_one():
     shown = re.search(r"(?s)<!-- cpu table -->\n(.*?)\n<!-- end of cpu table -->", README)
