@@ -27,28 +27,34 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
 from benchmarks.facts import FOLDER, Graph, commit, machine
-from benchmarks.rivals import Rival, named
+from benchmarks.rivals import Rival, add_rival, edge_list, rival_of
 from benchmarks.runs import Edges, read
 from schemas.errors import InputError, ResourceError
 
 RESULT = FOLDER / "commands.json"
 #: Graphs whose whole commands the README shows.
 PUBLISHED = ("ucforum", "youtube", "bookcrossing_core")
-#: A run of something: its seconds, and the seconds of its steps.
-Timed = tuple[float, dict[str, float]]
 
 
-def command(words: Sequence[str], known: int | None = None) -> Timed:
-    """Run ``bicliques`` with these words; its steps if it tells them as JSON.
+class Timed(NamedTuple):
+    """A run: its seconds, the seconds of its steps, and what it counted; None where it counts nothing."""
+
+    seconds: float
+    steps: dict[str, float]
+    bicliques: int | None
+
+
+def command(words: Sequence[str]) -> Timed:
+    """Run ``bicliques`` with these words; its steps and its count if it tells them as JSON.
 
     Raises
     ------
     ResourceError
-        If it fails, or does not count the `known` number of maximal bicliques.
+        If it fails.
     """
     began = time.perf_counter()
     ended = subprocess.run([sys.executable, "-m", "pipeline", *words], capture_output=True, text=True, check=False)
@@ -56,40 +62,51 @@ def command(words: Sequence[str], known: int | None = None) -> Timed:
     if ended.returncode:
         raise ResourceError(f"bicliques {' '.join(words)} ended with {ended.returncode}: {ended.stderr.strip()}")
     if "--json" not in words:
-        return seconds, {}
+        return Timed(seconds, {}, None)
     told = json.loads(ended.stdout)
-    if known not in (None, told["count"]):
-        raise ResourceError(f"bicliques {' '.join(words)} counts {told['count']:,} maximal bicliques, not {known:,}")
-    return seconds, told["seconds"]
+    return Timed(seconds, told["seconds"], told["count"])
 
 
 def of_graph(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> dict[str, Any]:
-    """The times of all commands on one graph."""
+    """The times of all commands on one graph.
+
+    Raises
+    ------
+    ResourceError
+        If a command fails, or one counts something else than is known, or than the others.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         source, out = folder / "edges.txt", folder / "out"
         with source.open("w") as file:
-            file.writelines(f"{u} {v}\n" for u, v in zip(edges.left.tolist(), edges.right.tolist(), strict=True))
+            file.writelines(edge_list(edges))
         reads = [str(source), "--format", "snap", "--quiet", "--json"]
         runs: dict[str, Callable[[], Timed]] = {
-            "count": lambda: command(["count", *reads], graph.known),
-            "mine --no-report": lambda: command(["mine", *reads, "-o", str(out), "--no-report"], graph.known),
-            "mine": lambda: command(["mine", *reads, "-o", str(out)], graph.known),
+            "count": lambda: command(["count", *reads]),
+            "mine --no-report": lambda: command(["mine", *reads, "-o", str(out), "--no-report"]),
+            "mine": lambda: command(["mine", *reads, "-o", str(out)]),
         }
         if rival is not None:
             theirs = rival.prepare(edges, folder)
-            runs[rival.name] = lambda: _of_rival(rival, theirs, folder, graph)
+            runs[rival.name] = lambda: _of_rival(rival, theirs, folder)
         times = _in_turns(runs, repeats, before=lambda: shutil.rmtree(out, ignore_errors=True))
+    check_counts(graph, times)
     return {"edges": len(edges.left), "commands": {name: _summary(some) for name, some in times.items()}}
 
 
-def _of_rival(rival: Rival, words: list[str], folder: Path, graph: Graph) -> Timed:
+def check_counts(graph: Graph, times: dict[str, list[Timed]]) -> None:
+    """Refuse times of programs that did not do the same work; see `of_graph`."""
+    counts = [(name, timed.bicliques) for name, some in times.items() for timed in some]
+    known = graph.known if graph.known is not None else counts[0][1]
+    for name, count in counts:
+        if count != known:
+            raise ResourceError(f"{name} counts {count:,} maximal bicliques in {graph.name}, not {known:,}")
+
+
+def _of_rival(rival: Rival, words: list[str], folder: Path) -> Timed:
     began = time.perf_counter()
     count, seconds = rival.run(words, folder)
-    whole = time.perf_counter() - began
-    if graph.known not in (None, count):
-        raise ResourceError(f"{rival.name} counts {count:,} maximal bicliques in {graph.name}, not {graph.known:,}")
-    return whole, {"search": seconds}
+    return Timed(time.perf_counter() - began, {"search": seconds}, count)
 
 
 def _in_turns(
@@ -106,11 +123,10 @@ def _in_turns(
 
 
 def _summary(times: list[Timed]) -> dict[str, Any]:
-    ordered = sorted(times, key=lambda timed: timed[0])
-    seconds, steps = ordered[(len(ordered) - 1) // 2]
+    seconds, steps, _ = sorted(times, key=lambda timed: timed.seconds)[(len(times) - 1) // 2]
     return {
-        "seconds": statistics.median(timed[0] for timed in times),
-        "all_seconds": [timed[0] for timed in times],
+        "seconds": statistics.median(timed.seconds for timed in times),
+        "all_seconds": [timed.seconds for timed in times],
         "steps_of": seconds,
         "steps": steps,
         "rest": seconds - sum(steps.values()),
@@ -139,12 +155,7 @@ def parser() -> argparse.ArgumentParser:
         "graphs", nargs="*", metavar="GRAPH", help="(default: those that ship; with --record those of the README)"
     )
     add_data(parser)
-    parser.add_argument("--rival", metavar="NAME=PROGRAM", help="another program, which counts in turns with ours")
-    parser.add_argument(
-        "--arguments", metavar="TEXT", help="of the rival, with {adjacency}, {edges} or {csr} for the graph's file"
-    )
-    parser.add_argument("--pattern", metavar="REGEX", help="of the rival's output, with the groups count and seconds")
-    parser.add_argument("--limit", type=float, default=3600, metavar="S", help="for one run of it (default: 3600)")
+    add_rival(parser)
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each (default: 5)")
     add_output(parser, RESULT.name)
     shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/commands.json)"
@@ -161,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if words.repeats < 1:
         raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
     graphs, output = chosen(words, PUBLISHED), output_file(words, "commands")
-    rival = named(words.rival, words.arguments, words.pattern, words.limit) if words.rival else None
+    rival = rival_of(words)
     alone: dict[str, Callable[[], Timed]] = {name: partial(command, [name]) for name in ("--version", "--help")}
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -38,7 +38,7 @@ import numpy as np
 
 from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
 from benchmarks.facts import FOLDER, Graph, commit
-from benchmarks.rivals import KNOWN, Rival, named
+from benchmarks.rivals import KNOWN, Rival, add_rival, rival_of
 from benchmarks.runs import Edges, read
 from kernels.cpu.engine import CpuEngine
 from kernels.engines import compile_engine
@@ -160,12 +160,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--count", type=int, metavar="N", help="maximal bicliques of the one graph that is named")
     add_data(parser)
-    parser.add_argument("--rival", metavar="NAME=PROGRAM", help="another program, on the same graphs in turns")
-    parser.add_argument(
-        "--arguments", metavar="TEXT", help="of the rival, with {adjacency}, {edges} or {csr} for the graph's file"
-    )
-    parser.add_argument("--pattern", metavar="REGEX", help="of the rival's output, with the groups count and seconds")
-    parser.add_argument("--limit", type=float, default=3600, metavar="S", help="for one run of it (default: 3600)")
+    add_rival(parser)
     parser.add_argument(
         "--repeats", type=int, default=5, metavar="N", help="runs of each; the median counts (default: 5)"
     )
@@ -215,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
     graphs, output = _graphs(words), output_file(words, "cpu")
     reading = record(IngestOptions, vars(words))
-    rival = named(words.rival, words.arguments, words.pattern, words.limit) if words.rival else None
+    rival = rival_of(words)
     _pin(words.core)
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -38,6 +38,7 @@ from benchmarks.timing import load
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.gpu.cuda import CUDA
 from pipeline.mining import driver
+from pipeline.run.accounts import by_worker
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
@@ -129,13 +130,9 @@ def quiet(progress: Progress) -> None:
 def mine(prepared: Path, pool: Pool, share: float = 1.0) -> dict[str, Any]:
     """One run; its line in the result."""
     with copied(prepared, share) as folder:
-        session = driver.mine_run(Run(folder), pool, RunLimits(), quiet)
-        ledger = Run(folder).ledger()
+        mined = Run(folder)
+        session, ledger = driver.mine_run(mined, pool, RunLimits(), quiet), mined.ledger()
         entries = list(ledger.entries.values())
-        busy: dict[str, float] = {}
-        for entry in entries:
-            worker = entry.result.worker
-            busy[worker] = busy.get(worker, 0.0) + entry.result.seconds
         return {
             # from the first slice on: the session also places the graph on the devices, and may compile
             "seconds": max(e.result.began + e.result.seconds for e in entries) - min(e.result.began for e in entries),
@@ -143,7 +140,7 @@ def mine(prepared: Path, pool: Pool, share: float = 1.0) -> dict[str, Any]:
             "bicliques": ledger.total.count,
             "fingerprint": str(ledger.total.fingerprint),
             "busy_ratio": session.busy_ratio,
-            "busy_s": sorted(busy.values()),
+            "busy_s": sorted(own.busy_seconds for own in by_worker(entries).values()),
             "kernel_s": sum(entry.result.stats.engine.kernel_s for entry in entries),
             "slices": len(entries),
             "retries": session.retries,

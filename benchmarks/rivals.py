@@ -10,6 +10,7 @@ have it.
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shlex
@@ -27,7 +28,7 @@ import numpy as np
 from benchmarks.runs import Edges
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["KNOWN", "Known", "Rival", "named"]
+__all__ = ["KNOWN", "Known", "Rival", "add_rival", "edge_list", "named", "rival_of"]
 
 #: Lines of output that an error shows.
 _LAST_LINES = 8
@@ -118,6 +119,21 @@ class Rival:
             raise ResourceError(f"{self.name} said {said}, by the pattern '{self.pattern.pattern}'") from None
 
 
+def add_rival(parser: argparse.ArgumentParser) -> None:
+    """The options that name another program, from which `rival_of` makes a `Rival`."""
+    parser.add_argument("--rival", metavar="NAME=PROGRAM", help="another program, on the same graphs in turns")
+    parser.add_argument(
+        "--arguments", metavar="TEXT", help="of the rival, with {adjacency}, {edges} or {csr} for the graph's file"
+    )
+    parser.add_argument("--pattern", metavar="REGEX", help="of the rival's output, with the groups count and seconds")
+    parser.add_argument("--limit", type=float, default=3600, metavar="S", help="for one run of it (default: 3600)")
+
+
+def rival_of(words: argparse.Namespace) -> Rival | None:
+    """The program that the options of `add_rival` name; None if they name none. Raises as `named`."""
+    return named(words.rival, words.arguments, words.pattern, words.limit) if words.rival else None
+
+
 def named(word: str, arguments: str | None, pattern: str | None, limit_s: float) -> Rival:
     """The program of ``NAME=PROGRAM``; what is not given is that of the known one of that name.
 
@@ -180,7 +196,8 @@ def _adjacency(edges: Edges) -> Iterator[str]:
         yield " ".join(map(str, edges.right[start:stop])) + "\n"
 
 
-def _edge_list(edges: Edges) -> Iterator[str]:
+def edge_list(edges: Edges) -> Iterator[str]:
+    """A line for each edge: its left and its right id."""
     for u, v in zip(edges.left, edges.right, strict=True):
         yield f"{u} {v}\n"
 
@@ -197,6 +214,6 @@ def _csr(edges: Edges) -> Iterator[str]:
 #: What stands for a file in the arguments -> its suffix, and its lines.
 _FILES: dict[str, tuple[str, Callable[[Edges], Iterator[str]]]] = {
     "adjacency": (".adj", _adjacency),
-    "edges": (".txt", _edge_list),
+    "edges": (".txt", edge_list),
     "csr": (".bi", _csr),
 }

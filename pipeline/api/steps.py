@@ -238,7 +238,7 @@ def complete_run(
 
 @contextmanager
 def _provers(pool: Pool, workers: WorkerOptions, platform: Platform) -> Iterator[Pool]:
-    """Who reads the parts back: the miners, unless they were one a GPU of this machine, which has more cores."""
+    """The pool that reads the parts back. It is the one that mined, unless mining has left processor cores free."""
     if not platform.leaves_cores or workers.scheduler is not None:
         yield pool
         return

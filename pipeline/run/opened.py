@@ -134,7 +134,9 @@ class Run:
 
     def has(self, step: str) -> bool:
         """Whether a step is done."""
-        return step in self._facts or self.folder.facts(step) is not None
+        if step not in self._facts and (facts := self.folder.facts(step)) is not None:
+            self._facts[step] = facts
+        return step in self._facts
 
     def has_made(self, step: str) -> bool:
         """Whether the step was finished by this object, so that its files need no second look."""

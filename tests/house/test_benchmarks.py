@@ -15,7 +15,7 @@ import pytest
 from benchmarks import commands, cpu, facts
 from benchmarks.command import output_file, run
 from benchmarks.rivals import KNOWN, named
-from benchmarks.runs import Edges
+from benchmarks.runs import Edges, read
 from schemas.errors import InputError, ResourceError
 from tests.house.tree import ROOT, clean_environment
 
@@ -150,11 +150,20 @@ def test_whole_commands_are_timed_with_their_steps(tmp_path, monkeypatch, capsys
     assert capsys.readouterr().out in said
 
 
-def test_a_command_that_counts_something_else_is_named(tmp_path):
-    graph = tmp_path / "mine.csv"
-    graph.write_text("ann,x\nann,y\nbob,x\n")
-    with pytest.raises(ResourceError, match="counts 2 maximal bicliques, not 3"):
-        commands.command(["count", str(graph), "--json", "--quiet"], 3)
+@pytest.mark.parametrize(
+    ("known", "said"), [(3, "count counts 2 .* in mine, not 3"), (None, "AdaMBE counts 460 .*, not 2")]
+)
+def test_a_program_that_counts_something_else_is_named(known, said, tmp_path):
+    """The rival, too, where nobody knows the count."""
+    source = tmp_path / "mine.csv"
+    source.write_text("ann,x\nann,y\nbob,x\n")
+    rival = named(f"AdaMBE={program(tmp_path, SAID['AdaMBE'])}", None, None, 60)
+    graph = facts.Graph("mine", source, known)
+    with pytest.raises(ResourceError, match=said):
+        commands.of_graph(graph, read(source), 1, rival)
+
+
+def test_a_command_that_fails_is_shown_with_what_it_said(tmp_path):
     with pytest.raises(ResourceError, match=r"ended with 2: bicliques: .*nothing.csv does not exist"):
         commands.command(["count", str(tmp_path / "nothing.csv"), "--json", "--quiet"])
 
