@@ -103,7 +103,7 @@ def compile_source(source: str, name: str, options: list[str]) -> str:
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
         _, size = nvrtc.nvrtcGetProgramLogSize(program)
-        log = b" " * size
+        log = bytes(size + 1)  # of its own: NVRTC writes into it, and Python shares byte strings of length 1
         nvrtc.nvrtcGetProgramLog(program, log)
     finally:
         nvrtc.nvrtcDestroyProgram(program)

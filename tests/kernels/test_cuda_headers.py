@@ -99,3 +99,9 @@ def test_files_named_in_comments_exist(name):
     beside = (FOLDER / name).parent
     for word in re.findall(r"[\w/]+\.(?:cuh?|py|md)\b", "".join(re.findall(r"//.*", (FOLDER / name).read_text()))):
         assert (beside / word).exists() or (FOLDER.parents[1] / word).exists(), f"{name} speaks of {word}"
+
+
+def test_a_compiler_without_a_message_leaves_pythons_bytes_alone():
+    """Its log is one NUL then, and Python shares all byte strings of that length."""
+    assert compile_source("", "empty.cu", []) == ""
+    assert list(b"a b"[1:2]) == [32]
