@@ -1,4 +1,4 @@
-"""Where machine code is kept: a folder that is there holds what will be used."""
+"""Numba keeps machine code in a folder whose name depends on the sources, so old code is never used."""
 
 from __future__ import annotations
 
