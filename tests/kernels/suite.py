@@ -198,7 +198,7 @@ class EngineSuite:
         assert turn > 2
 
     @pytest.mark.parametrize("order", ORDERS)
-    def test_left_overs_not_fresh_have_their_whole_closure_in_the_path(self, shape, truth, order):
+    def test_left_over_nodes_that_are_not_fresh_have_their_whole_closure_in_the_path(self, shape, truth, order):
         """`Subtrees.spread` may cut such a node, because nothing of its closure is missing."""
         graph, engine = graph_of(shape, BuildOptions(order=order)), self.subject.tight[0]()
         work, count, total = Subtrees.of_roots(np.arange(graph.n_roots)), 0, 0
@@ -262,7 +262,7 @@ class EngineSuite:
 
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("pieces", [1, 1000])
-    def test_candidates_may_be_all_ranks_from_one_on(self, shape, truth, side, pieces):
+    def test_candidates_may_be_all_ranks_from_a_given_one_on(self, shape, truth, side, pieces):
         """The work is all live first-level subtrees, cut anywhere. The bicliques of their roots are counted apart."""
         graph = graph_of(shape, BuildOptions(root_side=side))
         closures = [sorted(closure_of_path(graph, np.array([r]))) for r in range(graph.n_roots)]

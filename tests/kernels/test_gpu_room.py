@@ -102,7 +102,7 @@ def test_on_a_full_device_fewer_warps_or_a_core_do_the_rest(name, short, monkeyp
     assert found.stats.cpu_nodes > 0 or found.stats.voided > 0
 
 
-def test_a_core_does_what_needs_too_much_scratch_memory(monkeypatch):
+def test_a_processor_core_solves_problems_too_large_for_scratch_memory(monkeypatch):
     graph, plan = graph_of(edges_of("many roots", True)), Launch.plan
 
     def scarce(device, kernel, row_cap, *rest):
