@@ -124,7 +124,7 @@ def test_two_workers_never_exceed_the_row_limit(tmp_path: Path, pool: DaskPool) 
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
-def test_stopping_commits_what_is_running(tmp_path: Path, pool: DaskPool) -> None:
+def test_a_stop_commits_the_slices_that_are_running(tmp_path: Path, pool: DaskPool) -> None:
     folder = prepared(tmp_path)
     stop = threading.Event()
     seen = []
