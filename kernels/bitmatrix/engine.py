@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kernels.bitmatrix.items import compacted, compile_for, items_of, subtrees_of
+from kernels.bitmatrix.items import compacted, items_of, subtrees_of
 from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
 from kernels.bitmatrix.memory import BUFFERS, GpuSizes, HubGraph, Launch
 from kernels.gpu.buffers import Buffers
@@ -75,7 +75,6 @@ class BitMatrixEngine:
             if self._graph is None or self._graph.graph is not graph:
                 self._launches.clear()
                 self._graph = HubGraph(self._device, graph, self._sizes.hub_bytes)
-                compile_for(graph)
             before = self._search or search
             if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
                 self._memory = Buffers(self._device, search, self._sizes, QUEUE, BUFFERS)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.bitmatrix.closures import closures_of
 from kernels.bitmatrix.layout import HUB, ITEM, PATH, ROOT, WORD
 from kernels.gpu.records import NOBODY, WORD_BITS
-from kernels.graph.csr import degrees_of, gather, wedges_of
+from kernels.graph.wedges import degrees_of, gather, wedges_of
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["FEW_ITEMS", "LONG_CHUNK", "compacted", "compile_for", "items_of", "subtrees_of"]
+__all__ = ["FEW_ITEMS", "LONG_CHUNK", "compacted", "items_of", "subtrees_of"]
 
 #: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
 #: no longer than `LONG_CHUNK`, unless that makes too many.
@@ -101,6 +100,8 @@ def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) 
     begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
     paths = _paths(items, kind, pool)
     if kind == WORD:
+        from kernels.bitmatrix.closures import closures_of  # not before it is needed: it imports a compiler
+
         paths = closures_of(graph, *paths)
     candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
     return Subtrees.of_lists(*paths, *candidates, end - begin, fresh.astype(np.bool_))
@@ -109,13 +110,6 @@ def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) 
 def _ranged(items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
     """Nodes of hubs below the first level, whose candidates are ranges of ranks."""
     return Subtrees.of_ranges(*_paths(items, kind, pool), items["begin"], items["end"] - items["begin"], items["fresh"])
-
-
-def compile_for(graph: MiningGraph) -> None:
-    """Compile what `subtrees_of` calls, because the first slice with a left-over has no time for that."""
-    nothing = _blank(1)
-    nothing["kind"], nothing["bound"], nothing["begin"], nothing["end"] = HUB, 0, 1, 1
-    subtrees_of(graph, nothing, np.empty(0, VERTEX))
 
 
 def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -151,6 +145,10 @@ def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
     starts[1:] = (bound[1:] != bound[:-1]) | (begin[1:] != end[:-1])
     bound, begin, end, fresh = bound[starts], begin[starts], end[np.roll(starts, -1)], items["fresh"][starts]
     whole = (fresh == 1) & (begin == bound + 1) & (end == graph.n_roots)
+    if whole.all():
+        return Subtrees.of_roots(bound)
+    from kernels.bitmatrix.closures import closures_of  # not before it is needed: it imports a compiler
+
     owners, owner = np.unique(bound[~whole], return_inverse=True)
     indptr, closures = closures_of(
         graph, *gather(graph.root_indices, graph.root_indptr[owners], degrees_of(graph, owners))

@@ -42,7 +42,7 @@ def _cache_folder() -> Path:
 numba.config.CACHE_DIR = str(_cache_folder())
 
 
-class _KeptCode(FunctionCache):
+class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
     """Machine code on disk, which is loaded without Numba's tables of what it can compile.
 
     Numba fills these tables before it loads anything, which takes 0.2 s. Only compiling needs them, and it fills them

@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels.cumbe.layout import CUMBE_ITEM
 from kernels.gpu.records import NOBODY
-from kernels.graph.csr import gather, wedges_of
+from kernels.graph.wedges import gather, wedges_of
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import EVERYTHING, Subtrees

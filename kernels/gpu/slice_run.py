@@ -20,7 +20,6 @@ from kernels.gpu.device import Device
 from kernels.gpu.device_graph import DeviceGraph, search_params
 from kernels.gpu.pack import pack
 from kernels.gpu.records import RECORD, SIZE
-from kernels.gpu.unpack import unpack
 from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT, VERTEX
 from schemas.emit import Emit, emit_to
@@ -240,6 +239,8 @@ class SliceRun(Generic[S]):
             if not self.emit.on_device:
                 batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
         except (MemoryError, DeviceMemoryError):  # a small device; the host has room for it
+            from kernels.gpu.unpack import unpack  # not before it is needed: it imports a compiler
+
             n_values = min(int(queue["values"]), memory.entries("values"))
             records = device.read(memory["records"], RECORD, 0, n_records)
             batch = unpack(self.graph.graph, records, device.read(memory["values"], VERTEX, 0, n_values))

@@ -6,9 +6,8 @@ import numpy as np
 
 from kernels.compiled.jit import compiled
 from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph
 
-__all__ = ["degrees_of", "from_sorted_pairs", "gather", "select_rows", "transpose", "wedges", "wedges_of"]
+__all__ = ["compact_columns", "copy_lists", "from_sorted_pairs", "select_rows", "transpose"]
 
 
 def from_sorted_pairs(rows: np.ndarray, columns: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,11 +55,6 @@ def select_rows(indptr, indices, rows):
     return out_indptr, out
 
 
-def wedges(indptr: np.ndarray) -> int:
-    """Sum of squared degrees. It is the cost of walking from every vertex of the other side to its 2-hop neighbours."""
-    return int(np.square(np.diff(indptr).astype(np.float64)).sum())
-
-
 def compact_columns(indices: np.ndarray, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     """Renumber columns so that none is empty: (new indices, the old column of each new one)."""
     used = np.zeros(n_columns, dtype=np.bool_)
@@ -70,27 +64,8 @@ def compact_columns(indices: np.ndarray, n_columns: int) -> tuple[np.ndarray, np
     return new[indices].astype(VERTEX), old
 
 
-def degrees_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
-    """Degree of each of these roots."""
-    return graph.root_indptr[roots + 1] - graph.root_indptr[roots]
-
-
-def wedges_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
-    """Wedges of each root: the cost of opening it, and the best cheap estimate of the work below it."""
-    indptr, base = gather(graph.root_indices, graph.root_indptr[roots], degrees_of(graph, roots))
-    total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(graph.base_indptr[base + 1] - graph.base_indptr[base])])
-    return total[indptr[1:]] - total[indptr[:-1]]
-
-
-def gather(values: np.ndarray, at: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets, and the lists ``values[at[i]:at[i] + n[i]]`` one behind the other."""
-    indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(n, dtype=OFFSET)])
-    lists = np.empty(indptr[-1], values.dtype)
-    _copy(values, at.astype(OFFSET), indptr, lists)
-    return indptr, lists
-
-
 @compiled
-def _copy(values: np.ndarray, at: np.ndarray, indptr: np.ndarray, lists: np.ndarray) -> None:
+def copy_lists(values, at, indptr, lists):
+    """Write ``values[at[i]:...]`` to ``lists[indptr[i]:indptr[i + 1]]``, for every ``i``."""
     for i in range(len(at)):
         lists[indptr[i] : indptr[i + 1]] = values[at[i] : at[i] + indptr[i + 1] - indptr[i]]

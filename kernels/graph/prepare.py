@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from kernels.graph.core import core_edges
-from kernels.graph.csr import compact_columns, from_sorted_pairs, select_rows, transpose, wedges
+from kernels.graph.csr import compact_columns, from_sorted_pairs, select_rows, transpose
+from kernels.graph.facts import PrepareFacts
 from kernels.graph.order import rank_order
 from kernels.graph.twins import group_twins
+from kernels.graph.wedges import wedges
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 from schemas.search import Side
 
-__all__ = ["PrepareFacts", "prepare"]
-
-
-@dataclass(frozen=True)
-class PrepareFacts:
-    """Sizes of the graph on the way from the edge table to the search.
-
-    ``core_*`` are vertices and edges of the core, and ``merged_*`` those after twins are merged. ``wedges_*``
-    is the number of wedges to walk with that side as roots.
-    """
-
-    core_left: int
-    core_right: int
-    core_edges: int
-    merged_left: int
-    merged_right: int
-    merged_edges: int
-    wedges_left: int
-    wedges_right: int
-    root_side: Side
+__all__ = ["prepare"]
 
 
 def prepare(

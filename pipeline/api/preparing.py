@@ -16,6 +16,7 @@ from typing import Any
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.ingest.step import ingest as ingest_source
 from pipeline.prepare.build import build as build_graph
+from pipeline.prepare.build import compiles
 from pipeline.prepare.plan import plan as plan_roots
 from pipeline.process import startup
 from pipeline.process.logs import tell
@@ -59,18 +60,19 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
 
 def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     """Make the graph; see `pipeline.prepare.build.build`."""
-    return _once(run, "build", on_progress, _before_building(run), lambda: build_graph(run))
+    options = run.options
+    prunes = options.search.min_left > 1 or options.search.min_right > 1
+
+    def ready() -> None:
+        if compiles(run):
+            first_use.before_building(options.build, prunes)
+
+    return _once(run, "build", on_progress, ready, lambda: build_graph(run))
 
 
 def plan(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     """Weigh the roots; see `pipeline.prepare.plan.plan`."""
-    return _once(run, "plan", on_progress, _before_building(run), lambda: plan_roots(run))
-
-
-def _before_building(run: Run) -> Callable[[], None]:
-    options = run.options
-    prunes = options.search.min_left > 1 or options.search.min_right > 1
-    return partial(first_use.before_building, options.build, prunes)
+    return _once(run, "plan", on_progress, lambda: None, lambda: plan_roots(run))
 
 
 def _once(

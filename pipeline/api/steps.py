@@ -296,7 +296,7 @@ def _mine(
     stop: threading.Event | None,
 ) -> MiningSession:
     with startup.getting_ready():
-        first_use.before_mining(run.options.engine, on_progress)
+        first_use.before_mining(run.options.engine, on_progress, run.job.rows != "none")
     return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
 
 

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from kernels import engines
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader
-from pipeline.prepare.weights import RootWeights
 from pipeline.run.progress import OnProgress, Progress
 from schemas.errors import ResourceError
 from schemas.options import BuildOptions
@@ -39,7 +38,7 @@ def before_reading(source: Any, ingest_on: IngestOn) -> None:
 
 @cache
 def before_building(options: BuildOptions, prunes: bool) -> None:
-    """Load the code that prepares a graph and weighs its roots, also that for thresholds if they prune."""
+    """Load the compiled code that prepares a graph, also that for thresholds if they prune."""
     with keeping_code():
         from kernels.graph.prepare import prepare
 
@@ -48,8 +47,7 @@ def before_building(options: BuildOptions, prunes: bool) -> None:
         # these arrays are read-only, as those of a run are; Numba makes other code for writable ones
         left, right = edges["left"].to_numpy(), edges["right"].to_numpy()
         least = 2 if prunes else 1
-        graph, _ = prepare(left, right, 4, 4, options, least, least)
-        _ = RootWeights(graph).by_rank
+        prepare(left, right, 4, 4, options, least, least)
 
 
 @contextmanager
@@ -78,8 +76,8 @@ def _convert_an_array() -> None:
     pa.array(np.zeros(1, np.int32)).to_numpy()
 
 
-def before_mining(engine: str, on_progress: OnProgress) -> None:
-    """Load the code of the engine and of the proof. If it has to be compiled first, say so.
+def before_mining(engine: str, on_progress: OnProgress, lists: bool = True) -> None:
+    """Load the code of the engine, and of the proof if there will be rows. If it has to be compiled first, say so.
 
     The code of a device's engine is loaded in the worker: `pipeline.slices.worker.warm_up`.
     """
@@ -89,7 +87,8 @@ def before_mining(engine: str, on_progress: OnProgress) -> None:
         on_progress(Progress("mine", note=note))
     if kind.platform.is_used_by_driver:
         _mine_an_edge(kind.name)
-    before_proving()
+    if lists:
+        before_proving()
 
 
 @cache

@@ -8,7 +8,7 @@ import pytest
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
 from kernels.gpu.device import CudaDevice, release_memory
-from kernels.gpu.prepare import EDGE_BYTES, prepare_on
+from kernels.graph.sorting import EDGE_BYTES, prepare_on
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.search import Search

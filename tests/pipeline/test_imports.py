@@ -13,6 +13,7 @@ import pytest
 import pipeline
 from pipeline.cli.command import Command
 from pipeline.cli.commands import COMMANDS
+from tests.emulation.device import why_not
 from tests.support.runs import ROOT, environment, random_edges, write_edges
 
 HEAVY = ("cudf", "cupy", "dask", "dask_cuda", "distributed", "duckdb", "numba", "pandas", "polars", "prefect", "scipy")
@@ -46,6 +47,27 @@ def test_mining_in_this_process_imports_no_cluster_and_no_gpu_library() -> None:
         "assert pipeline.count(pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]}), engine='cpu', workers=0).count == 2"
     )
     assert loaded_after(program) <= {"numba", "pandas", "scipy"}
+
+
+@pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+def test_counting_on_a_gpu_needs_no_compiler() -> None:
+    """A GPU has compiled kernels, and Numba takes half a second to load what it keeps."""
+    program = (
+        "from dataclasses import replace\n"
+        "import pipeline, pyarrow as pa\n"
+        "from kernels import engines\n"
+        "from kernels.bitmatrix.engine import BitMatrixEngine\n"
+        "from kernels.bitmatrix.memory import GpuSizes\n"
+        "from kernels.gpu.cuda import CUDA\n"
+        "from tests.emulation.device import EmulatedDevice\n"
+        "sizes = GpuSizes(1024, 2048, 4096, 1 << 14, 1 << 18, 1 << 16, 1 << 12, warps=8)\n"
+        "platform = replace(CUDA, why_absent=lambda: None, release=lambda: None, energy_counter=None)\n"
+        "make = lambda halvings: BitMatrixEngine(EmulatedDevice(5), sizes)\n"
+        "engines.register(replace(engines.kind('bitmatrix'), platform=platform, why_not=lambda: None, make=make))\n"
+        "edges = pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]})\n"
+        "assert pipeline.count(edges, engine='bitmatrix', workers=0).count == 2\n"
+    )
+    assert "numba" not in loaded_after(program)
 
 
 #: What Arrow and Numba ask for by themselves is there, too: cloudpickle, dateutil and six; colorama and PyYAML.

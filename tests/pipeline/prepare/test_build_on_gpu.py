@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.gpu import device, prepare
+from kernels.gpu import device
+from kernels.graph import sorting
 from pipeline.api import steps
 from pipeline.ingest.gpu import ingest_on as gpu_ingest
 from pipeline.run.folder import RunFolder
@@ -64,7 +65,7 @@ def test_without_room_on_the_gpu_the_cpu_builds_and_says_so(
     if trouble == "room":
         gpu.free = 100
     else:
-        monkeypatch.setattr(prepare, "prepare_on", fail)
+        monkeypatch.setattr(sorting, "prepare_on", fail)
     folder, _ = graph(tmp_path, "gpu")
     assert folder.need("build")["built_on"] == "cpu"
     assert "the graph is built on the CPU: " in caplog.text

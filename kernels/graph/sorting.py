@@ -1,7 +1,8 @@
-"""Makes a `MiningGraph` of the edge table on a device, with the arrays of `kernels.graph.prepare`, by sorting and sums.
+"""Makes the `MiningGraph` that `kernels.graph.prepare` makes, array for array, by sorting and sums.
 
-The code works on arrays of CuPy and of NumPy. Hashes bring twins together, and rows are compared in full. If
-two different rows ever have the same hash, the host makes the whole graph.
+The code works on arrays of CuPy and of NumPy. On a GPU it builds large graphs. With NumPy it builds small ones, because
+no machine code has to be loaded for it. Hashes bring twins together, and rows are compared in full. If two different
+rows ever have the same hash, `kernels.graph.prepare` makes the whole graph.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.graph.order import rank_order
-from kernels.graph.prepare import PrepareFacts, prepare
+from kernels.graph.facts import PrepareFacts
 from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
@@ -23,6 +23,9 @@ __all__ = ["EDGE_BYTES", "on_host", "prepare_on"]
 
 #: Device memory per edge, in bytes, at the peak.
 EDGE_BYTES = 120
+#: Rounds in which the core is looked for. A long chain would need as many as it has vertices, so the rest is left to
+#: `kernels.graph.core`, which takes a time that is linear in the edges.
+_ROUNDS = 64
 
 
 class _Csr(NamedTuple):
@@ -65,18 +68,18 @@ def prepare_on(
     if "core" not in reductions:
         min_left = min_right = 1
     twins_of = _twins if "twins" in reductions else _each_alone
-    on_device = _core(xp, xp.asarray(left), xp.asarray(right), n_left, n_right, min_left, min_right)
-    left_index, left_core = _compact(xp, on_device[0], n_left)
-    right_index, right_core = _compact(xp, on_device[1], n_right)
+    in_core = _core(xp, xp.asarray(left), xp.asarray(right), n_left, n_right, min_left, min_right)
+    left_index, left_core = _compact(xp, in_core[0], n_left)
+    right_index, right_core = _compact(xp, in_core[1], n_right)
     n_core_edges = len(left_index)
     by_left = _from_sorted(xp, left_index, right_index, len(left_core))
     left_twins = twins_of(xp, by_left)
     if left_twins is None:
-        return prepare(on_host(left), on_host(right), n_left, n_right, options, min_left, min_right, reductions)
+        return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions)
     by_right = _transpose(xp, _select(xp, by_left, left_twins.representatives), len(right_core))
     right_twins = twins_of(xp, by_right)
     if right_twins is None:
-        return prepare(on_host(left), on_host(right), n_left, n_right, options, min_left, min_right, reductions)
+        return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions)
     by_right = _select(xp, by_right, right_twins.representatives)
     by_left = _transpose(xp, by_right, len(left_twins.representatives))
 
@@ -98,16 +101,28 @@ def prepare_on(
     )
 
 
+def _compiled(left: Any, right: Any, *rest: Any) -> tuple[MiningGraph, PrepareFacts]:
+    from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
+
+    return prepare(on_host(left), on_host(right), *rest)
+
+
 def _core(xp: Any, left: Any, right: Any, n_left: int, n_right: int, min_left: int, min_right: int) -> tuple[Any, Any]:
     """The edges of the (min_left, min_right) core. Each round removes all vertices that are too small."""
-    while min_left > 1 or min_right > 1:
+    if min_left <= 1 and min_right <= 1:
+        return left, right
+    for _ in range(_ROUNDS):
         enough_left = xp.bincount(left, minlength=n_left) >= min_right
         enough_right = xp.bincount(right, minlength=n_right) >= min_left
         keep = enough_left[left] & enough_right[right]
         if bool(keep.all()):
-            break
+            return left, right
         left, right = left[keep], right[keep]
-    return left, right
+    from kernels.graph.core import core_edges  # not before it is needed: it imports a compiler
+
+    csr = _from_sorted(xp, left, right, n_left)
+    keep = xp.asarray(core_edges(on_host(csr.indptr), on_host(csr.indices), n_right, min_left, min_right))
+    return left[keep], right[keep]
 
 
 def _compact(xp: Any, ids: Any, n: int) -> tuple[Any, Any]:
@@ -201,6 +216,8 @@ def _ranked(
         degree = xp.diff(root_csr.indptr)
         by_rank = xp.sort((degree << 32) | xp.arange(len(degree))) & 0xFFFFFFFF
     else:
+        from kernels.graph.order import rank_order  # not before it is needed: it imports a compiler
+
         by_rank = xp.asarray(rank_order(options.order, *map(on_host, (*root_csr, *base_csr))))
     ranked = _select(xp, root_csr, by_rank)
     transposed = _transpose(xp, ranked, len(base_csr.indptr) - 1)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.gpu import prepare as device
+from kernels.graph import sorting as device
 from kernels.graph.prepare import prepare
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
