@@ -1,4 +1,4 @@
-"""Finds rows that are there twice. Rows with equal hashes are compared in full, because hashes may be equal by chance."""
+"""Finds rows that are there twice. Rows with equal hashes are compared in full, because a hash may agree by chance."""
 
 from __future__ import annotations
 
