@@ -64,7 +64,7 @@ def edges_of_bins(largest: int, per_doubling: int) -> np.ndarray:
 
 
 def grid(sizes: SizeCounts, per_doubling: int = 8) -> Grid:
-    """The counts in bins, with at most `per_doubling` bins from each power of two to the next; a power of two itself."""
+    """The counts in bins: at most `per_doubling` bins, a power of two, from each power of two to the next."""
     left, right = (edges_of_bins(int(side.max(initial=1)), per_doubling) for side in (sizes.n_left, sizes.n_right))
     count = np.zeros((len(left) - 1, len(right) - 1), np.int64)
     slots = tuple(
