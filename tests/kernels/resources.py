@@ -1,4 +1,4 @@
-"""What every CUDA kernel needs of a multiprocessor, measured by compiling it; no GPU takes part.
+"""What every CUDA kernel needs of a multiprocessor. Compiling a kernel measures it, without a GPU.
 
 ``python -m tests.kernels.resources`` (``make budget``) compiles all of them and writes the budget anew.
 """
@@ -14,7 +14,7 @@ from kernels.gpu.source import FOLDER, KERNELS, compile_options, source_of
 
 #: Compute capabilities 8.0 (A100), 9.0 (H100, H200), 10.0 (B200) and 12.0 (RTX 50).
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
-#: What the launchers compile: name in the budget -> kernel, and what they define beyond its defaults.
+#: The kernels that launchers compile: name in the budget -> the kernel, and the macros that differ from its defaults.
 VARIANTS: dict[str, tuple[str, tuple[tuple[str, int], ...]]] = {kernel: (kernel, ()) for kernel in KERNELS}
 VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
 VARIANTS["bitmatrix, not measured"] = ("bitmatrix", (("MEASURED", 0),))
@@ -37,12 +37,12 @@ class Resources:
     Parameters
     ----------
     registers : int
-        A thread.
+        Registers per thread.
     stack_bytes, spill_bytes : int
-        A thread, in local memory; spills are stores and loads of all its functions, counted in the code and
-        not as often as they run.
+        Bytes per thread in local memory. Spills are the stores and loads in the code of all functions. How often they
+        run does not count.
     shared_bytes : int
-        A block, without what a launch adds.
+        Bytes per block, without those that a launch adds.
     """
 
     registers: int
@@ -114,7 +114,7 @@ def compile_source(source: str, name: str, options: list[str]) -> str:
 
 
 def read_budget(path: Path = BUDGET) -> dict[tuple[str, str], Resources]:
-    """(variant, architecture) -> what it may need."""
+    """The stored budget: (variant, architecture) -> the resources that the kernel may need."""
     stored = json.loads(path.read_text())
     return {(variant, arch): Resources(**needs) for variant, archs in stored.items() for arch, needs in archs.items()}
 

@@ -1,4 +1,4 @@
-"""What every engine has to do: a class of tests, inherited once for each engine and device.
+"""Tests that every engine has to pass: a class that the tests of each engine inherit.
 
 A subclass sets ``subject``. On an emulated device graphs are small.
 """
@@ -27,7 +27,8 @@ from tests.support.oracles import Outcome, cliques, graph_of, random_edges, run
 
 SIDES = ("left", "right")
 ORDERS = ("degree", "two-hop", "unilateral", "id")
-#: Graphs with hubs on either side, and without: left and right vertices (from, to), density; large, then small.
+#: Name -> a large and a small shape: bounds of the number of left vertices, those of right vertices, and the density.
+#: Some shapes have hubs on the left side or on the right side, and some have none.
 SHAPES = {
     "wide hubs": (((90, 260), (5, 20), 0.5), ((70, 110), (8, 11), 0.5)),
     "dense hubs": (((200, 300), (5, 12), 0.8), ((120, 180), (8, 11), 0.8)),
@@ -45,11 +46,11 @@ class Subject(NamedTuple):
     ample : callable
         () -> engine with its usual memory.
     tight : tuple of two callables
-        Engines in whose memory everything that can overflow does, and which share work whenever they can.
+        Engines whose memory is so small that every buffer overflows, and which share work whenever they can.
     small : bool
         Use small graphs: the device is slow.
     short_s : float
-        Seconds of a short slice; 0 is one node for every worker of the device.
+        Seconds of a short slice; with 0, every worker of the device does one node.
     """
 
     ample: Callable[[], Engine]
@@ -59,7 +60,7 @@ class Subject(NamedTuple):
 
 
 def with_supersets(rng: np.random.Generator, edges: np.ndarray) -> np.ndarray:
-    """For every right vertex another one that sees all that it sees, and a third of the rest."""
+    """Add a right vertex for each: it has the same neighbours, and a third of the other left vertices."""
     adjacent = np.zeros(edges.max(axis=0) + 1, bool)
     adjacent[tuple(edges.T)] = True
     return np.argwhere(np.hstack([adjacent, adjacent | (rng.random(adjacent.shape) < 1 / 3)])).astype(np.int32)
@@ -67,7 +68,7 @@ def with_supersets(rng: np.random.Generator, edges: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def edges_of(name: str, small: bool) -> np.ndarray:
-    """One random graph of a shape, always the same."""
+    """Edges of a random graph of a shape. The same name always gives the same graph."""
     rng = np.random.default_rng(20261121 + list(SHAPES).index(name))
     left, right, density = SHAPES[name][small]
     edges = random_edges(rng, int(rng.integers(*left)), int(rng.integers(*right)), density)
@@ -76,7 +77,7 @@ def edges_of(name: str, small: bool) -> np.ndarray:
 
 @functools.cache
 def truth_of(name: str, small: bool) -> Outcome:
-    """Count and fingerprint by the reference engine, all rows by the CPU engine left alone."""
+    """The bicliques of a shape. The rows are those of the CPU engine, and the reference engine has confirmed them."""
     graph = graph_of(edges_of(name, small))
     reference = run(ReferenceEngine(), graph, Search("fingerprint"))
     rows = run(CpuEngine(), graph, Search("list"))
@@ -86,7 +87,7 @@ def truth_of(name: str, small: bool) -> Outcome:
 
 
 def closure_of_path(graph: MiningGraph, path: np.ndarray) -> set[int]:
-    """Root vertices adjacent to all common neighbours of a path."""
+    """The root vertices that are adjacent to all common neighbours of a path."""
     rows = [graph.root_indices[a:b] for a, b in pairwise(graph.root_indptr)]
     left = functools.reduce(np.intersect1d, [rows[v] for v in path])
     return {v for v, row in enumerate(rows) if np.isin(left, row).all()}
@@ -101,7 +102,7 @@ def small_graphs(draw):
 
 @pytest.mark.pairs
 class EngineSuite:
-    """Against three oracles, against the other engines, and against itself in pieces."""
+    """An engine is compared with three oracles, with the other engines, and with itself when work comes in pieces."""
 
     subject: Subject
 
@@ -127,7 +128,7 @@ class EngineSuite:
 
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("order", ORDERS)
-    def test_side_and_order_do_not_matter(self, shape, truth, side, order):
+    def test_root_side_and_order_do_not_change_the_result(self, shape, truth, side, order):
         outcome = run(
             self.subject.ample(), graph_of(shape, BuildOptions(root_side=side, order=order)), Search("fingerprint")
         )
@@ -136,7 +137,9 @@ class EngineSuite:
     @pytest.mark.parametrize("tight", [0, 1], ids=["tightest", "tight"])
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("limit", ["whole", "short", "rows"])
-    def test_pieces_buffers_and_redealing_do_not_matter(self, shape, truth, tight, side, limit):
+    def test_short_slices_tiny_buffers_and_another_order_of_work_do_not_change_the_result(
+        self, shape, truth, tight, side, limit
+    ):
         rng = np.random.default_rng(7)
         few = max(7, truth.count // 40) if self.subject.small else 7
         short = Limits(seconds=self.subject.short_s)
@@ -147,7 +150,7 @@ class EngineSuite:
         assert sorted(outcome.rows) == sorted(truth.rows)
         assert limit == "whole" or tight == 1 or outcome.slices > 1
 
-    def test_counting_in_short_slices(self, shape, truth):
+    def test_short_slices_count_the_same(self, shape, truth):
         rng = np.random.default_rng(3)
         outcome = run(self.subject.tight[0](), graph_of(shape), Search("count"), Limits(seconds=0.0), rng)
         assert outcome.count == truth.count
@@ -161,11 +164,11 @@ class EngineSuite:
             (70, 2, None, None),
             (2, 2, 9, None),
             (1, 1, 66, 3),
-            (1, 1, None, 3),  # one bound alone is a bound, too
+            (1, 1, None, 3),  # a search with a single bound must not count as one without
             (1, 1, 4, None),
         ],
     )
-    def test_thresholds_and_filters(self, shape, truth, mode, bounds):
+    def test_thresholds_and_filters_keep_exactly_the_bicliques_that_fit(self, shape, truth, mode, bounds):
         min_left, min_right, max_left, max_right = bounds
         expected = {
             (left, right)
@@ -181,7 +184,7 @@ class EngineSuite:
 
     @pytest.mark.parametrize("other", ["reference", "cpu"])
     def test_engines_continue_each_other(self, shape, truth, other):
-        """What one engine leaves over, another finishes."""
+        """Two engines take turns, and each goes on with what the other left over."""
         graph = graph_of(shape)
         work = Subtrees.of_roots(np.arange(graph.n_roots))
         count = total = turn = 0
@@ -195,8 +198,8 @@ class EngineSuite:
         assert turn > 2
 
     @pytest.mark.parametrize("order", ORDERS)
-    def test_left_overs_not_fresh_have_their_whole_closure_in_the_path(self, shape, truth, order):
-        """So that they may be cut (`Subtrees.spread`)."""
+    def test_left_over_nodes_that_are_not_fresh_have_their_whole_closure_in_the_path(self, shape, truth, order):
+        """`Subtrees.spread` may cut such a node, because nothing of its closure is missing."""
         graph, engine = graph_of(shape, BuildOptions(order=order)), self.subject.tight[0]()
         work, count, total = Subtrees.of_roots(np.arange(graph.n_roots)), 0, 0
         while len(work):
@@ -209,7 +212,7 @@ class EngineSuite:
         assert (count, total) == (truth.count, truth.fingerprint)
 
     @pytest.mark.parametrize("change", ["relabel", "transpose", "disjoint union", "left twin", "right twin"])
-    def test_the_count_follows_changes_of_the_graph(self, shape, truth, change):
+    def test_changes_of_the_graph_multiply_the_count_as_expected(self, shape, truth, change):
         changed, factor = metamorphic(shape, change, np.random.default_rng(11))
         changed = np.unique(changed.astype(np.int32), axis=0)
         assert run(self.subject.ample(), graph_of(changed), Search("count")).count == factor * truth.count
@@ -249,7 +252,7 @@ class EngineSuite:
 
     @pytest.mark.parametrize("side", SIDES)
     def test_first_level_subtrees_may_come_as_paths(self, shape, truth, side):
-        """Every rank behind the root as a candidate, members of its closure among them."""
+        """Every rank behind the root is a candidate, and some candidates are members of the closure."""
         graph = graph_of(shape, BuildOptions(root_side=side, order="id"))
         ranks = np.arange(graph.n_roots, dtype=np.int32)
         pieces = [(ranks[r : r + 1], ranks[r + 1 :], graph.n_roots - r - 1, True) for r in range(graph.n_roots)]
@@ -259,8 +262,8 @@ class EngineSuite:
 
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("pieces", [1, 1000])
-    def test_candidates_may_be_all_ranks_from_one_on(self, shape, truth, side, pieces):
-        """First-level subtrees that no earlier root contains, cut anywhere; their own bicliques are counted apart."""
+    def test_candidates_may_be_all_ranks_from_a_given_one_on(self, shape, truth, side, pieces):
+        """The work is all live first-level subtrees, cut anywhere. The bicliques of their roots are counted apart."""
         graph = graph_of(shape, BuildOptions(root_side=side))
         closures = [sorted(closure_of_path(graph, np.array([r]))) for r in range(graph.n_roots)]
         roots = np.array([r for r, closure in enumerate(closures) if closure[0] == r])
@@ -278,7 +281,7 @@ class EngineSuite:
         assert (found.fingerprint + nodes.fingerprint) % 2**64 == truth.fingerprint
 
     def test_a_candidate_may_be_in_the_closure(self):
-        """As when a range of a root's candidates is left over: what lies behind both is still excluded."""
+        """A left-over range of a root has such candidates. Here earlier roots still exclude all nodes below."""
         sides = {w: range(50 + w) for w in range(4)}  # exclude all below
         sides |= {4: range(100), 5: range(40), 6: range(8)}
         sides |= {7 + b: [*range(100), 100 + b] for b in range(8)}  # candidates in the closure of 4
@@ -290,7 +293,7 @@ class EngineSuite:
         for engine in (self.subject.ample(), ReferenceEngine()):
             assert engine.mine(graph, piece, Search("fingerprint"), Limits(), nowhere).count == 0
 
-    def test_spread_keeps_the_work(self, shape, truth):
+    def test_a_left_over_cut_into_pieces_gives_the_same_bicliques(self, shape, truth):
         graph = graph_of(shape)
         whole = Subtrees.of_roots(np.arange(graph.n_roots))
         first = CpuEngine().mine(graph, whole, Search("fingerprint"), Limits(rows=1), nowhere)
@@ -304,7 +307,7 @@ class EngineSuite:
 
 
 def metamorphic(edges, change, rng):
-    """(changed edges, how the count of the original relates to the count of the changed one)."""
+    """The changed edges, and the factor by which the change multiplies the count."""
     n_left, n_right = edges.max(axis=0) + 1
     if change == "relabel":
         new = np.column_stack([rng.permutation(n_left)[edges[:, 0]], rng.permutation(n_right)[edges[:, 1]]])

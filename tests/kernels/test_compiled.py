@@ -1,4 +1,4 @@
-"""Where machine code is kept: a folder that is there holds what will be used."""
+"""Numba keeps machine code in a folder whose name depends on the sources, so old code is never used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def folder_of(root: Path, **environment: str) -> Path:
     return Path(ended.stdout.strip())
 
 
-def test_the_folder_depends_on_place_and_sources(tmp_path: Path) -> None:
+def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path: Path) -> None:
     for name in ("kernels", "schemas"):
         shutil.copytree(ROOT / name, tmp_path / name)
     here, there = folder_of(ROOT), folder_of(tmp_path)
@@ -31,6 +31,6 @@ def test_the_folder_depends_on_place_and_sources(tmp_path: Path) -> None:
     assert folder_of(tmp_path) not in (here, there)
 
 
-def test_the_folder_can_be_chosen(tmp_path: Path) -> None:
+def test_the_folder_of_machine_code_can_be_chosen(tmp_path: Path) -> None:
     assert folder_of(ROOT, NUMBA_CACHE_DIR=str(tmp_path / "a")).parent == tmp_path / "a"
     assert folder_of(ROOT, XDG_CACHE_HOME=str(tmp_path / "b")).parent == tmp_path / "b" / "bicliques"

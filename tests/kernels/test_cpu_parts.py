@@ -1,4 +1,4 @@
-"""The pieces of the CPU engine that can be called alone."""
+"""Functions of the CPU engine that can be called alone do what their definitions say."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _bits(x, mask):
 
 
 @given(WORDS, WORDS)
-def test_bit_instructions(x, mask):
+def test_bit_instructions_equal_their_definitions(x, mask):
     ones, zeros, extracted, mixed = _bits(np.uint64(x), np.uint64(mask))
     assert ones == x.bit_count()
     assert zeros == (x & -x).bit_length() - 1 if x else zeros == 64
@@ -63,20 +63,20 @@ def test_covered_only_reads_its_range(rows, t):
 
 
 @given(st.lists(st.integers(0, 2**9 - 1), max_size=60))
-def test_distinct_by_size(rows):
+def test_distinct_rows_are_sorted_by_size_and_then_by_value(rows):
     n, memory = on_rows(rows, 1)
     assert memory[:n].tolist() == sorted(set(rows), key=lambda r: (r.bit_count(), r))
 
 
 @given(st.lists(st.integers(1, 2**9 - 1), max_size=60))
-def test_keep_widest(rows):
+def test_only_rows_that_lie_in_no_other_row_are_kept(rows):
     n, memory = on_rows(rows, 2)
     assert set(memory[:n].tolist()) == {r for r in rows if not any(r & s == r and r != s for s in rows)}
     assert len(set(memory[:n].tolist())) == n
 
 
 @given(st.lists(st.integers(1, 2**8 - 1), min_size=1, max_size=MAX_ROWS, unique=True))
-def test_intersections(rows):
+def test_intersections_of_all_choices_of_rows_are_found_once(rows):
     n, memory = on_rows(rows, 3)
     found = memory[len(rows) + PADDING :][:n].tolist()
     expected = {reduce(int.__and__, c) for k in range(2, len(rows) + 1) for c in combinations(rows, k)}
@@ -86,7 +86,7 @@ def test_intersections(rows):
 
 
 @given(st.integers(1, MAX_BITS), st.data())
-def test_closed_subsets(k, data):
+def test_closed_subsets_are_the_intersections_that_no_excluded_set_contains(k, data):
     subset = st.integers(1, max(1, 2**k - 2))
     candidates = data.draw(st.sets(subset, min_size=1)) if k > 1 else set()
     excluded = data.draw(st.sets(subset)) if k > 1 else set()

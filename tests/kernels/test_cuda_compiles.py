@@ -46,7 +46,7 @@ def test_source_that_does_not_compile_is_an_error_with_the_log():
 
 
 def test_the_compilers_report_is_parsed(monkeypatch):
-    """A kernel made to need more registers, and another to spill, are seen to."""
+    """The report shows the registers, shared memory and spills of a kernel that was written to need many."""
     plain = measure("hub_bits", "sm_90")
     assert 16 <= plain.registers <= 64
     assert plain.spill_bytes == plain.shared_bytes == 0

@@ -29,7 +29,7 @@ def code(name: str) -> str:
 
 @cache
 def definitions(name: str) -> dict[str, re.Pattern[str]]:
-    """What a file defines, and how a use of it looks: a function is called, and a field of the same name is none."""
+    """The names that a file defines, each with a pattern of its uses. A field that has a function's name is no use."""
     found = {}
     for match in _DEFINITION.finditer(code(name)):
         word = match[match.lastgroup]
@@ -43,7 +43,7 @@ def includes(name: str) -> list[str]:
 
 
 def used_files(name: str) -> list[str]:
-    """Headers of `name`'s folder and of the common one that define something it uses."""
+    """The headers of the common folder, and of the folder of `name`, that define something that `name` uses."""
     in_reach = [other for other in HEADERS if other != name and Path(other).parts[0] in ("common", Path(name).parts[0])]
     own = definitions(name)
     return [
@@ -59,7 +59,7 @@ def test_a_file_includes_what_it_uses_and_nothing_else(name):
 
 
 def test_definitions_and_uses_are_found():
-    """Else the test above would compare nothing with nothing."""
+    """If the patterns found nothing, the test above would compare nothing with nothing."""
     found = {word for name in FILES for word in definitions(name)}
     assert found >= {"NOBODY", "Item", "i32", "params", "sum_below", "search_levels", "set_of", "open_subtree"}
     assert len(used_files("bitmatrix/hub.cuh")) > 10
@@ -81,7 +81,7 @@ def test_hash_constants_are_defined_once():
 
 
 def test_the_reading_order_of_the_page_has_no_forward_references():
-    """Names without a folder are of the kernel that the row or the sentence is about."""
+    """A name without a folder is a header of the kernel that the row or the sentence is about."""
     page = (FOLDER.parents[1] / "docs" / "kernels.md").read_text()
     section = page.partition("## In what order to read the headers")[2].partition("\n## ")[0]
     of_bitmatrix, of_cumbe = section.split("For `cumbe`, read")
@@ -102,6 +102,6 @@ def test_files_named_in_comments_exist(name):
 
 
 def test_a_compiler_without_a_message_leaves_pythons_bytes_alone():
-    """Its log is one NUL then, and Python shares all byte strings of that length."""
+    """The log is one NUL then, and Python shares all byte strings of that length."""
     assert compile_source("", "empty.cu", []) == ""
     assert list(b"a b"[1:2]) == [32]

@@ -1,4 +1,4 @@
-"""What host and kernels share lies where both think: each field of each record, and the numbers that both state.
+"""Host and kernels agree about records that they share, field by field, and about numbers that both state.
 
 The host's side is a NumPy dtype or a constant. From these lists come the ``static_assert`` lines that are compiled here
 together with the header.
@@ -39,15 +39,15 @@ LAYOUTS: dict[tuple[str, str], np.dtype] = {
     ("cumbe/types.cuh", "CumbeParams"): cumbe.CUMBE_PARAMS,
 }
 
-#: Records of the files above of which the host knows the size alone, or nothing.
+#: Other records in the files above. Of those in SIZES, the host knows the size. Of the others, the host knows nothing.
 SIZES = {
     ("bitmatrix/worker.cuh", "HubFrame"): HUB_FRAME.itemsize,
     ("cumbe/types.cuh", "Level"): 4 * cumbe.LEVEL_INTS,
 }
 OF_THE_KERNEL = {"PackSide", "SideSums", "WarpShared", "Worker", "Problem", "Span", "Place"}
 
-#: File -> what the host calls the numbers that its macros stand for. Those of the sizes are what launchers define: with
-#: the same defaults, the budget is that of the kernels that run.
+#: File -> the numbers of the host that its macros must equal. Launchers define some of them from the options of memory.
+#: Because the defaults are the same, the budget measures the kernels that run.
 CONSTANTS: dict[str, dict[str, int]] = {
     "common/types.cuh": {"NOBODY": records.NOBODY},
     "bitmatrix/types.cuh": {
@@ -72,7 +72,7 @@ CONSTANTS: dict[str, dict[str, int]] = {
 
 
 def field_of(record: str, name: str) -> str:
-    """How the kernel calls a field: the parameters of packing hold those of the two sides in records of their own."""
+    """The name of a field in the kernel. The parameters of packing have a record for each side: ``base.indptr``."""
     of_a_side = record == "PackParams" and name.startswith(("base_", "root_"))
     return name.replace("_", ".", 1) if of_a_side else name
 

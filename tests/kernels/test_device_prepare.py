@@ -1,4 +1,4 @@
-"""The graph made on a device is the host's, array for array; NumPy stands for the device."""
+"""A graph that is prepared on a device equals the host's, array for array. NumPy stands for the device."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1
     min_left=st.integers(1, 3),
     min_right=st.integers(1, 3),
 )
-def test_any_graph(pairs: list[tuple[int, int]], side: Any, order: Any, min_left: int, min_right: int) -> None:
+def test_any_graph_is_prepared_as_on_the_host(
+    pairs: list[tuple[int, int]], side: Any, order: Any, min_left: int, min_right: int
+) -> None:
     check(pairs, BuildOptions(root_side=side, order=order), min_left, min_right)
 
 

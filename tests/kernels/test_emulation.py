@@ -1,4 +1,4 @@
-"""What a kernel writes beside its memory is seen, also where the last of all lists just does not fit."""
+"""The emulated device sees each write beside a buffer. A full list at the end of memory is such a place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot b
 
 
 def test_a_kernel_is_compiled_once_for_many_threads(monkeypatch, tmp_path):
-    """Threads stand for processes here: each opens the lock for itself."""
+    """Threads stand for processes here, because each thread opens the lock for itself."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     compiled, really = [], device._compile
     monkeypatch.setattr(device, "_compile", lambda *what: compiled.append(what) or really(*what))
@@ -39,7 +39,7 @@ def test_a_kernel_is_compiled_once_for_many_threads(monkeypatch, tmp_path):
 def test_a_write_outside_of_a_buffer_is_noticed(kind, at, side):
     device = EmulatedDevice()
     kept = getattr(device, kind)(10, np.int32)
-    device.upload(np.arange(3))  # goes at once, and is not looked at any more
+    device.upload(np.arange(3))  # this buffer is freed at once, and is not checked any more
     device._check_guards("kernel")
     ctypes.memset(device.address(kept) + at, 0, 1)
     with pytest.raises(AssertionError, match=f"kernel has written {side} a buffer of 40 bytes"):
@@ -48,9 +48,9 @@ def test_a_write_outside_of_a_buffer_is_noticed(kind, at, side):
 
 
 def test_a_closure_that_does_not_fit_into_the_list_is_not_begun(monkeypatch):
-    """Hubs one below the other, until the list of their warp is full; it has the last bytes of the buffer.
+    """Hubs lie one below the other, until the list of their warp is full.
 
-    One warp, whose list ends where the memory of the kernel does.
+    There is one warp, and its list ends where the memory of the kernel ends. So a write behind the list is seen.
     """
     monkeypatch.setattr("kernels.bitmatrix.memory.THREADS", 32)
     sizes = GpuSizes(row_cap=128, list_cap=320, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, warps=1)

@@ -1,4 +1,4 @@
-"""The CPU engine does what every engine has to do."""
+"""The CPU engine passes the tests that every engine has to pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.support.oracles import graph_of
 
-#: Workspaces in which everything that can overflow does: bit rows, frames, stacks, output buffers.
+#: Workspaces that are so small that bit rows, frames, stacks and output buffers all overflow.
 TIGHT = (
     Sizes(hub_bits=0, hub_list=0, hub_frame_bits=0, word_stack=0, rows=2, members=4),
     Sizes(hub_bits=64, hub_list=0, hub_frame_bits=0, word_stack=64, rows=3, members=10),
@@ -26,7 +26,7 @@ class TestCpuEngine(EngineSuite):
 
 
 def test_the_reference_engine_continues_with_closure_members_as_candidates() -> None:
-    """Candidates in the order of their ranks, where those that contain L do not come last."""
+    """The candidates are in the order of their ranks, so those that contain L do not come last."""
     graph = graph_of(edges_of("nested", True), BuildOptions(root_side="right", order="id"))
     ranks = np.arange(graph.n_roots, dtype=np.int32)
     work = Subtrees.of_pieces([(ranks[r : r + 1], ranks[r + 1 :], graph.n_roots - r - 1, True) for r in ranks.tolist()])

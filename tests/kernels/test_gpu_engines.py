@@ -1,4 +1,4 @@
-"""The GPU engines do what every engine has to do, on a CPU that runs their kernels thread by thread."""
+"""The GPU engines pass the tests of every engine, on a CPU that runs their kernels thread by thread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TestBitMatrixEngine(EngineSuite):
         assert len(found.left_over) == 0
         assert sorted(rows) == sorted(truth.rows)
 
-    def test_without_room_on_the_device_the_host_packs(self, monkeypatch):
+    def test_the_host_packs_when_the_device_has_no_room(self, monkeypatch):
         def full(*arguments):
             raise MemoryError
 
@@ -57,7 +57,7 @@ class TestBitMatrixEngine(EngineSuite):
 
     @pytest.mark.parametrize("values", [1 << 14, 1 << 16])
     def test_output_may_become_full_in_the_middle_of_a_lattice(self, values):
-        """Every root is one: ten left vertices. 256 records are four chunks, one for each warp."""
+        """Every root has at most ten neighbours, so it is a lattice. 256 records are four chunks, one per warp."""
         graph = graph_of(random_edges(np.random.default_rng(3), 10, 300, 0.5))
         sizes = BITMATRIX["usual"]._replace(warps=4, records=256, values=values)
         rows: list = []
@@ -70,18 +70,18 @@ class TestBitMatrixEngine(EngineSuite):
         assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
 
     def test_warps_share_a_dense_graph(self):
-        """Few roots, few rows, and most of the bicliques below a few of them."""
+        """The graph has few roots and few rows, and most of its bicliques lie below a few of the roots."""
         graph = graph_of(random_edges(np.random.default_rng(2), 40, 24, 0.75))
         engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=4), BITMATRIX["usual"]._replace(warps=16))
         found = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
         assert found.count == CpuEngine().mine(graph, everything(graph), Search("count"), Limits(), nowhere).count
         assert found.stats.counters["given"] > 16
-        assert found.stats.busy_ratio > 0.55  # 0.34 while children were weighed by the rows of their problem
+        assert found.stats.busy_ratio > 0.55  # this was 0.34 when the number of rows was the weight of a child
 
     def test_hubs_are_begun_before_they_are_given_away(self):
-        """Else two candidates of a large root may go from one waiting warp to the next until there is no room to give.
+        """Otherwise two candidates of a large root may go from one waiting warp to the next until the room is used up.
 
-        Whether they do depends on which warp is when where: of these seeds, with about every third.
+        Whether they do depends on the order in which warps run. With about every third of these seeds they did.
         """
         sizes = BITMATRIX["usual"]._replace(warps=16, poll=1, give_min=0, given=1 << 14)
         for seed in range(16):
@@ -91,7 +91,7 @@ class TestBitMatrixEngine(EngineSuite):
             assert found.stats.counters["given"] < found.stats.counters["tests"]
 
     def test_slices_search_no_more_than_one_launch_does(self):
-        """A slice writes the candidates of hubs down as lists; they are sorted like ranges."""
+        """A slice writes the candidates of hubs down as lists, and these are sorted like ranges."""
         graph = graph_of(random_edges(np.random.default_rng(1), 250, 50, 0.35), BuildOptions(root_side="right"))
         engine, work, tests, slices = bitmatrix("usual")(), everything(graph), 0.0, 0
         whole = engine.mine(graph, work, Search("count"), Limits(), nowhere)
@@ -99,7 +99,7 @@ class TestBitMatrixEngine(EngineSuite):
             part = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), nowhere)
             work, tests, slices = part.left_over, tests + part.stats.counters["tests"], slices + 1
         assert slices > 20
-        assert tests < 1.05 * whole.stats.counters["tests"]  # 1.2 times as many in the order of the lists
+        assert tests < 1.05 * whole.stats.counters["tests"]  # the factor was 1.2 when lists were not sorted
 
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("rows", [None, 50])
@@ -120,7 +120,7 @@ class TestBitMatrixEngine(EngineSuite):
 
 
 def sparse_hubs(n_roots: int, seed: int) -> np.ndarray:
-    """Left vertices with two or three roots each, roots with some 80 left vertices: most pairs have none in common."""
+    """Edges of a graph in which roots have some 80 neighbours, and most pairs of roots have no common neighbour."""
     rng = np.random.default_rng(seed)
     edges = {(u, int(v)) for u in range(32 * n_roots) for v in rng.integers(0, n_roots, 2 + u % 2)}
     return np.array(sorted(edges), dtype=np.int32)
@@ -129,7 +129,7 @@ def sparse_hubs(n_roots: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("words", [1, 3])
 @pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0), Limits(rows=999)], ids=["whole", "short", "rows"])
 def test_large_roots_without_common_neighbours_are_not_paired(words, limits, monkeypatch):
-    monkeypatch.setattr(items, "FEW_ITEMS", 1)  # ranges as long as there are roots, as in a large graph
+    monkeypatch.setattr(items, "FEW_ITEMS", 1)  # a range has all ranks behind its root, as in a large graph
     monkeypatch.setattr(items, "LONG_CHUNK", 1 << 20)
     graph = graph_of(sparse_hubs(300, 5), BuildOptions(root_side="right"))
     assert np.mean(np.diff(graph.root_indptr) > 64) > 0.9
@@ -140,7 +140,7 @@ def test_large_roots_without_common_neighbours_are_not_paired(words, limits, mon
 
 
 def test_hubs_are_left_over_by_their_paths():
-    """Not by left vertices and lists of candidates, of which a hub of a large graph has millions."""
+    """A list of left vertices and one of candidates would be too long: a hub of a large graph has millions of both."""
     graph = graph_of(random_edges(np.random.default_rng(1), 400, 40, 0.5), BuildOptions(root_side="right"))
     found = bitmatrix("usual")().mine(graph, everything(graph), Search("count"), Limits(seconds=0.0), nowhere)
     rest = found.left_over
@@ -154,8 +154,8 @@ def test_hubs_are_left_over_by_their_paths():
 @pytest.mark.parametrize("sizes", BITMATRIX)
 @pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0)], ids=["whole", "short"])
 @pytest.mark.parametrize("search", [Search("list"), Search("count"), Search("list", min_left=15, min_right=2)])
-def test_hubs_with_and_without_bit_rows(sizes, limits, search):
-    """The small graphs of the suite have none: twins are one vertex."""
+def test_hubs_with_and_without_bit_rows_give_the_same_bicliques(sizes, limits, search):
+    """The small graphs of the suite have no bit rows, because twins are one vertex there."""
     graph = graph_of(random_edges(np.random.default_rng(4), 170, 10, 0.5), BuildOptions(root_side="right"))
     assert (np.diff(graph.root_indptr) > 64).all()
     expected = run(CpuEngine(), graph, search)
@@ -164,7 +164,7 @@ def test_hubs_with_and_without_bit_rows(sizes, limits, search):
     assert found.count > 100
 
 
-def test_hubs_deeper_than_the_stack_of_a_warp():
+def test_hubs_deeper_than_the_stack_of_a_warp_are_finished():
     graph = graph_of(np.column_stack(band(np, 170, 50)), BuildOptions(root_side="right", order="id"))
     one = Subtrees.of_roots(np.array([50]))  # 37 hubs one below the other, and a stack of 32
     expected = CpuEngine().mine(graph, one, Search("fingerprint"), Limits(), nowhere)
@@ -185,14 +185,14 @@ def test_a_pool_that_fills_up_is_cleared_and_the_slice_goes_on():
     assert found.stats.launches > 1
 
 
-#: What can be switched off, and other shapes of the launch.
+#: Names of engines in which one optimisation is switched off, or in which a launch has another shape.
 VARIANTS = {
     "noRS": {"reverse_scan": False},
     "noES": {"early_stop": False},
     "noWS": {"steal_levels": 1},
     "untimed": {"timed": False},
     "as published": {"lanes": 32, "threads": 512, "steal_levels": 2},
-    "a lane a vertex": {"lanes": 1, "threads": 32},
+    "one lane per vertex": {"lanes": 1, "threads": 32},
 }
 
 

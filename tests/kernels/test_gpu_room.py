@@ -1,4 +1,4 @@
-"""What the GPU engines do when their memory is too short: longer buffers, fewer warps, and at last the CPU engine."""
+"""When memory is too short, a GPU engine makes buffers longer, then uses fewer warps, and at last the CPU engine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.oracles import graph_of, random_edges, run
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
 
-#: Buffers that are too short for anything: one at a time, and all together.
+#: Sizes that make one buffer too short for anything. The last entry makes all of them too short.
 SHORT = [{"left_over": 1}, {"pool": 8}, {"values": 8}, {"records": 1}, {"size_slots": 2}]
 SHORT.append({name: n for short in SHORT for name, n in short.items()})
 HUBS, WORD_PROBLEMS = (170, 7), (20, 16)
@@ -43,7 +43,7 @@ def short_engine(name: str, short: dict[str, int], device: EmulatedDevice | None
 
 
 class WatchedDevice(EmulatedDevice):
-    """Remembers how many blocks the launches of each kernel had."""
+    """A device that remembers how many blocks the launches of each kernel had."""
 
     def __init__(self):
         super().__init__(7, n_multiprocessors=2)
@@ -102,7 +102,7 @@ def test_on_a_full_device_fewer_warps_or_a_core_do_the_rest(name, short, monkeyp
     assert found.stats.cpu_nodes > 0 or found.stats.voided > 0
 
 
-def test_a_core_does_what_needs_too_much_scratch_memory(monkeypatch):
+def test_a_processor_core_solves_problems_too_large_for_scratch_memory(monkeypatch):
     graph, plan = graph_of(edges_of("many roots", True)), Launch.plan
 
     def scarce(device, kernel, row_cap, *rest):
@@ -118,7 +118,7 @@ def test_a_core_does_what_needs_too_much_scratch_memory(monkeypatch):
 
 
 def test_scratch_memory_is_freed_before_that_of_larger_problems(monkeypatch):
-    """Else three fifths of a device are kept from the launch that needs it most."""
+    """Otherwise the launch that needs most memory cannot have three fifths of the device."""
     plan, kept, planned = Launch.plan, [], []
 
     def watched(device, kernel, row_cap, *rest):
@@ -134,7 +134,7 @@ def test_scratch_memory_is_freed_before_that_of_larger_problems(monkeypatch):
 
 
 def test_an_emit_may_keep_arrays_that_the_cpu_engine_found(monkeypatch):
-    """The writer on a GPU encodes on other threads, when the CPU engine has filled its arrays again."""
+    """The writer on a GPU encodes on other threads, and by then the CPU engine has filled its own arrays again."""
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     monkeypatch.setattr("kernels.bitmatrix.engine.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
     batches = []
@@ -163,7 +163,7 @@ def test_void_launches_only_count_their_time(name, has_room, monkeypatch):
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
 def test_a_full_table_of_sizes_does_not_change_the_number_of_blocks(name, monkeypatch):
-    """Fewer of them meet as many sizes, and later slices would have to do with one block."""
+    """Fewer blocks would meet as many sizes, and later slices would have only one block."""
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
     search = Search("fingerprint", sizes=True)
     graph, _ = found_on_a_core(WORD_PROBLEMS, search)
@@ -177,7 +177,7 @@ def test_a_full_table_of_sizes_does_not_change_the_number_of_blocks(name, monkey
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What CuPy is asked for, of a device that is full; there is no such module."""
+    """The calls that reach CuPy. A stand-in takes the place of the module, and its device is full."""
     calls = []
 
     def full(*arguments, **options):
@@ -208,7 +208,7 @@ def test_a_device_without_memory_names_what_can_be_chosen(calls):
 
 
 def test_a_thread_gets_the_context_of_the_device_before_anything_else(calls):
-    """A launch makes none, and is the first call of a thread where all memory comes from the pool."""
+    """A launch makes no context, and where all memory comes from the pool it is the first call of a thread."""
     with CudaDevice().active():
         assert calls == [("device", 1003)]
 
@@ -219,7 +219,7 @@ def run_once(engine, graph, search: Search):
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
 @pytest.mark.parametrize("search", [Search("count"), Search("list"), Search("fingerprint", sizes=True)], ids=str)
-def test_a_graph_that_thresholds_make_empty(name, search):
+def test_a_graph_that_thresholds_make_empty_has_no_bicliques(name, search):
     graph = graph_of(np.array([[0, 0], [0, 1], [1, 0]], np.int32), None, 2, 2)
     assert graph.n_roots == 0
     found = short_engine(name, {}).mine(graph, everything(graph), search, Limits(), nowhere)

@@ -1,4 +1,4 @@
-"""Core, twins, order and root side."""
+"""A graph is reduced to its core, twins are merged, roots are ranked, and a root side is chosen."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def csr(edges):
 
 
 @given(edge_tables())
-def test_transpose_twice_is_identity(edges):
+def test_a_graph_transposed_twice_is_the_same(edges):
     indptr, indices = csr(edges)
     n_right = int(edges[:, 1].max()) + 1
     back = transpose(*transpose(indptr, indices, n_right), len(indptr) - 1)
@@ -61,8 +61,8 @@ def test_core_is_the_largest_subgraph_with_the_degrees(edges, min_left, min_righ
     check_core(edges, min_left, min_right)
 
 
-def test_core_of_graphs_that_lose_a_part_of_their_vertices():
-    """So dense that one vertex takes others with it, and something stays; hypothesis rarely draws such."""
+def test_core_is_right_where_a_part_of_the_vertices_is_lost():
+    """In these graphs one vertex takes others with it, and a part stays. Hypothesis rarely draws such graphs."""
     rng = np.random.default_rng(5)
     shapes = [(int(rng.integers(20, 40)), int(rng.integers(20, 40)), rng.uniform(0.08, 0.2)) for _ in range(200)]
     bounds = rng.integers(2, 5, size=(200, 2)).tolist()
@@ -116,7 +116,7 @@ def test_root_side_is_the_one_with_fewer_wedges():
     assert facts.root_side == "right"
 
 
-def test_degree_order_ascends_and_unilateral_peels():
+def test_degree_and_two_hop_orders_ascend_and_unilateral_begins_with_the_smallest():
     edges = random_edges(np.random.default_rng(4), 30, 20, 0.3)
     indptr, indices = csr(edges)
     right = transpose(indptr, indices, 20)
@@ -132,7 +132,7 @@ def test_degree_order_ascends_and_unilateral_peels():
     assert two_hop[peeled[0]] == min(two_hop)
 
 
-def test_select_rows_keeps_order():
+def test_selected_rows_are_in_the_order_asked_for():
     indptr, indices = select_rows(np.array([0, 2, 2, 5]), np.array([1, 4, 0, 2, 3], dtype=np.int32), np.array([2, 0]))
     assert indptr.tolist() == [0, 3, 5]
     assert indices.tolist() == [0, 2, 3, 1, 4]

@@ -1,4 +1,4 @@
-"""Items of a GPU's queue that nobody has begun, or finished, as subtrees: all of them, once."""
+"""Items of a GPU's queue become subtrees again, and these are all of the work, each part once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.oracles import graph_of
 
 
 def intervals(n: int) -> np.ndarray:
-    """Right vertices that each see about half of the left ones, in a row: many lie within others."""
+    """Edges of a graph in which each right vertex has an interval of the left ones: many intervals contain others."""
     rng, n_left = np.random.default_rng(5), 20 * n
     start, length = rng.integers(0, n_left // 2, n), rng.integers(2 * n_left // 5, 3 * n_left // 5, n)
     inside = np.arange(n_left)[:, None] - start

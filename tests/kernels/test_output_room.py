@@ -1,4 +1,4 @@
-"""Where the output of a launch ends."""
+"""A launch ends before its output is full, and warps take room for records in chunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot b
 
 
 class WatchedDevice(EmulatedDevice):
-    """Keeps the items and the queues that are read back."""
+    """A device that keeps the items and the queues that are read back."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -35,7 +35,7 @@ class WatchedDevice(EmulatedDevice):
 
 
 def test_a_launch_ends_while_there_is_room_for_open_work():
-    """Else each node that waits to be emitted is left over, and opened anew by the next launch."""
+    """Otherwise each node that waits to be emitted is left over, and the next launch opens it again."""
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((40, 40)) < 0.6))
     device = WatchedDevice(5)
     engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(values=1 << 20, records=1 << 14, poll=1))
@@ -48,7 +48,7 @@ def test_a_launch_ends_while_there_is_room_for_open_work():
 
 @pytest.mark.parametrize(("records", "chunk"), [(1 << 10, 64), (1 << 13, 128), (1 << 20, 256)])
 def test_warps_take_many_records_at_a_time_if_there_are_many(records, chunk, monkeypatch):
-    """What it finds in a row stays together; but all warps together begin with an eighth of the records at most."""
+    """A warp's bicliques stay together in a chunk. The first chunks of all warps take an eighth at most."""
     graph = graph_of(np.argwhere(np.random.default_rng(5).random((30, 30)) < 0.6))
     device, plan, chunks = WatchedDevice(5), Launch.plan, []
 

@@ -1,4 +1,4 @@
-"""Records become bicliques on a device as they do on the host; the device is emulated."""
+"""Records become bicliques on a device as they do on the host. The device is emulated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def packed(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicli
 
 
 def with_twins(edges: np.ndarray, twins: int, share: float, seed: int) -> np.ndarray:
-    """So many of each of a share of the vertices."""
+    """Edges in which a share of the vertices, on both sides, is there `twins` times."""
     rng = np.random.default_rng(seed)
     for side in (0, 1):
         many = np.where(rng.random(edges[:, side].max() + 1) < share, twins, 1)
@@ -50,7 +50,7 @@ def with_twins(edges: np.ndarray, twins: int, share: float, seed: int) -> np.nda
     twins=st.sampled_from([1, 2, 8, 12]),
     share=st.sampled_from([0.02, 1.0]),
 )
-def test_the_same_as_on_the_host(
+def test_records_with_holes_and_twins_are_packed_as_on_the_host(
     seed: int, n: int, side: str, shape: tuple[int, int], twins: int, share: float
 ) -> None:
     edges = with_twins(random_edges(*shape, 0.4, seed % 50), twins, share, seed)
@@ -64,7 +64,7 @@ def test_the_same_as_on_the_host(
         base = rng.choice(graph.n_base, rng.integers(1, graph.n_base + 1), replace=False)
         ranks = rng.choice(graph.n_roots, rng.integers(1, graph.n_roots + 1), replace=False)
         record["at"], record["n_base"], record["n_root"] = len(values), len(base), len(ranks)
-        values += [*base, *ranks, 77]  # and a gap
+        values += [*base, *ranks, 77]  # a gap, which belongs to no record
     flat = np.array(values, np.int32)
     expected = unpack(graph, records, flat)
     found = packed(graph, records, flat)
@@ -74,7 +74,7 @@ def test_the_same_as_on_the_host(
 
 
 def test_many_records_are_packed_as_on_the_host() -> None:
-    """More members than 16 bits count."""
+    """There are more members than 16 bits can count."""
     edges = random_edges(30, 20, 0.5, 1)
     graph, _ = prepare(*(np.ascontiguousarray(c) for c in edges.T), 30, 20, BuildOptions())
     n = 40_000

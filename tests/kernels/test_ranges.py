@@ -1,4 +1,4 @@
-"""Ranges of candidates as lists, against sets, and in the hands of every engine."""
+"""Ranges of candidates become lists; the tests compare these with lists that sets of neighbours give."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from tests.support.runs import random_edges
 
 
 @pytest.mark.parametrize(("density", "least", "most"), [(0.03, 50, 199), (0.6, 0, 20)])
-def test_the_same_as_by_sets(density: float, least: int, most: int) -> None:
-    """Many, then few of the nodes have fewer wedges than there are ranks."""
+def test_a_range_becomes_the_neighbours_of_its_node_if_these_are_fewer_than_its_ranks(
+    density: float, least: int, most: int
+) -> None:
+    """In the sparse graph many nodes have fewer wedges than there are ranks, and in the dense one few nodes have."""
     graph = graph_of(random_edges(90, 70, density, 3), BuildOptions())
     rng = np.random.default_rng(1)
     lists = [rng.choice(graph.n_base, rng.integers(1, 6), replace=False).astype(np.int32) for _ in range(200)]
@@ -61,7 +63,7 @@ def test_ranges_become_lists_a_few_at_a_time_and_nothing_is_lost() -> None:
 
 
 def test_ranges_wait_while_there_are_enough_lists() -> None:
-    """Else slices that get on with few of their nodes would write out more and more of them, until all are lists."""
+    """Otherwise slices that finish few of their nodes would write out more and more, until all nodes are lists."""
     graph = graph_of(random_edges(90, 70, 0.2, 3), BuildOptions())
     roots = np.arange(graph.n_roots - 1)
     work = Subtrees.of_ranges(
@@ -73,14 +75,14 @@ def test_ranges_wait_while_there_are_enough_lists() -> None:
         assert len(now)
         assert len(now.candidates) <= most
         n_ranged, slices = int(later.ranged.sum()), slices + 1
-        work = Subtrees.concat([now, later]) if slices % 2 else later  # as much as nothing is done, or all of it
+        work = Subtrees.concat([now, later]) if slices % 2 else later  # every other slice finishes no list
         assert slices < 2 * len(roots) + 2
     assert slices > 4
     assert n_ranged == 0
 
 
 def test_a_hub_with_more_neighbours_than_the_limit_comes_alone() -> None:
-    """Its common neighbours are found again for each of its ranges, however few candidates these have."""
+    """The common neighbours of the hub are found again for each of its ranges, however few candidates these have."""
     graph = graph_of(random_edges(90, 70, 0.5, 3), BuildOptions())
     last = graph.n_roots - 2
     work = Subtrees.of_ranges(np.arange(9), np.full(8, last), np.full(8, last + 1), np.ones(8), np.zeros(8, bool))

@@ -1,4 +1,4 @@
-"""Counts by size: the same as those of the bicliques themselves, in every mode, in pieces, with twins."""
+"""Counts by size equal those of the listed bicliques, in every mode, also in pieces, and with twins."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sizes_of(rows: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> SizeCounts:
 
 
 def with_twins(rng: np.random.Generator) -> np.ndarray:
-    """A random graph some of whose vertices are there several times, on both sides."""
+    """Edges of a random graph in which some vertices of both sides have twins."""
     edges = random_edges(rng, 60, 14, 0.35)
     lefts, rights = (np.sort(rng.integers(0, edges[:, side].max() + 1, 90)) for side in (0, 1))
     pairs = {(int(u), int(v)) for u, v in edges}
@@ -45,14 +45,14 @@ def with_twins(rng: np.random.Generator) -> np.ndarray:
 
 
 def hubs(rng: np.random.Generator) -> np.ndarray:
-    """Left sides beyond the table: some 700 members a root."""
+    """Edges of a graph with some 700 left members per root, more than the table of sizes has."""
     return random_edges(rng, 1000, 7, 0.7)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("make", [with_twins, hubs])
 @pytest.mark.parametrize("mode", MODES)
-def test_sizes_are_counted_as_by_definition(side, make, mode):
+def test_sizes_are_those_of_the_listed_bicliques(side, make, mode):
     graph = graph_of(make(np.random.default_rng(5)), BuildOptions(root_side=side))
     listed = run(CpuEngine(), graph, Search("list"))
     outcome = run(CpuEngine(), graph, Search(mode, sizes=True))
@@ -72,7 +72,7 @@ def test_the_graphs_have_the_sizes_that_are_to_be_tested():
 
 
 @given(st.integers(0, 2**32), st.sampled_from(MODES), st.integers(1, 4), st.integers(1, 4))
-def test_the_reference_says_the_same(seed, mode, min_left, min_right):
+def test_the_reference_engine_counts_the_same_sizes(seed, mode, min_left, min_right):
     edges = random_edges(np.random.default_rng(seed), 9, 8, 0.5)
     graph = graph_of(edges, None, min_left, min_right)
     search = Search(mode, min_left=min_left, min_right=min_right, max_left=7, sizes=True)

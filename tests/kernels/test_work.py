@@ -1,4 +1,4 @@
-"""The pieces of work themselves: cut into parts, none is lost and none is there twice; and what counts as a result."""
+"""When work is cut into parts, no node is lost and none is there twice. Each bound leaves bicliques out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH, CANDIDATES = np.array([0], np.int32), np.arange(1, 11, dtype=np.int32)
 
 
 def test_nodes_are_picked_by_their_numbers():
-    """Each with its lists, empty ones and ranges among them."""
+    """A node comes with its lists. Some of the lists are empty, and some nodes have ranges."""
     plain = Subtrees.of_pieces([(PATH, CANDIDATES, 5, False), (PATH, CANDIDATES[:0], 0, True)])
     ranges = Subtrees.of_ranges(np.array([0, 2]), np.array([3, 4]), np.array([7]), np.array([2]), np.array([False]))
     work = Subtrees.concat([plain, ranges, Subtrees.of_roots(np.array([6]))])
@@ -32,12 +32,12 @@ def test_nodes_are_picked_by_their_numbers():
 @pytest.mark.parametrize("pieces", [2, 3, 4, 5, 100])
 @pytest.mark.parametrize("todo", [1, 5, 7, 10])
 def test_parts_of_a_node_explore_each_of_its_candidates_once(todo, pieces):
-    """Also of a node whose last candidates belong to another piece, when the parts are not of one size."""
+    """In some cases the last candidates belong to another piece, or the parts differ in size."""
     parts = Subtrees.of_pieces([(PATH, CANDIDATES, todo, False)]).spread(pieces)
     explored = [parts.candidates_of(i)[: parts.todo[i]].tolist() for i in range(len(parts))]
     assert int(parts.todo.sum()) == todo
     assert [candidate for part in explored for candidate in part] == CANDIDATES[:todo].tolist()
-    for i, part in enumerate(explored):  # and all that come later stay candidates inside
+    for i, part in enumerate(explored):  # all later candidates may still join inside of the part
         assert parts.candidates_of(i).tolist() == list(range(part[0], 11))
         assert (parts.path_of(i).tolist(), bool(parts.fresh[i])) == ([0], False)
 
@@ -93,7 +93,7 @@ def test_parts_of_a_partly_owned_node_count_the_same(engine):
     ids=["min_left", "min_right", "max_left", "max_right"],
 )
 def test_each_bound_alone_leaves_bicliques_out(bound, side, fits):
-    """A search without bounds may count bicliques without looking at them, one with a single bound may not."""
+    """A search without bounds may count bicliques without looking at them, but a search with a single bound may not."""
     graph = graph_of(random_edges(np.random.default_rng(1), 30, 11, 0.5))
     everything = run(CpuEngine(), graph, Search("list")).rows
     wanted = sum(fits(len(row[side])) for row in everything)

@@ -84,7 +84,7 @@ def test_the_lattice_of_the_page_is_the_one_by_definition():
 def test_the_kernel_tests_the_number_of_nodes_on_the_page(limits, tests):
     """With a limit of rows nothing is solved at once, so the word problem is searched node by node.
 
-    The order of its three rows is that in which lanes come, and decides between the two numbers.
+    Lanes place its three rows in any order, and the order decides between the two numbers.
     """
     engine = BitMatrixEngine(EmulatedDevice(5), BITMATRIX["usual"])
     found, stats = found_below(engine, 1, limits)

@@ -14,10 +14,13 @@
 // Write the bit positions of the base vertices of a mask to shared memory. If these are fewer than LATTICE, the entries
 // behind them name a bit that is not in the mask.
 __device__ inline const i32* find_places(u64 base) {
+    // place[t] is the bit of the t-th base vertex of the mask. It takes the place of the hash table, which opening the
+    // problem does not need any more. The first barrier waits for lanes that still read the places of another mask.
     i32* place = warp_shared().key;
     __syncwarp();
     if (lane_id() < LATTICE) place[lane_id()] = __ffsll((i64)~base) - 1;
     __syncwarp();
+    // Each lane looks at two bits. The number of bits below its own is the place, so no lane waits for another one.
     ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32)
         if ((base >> b) & 1) place[__popcll(base & low_bits(b))] = b;
     __syncwarp();
@@ -33,6 +36,9 @@ struct Touched {
 // word, and the lane with the number of the word keeps it.
 __device__ inline Touched touch_rows(const Scratch* s, const Problem& problem, u64 base) {
     Touched mine = {0, 0};
+    // Lane l of round c holds the set that row 32 c + l shares with the base side. A lane behind the last row holds
+    // the empty set, which counts as no overlap. It does not count as containing either, because a base side is not
+    // empty.
     ROLLED for (i32 c = 0; c < problem.n_words; c += AHEAD) {
         u64 shared[AHEAD];
 #pragma unroll
@@ -43,6 +49,8 @@ __device__ inline Touched touch_rows(const Scratch* s, const Problem& problem, u
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) {
             Touched word = {warp_ballot(shared[k] == base), warp_ballot(shared[k] != 0)};
+            // All lanes see the word. One keeps it, because open_child goes on with word w in lane w. NARROW is at
+            // most 32, so there is a lane for every word.
             if (lane_id() == c + k) mine = word;
         }
     }
@@ -51,6 +59,7 @@ __device__ inline Touched touch_rows(const Scratch* s, const Problem& problem, u
 
 // One word of a wide problem, column after column. The n base vertices are at `place`. Thread-level.
 __device__ inline Touched touch_columns(const Scratch* s, i32 n_words, i32 word, const i32* place, i32 n) {
+    // Bits behind the last row are 0 in every column, so the ANDs clear them in the word of ones, too.
     Touched mine = {~0u, 0};
     ROLLED for (i32 t = 0; t < n; t += 4) {  // four loads in flight; the last column may be read more than once
         u32 bits[4];
@@ -75,6 +84,8 @@ __device__ inline bool open_child(Scratch* s, const Problem& problem, i32 depth,
         rows = touch_rows(s, problem, base);
     else
         place = find_places(base);
+    // A lane reads word w of this level and writes word w of the next, so lanes need no barrier in between. A narrow
+    // problem has one round at most, with the word that touch_rows left in this lane.
     ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
         if (!narrow) rows = touch_columns(s, n_words, word, place, __popcll(base));
         u32 mine = cand[word];
@@ -82,12 +93,17 @@ __device__ inline bool open_child(Scratch* s, const Problem& problem, i32 depth,
         // excluded row or an explored candidate. Then the child was found below that row, and it is dead here.
         u32 allowed = mine | closed[word] | (word == (j >> 5) ? 1u << (j & 31) : 0u);
         dead |= (rows.in_all & ~allowed) != 0;
+        // Candidates that other warps explore are still in `cand`, so they stay candidates of the child. All other
+        // rows that overlap it, explored candidates among them, are excluded below it.
         u32 partly = rows.in_any & ~rows.in_all, below = mine & partly;
         cand_of(s, depth + 1, n_words)[word] = below;
         closed_of(s, depth + 1, n_words)[word] = rows.in_all;
         s->excluded[word] = partly & ~below;
         some |= below != 0;
     }
+    // Any lane may have found a candidate or a row that forbids the child. The votes tell all lanes, so that all take
+    // the same way. The barrier makes the three bit rows visible, because the next steps give their words to other
+    // lanes.
     *more = warp_any(some);
     __syncwarp();
     return !warp_any(dead);
@@ -104,16 +120,22 @@ __device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64
     for (i32 t = 0; t < LATTICE; t++) place[t] = found[t];
     clear_maps();
     ROLLED for (i32 word = 0; word < n_words; word++) {
+        // All lanes read the same word, in one load. So the test below is the same in all lanes.
         u32 cand = cand_of(s, depth, n_words)[word], mapped = cand | s->excluded[word];
+        // A row of the closure contains the child, so its set is full. It is in the closure of every set that is
+        // found.
         u32 kept = PLAIN ? 0 : cand | closed_of(s, depth, n_words)[word];
         if ((mapped | kept) == 0) continue;
         i32 r = word * 32 + lane_id();
         u64 mask = r < problem.n_rows ? s->mask[r] & base : 0;
+        // Bit t of the set is the t-th base vertex of the child. Unused places name bits that `mask` lacks, so the
+        // loop has a fixed length, and `place` stays in registers.
         u32 set = 0;
 #pragma unroll
         for (i32 t = 0; t < LATTICE; t++) set |= (u32)((mask >> place[t]) & 1) << t;
         if ((mapped >> lane_id()) & 1) enter_set((cand >> lane_id()) & 1 ? CANDIDATES : EXCLUDED, set);
         if ((kept >> lane_id()) & 1) {
+            // `kept` is the same in all lanes and serves as a ballot: the kept rows of lower lanes come first.
             i32 at = n + __popc(kept & lanes_below());
             s->raw_row[at] = s->row[r];
             s->raw_mask[at] = set;
@@ -141,18 +163,23 @@ __device__ inline i32 map_columns(Worker& w, const Problem& problem, i32 depth, 
     clear_maps();
     ROLLED for (i32 chunk = 0; chunk < n_words; chunk += 32) {
         i32 word = chunk + lane_id();
+        // A lane without a word stays in the loop, because the prefix sum below needs all lanes.
         bool there = word < n_words;
+        // columns[t] has 32 rows of the t-th base vertex of the child, so a row's set is one bit of each.
         u32 columns[K];
 #pragma unroll
         for (i32 t = 0; t < K; t++) columns[t] = there && t < k ? s->column[place[t] * n_words + word] : 0;
         u32 cand = there ? cand_of(s, depth, n_words)[word] : 0;
         u32 excluded = there ? s->excluded[word] : 0;
+        // Lanes have different numbers of rows, so they part here. Only atomics are inside, no collectives.
         ROLLED for (u32 rows = cand | excluded; rows; rows &= rows - 1) {
             i32 b = __ffs(rows) - 1;
             enter_set((cand >> b) & 1 ? CANDIDATES : EXCLUDED, set_of<K>(columns, b));
         }
         if (PLAIN) continue;
         u32 kept = there ? cand | closed_of(s, depth, n_words)[word] : 0;
+        // Raw rows are in the order of words. Each lane has a range of its own, and lane 31 knows where the last one
+        // ends.
         i32 at = n + sum_below(__popc(kept));
         n = from(at + __popc(kept), 31);
         ROLLED for (; kept; kept &= kept - 1, at++) {

@@ -19,6 +19,8 @@ struct AtHand {
 
 // A lane's set.
 struct OneSet {
+    // Bit t is the t-th base vertex of the node. The number is also the set's place in the map. 0: the lane has no
+    // set.
     u32 set;
     u32 rows;  // which of the first 32 raw rows contain it
     OneBiclique is;
@@ -27,13 +29,18 @@ struct OneSet {
 // Load the values of a node with n raw rows.
 __device__ inline AtHand at_hand(const Worker& w, u64 base, i32 n) {
     AtHand mine = {0, 0, 0, 0, 0, 0, 0};
+    // These loads are done once per node. Without them every lane would load the same values again for each of its
+    // sets.
     i32 k = __popcll(base);
     ROLLED for (i32 t = 0; t < k; t++, base &= base - 1)
+        // All lanes strip one bit per round, and lane t stops at the t-th. k is at most LATTICE, so there is a lane
+        // for each.
         if (t == lane_id()) mine.base = w.s->base[__ffsll((i64)base) - 1];
     if (lane_id() < k) {
         if (MEASURED) mine.base_weight = params.base_weight[mine.base];
         mine.base_hash = params.base_hash[mine.base];
     }
+    // Raw rows from 32 on have no lane, and are read from the scratch memory.
     if (lane_id() < n) {
         mine.row = w.s->raw_row[lane_id()];
         if (MEASURED) mine.row_weight = params.root_weight[mine.row];
@@ -46,10 +53,15 @@ __device__ inline AtHand at_hand(const Worker& w, u64 base, i32 n) {
 // The set with number `rank` among all sets found. `below` is the number of sets in the words of the lanes before. Two
 // bisections find the lane that has the set, and the bit in its word.
 __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
+    // Each lane looks for a rank of its own, and asks another lane than its neighbours do. A lane whose rank is behind
+    // the last set searches, too, because a shuffle needs all lanes; the caller drops what it finds.
     i32 holder = 0, bit = 0;
     ROLLED for (i32 step = 16; step; step >>= 1)
+        // Invariant: below[holder] <= rank. At the end the holder is the last such lane, so lanes without sets are
+        // passed.
         if (from(below, holder + step) <= rank) holder += step;
     u32 word = from(found, holder);
+    // The set is bit number n of the holder's set bits. Invariant: it is among the lowest 2 * step bits of `word`.
     i32 n = rank - from(below, holder);
     ROLLED for (i32 step = 16; step; step >>= 1) {
         i32 before = __popc(word & ((1u << step) - 1u));
@@ -63,7 +75,11 @@ __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
 
 // Sums over those of the k base vertices that are in this lane's set, and over those of the n raw rows that contain it.
 __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set, i32 k, i32 n, const AtHand& mine) {
+    // The sums over the problem's closure are the start, because it is part of every closure below.
     OneSet one = {set, 0, {set != 0, __popc(set), problem.n_full, {0, 0}, warp_shared().full}};
+    // The loops run over vertices, not over members, so all lanes ask the same lane in each round. The shuffles stand
+    // before the tests of the lane's own set, because these differ from lane to lane. What a lane without a set sums
+    // up is not used.
     ROLLED for (i32 t = 0; t < k; t++) {
         i32 weight = MEASURED ? from(mine.base_weight, t) : 0;
         u64 hash = from(mine.base_hash, t);
@@ -73,6 +89,7 @@ __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set
         }
     }
     ROLLED for (i32 r = 0; r < n; r++) {
+        // r is the same in all lanes. Far rows are one load of the same address for all of them.
         bool near = r < 32;
         i32 v = near ? 0 : w.s->raw_row[r];
         u32 row_set = near ? from(mine.row_set, r & 31) : (u32)w.s->raw_mask[r];
@@ -82,6 +99,7 @@ __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set
         one.is.root.members += weight;
         one.is.root.hash += hash;
         one.is.n_root += 1;
+        // The answer is kept, so that write_sets need not compare the sets again.
         if (near) one.rows |= 1u << r;
     }
     return one;
@@ -90,6 +108,8 @@ __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set
 // Write the sets: each lane with `own` writes its biclique to its `out`.
 __device__ inline void write_sets(
     const Scratch* s, const Problem& problem, const OneSet& one, i32 k, i32 n, const AtHand& mine, bool own, i32* out) {
+    // Lengths of bicliques differ from lane to lane, so each lane moves its own `out`. All lanes stay in the loops for
+    // the shuffles, also those that write nothing in this round of emit_batch.
     ROLLED for (i32 t = 0; t < k; t++) {
         i32 u = from(mine.base, t);
         if (own && (one.set >> t) & 1) *out++ = u;
@@ -105,6 +125,7 @@ __device__ inline void write_sets(
 
 // The mask of the problem's base vertices that a set of the node's base vertices stands for.
 __device__ __forceinline__ u64 spread(u64 base, u32 set) {
+    // Bit t of the set belongs to the t-th lowest bit of `base`, as in find_places.
     u64 mask = 0;
     ROLLED for (; base; base &= base - 1, set >>= 1)
         if (set & 1) mask |= base & (~base + 1);
@@ -114,6 +135,8 @@ __device__ __forceinline__ u64 spread(u64 base, u32 set) {
 // Emit the sets of a map below the node `base`. The first n raw rows are those that may be in closures. False when the
 // output is full; the other sets are written down then.
 __device__ __noinline__ bool emit_sets(Worker& w, const Problem& problem, u64 base, u32 found, i32 n) {
+    // Lane l holds the sets from 32 l on, and some lanes hold many while others hold none. So the sets are numbered
+    // through, and each lane takes every 32nd, whoever holds it. `total` is the same in all lanes.
     i32 own = __popc(found), below = sum_below(own), total = warp_sum(own), k = __popcll(base);
     bool room = true;
     if (total == 0) return room;  // two of five nodes have no sets, and need no loads
@@ -122,11 +145,13 @@ __device__ __noinline__ bool emit_sets(Worker& w, const Problem& problem, u64 ba
         i32 rank = chunk + lane_id();
         u32 set = set_of_rank(found, below, rank);
         if (rank >= total) set = 0;
+        // If the output was already full, all sets of this chunk are stuck.
         u32 stuck = warp_ballot(set != 0);
         if (room) {
             OneSet one = sum_up(w, problem, set, k, n, mine);
             stuck = emit_batch(w, one.is, [&](bool own, i32* out) { write_sets(w.s, problem, one, k, n, mine, own, out); });
         }
+        // To write a node down takes all lanes, so they do it for one stuck lane after the other.
         ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) leave_node(w, spread(base, from(set, __ffs(rest) - 1)));
         room = room && stuck == 0;
     }

@@ -36,6 +36,9 @@ __device__ __forceinline__ u32* low_sets(Scratch* s) {
 // `slot`, the first one to try. Lanes may try the same slot at the same time, and none waits.
 template <bool SHARED>
 __device__ __forceinline__ u32 find_slot(Scratch* s, i32 v, u32 slot, i32 found, u32 table_mask, bool* fresh) {
+    // A key is written once and stays, so one compare-and-swap per slot is enough. Of lanes with the same v, exactly
+    // one meets UNUSED and takes the slot; the others meet v there. The table always has a free slot, so the probing
+    // ends.
     ROLLED while (found != UNUSED && found != v) {
         slot = (slot + 1) & table_mask;
         found = atomicCAS(&keys<SHARED>(s)[slot], UNUSED, v);
@@ -46,6 +49,8 @@ __device__ __forceinline__ u32 find_slot(Scratch* s, i32 v, u32 slot, i32 found,
 
 // Append the slots that lanes have just taken. Returns the new number of raw rows.
 __device__ __forceinline__ i32 note_fresh(Scratch* s, i32 n_raw, bool fresh, u32 slot) {
+    // The ballot gives each taker its place without an atomic: behind the takers in lower lanes. n_raw stays the same
+    // in all lanes.
     u32 takers = warp_ballot(fresh);
     if (fresh) s->slot[n_raw + __popc(takers & lanes_below())] = (i32)slot;
     return n_raw + __popc(takers);
@@ -56,8 +61,11 @@ template <bool SHARED>
 __device__ inline i32 enter(Scratch* s, const i32* list, i32 n, u32 table_mask, i32 n_raw) {
     ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
         i32 i = chunk + lane_id();
+        // All lanes come here in every round, also those behind the end of the list, because note_fresh is a
+        // collective. The order of lanes is the order of the list, so raw row i is list[i] if all entries were new.
         bool fresh = false;
         u32 slot = 0;
+        // The sets stay empty here. A listed root vertex that no wedge meets ends as a raw row without base vertices.
         if (i < n) {
             i32 v = list[i];
             slot = first_slot(v, table_mask);
@@ -83,6 +91,7 @@ __device__ inline Wedges flatten(const Worker& w, i32 n_bits) {
         i32 b = lane_id() + 32 * half;
         flat.start[half] = 0x7fffffff;
         flat.offset[half] = 0;
+        // n_bits is the same in all lanes, so all of them skip the second half together.
         if (32 * half >= n_bits) continue;
         i64 at = 0;
         i32 degree = 0;
@@ -91,11 +100,13 @@ __device__ inline Wedges flatten(const Worker& w, i32 n_bits) {
             at = params.base_indptr[u];
             degree = (i32)(params.base_indptr[u + 1] - at);
         }
+        // Lanes without a base vertex have degree 0 here, and take part, because the prefix sum needs all 32.
         i32 before = flat.total + sum_below(degree);
         if (b < n_bits) {
             flat.start[half] = before;
             flat.offset[half] = at - before;
         }
+        // Lane 31 is the last of the prefix sum, so it alone knows the total of this half.
         flat.total = from(before + degree, 31);
     }
     return flat;
@@ -105,14 +116,20 @@ __device__ inline Wedges flatten(const Worker& w, i32 n_bits) {
 // vertices whose neighbours begin before `chunk`, and is moved on by 32 wedges. Each lane marks where its own base
 // vertices begin in the chunk; the marks up to a lane tell it the base vertex of its wedge.
 __device__ __forceinline__ i32 wedge(const Wedges& flat, i32 chunk, bool wide, i32* before, i32* b) {
+    // A base vertex of a node has a neighbour: a member of the closure. So no two begin at the same place, and each
+    // has a mark of its own. As unsigned numbers, starts before the chunk are large, too, so one comparison is enough.
     u32 marks = 0;
     u32 first = (u32)(flat.start[0] - chunk);
     if (first < 32u) marks = 1u << first;
     u32 second = (u32)(flat.start[1] - chunk);
     if (wide && second < 32u) marks |= 1u << second;
     marks = __reduce_or_sync(ALL_LANES, marks);
+    // The marks of lanes up to and including this one; the first bit of `marks` belongs to the first wedge of the
+    // chunk.
     *b = *before + __popc(marks & (lanes_below() << 1 | 1u)) - 1;
     *before += __popc(marks);
+    // Lane l holds the offsets of base vertices l and l + 32. The shuffles ask that lane. `wide` is the same in all
+    // lanes, so either all of them take part in the second shuffle, or none.
     i64 offset = from(flat.offset[0], *b & 31);
     if (wide) {
         i64 other = from(flat.offset[1], *b & 31);
@@ -129,17 +146,21 @@ template <bool SHARED>
 __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 entered, const Kin& kin, i32* n_known) {
     Scratch* s = w.s;
     u32 capacity = SHARED ? SHARED_SLOTS : HASH_CAP;
+    // A table is small where wedges are few, because all of its slots are cleared. It is at most three quarters full.
     u32 table = 64;
     ROLLED while (table < capacity && 3 * table < 4u * (u32)(flat.total + entered)) table *= 2;
     ROLLED for (u32 i = lane_id(); i < table; i += 32) {
         keys<SHARED>(s)[i] = UNUSED;
         low_sets<SHARED>(s)[i] = 0;
+        // A table in shared memory serves at most 32 base vertices, which the low word holds.
         if (!SHARED) s->hi[i] = 0;
     }
+    // A lane may take a slot that another lane has cleared, so all must be clear first.
     __syncwarp();
     i32 n_raw = kin.bound == NOBODY ? enter<SHARED>(s, kin.cand, kin.n_cand, table - 1, 0) : 0;
     n_raw = enter<SHARED>(s, kin.closure, kin.n_closure, table - 1, n_raw);
     *n_known = n_raw;
+    // The walk itself needs no barrier: lanes meet only in atomics on keys and sets.
     i32 before = 0;
     ROLLED for (i32 chunk = 0; chunk < flat.total; chunk += 32 * AHEAD) {
         i32 v[AHEAD], b[AHEAD], found[AHEAD];  // several at a time, because each waits for memory
@@ -150,12 +171,15 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
             if (v[k] != NOBODY) found[k] = atomicCAS(&keys<SHARED>(s)[first_slot(v[k], table - 1)], UNUSED, v[k]);
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) {
+            // Both conditions are the same in all lanes, so no lane misses the ballot in note_fresh.
             if (chunk + 32 * k >= flat.total) break;
             if (n_raw + 32 > ROW_CAP) return -1;
             bool fresh = false;
             u32 slot = 0;
             if (v[k] != NOBODY) {
                 slot = find_slot<SHARED>(s, v[k], first_slot(v[k], table - 1), found[k], table - 1, &fresh);
+                // Lanes with different base vertices may meet the same root vertex in this round. Each sets its own
+                // bit, and the order of ORs does not matter.
                 if (b[k] < 32)
                     atomicOr(&low_sets<SHARED>(s)[slot], 1u << b[k]);
                 else
@@ -165,6 +189,7 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
         }
     }
     __syncwarp();
+    // The barrier makes slots and sets visible to lay_out, which gives them to other lanes.
     return n_raw;
 }
 
@@ -180,6 +205,8 @@ __device__ __forceinline__ u64 from_table(Scratch* s, i32 r, i32* v) {
 // Copy the raw rows from the table to raw_mask and raw_row, one behind the other.
 template <bool SHARED>
 __device__ inline void lay_out(Scratch* s, i32 n_raw) {
+    // Later passes read the raw rows several times. Then neighbouring lanes read neighbouring entries, not slots that
+    // lie anywhere in the table. The table in shared memory is free for other uses after this copy.
     ROLLED for (i32 chunk = 0; chunk < n_raw; chunk += 32 * AHEAD) {
         i32 v[AHEAD];
         u64 mask[AHEAD];

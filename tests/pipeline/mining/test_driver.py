@@ -1,4 +1,4 @@
-"""The driver with workers that are made up: what they hand back, what it writes down, and when it gives up."""
+"""The driver has fake workers here. Tests look at what it writes down, and at when it gives up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mine(folder: RunFolder, pool: Pool, **limits: Any) -> None:
     mine_run(Run(folder), pool, RunLimits(**limits), quiet)
 
 
-def test_slices_after_a_lost_entry_take_no_number_that_counts(folder: RunFolder) -> None:
+def test_slices_after_a_lost_entry_do_not_reuse_numbers_of_other_entries(folder: RunFolder) -> None:
     mine(folder, FakePool(8))
     ledger = load_ledger(folder.path)
     taken_from = {source for entry in ledger.entries.values() for source, _, _ in entry.took}
@@ -46,7 +46,9 @@ def test_slices_after_a_lost_entry_take_no_number_that_counts(folder: RunFolder)
     assert {file: file.read_bytes() for file in kept} == kept
 
 
-def test_an_entry_holds_its_left_over_as_it_was_cut(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_has_the_pieces_of_a_left_over_that_was_cut(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cut: list[int] = []
     spread = Subtrees.spread
 
@@ -64,7 +66,7 @@ def test_an_entry_holds_its_left_over_as_it_was_cut(folder: RunFolder, monkeypat
     assert (ledger.total.count, ledger.total.fingerprint) == answer(EDGES)
 
 
-def test_work_that_was_left_over_is_not_done(folder: RunFolder) -> None:
+def test_left_over_work_is_not_part_of_the_weight_of_entries(folder: RunFolder) -> None:
     weight = float(Plan.read(folder).weights.sum())
     for most in (20, 60, 100, 140):
         mine(folder, InProcess(), max_results=most)
@@ -88,7 +90,7 @@ def test_a_slice_that_fails_again_and_again_ends_the_run(folder: RunFolder) -> N
     assert pool.asked[0] > 1
 
 
-@pytest.mark.timeout(60)  # without the error it would wait for ever
+@pytest.mark.timeout(60)  # without the error this run would wait forever
 def test_a_run_without_workers_does_not_wait_forever(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "NO_WORKERS_S", 0.0)
     monkeypatch.setattr(driver, "LOOK_S", 0.0)

@@ -1,4 +1,4 @@
-"""What the manifest says of energy: sums, watts, bicliques per joule, or why nothing could be measured."""
+"""The manifest has joules, watts and bicliques per joule, or the reason why nothing could be measured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def entry(number: int, count: int, seconds: float, name: str, **stats: float) ->
 
 
 class Counter:
-    """Counts ten joules more at every look; ten watts."""
+    """An energy counter that has ten joules more at every look, and always 12.5 watts."""
 
     name = "toy"
     total = 0.0
@@ -43,7 +43,7 @@ def test_gpu_energy_is_summed_per_gpu_and_over_all() -> None:
     entries = [
         entry(0, 100, 2.0, "a:1", joules=800.0, peak_watts=500.0),
         entry(1, 300, 2.0, "a:2", joules=1200.0, peak_watts=700.0),
-        entry(2, 999, 9.0, "a:2"),  # could not be measured
+        entry(2, 999, 9.0, "a:2"),  # a slice whose energy could not be measured
         entry(3, 0, 1.0, "a:1", joules=400.0, peak_watts=450.0),
     ]
     facts = energy_facts(entries, [{"processors": {"joules": 50.0}, "seconds": 2.0}], CUDA)

@@ -1,4 +1,4 @@
-"""Ledger entries on their way to the disk: an error of one is raised, and closing waits for all."""
+"""A thread writes ledger entries to the disk. If an entry fails, its error is raised, and closing waits for all."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_context_is_returned_after_its_entry_is_written() -> None:
     assert len(commits) == 0
 
 
-def test_an_entry_that_cannot_be_written_is_an_error() -> None:
+def test_the_error_of_an_entry_that_cannot_be_written_is_raised() -> None:
     disk = Disk(ResourceError("the disk is full"))
     commits = begun(disk)
     disk.ready.set()
@@ -51,7 +51,7 @@ def test_an_entry_that_cannot_be_written_is_an_error() -> None:
         commits.ended()
 
 
-def test_closing_waits_for_what_is_being_written() -> None:
+def test_closing_waits_for_the_entry_that_is_being_written() -> None:
     disk = Disk()
     commits = begun(disk)
     threading.Timer(0.05, disk.ready.set).start()

@@ -1,4 +1,4 @@
-"""The scheduler without any cluster: simulated workers, random failures, budgets, and its cost."""
+"""The scheduler deals work to simulated workers, which may fail. It keeps limits, and a decision is cheap."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from schemas.manifest import PLAN, Outcome
 class Simulation:
     """Workers that do known amounts of work, slice by slice, and may fail.
 
-    A node is a list of units; a unit is one row and `unit_s` seconds of work. What a slice does not reach is left
-    over, the node that was cut as several nodes.
+    A node is a list of units, and a unit is one row and `unit_s` seconds of work. Units that a slice does not reach are
+    left over, in nodes of seven units at most.
     """
 
     nodes: list[list[int]]
@@ -93,7 +93,7 @@ class Simulation:
 
 
 def graph_like(n: int, seed: int) -> list[list[int]]:
-    """Nodes with very unequal work, heavy ones first, units numbered through."""
+    """Nodes with very unequal work. Heavy nodes come first, and units are numbered through."""
     sizes = np.sort((np.random.default_rng(seed).pareto(1.0, n) * 3).astype(int) + 1)[::-1]
     starts = np.concatenate([[0], np.cumsum(np.minimum(sizes, 5000))])
     return [list(range(a, b)) for a, b in itertools.pairwise(starts)]
@@ -133,13 +133,13 @@ def test_the_row_limit_is_never_exceeded(slots: int, seed: int, most: int, failu
     assert outcome == ("max_results" if most < total else "complete")
 
 
-def test_no_rows_wanted_is_a_limit_reached_at_once() -> None:
+def test_a_limit_of_no_rows_is_reached_at_once() -> None:
     machine = Scheduler(Policy(max_results=0), 0, 1.0)
     machine.add_source(PLAN, np.ones(1), [(0, 1)], is_plan=True)
     assert machine.set_slots(2) == [Finish("max_results")]
 
 
-def test_no_work_is_complete() -> None:
+def test_a_run_without_work_is_complete() -> None:
     assert Scheduler(Policy(), 0, 0.0).set_slots(1) == [Finish("complete")]
     assert Scheduler(Policy(), 0, 0.0).share == 1.0
 
@@ -163,13 +163,13 @@ def test_a_single_worker_gets_all_work() -> None:
     assert (first.took, second.took) == (((PLAN, 0, 32),), ((PLAN, 32, 64),))
     assert (first.rows, second.rows) == (5000, 5000)
     assert not machine.is_outstanding
-    (third,) = machine.returned(0, 1e-6, 5, np.ones(4))  # whose rate would be that of an hour's work
+    (third,) = machine.returned(0, 1e-6, 5, np.ones(4))  # this slice was so fast that its rate says nothing
     assert third.took == ((0, 0, 4),)
     assert not machine.is_outstanding
 
 
 def test_only_a_single_worker_begins_with_long_slices() -> None:
-    """What it has not done in time comes back when it is written, and there may be nothing else to do."""
+    """The rest of a slice comes back when its result is written, and until then there may be nothing else to do."""
     policy = Policy(min_seconds=0.25, max_seconds=10.0)
     for workers, seconds in ((1, 1.0), (2, 0.25)):
         machine = Scheduler(policy, 0, 64.0)
@@ -190,7 +190,7 @@ def test_a_slice_that_keeps_failing_fails_the_run_and_is_named() -> None:
     assert machine.retries == 2
 
 
-def test_stopping_waits_for_what_is_running() -> None:
+def test_a_stop_waits_for_the_slices_that_are_running() -> None:
     machine = Scheduler(Policy(), 0, 10.0)
     machine.add_source(PLAN, np.ones(10), [(0, 10)], is_plan=True)
     started = machine.set_slots(2)
@@ -238,7 +238,7 @@ def test_all_workers_end_at_about_the_same_time() -> None:
 def test_wrong_weights_do_not_make_all_slices_tiny() -> None:
     nodes = [list(range(k * 1000, (k + 1) * 1000)) for k in range(200)]
     weights = np.ones(200)
-    weights[:10] = 1e6  # the rest of the work, nearly all of it, is thought to be nothing
+    weights[:10] = 1e6  # so nearly all of the work is in roots that are thought to be light
     simulation = Simulation(nodes, 4, Policy(max_seconds=10.0), weights=weights)
     assert simulation.run() == Finish("complete")
     assert simulation.starts < 1000  # 2000 seconds of work
@@ -247,7 +247,7 @@ def test_wrong_weights_do_not_make_all_slices_tiny() -> None:
 
 @pytest.mark.parametrize("slots", [1, 1000])
 def test_a_decision_costs_a_few_calls_whatever_the_number_of_roots(slots: int) -> None:
-    """Nothing that goes through all roots: no loop, and no array as long as they are many."""
+    """No decision loops over all roots, or makes an array with an entry per root."""
     n = 300_000
     machine = Scheduler(Policy(), 0, float(n))
     machine.add_source(PLAN, np.linspace(2.0, 0.1, n), [(0, n)], is_plan=True)
@@ -267,12 +267,12 @@ def test_a_decision_costs_a_few_calls_whatever_the_number_of_roots(slots: int) -
         tracemalloc.stop()
     assert events > 0
     assert next(calls) < 500 * events
-    assert peak < n * 8 / 4, "a quarter of an array of all roots"
+    assert peak < n * 8 / 4, "memory grew by more than a quarter of an array with an entry per root"
 
 
 @pytest.mark.parametrize("outcome", ["interrupted", "time_limit"])
 def test_a_slice_that_fails_for_good_after_a_stop_is_reported(outcome: Outcome) -> None:
-    """Else the run would end as if it had only been stopped, and be resumed into the same failure."""
+    """Otherwise the run would end as if it had only been stopped, and each resume would meet the same failure."""
     machine = Scheduler(Policy(attempts=2), 0, 2.0)
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
     first, second = (start.slice for start in machine.set_slots(2) if isinstance(start, Start))
@@ -327,7 +327,7 @@ def test_the_heaviest_left_over_comes_first() -> None:
 
 
 def test_a_left_over_weighs_no_more_than_its_slice() -> None:
-    """Its nodes are weighed by another rule than roots; the share that is done would go back."""
+    """Nodes and roots are weighed by different rules, so otherwise the share that is done could fall."""
     machine = Scheduler(Policy(max_nodes=1), 0, 10.0)
     machine.add_source(PLAN, np.full(2, 5.0), [(0, 2)], is_plan=True)
     machine.set_slots(1)
@@ -356,7 +356,7 @@ def test_a_slice_that_failed_is_outstanding_while_there_are_no_workers() -> None
     assert (again.slice, again.attempt) == (0, 1)
 
 
-def test_share_grows_from_nothing_to_all() -> None:
+def test_the_share_that_is_done_grows_from_nothing_to_all() -> None:
     machine = Scheduler(Policy(), 0, 10.0)
     machine.add_source(PLAN, np.ones(10), [(0, 10)], is_plan=True)
     machine.set_slots(1)

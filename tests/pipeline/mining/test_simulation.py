@@ -1,4 +1,4 @@
-"""The scheduler before up to 1,000 simulated workers, with work as uneven as recorded roots are."""
+"""The scheduler keeps up to 1,000 simulated workers busy, with work as uneven as that of recorded roots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORDINGS = json.loads(RECORDED.read_text())
         pytest.param(1000, 240, 0.8, marks=pytest.mark.exhaustive),
     ],
 )
-def test_workers_are_busy(workers: int, seconds: float, least: float) -> None:
+def test_workers_are_busy_and_the_driver_keeps_up(workers: int, seconds: float, least: float) -> None:
     nodes = draw(RECORDINGS["bookcrossing_core"], 20 * workers, seconds * workers, seed=3)
     world = World(workers)
     found = simulate(nodes, world, Policy(event_seconds=world.commit_s), seed=3)
@@ -46,7 +46,7 @@ def test_lost_workers_cost_their_slices_and_no_work() -> None:
 
 
 def test_a_root_with_half_of_the_work_is_shared_by_all_workers() -> None:
-    """Nobody knows that it is: its weight says as little of its work as that of any other."""
+    """Nobody can know the root before, because its weight is like that of any other."""
     rng = np.random.default_rng(5)
     work = rng.pareto(1.5, 2000) + 0.01
     work[700] = work.sum()

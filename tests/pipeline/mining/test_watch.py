@@ -1,4 +1,4 @@
-"""A watched run: log lines with facts, the dashboard, and workers that are late or gone, by name."""
+"""A user can watch a run: the log has facts, the dashboard answers, and late or lost workers are named."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lines_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_json_lines(source: Path, tmp_path: Path) -> None:
+def test_the_json_log_has_a_line_with_facts_per_step_and_slice(source: Path, tmp_path: Path) -> None:
     ended = bicliques("mine", source, "-o", tmp_path / "out", "--workers", "0", "--log", "json")
     assert ended.returncode == 0
     lines = lines_of(ended.stderr)
@@ -53,7 +53,7 @@ def test_json_lines(source: Path, tmp_path: Path) -> None:
     assert next(line for line in lines if line["event"] == "proven")["fingerprint"] == str(fingerprint)
 
 
-def test_the_log_is_text_lines_or_nothing(source: Path, tmp_path: Path) -> None:
+def test_the_log_may_be_text_or_silent(source: Path, tmp_path: Path) -> None:
     ended = bicliques("mine", source, "-o", tmp_path / "a", "--workers", "0", "--log", "text")
     assert "bicliques: slice 0: " in ended.stderr
     assert "% of the work" not in ended.stderr
@@ -69,7 +69,7 @@ def test_errors_are_lines_of_the_log_too(source: Path, tmp_path: Path) -> None:
     assert "go on with: bicliques resume" in lines_of(ended.stderr)[-1]["message"]
 
 
-def test_programs_get_the_same_facts(source: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_log_records_have_the_facts_of_slices(source: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "pipeline"):
         results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
     facts = [record.facts for record in caplog.records if getattr(record, "event", "") == "slice"]  # type: ignore[attr-defined]
@@ -95,7 +95,7 @@ def test_the_dashboard_is_shown_and_answers(tmp_path: Path) -> None:
 def test_a_stuck_worker_is_named_and_then_a_dead_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker is stopped (it answers nothing); when it is told of, it is killed, and the run goes on without it."""
+    """A worker is stopped, so it answers nothing. It is killed as soon as the log names it, and the run goes on."""
     monkeypatch.setattr(watch, "GRACE_S", 0.5)
     source, out = write_edges(tmp_path / "large.parquet", LARGE), tmp_path / "out"
     stuck: list[str] = []

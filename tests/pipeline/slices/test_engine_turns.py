@@ -1,4 +1,4 @@
-"""Slices on a GPU that is not there: turns, two slices in hand, too little memory; the engine is the CPU's."""
+"""Slices take turns on an engine, which shrinks when memory is short. A CPU engine stands for a GPU engine."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_gpu_writer_is_opened_before_the_first_slice_only_to_list(
 def test_the_next_slice_is_searched_while_one_is_written(
     tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first slice is not written before the search of another one has begun."""
+    """The test holds the writing of the first slice back until the search of another slice has begun."""
     folder = prepared(tmp_path)
     closing, searching = threading.Event(), threading.Event()
     in_time: list[bool] = []
@@ -100,8 +100,8 @@ def test_the_next_slice_is_searched_while_one_is_written(
     entries = load_ledger(folder.path).entries
     assert all(entry.result.stats.writing_seconds <= entry.result.seconds for entry in entries.values())
     closed = entries[0].result.stats.closing_seconds
-    assert closed >= 0.2, "beside the next search"
-    assert entries[0].result.seconds + closed <= whole[0], "the time of a slice is that of its search"
+    assert closed >= 0.2, "closing beside the next search is measured"
+    assert entries[0].result.seconds + closed <= whole[0], "the time of a slice is that of its search, without closing"
 
 
 def test_a_gpu_without_memory_gets_a_smaller_engine_and_a_warning(
@@ -110,7 +110,7 @@ def test_a_gpu_without_memory_gets_a_smaller_engine_and_a_warning(
     folder = prepared(tmp_path)
 
     def fail(engine: FakeGpuEngine, work: Subtrees) -> None:
-        if engine.halvings < 2:  # at the warm-up, too
+        if engine.halvings < 2:  # the warm-up fails, too
             raise DeviceMemoryError("the toy has 3 MiB free, 4 MiB more are needed")
 
     gpu.before_search = fail

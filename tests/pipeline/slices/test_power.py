@@ -1,4 +1,4 @@
-"""Energy counters: what NVML and RAPL say, wrapped counters, and reasons where nothing can be read."""
+"""NVML and RAPL give energy, also where a counter wraps. Where nothing can be read there is a reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.slices.power import NvmlCounter, PowerMeter, RaplCounter, gpu_coun
 
 
 class Nvml:
-    """As much of pynvml as is used, for a device that takes 100 W and once 250."""
+    """The functions of pynvml that are used, for a device that takes 100 W, and once 250 W."""
 
     def __init__(self) -> None:
         self.millijoules = 5000
@@ -75,12 +75,12 @@ def test_gpu_joules_are_a_counter_difference_and_the_peak_a_reading(
         assert seen.wait(60)
         assert not measured.done()
     usage = measured.result(60)
-    assert usage.joules == pytest.approx(1.5)  # two looks at a counter that grows by 1.5 J a look
+    assert usage.joules == pytest.approx(1.5)  # two looks at a counter that grows by 1.5 J per look
     assert usage.peak_watts >= 250.0
     assert usage.mean_watts == pytest.approx(usage.joules / usage.seconds)
 
 
-def test_a_block_that_fails_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_that_raises_an_error_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     device(monkeypatch, Nvml())
     meter = PowerMeter(NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0"), 0.001)
     with pytest.raises(ValueError, match="boom"), meter.stretch() as measured:
@@ -100,7 +100,9 @@ def test_the_measured_block_does_not_wait_for_the_counter(monkeypatch: pytest.Mo
     assert measured.result(60).joules == pytest.approx(1.5)
 
 
-def test_a_counter_that_fails_says_so_when_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_counter_comes_with_its_result_not_in_the_measured_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     device(monkeypatch, Nvml())
     counter = NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0")
     monkeypatch.setattr(counter, "joules", lambda: 1 / 0)
@@ -111,7 +113,9 @@ def test_a_counter_that_fails_says_so_when_it_is_asked(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("missing", "reason"), [("cupy", "cupy is not installed"), ("pynvml", "pynvml is not")])
-def test_without_a_package_there_is_a_reason(monkeypatch: pytest.MonkeyPatch, missing: str, reason: str) -> None:
+def test_the_reason_for_no_gpu_counter_names_the_missing_package(
+    monkeypatch: pytest.MonkeyPatch, missing: str, reason: str
+) -> None:
     device(monkeypatch, Nvml())
     monkeypatch.setitem(sys.modules, missing, None)
     found = gpu_counter()
@@ -124,13 +128,13 @@ def test_a_device_without_a_counter_has_a_reason(monkeypatch: pytest.MonkeyPatch
     assert gpu_counter() == "NVML gives no energy counter (there is no device ffff:00:00.0)"
 
 
-def test_packages_add_up_and_a_counter_may_wrap(tmp_path: Path) -> None:
+def test_joules_of_all_processor_packages_add_up_also_when_a_counter_wraps(tmp_path: Path) -> None:
     first, second = domain(tmp_path, 0, "package-0", 900_000), domain(tmp_path, 1, "package-1", 100)
     domain(tmp_path, 2, "dram", 5)
     counter = processor_counter(tmp_path)
     assert isinstance(counter, RaplCounter)
     assert counter.joules() == 0.0
-    (first / "energy_uj").write_text("100000")  # past the end: 200,000 more
+    (first / "energy_uj").write_text("100000")  # past the end of its range: 200,000 microjoules more
     (second / "energy_uj").write_text("300100")
     assert counter.joules() == pytest.approx(0.5)
     (first / "energy_uj").write_text("600000")

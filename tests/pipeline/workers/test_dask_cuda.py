@@ -1,4 +1,4 @@
-"""Workers on GPUs that are not there: dask-cuda is a LocalCluster with two threads a worker, the engine the CPU's."""
+"""Workers on GPUs, without a GPU: a LocalCluster stands for dask-cuda, and the CPU engine for that of a GPU."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges
 
 EDGES = random_edges(90, 60, 0.35, 8)
-#: Enough for slices to be running when a worker is killed.
+#: The edges of a graph with so much work that slices are running when a worker is killed.
 MANY = random_edges(150, 80, 0.35, 5)
 
 
 class Pretend(distributed.WorkerPlugin):
-    """In every worker, also in one that replaces another: the GPU engine is the CPU's, its energy cannot be read."""
+    """Each worker, also one that replaces another, gets the CPU engine as its GPU engine. Its energy cannot be read."""
 
     def setup(self, worker: Any) -> None:
         engines.register(toy_kind())
@@ -141,13 +141,13 @@ def test_workers_without_a_gpu_are_refused_for_a_gpu_engine(pool: DaskPool) -> N
         DaskPool.connect(address, CUDA, "dask cuda worker")
 
 
-def test_a_missing_dask_cuda_gives_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_missing_dask_cuda_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask_cuda", None)
     with pytest.raises(ResourceError, match=r"need dask-cuda, but dask_cuda is not installed \(pip install"):
         dask_cuda.start_cluster(["0"], None, False)
 
 
-def test_workers_that_do_not_start_give_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_gpu_workers_that_do_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(**options: object) -> None:
         raise ValueError("RMM pool requested but module 'rmm' is not available")
 
@@ -169,7 +169,7 @@ def test_workers_on_gpus_use_tls_where_dask_is_told_to(
 
 
 def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str) -> tuple[str, str | None]:
-    """Where slices of a user are mined first, and the devices of the cluster, which is not started."""
+    """Where slices of a run with these options begin, and the devices of the cluster. No cluster is started."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     monkeypatch.setattr(DaskPool, "on_gpus", lambda devices, rmm_pool, spill: FakePool(words=" ".join(devices)))
     with open_pool(options, CUDA) as made:
@@ -195,7 +195,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str
         (WorkerOptions(devices=(0,)), "GPU-a1,GPU-b2", ("cluster", "GPU-a1")),
     ],
 )
-def test_options_of_gpu_workers_that_are_passed_on(
+def test_options_decide_on_which_gpus_slices_begin_and_go_on(
     monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str, wanted: Any
 ) -> None:
     assert opened(monkeypatch, options, visible) == wanted
@@ -218,7 +218,7 @@ def test_options_of_gpu_workers_that_are_passed_on(
         (lambda: check_workers(WorkerOptions(devices=(0,)), CORES), "0", InputError, "works on processor cores"),
     ],
 )
-def test_options_of_gpu_workers_that_are_refused(
+def test_impossible_options_of_gpu_workers_are_refused(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], Any], visible: str, error: type[Exception], words: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -245,7 +245,7 @@ def forget_engine() -> None:
     engines.register(unable("bitmatrix", "it is gone"))
 
 
-def test_devices_are_numbers_between_commas(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_option_devices_takes_numbers_between_commas(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", "x.csv", "--devices", "0,-1"]) == 2
     assert "argument --devices: " in capsys.readouterr().err
     assert numbers("0,3") == (0, 3)

@@ -1,4 +1,4 @@
-"""The same through Dask: a LocalCluster, a scheduler by address, workers that are shared, lost, or not there."""
+"""Runs on Dask: with local workers, with a scheduler at an address, and with workers that are lost or missing."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
 
 EDGES = random_edges(120, 70, 0.35, 5)
-#: Two million, a dozen slices of 0.02 s on a fast machine.
+#: The edges of a graph with two million bicliques, which are a dozen slices of 0.02 s on a fast machine.
 MORE = random_edges(250, 80, 0.35, 7)
 
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[DaskPool]:
-    engines.compile_engine("cpu")  # as a run does, in the driver: compiling is not part of a worker's memory bound
+    engines.compile_engine("cpu")  # the driver of a run compiles, too: a worker's memory bound is without compiling
     with open_pool(WorkerOptions(workers=2)) as pool:
         assert isinstance(pool, DaskPool)
         yield pool
@@ -72,7 +72,7 @@ def fail(message: str) -> None:
 def test_a_worker_that_never_says_its_name_does_not_delay_the_pool(
     pool: DaskPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one that dies after it has said it, and before Dask has fetched it."""
+    """A worker may die after it has said its name, and before Dask has fetched the name."""
     real, over = distributed.Future.result, threading.Event()
 
     def result(future: distributed.Future, timeout: float | None = None) -> object:
@@ -82,7 +82,7 @@ def test_a_worker_that_never_says_its_name_does_not_delay_the_pool(
         return real(future, timeout)
 
     monkeypatch.setattr(distributed.Future, "result", result)
-    shared = DaskPool.connect(pool.client.scheduler.address)  # which asks them anew
+    shared = DaskPool.connect(pool.client.scheduler.address)  # which asks the workers for their names again
     shared.workers()
     shared.submit(0, slow, 0.0)
     ended = shared.wait(120)
@@ -101,7 +101,9 @@ def die(argument: object) -> None:
 
 
 @pytest.mark.parametrize("slice_seconds", [0.01, 10.0])
-def test_two_workers_give_the_same_whatever_the_slices(tmp_path: Path, pool: DaskPool, slice_seconds: float) -> None:
+def test_two_workers_find_everything_in_short_and_in_long_slices(
+    tmp_path: Path, pool: DaskPool, slice_seconds: float
+) -> None:
     folder = prepared(tmp_path)
     session = driver.mine_run(Run(folder), pool, RunLimits(), quiet, slice_seconds)
     assert session.outcome == "complete"
@@ -122,7 +124,7 @@ def test_two_workers_never_exceed_the_row_limit(tmp_path: Path, pool: DaskPool) 
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
-def test_stopping_commits_what_is_running(tmp_path: Path, pool: DaskPool) -> None:
+def test_a_stop_commits_the_slices_that_are_running(tmp_path: Path, pool: DaskPool) -> None:
     folder = prepared(tmp_path)
     stop = threading.Event()
     seen = []
@@ -142,7 +144,7 @@ def test_stopping_commits_what_is_running(tmp_path: Path, pool: DaskPool) -> Non
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
-def test_counting_only(tmp_path: Path, pool: DaskPool) -> None:
+def test_a_run_that_only_counts_writes_no_bicliques(tmp_path: Path, pool: DaskPool) -> None:
     folder = prepared(tmp_path, Search(mode="count"))
     session = driver.mine_run(Run(folder), pool, RunLimits(), quiet)
     assert session.count == answer(EDGES)[0]
@@ -159,7 +161,7 @@ def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: D
     assert pool.slots() == 2
 
 
-def test_a_scheduler_that_ends_gives_one_sentence(tmp_path: Path) -> None:
+def test_the_error_of_a_scheduler_that_ends_says_that_its_workers_are_lost(tmp_path: Path) -> None:
     folder = prepared(tmp_path)
     with distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as theirs:
         pool = DaskPool.connect(theirs.scheduler_address, patience_s=2.0)
@@ -175,7 +177,7 @@ def test_workers_with_another_version_are_refused(pool: DaskPool, monkeypatch: p
         DaskPool.connect(pool.client.scheduler.address)
 
 
-def test_a_scheduler_that_does_not_answer_gives_one_sentence() -> None:
+def test_the_error_of_a_scheduler_that_does_not_answer_names_its_address() -> None:
     with pytest.raises(ResourceError, match=r"scheduler at tcp://127\.0\.0\.1:1 does not answer"):
         DaskPool.connect("tcp://127.0.0.1:1", patience_s=0.3)
 
@@ -193,7 +195,7 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
             time.sleep(0.05)
         return condition()
 
-    assert pool.slots() == 2  # asks their names
+    assert pool.slots() == 2  # this asks the workers for their names
     for tag in (3, 4):
         pool.submit(tag, wait_for, tmp_path / "over")
     named = rf"{socket.gethostname()}:\d+"
@@ -205,7 +207,7 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
     while len(results) < 4:
         results |= {result.tag: result for result in pool.wait(0.1)}
     pool.submit(2, die, None)
-    assert passes(lambda: pool.slots() < 2 or len(gone()) > 0)  # it has gone before its task is heard of
+    assert passes(lambda: pool.slots() < 2 or len(gone()) > 0)  # the pool may hear of its task later
     while len(results) < 5:
         results |= {result.tag: result for result in pool.wait(0.1)}
     assert results[0].value != os.getpid()
@@ -218,16 +220,16 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
     assert gone() == [f"worker {str(results[2].error).split()[2]} has gone"]
 
 
-def test_nothing_listens_to_other_machines(pool: DaskPool) -> None:
+def test_local_workers_listen_on_the_loopback_address_only(pool: DaskPool) -> None:
     processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
     connections = [c for process in processes for c in process.net_connections("inet") if c.status == "LISTEN"]
     assert len(connections) >= 4
     assert {connection.laddr.ip for connection in connections} == {"127.0.0.1"}
 
 
-def test_workers_keep_the_memory_of_large_arrays(pool: DaskPool) -> None:
+def test_workers_have_the_environment_that_keeps_memory_of_large_arrays(pool: DaskPool) -> None:
     assert set(pool.client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(32 << 20)}
-    assert set(pool.client.run(os.getenv, "OMP_NUM_THREADS").values()) == {"1"}, "what Dask sets besides stays"
+    assert set(pool.client.run(os.getenv, "OMP_NUM_THREADS").values()) == {"1"}, "other variables that Dask sets stay"
 
 
 def test_workers_ignore_the_terminals_interrupt(pool: DaskPool) -> None:
@@ -247,14 +249,14 @@ def test_a_workers_memory_is_below_its_bound(tmp_path: Path, pool: DaskPool) -> 
         assert 100 << 20 < peak < bound.shared + bound.worker
 
 
-def test_a_run_without_workers_ends_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_no_worker_joins_ends_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "LOOK_S", 0.01)
     monkeypatch.setattr(driver, "NO_WORKERS_S", 0.05)
     with pytest.raises(ResourceError, match="no worker has been there"):
         driver.mine_run(Run(prepared(tmp_path)), FakePool(0), RunLimits(), quiet)
 
 
-def test_workers_are_started_if_the_work_takes_long(
+def test_local_workers_are_started_when_the_work_takes_long(
     tmp_path: Path, pool: DaskPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "GROW_AFTER_S", 0.0)
@@ -296,7 +298,7 @@ def are_gone(processes: list[psutil.Process]) -> bool:
 def test_a_replacement_worker_may_start_slowly() -> None:
     pool = DaskPool.local(1)
     (first,) = workers_of(pool)
-    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10ms"}):  # of Dask, 15 s by default
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10ms"}):  # this timeout of Dask is 15 s by default
         first.kill()
         deadline, second = time.monotonic() + 300, set[int]()
         while not second and time.monotonic() < deadline:
@@ -304,11 +306,11 @@ def test_a_replacement_worker_may_start_slowly() -> None:
         kept = list(pool.cluster.workers)
     pool.close()
     assert second
-    assert len(kept) == 1, "Dask has given it up, and is about to stop it"
+    assert len(kept) == 1, "Dask has given the second worker up, and is about to stop it"
 
 
 def test_a_worker_that_never_becomes_ready_is_killed_at_the_end() -> None:
-    """Dask waits for it without end: it only tells workers to end that have said that they are there."""
+    """Dask would wait for such a worker without end, because it stops only workers that have announced themselves."""
     pool = DaskPool.local(1)
     (first,) = workers_of(pool)
     others = {*psutil.Process().children(), first}
@@ -316,10 +318,11 @@ def test_a_worker_that_never_becomes_ready_is_killed_at_the_end() -> None:
     while not (second := set(psutil.Process().children()) - others):
         time.sleep(0.005)
     for process in second:  # it replaces the first, and is about to import what it needs
-        while process.cmdline() == psutil.Process().cmdline():  # before, this process would be suspended with it
+        # a process that is suspended before it has its own program would suspend this process with it
+        while process.cmdline() == psutil.Process().cmdline():
             time.sleep(0.005)
         process.suspend()
-    pool.close()  # after some seconds: sooner, Dask might not know the new process yet
+    pool.close()  # this takes some seconds, because Dask may not know the new process yet
     assert are_gone([first, *second])
     assert set(psutil.Process().children()) <= others, "there is no third one"
 
@@ -337,7 +340,7 @@ def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(
         pool.close(patience_s=0.2)
     assert are_gone(workers)
     assert "the 2 local workers did not end within 0.2 seconds and are killed" in caplog.text
-    assert pool.cluster.shutdown_on_close is False, "the end of this process does not wait for them either"
+    assert pool.cluster.shutdown_on_close is False, "the end of this process does not wait for the workers either"
     pool.cluster.close()
     assert set(psutil.Process().children()) < others
 

@@ -1,4 +1,4 @@
-"""This process first, workers when they come: without Dask."""
+"""A growing pool begins in this process, and workers take over when they have started. Dask takes no part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.errors import ResourceError
 from tests.support.pools import FakePool
 
 
-def test_waiting_tasks_stay_in_this_process_when_workers_come() -> None:
+def test_tasks_given_before_the_workers_come_stay_in_this_process() -> None:
     started, said = threading.Event(), []
 
     def start() -> FakePool:
@@ -71,7 +71,7 @@ def test_workers_that_cannot_start_fail_the_run() -> None:
         raise ResourceError("no workers today")
 
     def wait() -> None:
-        while True:  # until the thread that starts them has failed
+        while True:  # until the thread that starts the workers has failed
             growing.wait(0)
 
     growing = Growing(fail)

@@ -1,4 +1,4 @@
-"""What an engine runs on is a record: another one needs no change of the pipeline."""
+"""A platform, what engines run on, is a record. Another platform needs no change of the pipeline."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EDGES = random_edges(60, 40, 0.35, 8)
 
 
 class Counter:
-    """Counts ten joules more at every look."""
+    """An energy counter that has ten joules more at every look."""
 
     name = "toy"
     total = 0.0
@@ -38,7 +38,7 @@ def test_every_platform_of_an_engine_has_workers() -> None:
     assert {kind.platform.name for kind in engines.kinds()} <= LOCAL_WORKERS.keys()
 
 
-def test_another_platform_is_a_record_its_workers_and_its_counter(
+def test_another_platform_needs_a_record_workers_and_a_counter_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toy = replace(TOY_GPU, name="toy", devices="toys", slices_in_hand=3, energy_counter="another toy's counter")

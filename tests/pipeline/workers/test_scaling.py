@@ -1,4 +1,4 @@
-"""What one worker does, two do together; how fast they are, benchmarks/scaling.py measures and a simulation counts."""
+"""Two workers share the work of one. `benchmarks/scaling.py` measures their speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads as workers: on cores each has its own engine and its own name, and all of them get slices."""
+"""Threads are workers. On cores each thread has its own engine and its own name, and all threads get slices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run,
 EDGES = random_edges(60, 40, 0.3, 1)
 
 
-def test_threads_on_cores_find_what_one_finds(tmp_path: Path) -> None:
+def test_three_threads_on_cores_share_the_slices_and_find_everything(tmp_path: Path) -> None:
     run, pool = Run(prepared_run(tmp_path, EDGES, engine="cpu")), InThreads(3)
     try:
         session = driver.mine_run(run, pool, RunLimits(), quiet, 0.01)
@@ -52,7 +52,7 @@ def test_each_thread_searches_while_the_others_do() -> None:
     pool.close()
 
 
-def test_threads_of_one_engine_are_one_worker() -> None:
+def test_threads_that_share_an_engine_are_one_worker() -> None:
     pool = InThreads(2, share_engine=True)
     pool.submit(0, worker.identity, None)
     (result,) = pool.wait(60)
@@ -71,7 +71,7 @@ def test_by_default_every_core_of_this_process_mines(tmp_path: Path, monkeypatch
 
 
 def test_a_thread_on_a_core_works_two_seconds_at_most() -> None:
-    """The end of a run waits for it, after a second Ctrl-C, too."""
+    """The end of a run waits for the thread, even after a second Ctrl-C."""
     pool = local_workers.LOCAL_WORKERS["cores"].open(local_workers.WorkerOptions())
     assert pool.longest_task_s() == 2.0
     pool.close()

@@ -1,4 +1,4 @@
-"""Workers that only those may call who have the key, set up as docs/multi-gpu.md says."""
+"""Only clients with the key reach workers that are set up as docs/multi-gpu.md says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EDGES = random_edges(40, 30, 0.4, 3)
 
 @pytest.fixture(scope="module")
 def certified(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Dask's configuration after the commands of the page; its folder is one of this test."""
+    """Dask's configuration after the commands of the page. The folder of the page is replaced by one of this test."""
     if shutil.which("openssl") is None:
         pytest.skip("the page makes its certificate with openssl, which is not installed")
     folder = tmp_path_factory.mktemp("tls") / "data"
@@ -40,7 +40,7 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def dotted(settings: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Leaves of a tree of settings, so that others beside them stay."""
+    """The leaves of a tree of settings with dotted names. Dask then keeps other settings of the same branch."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from dotted(value, f"{above}{name}.")
@@ -50,7 +50,7 @@ def dotted(settings: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any
 
 @pytest.fixture
 def scheduler(certified: dict[str, Any]) -> Iterator[str]:
-    """The address of a scheduler that asks who calls, with a worker."""
+    """The address of a scheduler that asks for a certificate, and has one worker."""
     with (
         dask.config.set(certified),
         distributed.LocalCluster(
@@ -60,7 +60,7 @@ def scheduler(certified: dict[str, Any]) -> Iterator[str]:
         yield ours.scheduler_address
 
 
-def test_a_run_on_workers_with_certificates(certified: dict[str, Any], scheduler: str, tmp_path: Path) -> None:
+def test_workers_with_certificates_find_everything(certified: dict[str, Any], scheduler: str, tmp_path: Path) -> None:
     assert scheduler.startswith("tls://127.0.0.1:")
     source = write_edges(tmp_path / "g.parquet", EDGES)
     found = pipeline.count(source, scheduler=scheduler, fingerprint=True, progress=False)
@@ -81,7 +81,7 @@ def test_a_configuration_that_requires_keys_refuses_plain_connections(certified:
         DaskPool.connect("tcp://127.0.0.1:1")
 
 
-def test_a_missing_certificate_gives_a_sentence(certified: dict[str, Any]) -> None:
+def test_the_error_of_a_missing_certificate_names_the_file(certified: dict[str, Any]) -> None:
     moved = certified | {"distributed.comm.tls.client.cert": "/not/there.pem"}
     with (
         dask.config.set(moved),
@@ -90,7 +90,7 @@ def test_a_missing_certificate_gives_a_sentence(certified: dict[str, Any]) -> No
         DaskPool.connect("tls://127.0.0.1:1")
 
 
-def test_our_own_workers_obey_the_configuration(certified: dict[str, Any]) -> None:
+def test_local_workers_use_tls_where_the_configuration_requires_it(certified: dict[str, Any]) -> None:
     with dask.config.set(certified):
         pool = DaskPool.local(1)
         try:
