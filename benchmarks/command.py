@@ -28,7 +28,9 @@ def new_parser(name: str, text: str | None, end: str | None = None) -> argparse.
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--data``: the folder in which graphs that are named without a folder are looked for first."""
-    parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER", help=f"of NAME.parquet (default: {DATA})")
+    parser.add_argument(
+        "--data", type=Path, default=DATA, metavar="FOLDER", help=f"folder of NAME.parquet (default: {DATA})"
+    )
 
 
 def add_output(parser: argparse.ArgumentParser, recorded: str) -> None:
@@ -41,7 +43,9 @@ def add_output(parser: argparse.ArgumentParser, recorded: str) -> None:
         Name of the file in ``benchmarks/`` from which the pages of the project are made.
     """
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--output", type=Path, metavar="FILE", help="for the numbers (default: a new file here)")
+    group.add_argument(
+        "--output", type=Path, metavar="FILE", help="file for the numbers (default: a new one in this folder)"
+    )
     what = f"write the numbers to benchmarks/{recorded}, from which pages of this project are made"
     group.add_argument("--record", action="store_const", const=FOLDER / recorded, help=what)
 

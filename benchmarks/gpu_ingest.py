@@ -161,7 +161,7 @@ def measure(path: Path, place: Path, ways: Sequence[str]) -> dict[str, Any]:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = new_parser("gpu_ingest", __doc__)
-    parser.add_argument("--edges", type=int, default=100_000_000, metavar="N", help="of each file (default: 10^8)")
+    parser.add_argument("--edges", type=int, default=100_000_000, metavar="N", help="edges per file (default: 10^8)")
     parser.add_argument("--kinds", nargs="+", default=["integers.el", "integers.parquet"], help="also text.parquet")
     parser.add_argument("--place", type=Path, help="where files are put (default: the temporary folder)")
     parser.add_argument("--ways", nargs="+", choices=("cudf", "gpu", "cpu"), default=["cudf", "gpu", "cpu"])

@@ -135,10 +135,14 @@ def add_rival(parser: argparse.ArgumentParser) -> None:
     """Add the options that name another program. `rival_of` makes a `Rival` from them."""
     parser.add_argument("--rival", metavar="NAME=PROGRAM", help="another program, on the same graphs in turns")
     parser.add_argument(
-        "--arguments", metavar="TEXT", help="of the rival, with {adjacency}, {edges} or {csr} for the graph's file"
+        "--arguments",
+        metavar="TEXT",
+        help="arguments of the rival, with {adjacency}, {edges} or {csr} for the graph's file",
     )
-    parser.add_argument("--pattern", metavar="REGEX", help="of the rival's output, with the groups count and seconds")
-    parser.add_argument("--limit", type=float, default=3600, metavar="S", help="for one run of it (default: 3600)")
+    parser.add_argument("--pattern", metavar="REGEX", help="finds the groups count and seconds in its output")
+    parser.add_argument(
+        "--limit", type=float, default=3600, metavar="S", help="seconds for one run of it (default: 3600)"
+    )
 
 
 def rival_of(words: argparse.Namespace) -> Rival | None:

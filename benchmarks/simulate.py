@@ -265,7 +265,7 @@ def parser() -> argparse.ArgumentParser:
     running = commands.add_parser("run", help="simulate, and print a Markdown table")
     running.add_argument("--roots", type=Path, default=RECORDED, metavar="FILE", help="(default: the recorded ones)")
     running.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 64, 256, 1000])
-    running.add_argument("--minutes", type=float, nargs="+", default=[0.5, 10.0], help="of work a worker")
+    running.add_argument("--minutes", type=float, nargs="+", default=[0.5, 10.0], help="minutes of work per worker")
     running.add_argument("--slice-seconds", type=float, default=10.0)
     add_output(running, "simulated.json")
     return parser
@@ -285,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _table(words: argparse.Namespace) -> list[dict[str, Any]]:
     lines = []
     print(
-        "| graph | workers | work a worker | time | efficiency | slices | driver busy |\n|---|--:|--:|--:|--:|--:|--:|"
+        "| graph | workers | work / worker | time | efficiency | slices | driver busy |\n|---|--:|--:|--:|--:|--:|--:|"
     )
     for name, recorded in numbers(words.roots).items():
         for minutes in words.minutes:

@@ -34,11 +34,11 @@ class Growing:
         self._prepare: tuple[Callable[[Any], Any], Any] | None = None
 
     def slots(self) -> int:
-        """Those of the pool that is used now."""
+        """The slots of the pool that is used now."""
         return self._now.slots()
 
     def workers(self) -> int:
-        """Those of the pool that is used now."""
+        """The workers of the pool that is used now."""
         return self._now.workers()
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
