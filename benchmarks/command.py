@@ -1,4 +1,4 @@
-"""What the command lines of all benchmarks share: help that only helps, where numbers go, errors in a sentence.
+"""What the command lines of all benchmarks share: their parsers, the files for the numbers, and errors in one sentence.
 
 A benchmark has a function ``parser``, which makes its parser and does nothing else, and a function ``main``.
 """
@@ -21,18 +21,20 @@ __all__ = ["add_data", "add_output", "chosen", "new_parser", "numbers", "output_
 
 
 def new_parser(name: str, text: str | None, end: str | None = None) -> argparse.ArgumentParser:
-    """A parser whose help is the text of the module `name`, and what is said at the end."""
+    """A parser for the module `name`, whose help begins with `text` and ends with `end`."""
     layout = argparse.RawDescriptionHelpFormatter
     return argparse.ArgumentParser(f"python -m benchmarks.{name}", description=text, epilog=end, formatter_class=layout)
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """Where graphs that are named without a folder are looked for first."""
-    parser.add_argument("--data", type=Path, default=DATA, metavar="FOLDER", help=f"of NAME.parquet (default: {DATA})")
+    """Add the option ``--data``: the folder in which graphs that are named without a folder are looked for first."""
+    parser.add_argument(
+        "--data", type=Path, default=DATA, metavar="FOLDER", help=f"folder of NAME.parquet (default: {DATA})"
+    )
 
 
 def add_output(parser: argparse.ArgumentParser, recorded: str) -> None:
-    """Where the numbers go: a file that is named, the one this project keeps, or a new one.
+    """Add the options for the file of the numbers: a file that is named, the file of this project, or else a new one.
 
     Parameters
     ----------
@@ -41,21 +43,24 @@ def add_output(parser: argparse.ArgumentParser, recorded: str) -> None:
         Name of the file in ``benchmarks/`` from which the pages of the project are made.
     """
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--output", type=Path, metavar="FILE", help="for the numbers (default: a new file here)")
+    group.add_argument(
+        "--output", type=Path, metavar="FILE", help="file for the numbers (default: a new one in this folder)"
+    )
     what = f"write the numbers to benchmarks/{recorded}, from which pages of this project are made"
     group.add_argument("--record", action="store_const", const=FOLDER / recorded, help=what)
 
 
 def chosen(words: argparse.Namespace, recorded: Iterable[str], usual: Iterable[str] | None = None) -> list[Graph]:
-    """The graphs that are named; else with ``--record`` those that are `recorded`, else the `usual` ones.
+    """The graphs to measure: those that are named, else with ``--record`` the recorded ones, else the usual ones.
 
     Parameters
     ----------
     words : Namespace
-        Of a parser with ``graphs``, `add_data` and `add_output`.
+        What a parser with ``graphs``, `add_data` and `add_output` has parsed.
     recorded : iterable of str
+        Names of the graphs whose numbers this project keeps.
     usual : iterable of str or None
-        None: those that ship.
+        Names of the graphs that are measured otherwise. None: the graphs that ship.
 
     Raises
     ------
@@ -67,12 +72,12 @@ def chosen(words: argparse.Namespace, recorded: Iterable[str], usual: Iterable[s
 
 
 def output_file(words: argparse.Namespace, name: str) -> Path:
-    """The file for the numbers, looked at before anything is measured.
+    """The file for the numbers. It is checked before anything is measured.
 
     Raises
     ------
     InputError
-        If it cannot be written.
+        If the file cannot be written.
     """
     file: Path = words.output or words.record or Path(f"{name}-{datetime.now():%Y%m%d-%H%M%S}.json")
     folder = file.absolute().parent
@@ -88,12 +93,12 @@ def _what(file: Path) -> str:
 
 
 def numbers(file: Path) -> dict[str, Any]:
-    """What a benchmark has written.
+    """The numbers that a benchmark has written.
 
     Raises
     ------
     InputError
-        If `file` is not there, or is something else.
+        If `file` is not there, or is not JSON.
     """
     try:
         result: dict[str, Any] = json.loads(file.read_text())
@@ -103,12 +108,12 @@ def numbers(file: Path) -> dict[str, Any]:
 
 
 def write(file: Path, result: Any) -> None:
-    """Put the numbers into their file."""
+    """Write the numbers to `file` as JSON."""
     file.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def run(main: Callable[[], None]) -> None:
-    """Run a benchmark; an error that the project raises on purpose is a sentence, and exit code 2 for bad input."""
+    """Run a benchmark. An error of the project is printed as a sentence; the exit code is 2 for bad input, else 1."""
     try:
         main()
     except BicliqueError as error:

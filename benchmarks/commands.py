@@ -7,8 +7,9 @@ r"""Whole commands by the wall clock, as a person waits for them, and where thei
 Each graph is written as a text file, an edge per line, and read by ``bicliques count``, ``bicliques mine --no-report``
 and ``bicliques mine``. Every command is run once to warm up, and then several times, all commands and the other program
 in turns, so that what disturbs the machine disturbs all. The time of a command begins before its process is started and
-ends when it has ended. The steps are what the command itself says of the run whose time is the median; the rest is what
-no step explains. The other program reads a file that was written before, in its own format, and only counts.
+ends when the process has ended. The steps are those that the command itself reports, in the run with the median time.
+The rest is time that no step explains. The other program reads a file that was written before, in its own format, and
+only counts.
 
 A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data.
 """
@@ -41,7 +42,7 @@ PUBLISHED = ("ucforum", "youtube", "bookcrossing_core")
 
 
 class Timed(NamedTuple):
-    """A run: its seconds, the seconds of its steps, and what it counted; None where it counts nothing."""
+    """A run: its seconds, the seconds of its steps, and its number of bicliques. None if the run counts none."""
 
     seconds: float
     steps: dict[str, float]
@@ -49,12 +50,12 @@ class Timed(NamedTuple):
 
 
 def command(words: Sequence[str]) -> Timed:
-    """Run ``bicliques`` with these words; its steps and its count if it tells them as JSON.
+    """Run ``bicliques`` with these words. Steps and count are known only if the words include ``--json``.
 
     Raises
     ------
     ResourceError
-        If it fails.
+        If the command fails.
     """
     began = time.perf_counter()
     ended = subprocess.run([sys.executable, "-m", "pipeline", *words], capture_output=True, text=True, check=False)
@@ -73,7 +74,7 @@ def of_graph(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> d
     Raises
     ------
     ResourceError
-        If a command fails, or one counts something else than is known, or than the others.
+        If a command fails, or its count is not the known one, or not that of the others.
     """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -95,7 +96,13 @@ def of_graph(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> d
 
 
 def check_counts(graph: Graph, times: dict[str, list[Timed]]) -> None:
-    """Refuse times of programs that did not do the same work; see `of_graph`."""
+    """Refuse the times of programs that counted different numbers.
+
+    Raises
+    ------
+    ResourceError
+        If a count is not the known one, or, where none is known, not that of the first program.
+    """
     counts = [(name, timed.bicliques) for name, some in times.items() for timed in some]
     known = graph.known if graph.known is not None else counts[0][1]
     for name, count in counts:
@@ -134,7 +141,7 @@ def _summary(times: list[Timed]) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The result as Markdown: a line for each command."""
+    """The result as a Markdown table with a line per command."""
     steps = ["startup", "ingest", "build", "plan", "mine", "prove"]
     lines = [f"| | whole, s | {' | '.join(steps)} | rest |", "|---|" + "--:|" * (len(steps) + 2)]
     for name, entry in result["commands"].items():

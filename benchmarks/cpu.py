@@ -1,4 +1,4 @@
-r"""The CPU engine on one core, beside another program on the same core in the same run.
+r"""The CPU engine on one core, and another program in turns with it on the same core.
 
     python -m benchmarks.cpu
     python -m benchmarks.cpu --rival AdaMBE=~/AdaMBE/bin/MBE_ALL --core 1
@@ -7,13 +7,14 @@ r"""The CPU engine on one core, beside another program on the same core in the s
     python -m benchmarks.cpu --rival NEW=PROGRAM --arguments '{edges}' --pattern '(?P<count>\d+) in (?P<seconds>.*) s'
     python -m benchmarks.cpu --table cpu-20261123-120000.json
 
-The first measures our engine alone, on the graphs that ship; --count is how many there are, where that is known; the
-last prints the table of numbers that were written before.
+The first line measures our engine alone, on the graphs that ship. --count gives the number of maximal bicliques, where
+it is known. The last line prints the table of numbers that were written before.
 
-Both only count, and take turns, so that what disturbs the machine disturbs both. A count must be the known one where
-there is one (--count, or that of a graph of tests/golden/golden.json), else the other program's must be ours.
-Ours is timed in two parts: preparing (from the sorted edge list to the reduced, merged and ranked graph) and searching,
-memory for it included, compiling not. The other program is timed by its own clock; what that covers is for it to say.
+Both programs only count, and take turns, so that what disturbs the machine disturbs both. If a count is known (by
+--count or from tests/golden/golden.json), both must find it. Otherwise both must find the same count.
+Our time has two parts. Preparing goes from the sorted edge list to the reduced, merged and ranked graph. Searching
+includes the allocation of its memory, but not compiling. The time of the other program is by its own clock, and what
+that clock covers is up to that program.
 
 A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data.
 """
@@ -61,7 +62,7 @@ PUBLISHED = (
 
 
 def count(edges: Edges) -> tuple[int, float, float]:
-    """Our count, and the seconds of preparing and of searching."""
+    """The count of our engine, the seconds of preparing, and the seconds of searching."""
     began = time.perf_counter()
     graph, _ = prepare(*edges, BuildOptions())
     ready = time.perf_counter()
@@ -71,12 +72,12 @@ def count(edges: Edges) -> tuple[int, float, float]:
 
 
 def compare(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> dict[str, Any]:
-    """Times of one graph.
+    """Sizes and times of one graph. Each time is the median of `repeats` runs, in seconds.
 
     Raises
     ------
     ResourceError
-        If the two do not count the same, or not what is known, or the other program fails.
+        If the two programs do not count the same, or not the known number, or the other program fails.
     """
     times: dict[str, list[float]] = {what: [] for what in ("prepare", "search", *(["rival"] if rival else []))}
     with tempfile.TemporaryDirectory() as temporary:
@@ -108,7 +109,7 @@ def _check(graph: Graph, rival: Rival, ours: int, theirs: int) -> None:
 
 
 def machine(core: int | None) -> dict[str, Any]:
-    """What the times depend on."""
+    """What the times depend on: processor, cores, load and versions."""
     info = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     model = re.search(r"(?m)^model name\s*: (.*)", info)
     mhz = re.search(r"(?m)^cpu MHz\s*: (.*)", info)
@@ -125,7 +126,7 @@ def machine(core: int | None) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The result as Markdown, graphs by their number of bicliques, ratios with their geometric means."""
+    """The result as a Markdown table: graphs by their number of bicliques, and geometric means of the ratios."""
     rival = result["options"]["rival_name"]
     heads = ["graph", "edges", "maximal bicliques", "prepare, s", "search, s"]
     heads += [f"{rival}, s", "/ search", "/ both"] if rival else []
@@ -173,12 +174,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _graphs(words: argparse.Namespace) -> list[Graph]:
-    """What is to be measured.
+    """The graphs to measure.
 
     Raises
     ------
     InputError
-        If a graph is not there, or two have one name.
+        If a graph is not there, two graphs have the same name, or --count is given for several.
     """
     graphs = chosen(words, PUBLISHED)
     names = [graph.name for graph in graphs]
@@ -194,7 +195,7 @@ def _graphs(words: argparse.Namespace) -> list[Graph]:
 def _pin(core: int | None) -> None:
     if core is not None:
         try:
-            os.sched_setaffinity(0, {core})  # a rival inherits it
+            os.sched_setaffinity(0, {core})  # the other program inherits it
         except OSError:
             there = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
             raise InputError(f"there is no core {core} for --core to take; there are {there}") from None

@@ -3,9 +3,10 @@
     python -m benchmarks.cumbe
     python -m benchmarks.cumbe marvel mine.csv --output FILE
 
-CuMBE as this project wrote it, in mode count from the side ``auto`` takes: with everything, without reverse scanning
-(noRS), without early stops (noES), and with k-level work stealing for k = 1 (noWS) and 2 instead of 3. One run each,
-after one that warms up. The breakdown is the paper's; "others" is launching and waiting.
+It measures the engine `cumbe` of this project, in mode count from the root side that ``auto`` takes: with everything,
+without reverse scanning (noRS), without early stops (noES), and with k-level work stealing for k = 1 (noWS) and 2
+instead of 3. Each is run once, after a run that warms up. The phases are those of the paper; "others" is launching and
+waiting.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ VARIANTS = {
 
 
 def published(graph: Graph) -> dict[str, Any]:
-    """CuMBE from the side ``auto`` takes."""
+    """Times of the engine `cumbe` with all optimisations, from the root side that ``auto`` takes."""
     return timed(CumbeEngine(), load(graph.path, "auto"), "count", 1, graph.known)
 
 
 def ablation(graph: Graph) -> dict[str, Any]:
-    """The same with each of its optimisations switched off."""
+    """Times of the engine `cumbe`, by variant: with all optimisations, and with each of them switched off."""
     loaded = load(graph.path, "auto")
     return {what: timed(CumbeEngine(sizes=sizes), loaded, "count", 1, graph.known) for what, sizes in VARIANTS.items()}
 
 
 def breakdown(recorded: dict[str, Any]) -> list[str]:
-    """A table of an ablation: milliseconds of kernel time, in all and by phase, and the busy ratio."""
+    """A Markdown table of an ablation: milliseconds of kernel time, in all and by phase, and the busy ratio."""
     first = next(iter(next(iter(recorded.values()))["variants"].values()))
     phases = [phase for phase in PHASES if phase in first.get("phases_s", {})]
     heads = [phase.replace("_", " ") for phase in phases]

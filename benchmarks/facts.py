@@ -1,4 +1,4 @@
-"""What all benchmarks share: where the project is, graphs and what is known of them, which commit on which machine."""
+"""What all benchmarks share: the folders of the project, the graphs and their known counts, the commit, the machine."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["DATA", "FOLDER", "GOLDEN", "ROOT", "Graph", "commit", "find", "machi
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks"
-#: Where the known graphs are that do not ship.
+#: Folder of the known graphs that do not ship.
 DATA = Path(os.environ.get("BICLIQUES_DATA", ROOT.parent / "shared" / "data"))
-#: Where those are that ship.
+#: Folders of the graphs that ship.
 SHIPPED = (ROOT / "examples", ROOT / "tests" / "data" / "graphs")
-#: Maximal bicliques of the known graphs.
+#: Number of maximal bicliques of each known graph.
 GOLDEN: dict[str, int] = {
     name: entry["bicliques"] for name, entry in json.loads((ROOT / "tests/golden/golden.json").read_text()).items()
 }
 
 
 class Graph(NamedTuple):
-    """A graph to measure; `known` is how many maximal bicliques it has, None when nobody has said so."""
+    """A graph to measure. `known` is its number of maximal bicliques, or None if that is not known."""
 
     name: str
     path: Path
@@ -35,12 +35,12 @@ class Graph(NamedTuple):
 
 
 def find(word: str, data: Path = DATA) -> Graph:
-    """A graph by its file, or by its name: NAME.parquet in `data` or among those that ship.
+    """A graph by its file, or by its name: NAME.parquet in `data` or among the graphs that ship.
 
     Raises
     ------
     InputError
-        If it is neither.
+        If `word` is neither.
     """
     folders = (data, *SHIPPED)
     path = Path(word).expanduser()
@@ -60,7 +60,7 @@ def shipped() -> list[str]:
 
 
 def commit() -> str:
-    """The commit measured, with a + when files differ from it; $BICLIQUES_COMMIT where there is no repository."""
+    """The commit that is measured, with a + if files differ from it. $BICLIQUES_COMMIT replaces it where it is set."""
     if "BICLIQUES_COMMIT" in os.environ:
         return os.environ["BICLIQUES_COMMIT"]
     git = ["git", "-C", str(ROOT)]
@@ -73,17 +73,17 @@ def commit() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What a time depends on, besides the devices."""
+    """What a time depends on, besides the devices: cores, system and version of Python."""
     return {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
 
 
 def nvidia_smi(query: str, units: bool = True) -> list[str]:
-    """What the tool of the driver says of every GPU, a line each.
+    """The answer of nvidia-smi to a query, one line per GPU.
 
     Raises
     ------
     ResourceError
-        If there is no such tool, or no GPU that it can ask.
+        If nvidia-smi is not installed, or finds no GPU.
     """
     tool = shutil.which("nvidia-smi")
     if tool is None:

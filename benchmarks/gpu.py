@@ -1,18 +1,18 @@
-r"""The GPU engines on one device: both root sides beside published programs, the cost of listing, and rates.
+r"""The GPU engines on one device: times from both root sides, the cost of listing, and rates on very large graphs.
 
     python -m benchmarks.gpu
     python -m benchmarks.gpu mine.csv --sections graphs cpu
     python -m benchmarks.gpu --record       (as make gpu-bench does)
 
-Every graph is mined in mode count from both root sides, and from the better one in modes fingerprint
-and list. A time is the median of ``--repeats`` runs after one that warms up, of the kernels alone; ``wall_s`` is the
-call as a whole, with copies, and in mode list with the bicliques handed to the host. Every count must be the known
-one. Then: the CPU engine on all cores of the same machine, and how far a limited time gets on graphs that no
-published program finishes in 30 s.
+Every graph is mined in mode count from both root sides, and in modes fingerprint and list from the side that ``auto``
+takes. A time is that of the kernels alone, the median of ``--repeats`` runs after one that warms up. ``wall_s`` is the
+time of the whole call, with copies, and in mode list with handing the bicliques to the host. Every count must be the
+known one. Two more sections measure the CPU engine on all cores of the same machine, and how far a limited time gets on
+graphs that no published program finishes in 30 s.
 
 A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data. Each
-entry says which run it comes from: in a file that is there already, ``--sections graphs hard`` replaces these entries
-and keeps the others.
+entry says which run it comes from. If the file is there already, ``--sections graphs hard`` replaces only the entries
+of these two sections.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ from schemas.search import Limits, Search
 from schemas.work import Subtrees
 
 RIVALS = json.loads((FOLDER / "rivals.json").read_text())["graphs"]
-#: To list more than a hundred million bicliques, 2 GiB of the device at a time: every launch less saves a millisecond.
+#: Buffers to list more than a hundred million bicliques: 2 GiB of the device at a time. Each launch that is saved saves
+#: a millisecond.
 LONG_LISTS = GpuSizes(values=1 << 29, records=1 << 25)
-#: Graphs whose end is far away.
+#: Graphs that take so long that only a limited time is measured.
 HARD = ("cp4im_heart_cleveland", "movielens_100k", "steam_purchase", "anime_ratings", "fimi_chess")
 
 
 def compare(of: Graph, repeats: int) -> dict[str, Any]:
-    """One graph: both sides, the one that ``auto`` takes `repeats` times; all modes."""
+    """Times of one graph in all modes from the root side that ``auto`` takes, and of one count from the other side."""
     engine, graph = BitMatrixEngine(), load(of.path, "auto")
     other = load(of.path, "right" if graph.root_side == "left" else "left")
     everything = Subtrees.of_roots(np.arange(graph.n_roots))
@@ -68,7 +69,7 @@ def compare(of: Graph, repeats: int) -> dict[str, Any]:
 
 
 def rate(of: Graph, seconds: float) -> dict[str, Any]:
-    """How far one slice of limited time gets, in mode count; if to the end, also the kernels of mode list."""
+    """How far one slice of `seconds` gets in mode count. If it finds all, the kernels of mode list are timed, too."""
     graph = load(of.path, "auto")
     engine, roots = BitMatrixEngine(), Subtrees.of_roots(np.arange(graph.n_roots))
     engine.mine(graph, roots, Search("count"), Limits(seconds=0.2), nowhere)
@@ -87,7 +88,7 @@ def rate(of: Graph, seconds: float) -> dict[str, Any]:
     return entry
 
 
-#: Takes no bicliques off the device.
+#: A receiver that leaves all bicliques on the device.
 _LEFT_THERE = emit_to(lambda batch: None, on_device=True)
 
 _graph: MiningGraph | None = None
@@ -105,12 +106,18 @@ def _mine(work: bytes, seconds: float) -> tuple[int, bytes]:
 
 
 def on_all_cores(of: Graph, cores: int) -> dict[str, Any]:
-    """The CPU engine in as many processes as there are cores; left-overs are dealt anew."""
+    """Seconds of the CPU engine in `cores` processes. Left-overs are dealt again.
+
+    Raises
+    ------
+    ResourceError
+        If the count is not the known one.
+    """
     n_roots = load(of.path, "auto").n_roots
     deal = [np.arange(start, n_roots, 16 * cores) for start in range(min(16 * cores, n_roots))]
     with ProcessPoolExecutor(cores, get_context("spawn"), _take, (of.path,)) as pool:
         for _ in pool.map(_mine, [Subtrees.of_roots(np.zeros(1, np.int64)).to_bytes()] * 4 * cores, [0.2] * 4 * cores):
-            pass  # every process has the graph and the compiled search
+            pass  # now every process has the graph and the compiled search
         total, began = 0, time.perf_counter()
         running: set[Future[tuple[int, bytes]]] = {
             pool.submit(_mine, Subtrees.of_roots(roots).to_bytes(), 0.1) for roots in deal
@@ -132,14 +139,14 @@ def on_all_cores(of: Graph, cores: int) -> dict[str, Any]:
     return {"seconds": seconds, "cores": cores}
 
 
-#: Graphs whose count is known and that published programs finish.
+#: Graphs whose count is known, and that published programs finish.
 COMPARED = tuple(name for name in RIVALS if name in GOLDEN and name not in HARD)
-#: What can be recorded -> its graphs when none are named.
+#: Every section that can be measured -> its graphs with ``--record``.
 SECTIONS = {"graphs": COMPARED, "hard": HARD, "cumbe": COMPARED, "ablation": ABLATION, "cpu": COMPARED}
 
 
 def measure(section: str, graph: Graph, words: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """An entry of a section, and a word about it."""
+    """An entry of a section, and a few words about it to print."""
     if section == "graphs":
         entry = compare(graph, words.repeats)
         return entry, ", ".join(f"{side} {1e3 * one['kernel_s']:.3f} ms" for side, one in entry["count"].items())
@@ -177,7 +184,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and write down graph by graph; what is not measured now stays as it was recorded."""
+    """Measure, and write the file after each graph. Entries that are not measured now stay as they were."""
     words = parser().parse_args(arguments)
     of_section = {section: chosen(words, SECTIONS[section]) for section in words.sections}
     output = output_file(words, "gpu")

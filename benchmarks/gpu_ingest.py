@@ -1,12 +1,12 @@
-r"""Reading a large edge list on a GPU, beside the CPU's reader and beside cuDF that only parses it.
+r"""Reading a large edge list on a GPU, compared with our reader on the CPU, and with cuDF, which only parses the file.
 
     python -m benchmarks.gpu_ingest --edges 100000000 --place /fast/disk
 
-The list is generated: blanks between two integers, labels skewed (some left vertices have thousands of edges), a few
-edges twice. Each way runs in a process of its own after the file is in the page cache. Of what the GPU does, the best
-of three counts, after one on the same file that warms up; the CPU reads once. ``tables`` is from the file to the
-written tables, ``ingest`` to the digest of the file, too, ``build`` what follows.
-Both ways must give the same tables.
+The list is generated: two integers per line with a blank between them. Some left vertices have thousands of edges, and
+a few edges are there twice. Each way runs in a process of its own, after the file is in the page cache. On the GPU the
+best of three reads counts, after one of the same file that warms up. The CPU reads once. ``tables`` is the time from
+the file to the written tables. ``ingest`` includes the digest of the file. ``build`` is the step after it.
+Our readers on the GPU and on the CPU must give the same tables.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.options import RunLimits, RunOptions
 
-#: On the GPU, of one file in one process: one warms up.
+#: How often a process reads a file on the GPU. The first read warms up.
 _READS = 4
 
 
 def generate(path: Path, n: int, as_text: bool) -> None:
-    """Write `n` edges; as Parquet unless `as_text`, with text labels on the left if `path` says so."""
+    """Write `n` edges, as Parquet unless `as_text`. Left labels are text if the name of the file has "text" in it."""
     rng = np.random.default_rng(1)
     done = 0
     writer: Any = None
@@ -63,7 +63,7 @@ def generate(path: Path, n: int, as_text: bool) -> None:
 
 
 def plain_cudf(path: Path) -> dict[str, Any]:
-    """The reader of cuDF alone, the best of three after one that warms up."""
+    """Seconds of cuDF's reader alone, the best of three reads after one that warms up."""
     import cudf
 
     times = []
@@ -80,7 +80,7 @@ def plain_cudf(path: Path) -> dict[str, Any]:
 
 
 def ours(path: Path, place: Path, on: str) -> dict[str, Any]:
-    """Ingest, on a GPU as often as cuDF reads, and build once."""
+    """Seconds of the steps ``ingest`` and ``build``. On a GPU, ingest is done as often as cuDF reads."""
     options, folder, runs = RunOptions(source=str(path)), RunFolder(place / on), []
     for _ in range(_READS if on == "gpu" else 1):
         shutil.rmtree(folder.path, ignore_errors=True)
@@ -105,7 +105,10 @@ def ours(path: Path, place: Path, on: str) -> dict[str, Any]:
 
 
 def same_tables(one: Path, other: Path) -> dict[str, bool]:
-    """Labels byte for byte; edges as tables, whose row groups and encoding are the writer's own."""
+    """Whether two runs have the same labels, byte for byte, and the same edges.
+
+    Edges are compared as tables, because row groups and encoding depend on the writer.
+    """
     a, b = (pq.ParquetFile(folder / EDGES_FILE) for folder in (one, other))
     labels = (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)
     return {
@@ -115,7 +118,7 @@ def same_tables(one: Path, other: Path) -> dict[str, bool]:
 
 
 def apart(what: str, path: Path, place: Path) -> dict[str, Any]:
-    """One way, in a process of its own."""
+    """Measure one way to read, in a process of its own."""
     command = [
         sys.executable,
         "-m",
@@ -135,7 +138,7 @@ def apart(what: str, path: Path, place: Path) -> dict[str, Any]:
 
 
 def measure(path: Path, place: Path, ways: Sequence[str]) -> dict[str, Any]:
-    """All ways of one file, beside each other."""
+    """Measure all ways to read one file, and compare them."""
     entry: dict[str, Any] = {"bytes": path.stat().st_size}
     for way in ways:
         entry[way] = apart(way, path, place)
@@ -158,7 +161,7 @@ def measure(path: Path, place: Path, ways: Sequence[str]) -> dict[str, Any]:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = new_parser("gpu_ingest", __doc__)
-    parser.add_argument("--edges", type=int, default=100_000_000, metavar="N", help="of each file (default: 10^8)")
+    parser.add_argument("--edges", type=int, default=100_000_000, metavar="N", help="edges per file (default: 10^8)")
     parser.add_argument("--kinds", nargs="+", default=["integers.el", "integers.parquet"], help="also text.parquet")
     parser.add_argument("--place", type=Path, help="where files are put (default: the temporary folder)")
     parser.add_argument("--ways", nargs="+", choices=("cudf", "gpu", "cpu"), default=["cudf", "gpu", "cpu"])

@@ -1,11 +1,11 @@
-r"""Energy on one GPU: idle, and while bicliques of known graphs are counted over and over.
+r"""Energy of one GPU: idle, and while the bicliques of graphs are counted again and again.
 
     python -m benchmarks.gpu_power
     python -m benchmarks.gpu_power mine.csv --seconds 20
 
-The protocol is in docs/power.md: first the device idles, without and then with a CUDA context; then each graph is
-counted again and again for ``--seconds``, in one process, kernels warm. Joules are differences of NVML's counter.
-A table goes to stdout.
+The protocol is in docs/power.md. First the device idles, without and then with a CUDA context. Then each graph is
+counted again and again for ``--seconds``, in one process, after a count that warms up. Joules are differences of NVML's
+counter. A table goes to stdout.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RECORDED = ("bookcrossing_core", "movielens_100k")
 
 
 def facts(usage: Usage) -> dict[str, float]:
-    """Joules, seconds and watts."""
+    """Joules, seconds and watts of a measurement."""
     return {
         "joules": usage.joules,
         "seconds": usage.seconds,
@@ -49,7 +49,7 @@ def facts(usage: Usage) -> dict[str, float]:
 
 
 def idle_without_context(seconds: float) -> list[float]:
-    """Watts of every device while no process of ours uses one, once a second, by nvidia-smi."""
+    """Mean watts of every device while no process of ours uses it, by nvidia-smi, which is asked once per second."""
     watts = []
     for _ in range(max(1, round(seconds))):
         watts.append([float(line) for line in nvidia_smi("power.draw", units=False)])
@@ -59,7 +59,7 @@ def idle_without_context(seconds: float) -> list[float]:
 
 
 def count_for(source: Path, place: Path, meter: PowerMeter, seconds: float) -> dict[str, Any]:
-    """Count a graph again and again; a count that would take longer is cut by the clock."""
+    """Count a graph again and again for so many seconds. The last count is cut short by the clock."""
     with prepared_run(
         source, RunOptions(source=str(source), search=Search("count"), engine="bitmatrix"), place
     ) as folder:

@@ -1,16 +1,16 @@
-r"""One GPU beside two and four of the same machine, on graphs that take one of them twenty seconds and longer.
+r"""Speed-ups of two and four GPUs of one machine over one, on graphs that take one GPU twenty seconds and longer.
 
     python -m benchmarks.gpu_scaling
     python -m benchmarks.gpu_scaling movielens_100k random --find
     python -m benchmarks.gpu_scaling movielens_100k=0.7 random=0.8 --devices 1 2 4
 
-Bicliques are counted and hashed through the whole pipeline (ledger, scheduler, LocalCUDACluster), not written. Of a
-graph that would take hours, GRAPH=SHARE takes a share of the edges, drawn at random, and mines all of that; ``--find``
-looks for shares that take ``--seconds`` on one GPU, and prints them. Workers are started, and have the graph, before
-the clock starts. Count and fingerprint must be those of one GPU; with ``--cpu SHARE``, so many of the roots are also
-compared with the CPU engine. A table goes to stdout.
+Bicliques are counted and hashed through the whole pipeline (ledger, scheduler, LocalCUDACluster), but not written.
+GRAPH=SHARE takes a share of the edges, drawn at random, of a graph that would take hours, and mines all of that share.
+``--find`` looks for shares that take ``--seconds`` on one GPU, and prints them. The clock starts after the workers have
+started and mined something. Count and fingerprint must be those of one GPU. With ``--cpu SHARE``, this share of the
+roots is also mined with the CPU engine and compared. A table goes to stdout.
 
-``random`` is generated (2,000 x 400 with 240,000 edges); others are files, or names of graphs that ship or lie in
+``random`` is generated (2,000 x 400 with 240,000 edges). Other graphs are files, or names of graphs that ship or lie in
 --data. Shares are drawn from Parquet files only.
 """
 
@@ -53,14 +53,14 @@ from schemas.work import Subtrees
 
 
 def random_graph() -> pa.Table:
-    """A graph without structure: every one of 2,000 x 400 pairs is an edge with probability 0.3."""
+    """A graph without structure: each of 2,000 x 400 pairs is an edge with probability 0.3."""
     adjacent = np.random.default_rng(1).random((2000, 400)) < 0.3
     left, right = np.nonzero(adjacent)
     return pa.table({"u": left, "v": right})
 
 
 def split(graphs: Sequence[str]) -> dict[str, float]:
-    """Graph and share of its edges, as they are given; 1 where none is.
+    """The share of the edges of each graph, from words of the form GRAPH=SHARE. 1 where no share is given.
 
     Raises
     ------
@@ -80,12 +80,12 @@ def split(graphs: Sequence[str]) -> dict[str, float]:
 
 
 def thinned(word: str, share: float, data: Path, folder: Path) -> Path:
-    """A share of the edges of a graph, in `folder`.
+    """The file of a graph, or a new file in `folder` with a share of its edges.
 
     Raises
     ------
     InputError
-        If there is no such graph, or it is no Parquet file and only a share is wanted.
+        If there is no such graph, or a share is wanted and the graph is no Parquet file.
     """
     if word == "random":
         path, table = folder / "random.parquet", random_graph()
@@ -104,7 +104,7 @@ def thinned(word: str, share: float, data: Path, folder: Path) -> Path:
 
 @contextmanager
 def gpus(n: int, warm: Path) -> Iterator[Pool]:
-    """A worker on each of so many GPUs, which has mined something already."""
+    """A worker on each of `n` GPUs. All of them have mined something already."""
     with open_pool(WorkerOptions(workers=n), CUDA) as pool:
         with copied(warm) as folder:
             driver.mine_run(Run(folder), pool, RunLimits(time_limit_s=1.0), quiet)
@@ -128,13 +128,13 @@ def quiet(progress: Progress) -> None:
 
 
 def mine(prepared: Path, pool: Pool, share: float = 1.0) -> dict[str, Any]:
-    """One run; its line in the result."""
+    """Mine a share of the roots of a prepared run, and return the numbers of the run."""
     with copied(prepared, share) as folder:
         mined = Run(folder)
         session, ledger = driver.mine_run(mined, pool, RunLimits(), quiet), mined.ledger()
         entries = list(ledger.entries.values())
         return {
-            # from the first slice on: the session also places the graph on the devices, and may compile
+            # from the first slice on, because the session also copies the graph to the devices, and may compile
             "seconds": max(e.result.began + e.result.seconds for e in entries) - min(e.result.began for e in entries),
             "session_s": session.seconds,
             "bicliques": ledger.total.count,
@@ -150,7 +150,7 @@ def mine(prepared: Path, pool: Pool, share: float = 1.0) -> dict[str, Any]:
 
 
 def find_share(name: str, data: Path, seconds: float) -> float:
-    """A share of the edges that takes one GPU so many seconds, up to twice as long; a try ends after that."""
+    """A share of the edges that takes one GPU from `seconds` to twice as long. Longer tries are cut short."""
     tries: list[tuple[float, float]] = []
     share, high = 0.4, 1.0
     for _ in range(20):
@@ -173,7 +173,7 @@ def find_share(name: str, data: Path, seconds: float) -> float:
 
 
 def compare_with_cpu(prepared: Path, share: float, pool: Pool) -> dict[str, Any]:
-    """A small share on the GPUs and on all cores."""
+    """Mine a small share of the roots on the GPUs and on all cores, and compare count and fingerprint."""
     found = mine(prepared, pool, share)
     with copied(prepared, share) as folder:
         options = folder.options()
@@ -194,7 +194,7 @@ def compare_with_cpu(prepared: Path, share: float, pool: Pool) -> dict[str, Any]
 def scale(
     prepared: dict[str, Path], shares: dict[str, float], words: argparse.Namespace, output: Path
 ) -> dict[str, dict[str, Any]]:
-    """Every graph on every number of devices, written down run by run."""
+    """Mine every graph on every number of devices. The file is written after each run."""
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
@@ -232,10 +232,10 @@ def parser() -> argparse.ArgumentParser:
     parser = new_parser("gpu_scaling", __doc__)
     parser.add_argument("graphs", nargs="*", default=["random"], metavar="GRAPH=SHARE", help="(default: random)")
     parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4], metavar="N", help="(default: 1 2 4)")
-    parser.add_argument("--find", action="store_true", help="shares of the edges that take --seconds; nothing else")
-    parser.add_argument("--seconds", type=float, default=25.0, help="on one GPU (default: 25)")
+    parser.add_argument("--find", action="store_true", help="only look for shares of the edges that take --seconds")
+    parser.add_argument("--seconds", type=float, default=25.0, help="wanted seconds on one GPU (default: 25)")
     parser.add_argument("--repeats", type=int, default=1, metavar="N")
-    parser.add_argument("--cpu", type=float, metavar="SHARE", help="of the roots, also by the CPU engine")
+    parser.add_argument("--cpu", type=float, metavar="SHARE", help="share of the roots that the CPU engine mines, too")
     parser.add_argument("--engine", default="bitmatrix")
     parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")
     add_data(parser)

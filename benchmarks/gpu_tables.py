@@ -3,8 +3,8 @@
     python -m benchmarks.gpu_tables --write
     python -m benchmarks.gpu_tables --check
 
-The first puts them between the marks in the pages, the second exits with 1 where a page has other numbers. A table
-whose run has not been recorded says so.
+The first line puts the tables between the marks in the pages. The second line exits with 1 if a page has other numbers.
+A table whose numbers have not been recorded says so.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LAYOUTS = (
 
 
 def layouts(recorded: dict[str, Any]) -> list[str]:
-    """Bytes per biclique with labels in the lists, and what a member costs one thread."""
+    """The table of layouts: bytes per biclique with labels in the lists, and members encoded per second and thread."""
     rows = [row for row in recorded["results"] if row["ids"] == "labels"]
     graphs = list(dict.fromkeys(row["graph"] for row in rows))
     lines = [f"| layout | {' | '.join(graphs)} | million members per second |", "|---|" + "--:|" * (len(graphs) + 1)]
@@ -43,7 +43,7 @@ def layouts(recorded: dict[str, Any]) -> list[str]:
 
 
 def simulated(recorded: list[dict[str, Any]]) -> list[str]:
-    """Efficiency by work per worker, the least and the most of the recorded graphs."""
+    """The table of simulated runs: smallest and largest efficiency of the recorded graphs, by work per worker."""
     workers = sorted({row["workers"] for row in recorded})
     lines = [f"| work per worker | {' | '.join(f'{n:,}' for n in workers)} |", "|---|" + "--:|" * len(workers)]
     for minutes in sorted({row["minutes"] for row in recorded}):
@@ -56,7 +56,7 @@ def simulated(recorded: list[dict[str, Any]]) -> list[str]:
 
 
 def scaling(recorded: dict[str, Any]) -> list[str]:
-    """Speed-ups of several GPUs."""
+    """The table of the speed-ups of several GPUs."""
     lines = [
         "| graph | share of its edges | bicliques | GPUs | seconds | speed-up | busy |",
         "|---|--:|--:|--:|--:|--:|--:|",
@@ -71,7 +71,7 @@ def scaling(recorded: dict[str, Any]) -> list[str]:
 
 
 def writing(recorded: dict[str, Any]) -> list[str]:
-    """Listing beside counting."""
+    """The table that compares listing with counting."""
     lines = [
         "| graph | bicliques | bytes each | counting | listing, written by | listing / counting | disk alone | proof |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
@@ -90,7 +90,7 @@ def writing(recorded: dict[str, Any]) -> list[str]:
 
 
 def ingesting(recorded: dict[str, Any]) -> list[str]:
-    """Reading on a GPU beside the CPU and beside plain cuDF."""
+    """The table that compares reading on a GPU with the CPU and with cuDF alone."""
     lines = [
         "| file | edges | cuDF reads | ingest, GPU | ingest, CPU | build, GPU | build, CPU |",
         "|---|--:|--:|--:|--:|--:|--:|",
@@ -105,7 +105,7 @@ def ingesting(recorded: dict[str, Any]) -> list[str]:
 
 
 def power(recorded: dict[str, Any]) -> list[str]:
-    """Watts and bicliques per joule."""
+    """The table of watts and of bicliques per joule."""
     lines = ["| what | mean watts | peak watts | bicliques per joule |", "|---|--:|--:|--:|"]
     idle = ", ".join(f"{watts:.0f}" for watts in recorded["idle_watts_without_context"])
     lines.append(f"| idle, no CUDA context | {idle} | | |")
@@ -117,7 +117,7 @@ def power(recorded: dict[str, Any]) -> list[str]:
     return lines
 
 
-#: Name of a table in the pages -> the file it is made of, and how.
+#: Name of a table in the pages -> the file of its numbers, and the function that makes the table.
 TABLES: dict[str, tuple[str, Callable[[Any], list[str]]]] = {
     "layout": ("layout.json", layouts),
     "simulated": ("simulated.json", simulated),
@@ -129,7 +129,7 @@ TABLES: dict[str, tuple[str, Callable[[Any], list[str]]]] = {
 
 
 def filled(text: str) -> str:
-    """A page with every table as it is recorded now."""
+    """The text of a page, with every table made from the numbers that are recorded now."""
 
     def table(match: re.Match[str]) -> str:
         name, make = TABLES[match[1]]

@@ -1,12 +1,12 @@
-r"""Counting beside listing on one GPU: who writes how fast, and how fast the disk would take it.
+r"""Listing compared with counting on one GPU: how fast the threads of the host and cuDF write, and the disk alone.
 
     python -m benchmarks.gpu_write --place /fast/disk
     python -m benchmarks.gpu_write mine.csv --repeats 3
 
-Every graph is mined in this process, mode count first, then mode list with the host's threads writing and with cuDF
-writing: the median of some runs after one that warms up. A time is from the first slice to the last part on disk
-(flushed), the proof apart, which is timed, too. The disk's speed is that of writing as many bytes as the parts have, in
-one go, flushed, the median of as many times. A table goes to stdout.
+Every graph is mined in this process: first in mode count, then in mode list with the host's threads writing, and then
+in mode list with cuDF writing. A time is the median of ``--repeats`` runs after one that warms up. It goes from the
+first slice to the last part on disk (flushed). The proof is timed separately. For the speed of the disk alone, as many
+bytes as the parts have are written at once and flushed, ``--repeats`` times. A table goes to stdout.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RECORDED = ("bookcrossing_core", "cp4im_heart_cleveland")
 
 
 def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, words: argparse.Namespace) -> dict[str, Any]:
-    """One run; its line in the result."""
+    """Mine a graph once, and return the numbers of the run."""
     options = RunOptions(source=str(source), search=Search(mode), engine=words.engine, ids=words.ids)
     limits = RunLimits(max_results=words.max_results)
     with prepared_run(source, options, place) as folder, open_pool(WorkerOptions(workers=0), CUDA) as pool:
@@ -75,12 +75,12 @@ def mine(source: Path, place: Path, mode: Mode, write_on: WriteOn, words: argpar
 
 
 def middle(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """The run that took the median time."""
+    """The numbers of the run that took the median time."""
     return sorted(lines, key=lambda line: line["seconds"])[len(lines) // 2]
 
 
 def disk_speed(place: Path, size: int) -> float:
-    """Bytes a second of writing so many in one go, flushed."""
+    """Bytes per second of writing about `size` bytes at once and flushing them."""
     block = os.urandom(1 << 24)
     with tempfile.NamedTemporaryFile(dir=place) as file:
         began = time.perf_counter()
@@ -92,7 +92,7 @@ def disk_speed(place: Path, size: int) -> float:
 
 
 def measure(graph: Graph, place: Path, words: argparse.Namespace) -> dict[str, Any]:
-    """One graph: counted, and listed by each of the writers.
+    """Count one graph, and list it with each of the writers.
 
     Raises
     ------

@@ -1,11 +1,10 @@
-"""Which Parquet layout for lists of labels: bytes a biclique, seconds to encode and to read back.
+"""Parquet layouts for lists of labels: bytes per biclique, seconds to encode and seconds to read back.
 
     python -m benchmarks.layout
     python -m benchmarks.layout mine.csv --rows 2000000
 
-Every layout gets the same rows: the first ones the CPU engine finds, in its order. Encoding goes to memory by
-one thread, and what counts is its processor time, so that the disk and other programs do not; the best of three
-runs is kept.
+Every layout gets the same rows: the first ones that the CPU engine finds, in its order. One thread encodes to memory,
+and its processor time is measured, so that the disk and other programs have no effect. The best of three runs is kept.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ RECORDED = tuple(
 
 
 class Layout(NamedTuple):
-    """A way to write the same rows."""
+    """One way to write the rows."""
 
     name: str
     options: dict[str, Any]
@@ -63,7 +62,7 @@ def _delta(compression: str) -> dict[str, Any]:
 
 
 def _sorted_members(table: pa.Table) -> pa.Table:
-    """Members ascending inside every list."""
+    """The rows with the members of every list in ascending order."""
     for name in ("left", "right"):
         column = table[name].combine_chunks()
         values, offsets = column.values, column.offsets.to_numpy()
@@ -95,7 +94,7 @@ LAYOUTS = (
     Layout("zstd 3, dictionary, rows by size", _zstd(3), arrange=_sorted_rows("n_left", "n_right")),
     Layout("zstd 3, dictionary, rows by root", _zstd(3), arrange=_sorted_rows("root")),
 )
-#: Only for integers.
+#: Layouts for integers only.
 DELTAS = (
     Layout("zstd, delta", _delta("zstd")),
     Layout("zstd, delta, members sorted", _delta("zstd"), arrange=_sorted_members),
@@ -107,7 +106,7 @@ class Enough(Exception):  # noqa: N818 - not an error
 
 
 def rows_of(source: Path, most: int, ids: str) -> pa.Table:
-    """The first `most` bicliques of a graph, as the pipeline would write them."""
+    """The first `most` bicliques of a graph, as the pipeline would write them, with labels or dense `ids`."""
     batches: list[pa.RecordBatch] = []
     found = 0
     with prepared_run(source) as folder:
@@ -120,12 +119,12 @@ def rows_of(source: Path, most: int, ids: str) -> pa.Table:
 
         work = Subtrees.of_roots(Plan.read(folder).roots)
         CpuEngine().mine(MiningGraph.open(folder.graph), work, Search(), Limits(rows=most), emit_to(keep))
-        # the labels are mapped from files that will not be there any more
+        # copied, because the labels are mapped from files that are removed after the block
         return pa.Table.from_batches(batches).combine_chunks()
 
 
 def groups(table: pa.Table, members: int) -> Iterator[pa.Table]:
-    """The rows in pieces of about so many members."""
+    """The rows in pieces of at most `members` members, but of one row at least."""
     sizes = np.cumsum(table["n_left"].to_numpy().astype(np.int64) + table["n_right"].to_numpy())
     start = 0
     while start < len(table):
@@ -136,7 +135,7 @@ def groups(table: pa.Table, members: int) -> Iterator[pa.Table]:
 
 
 def encode(table: pa.Table, layout: Layout) -> bytes:
-    """A Parquet file in memory."""
+    """The rows as a Parquet file in memory."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema, **layout.options) as writer:
         for group in groups(table, layout.group_members):
@@ -145,7 +144,7 @@ def encode(table: pa.Table, layout: Layout) -> bytes:
 
 
 def measure(table: pa.Table, layout: Layout) -> dict[str, Any]:
-    """One line of the result."""
+    """Sizes and times of one layout."""
     began = time.process_time()
     arranged = layout.arrange(table)
     arranging = time.process_time() - began if arranged is not table else 0.0
@@ -182,7 +181,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print one table a graph and kind of ids."""
+    """Print one table per graph and kind of ids."""
     words = parser().parse_args(arguments)
     graphs, output = chosen(words, RECORDED, [EXAMPLE]), output_file(words, "layout")
     results = []

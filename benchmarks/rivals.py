@@ -1,11 +1,11 @@
 """Other programs that count maximal bicliques: how each is called, which file it reads, what its output says.
 
-A program is called in a folder of its own with files of the graph, ids from 0: {adjacency} has a line for each left
-vertex with the right ids on it, {edges} a line for each edge, {csr} what cuMBE reads. {threads} is the number of
-cores that may be used, two at least. The seconds are by the program's own clock.
+A program is called in a folder of its own, which has a file of the graph with ids from 0. {adjacency} is a file with a
+line of right ids per left vertex, {edges} one with a line per edge, and {csr} one in the format of cuMBE. {threads} is
+the number of cores that may be used, at least two. The seconds are by the program's own clock.
 
-AdaMBE, ParAdaMBE, ooMBEA and MBET were run like that on graphs that ship; GMBE and cuMBE stand here as their sources
-have it.
+AdaMBE, ParAdaMBE, ooMBEA and MBET were run like this on graphs that ship. The entries of GMBE and cuMBE are taken from
+their sources.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from schemas.errors import InputError, ResourceError
 
 __all__ = ["KNOWN", "Known", "Rival", "add_rival", "edge_list", "named", "rival_of"]
 
-#: Lines of output that an error shows.
+#: Number of lines of output that an error shows.
 _LAST_LINES = 8
 
 
 class Known(NamedTuple):
-    """How a published program is called, and what its output looks like."""
+    """How a published program is called, what its output looks like, and where the program is."""
 
     arguments: str
     pattern: str
@@ -46,7 +46,7 @@ _ADAMBE = "GitHub ISCS-ZJU/AdaMBE"
 _FINDER = r"\b{}, (?P<seconds>[\d.]+), [\d.]+, (?P<count>\d+)"
 KNOWN = {
     "AdaMBE": Known("-i {adjacency} -s 7", _FINDER.format("AdaMBEFinder"), f"{_ADAMBE}, bin/MBE_ALL; one thread"),
-    # with one thread it waits for ever as soon as 960 tasks are queued
+    # with one thread this program waits forever as soon as 960 tasks are queued
     "ParAdaMBE": Known(
         "-i {adjacency} -s 8 -t {threads}", _FINDER.format("ParAdaMBEFinder"), f"{_ADAMBE}, bin/MBE_ALL"
     ),
@@ -71,7 +71,19 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class Rival:
-    """Another program: what to call with which arguments, and the groups ``seconds`` and ``count`` of its output."""
+    """Another program to compare with.
+
+    Parameters
+    ----------
+    name, program : str
+        Its name, and the path to call.
+    arguments : str
+        Its arguments, with {adjacency}, {edges} or {csr} for the file of the graph.
+    pattern : Pattern
+        Finds the groups ``seconds`` and ``count`` in its output.
+    limit_s : float
+        Seconds after which a run is given up.
+    """
 
     name: str
     program: str
@@ -80,7 +92,7 @@ class Rival:
     limit_s: float
 
     def prepare(self, edges: Edges, folder: Path) -> list[str]:
-        """Write the files that it reads into `folder`; the command."""
+        """Write the files that the program reads into `folder`. Returns the command that runs it."""
         for _, field, _, _ in string.Formatter().parse(self.arguments):
             if field in _FILES:
                 suffix, lines = _FILES[field]
@@ -91,12 +103,12 @@ class Rival:
         return [self.program, *(word.format(**files, threads=threads) for word in shlex.split(self.arguments))]
 
     def run(self, command: list[str], folder: Path) -> tuple[int, float]:
-        """Its count and its own seconds.
+        """Run the program. Returns its count, and the seconds by its own clock.
 
         Raises
         ------
         ResourceError
-            If it fails, takes too long, or its output has no count and seconds.
+            If the program fails, takes too long, or its output has no count and seconds.
         """
         try:
             ended = subprocess.run(
@@ -120,27 +132,37 @@ class Rival:
 
 
 def add_rival(parser: argparse.ArgumentParser) -> None:
-    """The options that name another program, from which `rival_of` makes a `Rival`."""
+    """Add the options that name another program. `rival_of` makes a `Rival` from them."""
     parser.add_argument("--rival", metavar="NAME=PROGRAM", help="another program, on the same graphs in turns")
     parser.add_argument(
-        "--arguments", metavar="TEXT", help="of the rival, with {adjacency}, {edges} or {csr} for the graph's file"
+        "--arguments",
+        metavar="TEXT",
+        help="arguments of the rival, with {adjacency}, {edges} or {csr} for the graph's file",
     )
-    parser.add_argument("--pattern", metavar="REGEX", help="of the rival's output, with the groups count and seconds")
-    parser.add_argument("--limit", type=float, default=3600, metavar="S", help="for one run of it (default: 3600)")
+    parser.add_argument("--pattern", metavar="REGEX", help="finds the groups count and seconds in its output")
+    parser.add_argument(
+        "--limit", type=float, default=3600, metavar="S", help="seconds for one run of it (default: 3600)"
+    )
 
 
 def rival_of(words: argparse.Namespace) -> Rival | None:
-    """The program that the options of `add_rival` name; None if they name none. Raises as `named`."""
-    return named(words.rival, words.arguments, words.pattern, words.limit) if words.rival else None
-
-
-def named(word: str, arguments: str | None, pattern: str | None, limit_s: float) -> Rival:
-    """The program of ``NAME=PROGRAM``; what is not given is that of the known one of that name.
+    """The program that the options of `add_rival` name. None if they name none.
 
     Raises
     ------
     InputError
-        If there is no such program, or nobody says how it is called or what its output looks like.
+        Where `named` raises it.
+    """
+    return named(words.rival, words.arguments, words.pattern, words.limit) if words.rival else None
+
+
+def named(word: str, arguments: str | None, pattern: str | None, limit_s: float) -> Rival:
+    """The program of ``NAME=PROGRAM``. `KNOWN` gives the arguments and the pattern that are None.
+
+    Raises
+    ------
+    InputError
+        If there is no such program, or it is not known how to call it or what its output looks like.
     """
     name, equals, program = word.partition("=")
     known = KNOWN.get(name)
@@ -187,7 +209,7 @@ def _end(text: str) -> str:
 
 
 def _starts(edges: Edges) -> np.ndarray:
-    """Where the edges of each left vertex begin, and the end of the last."""
+    """The positions at which the edges of each left vertex begin, and the end of the last edge."""
     return np.searchsorted(edges.left, np.arange(edges.n_left + 1))
 
 
@@ -197,7 +219,7 @@ def _adjacency(edges: Edges) -> Iterator[str]:
 
 
 def edge_list(edges: Edges) -> Iterator[str]:
-    """A line for each edge: its left and its right id."""
+    """A line per edge: its left and its right id."""
     for u, v in zip(edges.left, edges.right, strict=True):
         yield f"{u} {v}\n"
 
@@ -211,7 +233,7 @@ def _csr(edges: Edges) -> Iterator[str]:
         yield f"{v} 1\n"
 
 
-#: What stands for a file in the arguments -> its suffix, and its lines.
+#: The word that stands for a file in the arguments -> suffix and lines of the file.
 _FILES: dict[str, tuple[str, Callable[[Edges], Iterator[str]]]] = {
     "adjacency": (".adj", _adjacency),
     "edges": (".txt", edge_list),

@@ -1,4 +1,4 @@
-"""Runs for benchmarks: a graph read, or made ready in a folder that goes away, and shares of one."""
+"""Graphs for benchmarks: read into arrays, or prepared as a run in a temporary folder, with all roots or a share."""
 
 from __future__ import annotations
 
@@ -22,9 +22,14 @@ __all__ = ["Edges", "keep_share", "prepared_run", "read"]
 
 
 class Edges(NamedTuple):
-    """The normalised edge list: dense ids in the order of the labels, int32, sorted by (left, right), and their number.
+    """The normalised edge list of a graph.
 
-    An edge list has no vertex without an edge, so every id below `n_left` and `n_right` is there.
+    Parameters
+    ----------
+    left, right : ndarray, shape (n_edges,), int32
+        Dense ids in the order of the labels, sorted by (left, right).
+    n_left, n_right : int
+        Numbers of vertices. Every vertex has an edge, because the graph was read from an edge list.
     """
 
     left: np.ndarray
@@ -51,7 +56,7 @@ def read(source: Path, options: IngestOptions | None = None, ingest_on: IngestOn
 
 @contextmanager
 def prepared_run(source: Path, options: RunOptions | None = None, place: Path | None = None) -> Iterator[RunFolder]:
-    """A run of `source` up to its plan, in a folder below `place`; gone after the block."""
+    """A run of `source` up to its plan, in a folder below `place` that is removed after the block."""
     with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as temporary:
         path = Path(temporary) / "run"
         steps.start(source, path, options or RunOptions(source=str(source)), RunLimits(), False)
@@ -60,10 +65,10 @@ def prepared_run(source: Path, options: RunOptions | None = None, place: Path | 
 
 
 def keep_share(folder: RunFolder, share: float, seed: int = 0) -> int:
-    """Leave that share of the roots in the plan of a run, drawn at random; how many they are.
+    """Keep only a share of the roots in the plan of a run, drawn at random. Returns how many are kept.
 
-    What is then mined is a well-defined set: the bicliques whose first root is among them. It has a count and a
-    fingerprint like any other, whatever mines it, and ledger and proof work as ever.
+    The run then finds exactly the bicliques whose first root is kept. This set has one count and one fingerprint,
+    whatever engine mines it, and ledger and proof work as in any run.
     """
     plan = Plan.read(folder)
     n = max(1, round(share * len(plan.roots)))

@@ -1,12 +1,13 @@
-r"""One worker process beside two or more, on graphs that take one of them ten seconds and longer.
+r"""Speed-ups of two or more worker processes over one, on graphs that take one process ten seconds and longer.
 
     python -m benchmarks.scaling
     python -m benchmarks.scaling random mine.csv --workers 1 2 4
 
-``random`` is generated; others are files, or names of graphs that ship or lie in --data.
-Bicliques are counted and hashed, not written. Workers are started and warm before the clock starts. Two speed-ups:
-by the clock, which other work on the machine spoils; and by processor time: that of one worker alone over that of
-the busiest of several, which is what the clock would show on an idle machine with as fast a core for each.
+``random`` is generated. Other graphs are files, or names of graphs that ship or lie in --data.
+Bicliques are counted and hashed, but not written. The clock starts after the workers have started and mined something.
+There are two speed-ups. The first is by the clock, and other work on the machine makes it smaller. The second is the
+processor time of one worker alone divided by that of the busiest of several. The clock would show it on an idle machine
+with an equally fast core for each worker.
 A table goes to stdout.
 """
 
@@ -44,14 +45,14 @@ _SLICE_S = 10.0
 
 
 def random_graph(n_left: int = 800) -> pa.Table:
-    """A graph of 800 x 200 with 40,000 edges: some 15 s on one core."""
+    """A graph of 800 x 200 with 40,000 edges, which takes some 15 s on one core."""
     adjacent = np.random.default_rng(1).random((n_left, 200)) < 0.25
     left, right = np.nonzero(adjacent)
     return pa.table({"left": left, "right": right})
 
 
 def prepared(source: Any, folder: Path) -> RunFolder:
-    """A run that is planned, of a table or a file."""
+    """A run of a table or a file, up to its plan."""
     name = str(source) if isinstance(source, Path) else "random"
     steps.start(source, folder, RunOptions(source=name, search=Search("fingerprint")), RunLimits(), False)
     steps.prepare(folder, False)
@@ -60,7 +61,7 @@ def prepared(source: Any, folder: Path) -> RunFolder:
 
 @contextmanager
 def warm(workers: int, folder: Path) -> Iterator[Pool]:
-    """Workers that have mined something already."""
+    """A pool of workers that have mined something already."""
     table = pa.table({"left": [1, 1, 2], "right": [1, 2, 1]})
     with open_pool(WorkerOptions(workers=workers)) as pool:
         driver.mine_run(Run(prepared(table, folder / f"warm-{workers}")), pool, RunLimits(), lambda _: None)
@@ -68,13 +69,13 @@ def warm(workers: int, folder: Path) -> Iterator[Pool]:
 
 
 def processor_seconds() -> dict[int, float]:
-    """Of every process below this one."""
+    """Processor seconds of every process that this one has started, by process id."""
     times = {child.pid: child.cpu_times() for child in psutil.Process().children(recursive=True)}
     return {pid: time.user + time.system for pid, time in times.items()}
 
 
 def measure(source: Any, workers: int, folder: Path) -> dict[str, Any]:
-    """One run."""
+    """Mine a graph once with so many workers, prove the run, and return its numbers."""
     with warm(workers, folder) as pool:
         ready = prepared(source, folder / f"run-{workers}")
         before = processor_seconds()
@@ -93,12 +94,12 @@ def measure(source: Any, workers: int, folder: Path) -> dict[str, Any]:
 
 
 def speed_up(alone: dict[str, Any], several: dict[str, Any]) -> float:
-    """By processor time."""
+    """The speed-up by processor time."""
     return float(sum(alone["processor_s"]) / max(several["processor_s"]))
 
 
 def table(runs: dict[str, list[dict[str, Any]]]) -> str:
-    """As Markdown."""
+    """The numbers as a Markdown table."""
     lines = ["| graph | bicliques | workers | seconds | speed-up | by processor time | busy | slices |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, some in runs.items():

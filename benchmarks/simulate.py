@@ -1,15 +1,16 @@
-"""The scheduler with simulated workers, up to 1,000: what it makes of recorded times.
+"""Simulates up to 1,000 workers, to measure how well the scheduler uses them.
 
     python -m benchmarks.simulate run
     python -m benchmarks.simulate roots mine.csv --output roots.json
     python -m benchmarks.simulate run --roots roots.json
 
-The first simulates with the roots that are recorded in benchmarks/, the second records the roots of other graphs.
+The first line simulates with the roots that are recorded in benchmarks/. The second line records the roots of other
+graphs, and the third simulates with those.
 
-The scheduler is the real one (`pipeline.mining.schedule`); time is not. A node of the plan is a recorded root, drawn
-with replacement: its weight is what `pipeline.prepare.weights` thought of it, its work what it took. A slice works
-through its nodes, heaviest first; the one that its time cuts comes back in pieces of random size, with
-weights as wrong as those of roots are. A worker has two slices in hand and works for one. The driver serves
+The scheduler is the real one (`pipeline.mining.schedule`), but time is simulated. A node of the plan is a recorded
+root, drawn with replacement. Its weight is the estimate of `pipeline.prepare.weights`, and its work is the time that it
+took. A slice works through its nodes, heaviest first. The node at which its time ends comes back in pieces of random
+size, whose weights are as wrong as those of roots. A worker has two slices in hand and works on one. The driver serves
 one event at a time.
 """
 
@@ -41,27 +42,28 @@ from schemas.search import Limits, Search
 from schemas.work import Subtrees
 
 RECORDED = FOLDER / "recorded_roots.json"
-#: Most roots recorded a graph.
+#: Largest number of roots recorded per graph.
 _MOST_ROOTS = 3000
 
 
 @dataclass(frozen=True)
 class World:
-    """What is not the scheduler.
+    """Everything around the scheduler: workers, driver and network.
 
     Parameters
     ----------
     workers : int
     in_hand : int
-        Slices a worker holds; it works for one.
+        Number of slices that a worker holds. It works on one of them.
     slice_s : float
-        Of every slice, beyond its nodes: starting, reading back, what idles while the last warps end. Measure it.
+        Seconds that every slice takes beyond its nodes: starting, reading back, idling while the last warps end. This
+        has to be measured.
     commit_s : float
-        The driver's own time for an event; entries are flushed to disk side by side.
+        Seconds that the driver itself needs per event. Entries are flushed to disk by several threads.
     travel_s : float
-        From the driver to a worker, and back, the flush included.
+        Seconds from the driver to a worker, and also back, with the flush.
     pieces : int
-        Nodes into which the cut one is left over.
+        Number of nodes in which a node comes back that the time of a slice cut.
     lost_rate : float
         Share of the slices whose worker dies.
     """
@@ -77,7 +79,20 @@ class World:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a simulated run; `efficiency` is work done by what all workers could have done in its time."""
+    """The result of a simulated run.
+
+    Parameters
+    ----------
+    seconds : float
+        Simulated time of the run.
+    efficiency : float
+        Work of the run divided by the work that all workers could have done in its time, 0 to 1.
+    slices, retries : int
+    scheduler_s : float
+        Real seconds that the scheduler took.
+    driver_busy : float
+        Share of the time in which the driver served events, 0 to 1.
+    """
 
     seconds: float
     efficiency: float
@@ -89,7 +104,7 @@ class Outcome:
 
 @dataclass
 class Nodes:
-    """Nodes of a source: estimated weights, and the seconds of work they are."""
+    """Nodes of a source: their estimated weights, and the seconds of work that they really take."""
 
     weights: np.ndarray
     work: np.ndarray
@@ -103,7 +118,7 @@ class _Worker:
 
 
 def simulate(nodes: Nodes, world: World, policy: Policy, seed: int = 0) -> Outcome:
-    """Run the scheduler to the end of the work."""
+    """Run the scheduler until all work is done, in simulated time."""
     return _Simulation(nodes, world, policy, seed).run()
 
 
@@ -160,7 +175,7 @@ class _Simulation:
 
     def _give(self, start: Start, now: float) -> None:
         self.slices += 1
-        while True:  # the worker with the fewest slices in hand; entries that are no longer true are passed over
+        while True:  # the worker with the fewest slices in hand; outdated entries are skipped
             in_hand, k = heapq.heappop(self.idle)
             if self.workers[k].in_hand == in_hand < self.world.in_hand:
                 break
@@ -201,7 +216,7 @@ class _Simulation:
 
 
 def draw(recorded: dict[str, Any], n_roots: int, total_s: float, seed: int) -> Nodes:
-    """`n_roots` recorded roots, drawn with replacement, their work scaled to `total_s` seconds of one worker."""
+    """`n_roots` recorded roots, drawn with replacement. Their work is scaled to `total_s` seconds of one worker."""
     rng = np.random.default_rng(seed)
     weights, seconds = np.array(recorded["weight"]), np.array(recorded["seconds"])
     chosen = rng.choice(len(weights), n_roots, p=np.array(recorded["share"]) / sum(recorded["share"]))
@@ -210,9 +225,10 @@ def draw(recorded: dict[str, Any], n_roots: int, total_s: float, seed: int) -> N
 
 
 def record(path: Path) -> dict[str, Any]:
-    """Weight and time of the roots of a graph, one after the other, by the CPU engine; all, or a sample.
+    """Weight and time of the roots of a graph, which the CPU engine mines one after the other.
 
-    The heaviest third of a sample is the heaviest roots, the rest is drawn; ``share`` is what each stands for.
+    If there are too many roots, a sample is mined: a third of it are the heaviest roots, and the rest is drawn at
+    random. ``share`` is the number of roots of the graph that each root of the sample stands for.
     """
     with prepared_run(path) as folder:
         graph = MiningGraph.open(folder.graph)
@@ -227,7 +243,7 @@ def record(path: Path) -> dict[str, Any]:
         began = time.perf_counter()
         engine.mine(graph, Subtrees.of_roots(np.array([root])), search, Limits(), nowhere)
         seconds.append(time.perf_counter() - began)
-    overhead = min(seconds)  # of a call, which a slice of many roots pays once
+    overhead = min(seconds)  # of a call; a slice of many roots pays it once
     share = np.concatenate([np.ones(len(top)), np.full(len(drawn), len(others) / max(len(drawn), 1))])
     roots = np.concatenate([top, drawn])
     return {
@@ -249,7 +265,7 @@ def parser() -> argparse.ArgumentParser:
     running = commands.add_parser("run", help="simulate, and print a Markdown table")
     running.add_argument("--roots", type=Path, default=RECORDED, metavar="FILE", help="(default: the recorded ones)")
     running.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 64, 256, 1000])
-    running.add_argument("--minutes", type=float, nargs="+", default=[0.5, 10.0], help="of work a worker")
+    running.add_argument("--minutes", type=float, nargs="+", default=[0.5, 10.0], help="minutes of work per worker")
     running.add_argument("--slice-seconds", type=float, default=10.0)
     add_output(running, "simulated.json")
     return parser
@@ -269,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _table(words: argparse.Namespace) -> list[dict[str, Any]]:
     lines = []
     print(
-        "| graph | workers | work a worker | time | efficiency | slices | driver busy |\n|---|--:|--:|--:|--:|--:|--:|"
+        "| graph | workers | work / worker | time | efficiency | slices | driver busy |\n|---|--:|--:|--:|--:|--:|--:|"
     )
     for name, recorded in numbers(words.roots).items():
         for minutes in words.minutes:

@@ -1,10 +1,10 @@
-"""docs/benchmarks.md from what was recorded.
+"""Makes docs/benchmarks.md from the recorded numbers.
 
     python -m benchmarks.tables --write
     python -m benchmarks.tables --check
 
-The first writes the page, the second only says whether it is what the files say. Nothing in that page is typed by
-hand: numbers come from the JSON files beside this one.
+The first line writes the page. The second line only checks whether the page has the recorded numbers. No number in the
+page is typed by hand: all come from the JSON files beside this module.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Of positive numbers."""
+    """The geometric mean of positive numbers."""
     return math.exp(statistics.fmean(math.log(value) for value in values))
 
 
@@ -36,7 +36,7 @@ def best(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def against_rivals(recorded: dict[str, Any], rivals: dict[str, Any]) -> list[str]:
-    """Count mode beside published programs, and what proving and listing add."""
+    """The table that compares mode count with published programs, and modes fingerprint and list with mode count."""
     heads = ("graph", "bicliques", "ours, ms", "best / ours", "GMBE / ours", "cuMBE / ours", "busy")
     lines = [f"| {' | '.join(heads)} | fingerprint / count | list / count |", "|---|" + "--:|" * 8]
     columns: list[list[float]] = []
@@ -55,7 +55,7 @@ def against_rivals(recorded: dict[str, Any], rivals: dict[str, Any]) -> list[str
 
 
 def other_engines(recorded: dict[str, Any], rivals: dict[str, Any]) -> list[str]:
-    """CuMBE as we wrote it beside the authors' program, and the CPU engine on all cores of the machine."""
+    """The table of the engine `cumbe`, compared with the authors' program, and of the CPU engine on all cores."""
     cores = next(iter(recorded["cpu"].values()))["cores"]
     lines = [
         f"| graph | `bitmatrix`, s | `cumbe`, s | authors' cuMBE / `cumbe` | `cpu` on {cores} cores, s |",
@@ -73,7 +73,7 @@ def other_engines(recorded: dict[str, Any], rivals: dict[str, Any]) -> list[str]
 
 
 def rates(recorded: dict[str, Any]) -> list[str]:
-    """How far a limited time gets."""
+    """The table of how far a limited time gets."""
     lines = ["| graph | bicliques found | complete | kernel, s | per second | busy | list / count |"]
     lines.append("|---|--:|---|--:|--:|--:|--:|")
     for name, one in recorded["hard"].items():
@@ -85,7 +85,7 @@ def rates(recorded: dict[str, Any]) -> list[str]:
 
 
 def origin(recorded: dict[str, Any], section: str) -> str:
-    """Machine, commit and day of a section; where entries come from several runs, which is from which."""
+    """Machine, commit and day of a section. If its entries come from several runs, also the graphs of each run."""
     by_run: dict[str, list[str]] = {}
     for name, entry in recorded[section].items():
         run = recorded["runs"][entry["run"]]
@@ -206,7 +206,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the page, or say whether it is the one of the files."""
+    """Write the page, or check whether it has the recorded numbers."""
     words, text = parser().parse_args(arguments), page()
     if words.write:
         PAGE.write_text(text)

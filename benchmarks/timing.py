@@ -1,4 +1,4 @@
-"""How the GPU benchmarks load a graph and time an engine."""
+"""Loads graphs and times engines for the GPU benchmarks."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from schemas.work import Engine, Subtrees
 
 __all__ = ["PHASES", "load", "timed"]
 
-#: CuMBE's breakdown, as its paper has it; what other engines do not measure is left out.
+#: The phases in the paper of cuMBE. Engines that do not measure a phase leave it out.
 PHASES = (*(phase for phase in layout.PHASES if phase != "idling"), "others")
 
 
 def load(path: Path, side: str) -> MiningGraph:
-    """A graph as the engines get it, of any file that the product reads."""
+    """A graph as engines get it, from a file in any format, with the roots on `side`."""
     return prepare(*read(path), BuildOptions(root_side=side))[0]  # type: ignore[arg-type]
 
 
 def timed(engine: Engine, graph: MiningGraph, mode: Mode, repeats: int, known: int | None) -> dict[str, Any]:
-    """Times of one engine, graph and mode.
+    """Times of one engine on one graph in one mode: medians of `repeats` runs after one that warms up.
 
     Raises
     ------
     ResourceError
-        If the count is not the known one, or, where none is known, not the same in every run.
+        If a count is not the known one, or, where none is known, not the same in every run.
     """
     roots = Subtrees.of_roots(np.arange(graph.n_roots))
     runs = []

@@ -1,6 +1,6 @@
-"""What a run found, as Prefect artifacts: a few short tables, never bicliques by the thousand.
+"""Publishes what a run found as Prefect artifacts: a few short tables, with no more than a few bicliques.
 
-Text from files is shown as it is: Markdown in it is written so that it means nothing.
+Text from files is shown as it is, because everything in it that would be Markdown is escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["publish_run", "publish_verification"]
 
 _LARGEST = 10
 _MEMBERS = 150
-#: Characters that fit beside one another on Prefect's page: of a value of the card, and of a list of members.
+#: Largest number of characters in a line on Prefect's page, for a value of the card and for a list of members.
 _CARD_WIDTH, _LIST_WIDTH = 72, 30
 _TOPS: dict[By, tuple[str, str]] = {
     "edges": ("largest", "The largest bicliques of"),
@@ -39,7 +39,16 @@ _PICTURES = {
 
 
 def publish_run(results: Results, keys: Keys, page: Path | None = None) -> None:
-    """The run card; when it is complete its numbers, the workers' shares and the largest; with a page the pictures."""
+    """Publish the run card. Of a complete run also its numbers, the shares of the workers and the largest bicliques.
+
+    Parameters
+    ----------
+    results : Results
+    keys : Keys
+        The keys of the artifacts.
+    page : Path or None
+        The page of the run. If there is one, its pictures are published, too.
+    """
     where = plain(str(results.path))
     create_markdown_artifact(_facts(cards.run_card(results)), key=keys.key("run-card"), description=where)
     if not results.complete:
@@ -66,8 +75,8 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None) -> None:
 
 
 def _publish_page(results: Results, where: str, keys: Keys) -> None:
-    """The labels that are in most bicliques, and the pictures."""
-    from flows.pictures import pictures_of  # only here: they import plotting libraries
+    """Publish the labels that are in most bicliques, and the pictures."""
+    from flows.pictures import pictures_of  # both are imported only here, because they import plotting libraries
     from pipeline.results.report.content import content_of
 
     content = content_of(Run.at(results.path))
@@ -84,24 +93,24 @@ def _publish_page(results: Results, where: str, keys: Keys) -> None:
 
 
 def publish_verification(found: Verification, path: Path, keys: Keys) -> None:
-    """What was proven, what only in a sample, and what not."""
+    """Publish what was proven about all rows, what about a sample, and what was not proven."""
     title, *lines = cards.verify_card(found).splitlines()
     text = [f"**{plain(title)}**", *(_item(line) for line in lines)]
     create_markdown_artifact("\n".join(text), key=keys.key("verification"), description=plain(str(path)))
 
 
 def plain(text: str) -> str:
-    """Text as Markdown that shows it as it is, on one line."""
+    """Markdown that shows `text` as it is, on one line."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|&~-])", r"\\\1", " ".join(text.split()))
 
 
 def _facts(card: str) -> str:
-    """The lines ``key: value`` of a card as a table."""
+    """The lines ``key: value`` of a card, as a Markdown table."""
     return _table(["", ""], [line.partition(": ")[::2] for line in card.splitlines()], _CARD_WIDTH)
 
 
 def _item(line: str) -> str:
-    """A line of a card: a heading, or something below it."""
+    """A line of a card in Markdown: a heading, or an item below it."""
     words = line.strip()
     return f"- {plain(words[2:])}" if words.startswith("- ") else f"\n{plain(words)}\n"
 
@@ -122,7 +131,7 @@ def _top(rows: pa.Table) -> str:
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[object]], width: int) -> str:
-    """In Markdown; cells are broken into lines of so many characters, which Prefect's page does not do."""
+    """A Markdown table. Cells are broken into lines of at most `width` characters, because Prefect's page does not."""
     lines = [names, ["---"] * len(names)]
     cells = [["<br>".join(map(plain, wrap(str(cell), width, break_on_hyphens=False))) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *cells])

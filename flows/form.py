@@ -1,6 +1,6 @@
-"""The options of a run as parameters of a flow: one model for each group, made from the table of all options.
+"""The options of a run as parameters of a flow: one model per group, made from the table of all options.
 
-Prefect shows each as a part of the form of a run, with what the table says of its fields.
+Prefect shows each model as a part of the form of a run. The fields have the descriptions of the table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Limits", "Reading", "Result", "Searching", "Thresholds", "Workers", 
 
 
 def given(*groups: BaseModel) -> dict[str, Any]:
-    """The options of all groups, by name."""
+    """The options of all groups in one dictionary, by name."""
     return {name: value for group in groups for name, value in group.model_dump().items()}
 
 
@@ -36,7 +36,7 @@ def _model(key: str) -> type[BaseModel]:
 
 
 def _hint(entry: Entry) -> Any:
-    """What a form can ask for: words to choose from, and numbers in a list."""
+    """The type of an option, changed where a form cannot ask for it: words to choose from, and lists of numbers."""
     if entry.choices is not None:
         return Literal[entry.choices]
     kinds: Iterable[Any] = get_args(entry.hint)

@@ -1,4 +1,4 @@
-"""Which folder a flow run works in: the one that holds the run it is asked for, or a new one."""
+"""Finds the folder that a flow run works in: the folder that holds the run it is asked for, or a new one."""
 
 from __future__ import annotations
 
@@ -24,22 +24,27 @@ __all__ = ["complete_since", "depends_on_moment", "fill_in", "folder_for", "mome
 
 
 def moment_of(day: date | None) -> datetime:
-    """When this flow run was meant to start, in UTC, on that day if there is one.
+    """The time for which this flow run was scheduled, in UTC, moved to `day` if that is given.
 
-    A schedule means the night even if the worker comes to it after midnight, and so does a retry.
+    The scheduled time is taken, because a worker may begin the run, or try it again, only after midnight.
     """
     meant = datetime.fromtimestamp(flow_run.scheduled_start_time.timestamp(), UTC)
     return meant if day is None else meant.replace(year=day.year, month=day.month, day=day.day)
 
 
 def fill_in(template: str, moment: datetime) -> str:
-    """A path by its template.
+    """Fill in the placeholders of the template of a path.
 
     Parameters
     ----------
     template : str
         ``{date}`` becomes the day (2026-01-31) and ``{time}`` the time of day (235959).
     moment : datetime
+
+    Raises
+    ------
+    InputError
+        If there is another placeholder.
     """
     try:
         return template.format(date=f"{moment:%Y-%m-%d}", time=f"{moment:%H%M%S}")
@@ -50,26 +55,27 @@ def fill_in(template: str, moment: datetime) -> str:
 
 
 def depends_on_moment(template: str) -> bool:
-    """Whether the text has a placeholder."""
+    """Whether the template has a placeholder."""
     return fill_in(template, datetime.min) != fill_in(template, datetime.max)
 
 
 def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
-    """Where to go on with the run that is asked for, or to begin it.
+    """The folder in which to go on with the run that is asked for, or to begin it.
 
     Parameters
     ----------
     named : Path
-        The folder by its template.
+        The folder that the template gives.
     asked : RunOptions
-        Its engine may be ``engines.AUTO``, which is whatever a run there has.
+        The options of the run. An engine ``engines.AUTO`` agrees with every engine of a run that is there.
     may_be_numbered : bool
-        Whether a folder that holds another run makes way: ``2026-01-31.2`` for the second run of a day, and so on.
+        Whether the folder may get a number if it holds another run: ``2026-01-31.2`` for the second run of a day, and
+        so on.
 
     Raises
     ------
     InputError
-        If the folder holds another run, and there is to be no other folder.
+        If the folder holds another run and may not get a number, or the source cannot be read.
     """
     numbered = _numbered(named) if may_be_numbered else {}
     runs = {number: path for number, path in ({1: named} | numbered).items() if is_run(path)}
@@ -89,19 +95,19 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
 
 
 def complete_since(path: Path) -> str | None:
-    """When the run in a folder was proven, in words; None if it is not complete, or its files are not as they were."""
+    """When the run in a folder was proven, in words. None if it is not complete, or its files have changed."""
     run = Run.at(path)
     try:
         manifest = run.folder.manifest()
         if manifest is None or why_not_whole(run, manifest) is not None:
             return None
-    except IncompleteError:  # which resuming mends, or says
+    except IncompleteError:  # the flow goes on with the run, which mends the damage or raises the error
         return None
     return f"{datetime.fromisoformat(manifest.created).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _numbered(named: Path) -> dict[int, Path]:
-    """What is called like `named` with a number, whether a run or not."""
+    """The paths beside `named` that have its name and a number, by that number, whether they are runs or not."""
     if not named.parent.is_dir():
         return {}
     pattern = re.compile(rf"{re.escape(named.name)}\.([1-9]\d*)")
@@ -110,7 +116,7 @@ def _numbered(named: Path) -> dict[int, Path]:
 
 
 def _why_another(folder: RunFolder, asked: RunOptions) -> str | None:
-    """In one clause why the run in `folder` is not the one asked for; None when it is."""
+    """One clause that says why the run in `folder` is not the one asked for. None if it is."""
     try:
         there, facts = _flat(folder.options().to_json()), folder.facts("ingest")
     except BicliqueError as error:
@@ -129,7 +135,7 @@ def _why_another(folder: RunFolder, asked: RunOptions) -> str | None:
 
 
 def _flat(options: dict[str, Any]) -> dict[str, Any]:
-    """Nested options under their last names, which are all different."""
+    """Nested options in one dictionary, by their last names, which are all different."""
     flat: dict[str, Any] = {}
     for name, value in options.items():
         flat |= value if isinstance(value, dict) else {name: value}

@@ -1,4 +1,4 @@
-"""What the pipeline logs during a step, in the log of the Prefect run."""
+"""Writes what the pipeline logs during a step into the log of the Prefect run."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class _ToRun(logging.Handler):
 
 @contextmanager
 def run_logs() -> Iterator[None]:
-    """Inside a flow or task: our loggers write to its log, from INFO on, and nowhere else.
+    """Inside a flow or task, send the records of our loggers, from INFO on, to its log and nowhere else.
 
-    Prefect's own setting for further loggers takes a record's run from the thread it comes from; ours come
-    from threads that Prefect does not know, too.
+    Prefect's own setting for further loggers is not used, because it finds the run by the thread of a record. Our
+    records also come from threads that Prefect does not know.
     """
     handler = _ToRun(get_run_logger())
     loggers = [logging.getLogger(name) for name in _OURS]

@@ -1,4 +1,4 @@
-"""The flow `mine`: from an edge list to proven bicliques in Parquet, in a folder that a second call goes on with."""
+"""The flow `mine`: from an edge list to proven bicliques in Parquet. Another call for the same folder goes on there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _USUAL_RESULT, _USUAL_THRESHOLDS, _USUAL_LIMITS = Result(), Thresholds(), Limits
 _USUAL_SEARCH, _USUAL_WORKERS, _USUAL_READING = Searching(), Workers(), Reading()
 
 
-# "Args:" is the form that Prefect reads, and shows beside the fields of the form of a run.
+# Prefect reads the part of the docstring below "Args:", and shows it beside the fields of the form of a run.
 @flow(name="mine", on_completion=[tell], on_failure=[tell], on_cancellation=[tell], on_crashed=[tell])
 def mine(
     source: str,
@@ -58,27 +58,28 @@ def mine(
 ) -> Any:
     """Write every maximal biclique of a bipartite graph to Parquet.
 
-    Returns ``folder``, ``count``, ``fingerprint`` (decimal string) and ``outcome``; None when it was stopped. The flow
-    run is Completed, by the name Limit reached if there may be more bicliques, or Needs attention if all are there and
-    something beside them went wrong; Cancelled if it was stopped.
+    Returns ``folder``, ``count``, ``fingerprint`` (decimal string) and ``outcome``, or None if the run was stopped. A
+    run that was stopped is Cancelled. Any other is Completed. Its state is called Limit reached if there may be more
+    bicliques, and Needs attention if all bicliques are there, but something else went wrong.
 
     Args:
         source: Path of an edge list, as the worker sees it. {date} and {time} are filled in, as in the output.
         output: Folder of the run. {date} becomes the day and {time} the time for which the run was scheduled, UTC. If
             the folder holds this run already, the run goes on, and a complete one is left alone. If it holds another
             run of that day, this one begins in a folder with a number, as runs/2026-01-31.2.
-        date: The day to fill in, as 2026-01-31, if it is not the scheduled one: to make up for a night.
+        date: The day to fill in, such as 2026-01-31, if it is not the scheduled one, as to make up for a night.
         result: What the run gives: bicliques, or only their number and fingerprint; a page.
         thresholds: Which bicliques count, by the sizes of their sides.
         limits: When the run stops although work is left. They may differ when the run goes on.
-        search: How to search; none of these changes the result. An engine auto is that with which the run was begun.
+        search: How to search; none of these changes the result. A run that goes on keeps its engine if this says auto.
         workers: Who searches, and where; the result is the same. They may differ when the run goes on.
         reading: How to read the input: its format, columns and labels.
-        keep: Once this run is complete and the newest of its series, so many complete runs of the series stay beside
-            it, the newest; older ones are removed. Without it nothing is removed.
+        keep: Number of complete runs of the series that stay beside this run, the newest ones. Older ones are removed
+            once this run is complete and is the newest of the series. Without a number nothing is removed.
         latest: Once this run is complete, have the link `latest` beside it lead to the newest run of its series.
-        concurrency_limit: A global concurrency limit of the Prefect server; the run waits for a slot before it mines.
-        notify: A notification block, as custom-webhook/on-call, that is told how the run ended unless all went well.
+        concurrency_limit: A global concurrency limit of the Prefect server. The run waits for a slot before it mines.
+        notify: A notification block, such as custom-webhook/on-call. It is told how the run ended, unless all went
+            well.
     """
     moment = moment_of(date)
     named = Path(fill_in(output, moment))
@@ -118,7 +119,7 @@ def _name(source: str, folder: Path) -> str:
 
 
 def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
-    """Those of the run that is there; else what is asked for, the engine chosen."""
+    """The options of the run in `path`. If there is none, the options that are asked for, with the engine chosen."""
     log = get_run_logger()
     if not is_run(path):
         with run_logs():
@@ -132,13 +133,13 @@ def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
 
 
 def _finish(results: Results, keys: Keys, report: bool, latest: bool, keep: int | None) -> list[str]:
-    """All that comes after the proof; what goes wrong there does not make the run fail, and is returned."""
+    """Do all that comes after the proof. Returns what went wrong there, which does not make the run fail."""
     path, problems = results.path, []
     page = None
     if report:
         try:
             page = tasks.report(path)
-        except Exception as error:  # a task may fail for want of anything; the bicliques are there
+        except Exception as error:  # whatever the reason is, the bicliques are there
             problems.append(f"the page could not be written: {error}")
     publish_run(results, keys, page)
     try:

@@ -1,4 +1,4 @@
-"""Telling somebody how a run ended, through a notification block of the Prefect server."""
+"""Tells somebody how a run ended, through a notification block of the Prefect server."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from schemas.errors import BicliqueError
 
 __all__ = ["note", "tell"]
 
-#: The label of a flow run that says where its folder is. A worker reads it when it tells of a run that was killed.
+#: The label of a flow run that names its folder. A worker reads the label when it tells of a run that was killed.
 _FOLDER = "folder"
 
 
 def note(name: str, folder: Path) -> None:
-    """Give the flow run that calls a name, and write down where its folder is; outside a flow nothing."""
+    """Give the current flow run a name, and a label with its folder. Outside a flow this does nothing."""
     if this_run.id is None:
         return
     with get_client(sync_client=True) as client:
@@ -39,16 +39,16 @@ def note(name: str, folder: Path) -> None:
 
 
 def tell(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """A hook: send to the block in the parameter ``notify`` how the run ended, and what it kept from running.
+    """A hook that tells the block in the parameter ``notify`` how the run ended, and which runs it kept from running.
 
-    Nothing is sent without that parameter, nor of a run that is just Completed. When sending fails, that is in the log
-    of the run.
+    Nothing is sent without that parameter. Nothing is sent either if the state is called Completed and no run was kept
+    from running. If sending fails, the log of the run says so.
     """
     block_name = flow_run.parameters.get("notify")
     if block_name is None:
         return
     with get_client(sync_client=True) as client:
-        flow_run = client.read_flow_run(flow_run.id)  # with the name and the label it was given since it began
+        flow_run = client.read_flow_run(flow_run.id)  # with the name and the label that it got since it began
         skipped = _skipped_meanwhile(client, flow_run)
     if state.is_completed() and state.name == "Completed" and not skipped:
         return
@@ -83,9 +83,9 @@ def _count(folder: Path) -> str:
 
 
 def _skipped_meanwhile(client: Any, flow_run: FlowRun) -> list[str]:
-    """When the runs of the same deployment were due that the server cancelled because this one had its slot.
+    """The times at which runs of the same deployment were due that the server cancelled, because this run had the slot.
 
-    The worker never begins them, so no hook of theirs is called.
+    A worker never begins such runs, so none of their hooks is called.
     """
     if flow_run.deployment_id is None or flow_run.start_time is None:
         return []

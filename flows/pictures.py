@@ -1,8 +1,8 @@
-"""The pictures of a run's page as PNG, for Prefect's image artifacts, which run no script.
+"""The pictures of a run's page as PNG images, for Prefect's image artifacts, which run no script.
 
 Notes
 -----
-The page draws with Bokeh, which needs a browser to make an image; so these are drawn with Matplotlib.
+The page draws with Bokeh, which needs a browser to make an image. So Matplotlib draws these images.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUMBER = StrMethodFormatter("{x:,.0f}")
 
 
 def pictures_of(content: Content) -> dict[str, str]:
-    """By name, each picture for which the run has numbers: a ``data:`` address that holds a PNG."""
+    """Every picture for which the run has numbers, by name: a ``data:`` address that holds a PNG."""
     drawn = {}
     if content.sizes is not None and len(content.sizes):
         drawn["sizes"] = _sizes(content.sizes)
@@ -51,7 +51,7 @@ def _sizes(sizes: SizeCounts) -> Figure:
     bar.minorticks_off()
     x, y = cells.ends()
     _logarithmic(axes, x, y)
-    axes.set(xlim=(x[0] - 0.5, x[1] + 0.5), ylim=(y[0] - 0.5, y[1] + 0.5))  # a size is drawn half a size to both sides
+    axes.set(xlim=(x[0] - 0.5, x[1] + 0.5), ylim=(y[0] - 0.5, y[1] + 0.5))  # half a size to both sides
     axes.set(xlabel="left members", ylabel="right members")
     return figure
 
@@ -97,12 +97,12 @@ def _timeline(times: Timeline) -> Figure:
 
 
 def _empty(height: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8.0, height), layout="constrained")  # without pyplot: no state between runs
+    figure = Figure(figsize=(8.0, height), layout="constrained")  # without pyplot, which keeps state between runs
     return figure, figure.add_subplot()
 
 
 def _logarithmic(axes: Axes, x: tuple[int, int], y: tuple[int, int]) -> None:
-    """Both axes, for whole numbers between these ends."""
+    """Make both axes logarithmic, with marks at whole numbers between the ends `x` and `y`."""
     axes.set(xscale="log", yscale="log")
     for axis, ends in ((axes.xaxis, x), (axes.yaxis, y)):
         axis.set_ticks(round_numbers(*ends))

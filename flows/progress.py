@@ -1,4 +1,4 @@
-"""A step's progress as a Prefect artifact, at most once a second and never in the way of the work."""
+"""Shows a step's progress as a Prefect artifact, at most once per second, without holding up the work."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _LAST_S = 10.0
 class ProgressArtifact:
     """The progress of a task as an artifact: ``with ProgressArtifact("mining") as on_progress``.
 
-    It is a `pipeline.run.progress.OnProgress`.
+    The object can be called as a `pipeline.run.progress.OnProgress`.
 
     Parameters
     ----------
     key : str
-        Of the artifact; lower-case letters, digits and dashes. The history of a key is that of all runs.
+        Key of the artifact: lower-case letters, digits and dashes. All runs with this key share one history.
 
     Notes
     -----
-    Updates are sent by a thread of their own, so that a slow server does not hold up the scheduling of slices.
-    A server that does not answer is logged once, and the step goes on.
+    A thread of its own sends the updates, so that a slow server does not hold up the scheduling of slices. If the
+    server does not answer, this is logged once, and the step goes on.
     """
 
     def __init__(self, key: str):
@@ -42,7 +42,7 @@ class ProgressArtifact:
         self._latest: Progress | None = None
         self._has_failed = False
         self._ended = threading.Event()
-        context = contextvars.copy_context()  # which server it is
+        context = contextvars.copy_context()  # tells the thread which server to use
         self._thread = threading.Thread(target=context.run, args=(self._publish,), daemon=True)
 
     def __enter__(self) -> ProgressArtifact:
@@ -56,7 +56,7 @@ class ProgressArtifact:
             self._send(100.0, "was done already")
 
     def __call__(self, progress: Progress) -> None:
-        """Take note of how far the step is."""
+        """Keep `progress` for the next update. A note in it is logged at once."""
         if progress.note:
             self._log.info(progress.note)
         else:
@@ -76,7 +76,7 @@ class ProgressArtifact:
     def _send(self, percent: float, words: str) -> None:
         try:
             update_progress_artifact(self._id, percent, words)
-        except Exception as error:  # whatever it is, the artifact is not worth the run
+        except Exception as error:  # whatever the error is, the run must not end because of it
             if not self._has_failed:
                 self._log.warning("the progress artifact cannot be updated (%s); the run goes on", error)
             self._has_failed = True

@@ -1,4 +1,4 @@
-"""One Prefect task per step of `pipeline.api.steps`. A step that is done says so in the folder and is skipped."""
+"""One Prefect task per step of `pipeline.api.steps`. A step that is done is recorded in the folder and is skipped."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from schemas.options import RunLimits, RunOptions
 
 __all__ = ["build", "ingest", "mark", "mine", "plan", "prove", "prune", "report", "verify"]
 
-#: Seconds before the first and the second retry: a full disk or a missing worker is not mended at once.
+#: Seconds before the first and the second retry. It takes time until somebody mends a full disk or a missing worker.
 _DELAYS_S = [10.0, 60.0]
 
 
 def is_worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
-    """Not when the input is wrong or files contradict each other: the next attempt would find the same."""
+    """Whether another attempt may help. It does not if the input is wrong or files are damaged."""
     return not isinstance(state.data, (InputError, IncompleteError))
 
 
@@ -46,7 +46,7 @@ def is_worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> 
 def ingest(
     path: Path, options: RunOptions, limits: RunLimits, ingest_on: IngestOn, series: str, day: str | None
 ) -> dict[str, Any]:
-    """Start the run, unless it is there; returns `pipeline.ingest.step.IngestSummary` as a dictionary."""
+    """Start the run, or go on with one that is there. Returns `pipeline.ingest.step.IngestSummary` as a dictionary."""
     with run_logs():
         if is_run(path):
             return steps.ingest(path, progress=False)
@@ -55,14 +55,14 @@ def ingest(
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
 def build(path: Path) -> dict[str, Any]:
-    """See `pipeline.api.steps.build`."""
+    """Build the graph; see `pipeline.api.steps.build`."""
     with run_logs():
         return steps.build(path, progress=False)
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
 def plan(path: Path) -> dict[str, Any]:
-    """See `pipeline.api.steps.plan`."""
+    """Weigh the roots; see `pipeline.api.steps.plan`."""
     with run_logs():
         return steps.plan(path, progress=False)
 
@@ -71,9 +71,9 @@ def plan(path: Path) -> dict[str, Any]:
 def mine(
     path: Path, workers: WorkerOptions, limits: RunLimits, concurrency_limit: str | None, keys: Keys
 ) -> MiningSession:
-    """Mine what is outstanding, and nothing else while `concurrency_limit` is taken; a retry goes on from the ledger.
+    """Mine what is outstanding, once `concurrency_limit` has a free slot; see `pipeline.api.steps.mine`.
 
-    See `pipeline.api.steps.mine`.
+    A retry goes on from the ledger.
     """
     with run_logs(), ProgressArtifact(keys.key("mining")) as on_progress, _turn(concurrency_limit):
         return steps.mine(path, workers, limits, on_progress)
@@ -88,14 +88,14 @@ def prove(path: Path, workers: WorkerOptions, keys: Keys) -> Manifest:
 
 @task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
 def verify(path: Path, sample: int, seed: int, keys: Keys) -> Verification:
-    """See `pipeline.proof.verification.verify_run`."""
+    """Verify the run; see `pipeline.proof.verification.verify_run`."""
     with run_logs(), ProgressArtifact(keys.key("verifying")) as on_progress:
         return verify_run(path, sample, seed, on_progress)
 
 
 @task(cache_policy=NO_CACHE)
 def report(path: Path) -> Path:
-    """Write the report page, unless it is there and newer than the proof; see `pipeline.api.steps.report`."""
+    """Write the page of the run, unless it is there and newer than the manifest; see `pipeline.api.steps.report`."""
     folder = RunFolder(path)
     if folder.report.exists() and folder.report.stat().st_mtime >= folder.manifest_file.stat().st_mtime:
         return folder.report
@@ -105,7 +105,7 @@ def report(path: Path) -> Path:
 
 @task(cache_policy=NO_CACHE)
 def mark(path: Path, latest: bool) -> None:
-    """Say that the run is complete, after all else in its folder; see `pipeline.series.marks`."""
+    """Mark the run as complete, after everything else in its folder is written; see `pipeline.series.marks`."""
     mark_complete(path)
     if latest:
         get_run_logger().info("%s leads to %s", path.absolute().parent / LATEST, point_to_newest(path))
@@ -120,7 +120,13 @@ def prune(path: Path, keep: int) -> Pruning:
 
 @contextmanager
 def _turn(limit: str | None) -> Iterator[None]:
-    """Hold a slot of a global concurrency limit; if it cannot be held to the end, the work is stopped."""
+    """Hold a slot of a global concurrency limit. If the slot is lost before the end, the work is stopped.
+
+    Raises
+    ------
+    InputError
+        If the server has no such limit.
+    """
     if limit is None:
         yield
         return

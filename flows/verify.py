@@ -17,18 +17,19 @@ from pipeline.series.runs import series_of
 __all__ = ["verify"]
 
 
-# "Args:" is the form that Prefect reads, and shows beside the fields of the form of a run.
+# Prefect reads the part of the docstring below "Args:", and shows it beside the fields of the form of a run.
 @flow(name="verify", on_completion=[tell], on_failure=[tell], on_cancellation=[tell], on_crashed=[tell])
 def verify(output: str, sample: int = 1000, seed: int = 0, notify: str | None = None) -> dict[str, Any]:
-    """Check the results of a complete run from its files alone; it fails when anything does not hold.
+    """Check the results of a complete run from its files alone. The flow fails if a check fails.
 
     Returns ``folder``, ``count`` and ``fingerprint`` (decimal string) of the rows that were read.
 
     Args:
         output: Folder of the run.
-        sample: Rows to compare with the input, chosen at random.
-        seed: Of that choice.
-        notify: A notification block, as custom-webhook/on-call, that is told when it fails, crashes or is cancelled.
+        sample: Number of rows to compare with the input. They are chosen at random.
+        seed: Seed of that choice.
+        notify: A notification block, such as custom-webhook/on-call. It is told if the flow fails, crashes or is
+            cancelled.
     """
     path = Path(output)
     note(f"verify {path}", path)

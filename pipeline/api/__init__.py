@@ -1,1 +1,1 @@
-"""What can be asked of the project from Python: mine, open, resume, verify, count, and look ahead."""
+"""The calls of the Python API: mine, open, resume, verify and count, and estimate by a dry run."""

@@ -1,4 +1,4 @@
-"""From the words a user says to validated options."""
+"""Turns what a user asks for into validated options, and chooses the engine."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a user asks for.
+    """What a user asks for, as validated options.
 
     Parameters
     ----------
     options : RunOptions
-        Their engine may be ``engines.AUTO``; see `with_engine`.
+        Its engine may be ``engines.AUTO``; see `with_engine`.
     limits : RunLimits
     workers : WorkerOptions
     call : CallOptions
@@ -43,23 +43,24 @@ class Asked:
 
     @classmethod
     def of(cls, source: Any, given: Mapping[str, Any], mode: Mode, **fixed: Any) -> Asked:
-        """Validated options.
+        """Make and validate the options of a call.
 
         Parameters
         ----------
         source : path or object
+            The input; see `pipeline.mine`.
         given : mapping
-            Values by the names of `pipeline.api.table.TABLE`; what it lacks is as usual, other names are left
-            alone.
+            Values by the names of `pipeline.api.table.TABLE`. Options that it lacks have their default. Other names in
+            it are ignored.
         mode : Mode
-            Which the calls ask for in words of their own.
+            What the search gives. Each call derives it from parameters of its own.
         **fixed
-            Options that the call does not leave to the user.
+            Options that the call does not let the user choose.
 
         Raises
         ------
         InputError
-            If there is no source, or an option is wrong.
+            If `source` is None, or an option is wrong.
         """
         if source is None:
             raise InputError("there is no source; give a path, a table or a graph")
@@ -89,9 +90,15 @@ def _type_of(source: object) -> str:
 def with_engine(
     options: RunOptions, scheduler: str | None = None, progress: OnProgress | bool | None = None
 ) -> RunOptions:
-    """The same with the engine chosen; `progress` is told why it is not a faster one.
+    """The options with the chosen engine in place of ``engines.AUTO``.
 
-    The engine has to run where the workers are: here, or where those of a `scheduler` are.
+    The engine has to run where the workers are: on this machine, or where the workers of a `scheduler` are. If a faster
+    engine cannot run, `progress` gets a note that says why.
+
+    Raises
+    ------
+    ResourceError
+        If the engine that the options name cannot run there.
     """
     choice = choose_engine(options.engine, options.search, scheduler)
     logger.info("engine %s: %s", choice.name, choice.reason)
@@ -101,10 +108,10 @@ def with_engine(
 
 
 def choose_engine(engine: str, search: Search, scheduler: str | None = None) -> engines.Choice:
-    """The engine for a search, and why: one that can run here, or where the workers of a `scheduler` are."""
+    """The engine for a search, and why. It can run on this machine, or where the workers of a `scheduler` are."""
     why_not: Callable[[EngineKind], str | None] = engines.here
     if scheduler is not None:
-        from pipeline.workers.opening import ask_workers  # not before it is needed: workers import compilers
+        from pipeline.workers.opening import ask_workers  # only where needed, because workers import compilers
 
         why_not = ask_workers(scheduler)
     return engines.choose(engine, lambda kind: why_not(kind) or kind.lacks(search))

@@ -1,4 +1,4 @@
-"""Counting without keeping anything."""
+"""Counts maximal bicliques in a temporary run, and keeps nothing."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def count(
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> Count:
-    """Count the maximal bicliques; nothing is kept.
+    """Count the maximal bicliques of a bipartite graph. Nothing is kept.
 
     Parameters
     ----------
@@ -65,16 +65,32 @@ def count(
         As for `pipeline.mine`.
     {options}
 
+    Returns
+    -------
+    Count
+        ``count`` is the number, and ``complete`` is False when a limit was reached.
+
     Raises
     ------
+    InputError
+        If the input or an option is wrong.
+    ResourceError
+        If the engine cannot run, workers fail, or the temporary folder is full.
     KeyboardInterrupt
-        After Ctrl-C; what was counted until then is its ``so_far`` (`pipeline.process.interrupts.Interrupted`).
+        After Ctrl-C. What was counted until then is its ``so_far`` (`pipeline.process.interrupts.Interrupted`).
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> counted = pipeline.count("examples/debian12_package_tag.parquet", min_left=5, min_right=5)
+    >>> counted.count, counted.complete
+    (11869, True)
     """
     given, started = locals(), startup.began()
     asked = Asked.of(source, given, mode="fingerprint" if fingerprint else "count", ids="dense")
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)
-    startup.over()  # for there is a folder to remove from now on
+    startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
         temporary_folder(folder) as temporary,
         steps.started(source, temporary / "run", options, asked.limits, progress, ingest_on, keep=False) as run,

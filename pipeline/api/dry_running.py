@@ -1,4 +1,4 @@
-"""What a run would be: profile, plan, and estimates of memory, output and time. Leaves nothing behind."""
+"""Says what a run would be: profile, plan, and estimates of memory, output and time. Nothing is kept."""
 
 from __future__ import annotations
 
@@ -25,19 +25,23 @@ __all__ = ["DryRun", "dry_run"]
 
 @dataclass(frozen=True)
 class DryRun:
-    """What was found out.
+    """What a dry run found out.
 
     Parameters
     ----------
     input, graph, plan : dict
         As in `schemas.manifest.Manifest`.
     engine : Choice
+        The engine that the run would use, and why.
     memory : MemoryBound
+        Bounds on the memory of the run, in bytes.
     estimate : Estimate or None
-        None when nothing of the graph is left.
+        Estimates from a sample. None if the reduction leaves nothing of the graph.
     count_only : bool
+        Whether the run would only count.
     workers : int or None
-        That would share the work, 0 for this process alone; None if nothing was said of them.
+        Number of workers that would share the work. 0 means this process alone. None if the call said nothing about
+        workers.
     """
 
     input: dict[str, Any]
@@ -51,7 +55,7 @@ class DryRun:
 
     @property
     def seconds(self) -> Guess | None:
-        """Of mining and writing by all workers, if they always have something to do; None as `estimate`."""
+        """Seconds of mining and writing, if all workers always have something to do. None if `estimate` is None."""
         if self.estimate is None:
             return None
         alone, n = self.estimate.seconds, self.workers or 1
@@ -59,13 +63,13 @@ class DryRun:
 
     @property
     def total_memory(self) -> int | None:
-        """In bytes, of all workers on one machine and this process; None if nothing was said of workers."""
+        """Bytes of memory that this process and all workers take on one machine. None if `workers` is None."""
         if self.workers is None:
             return None
         return self.memory.total(self.workers) if self.workers else self.memory.shared + self.memory.worker
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
+        """A dictionary of plain values, for JSON."""
         seconds = None if self.seconds is None else asdict(self.seconds)
         more = {"engine": self.engine._asdict(), "seconds": seconds, "total_memory": self.total_memory}
         return asdict(self) | more
@@ -99,7 +103,7 @@ def dry_run(
     skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
 ) -> DryRun:
-    """What `mine` would do: profile, plan, and estimates of memory, output and time. Nothing is kept.
+    """Say what `mine` would do: profile, plan, and estimates of memory, output and time. Nothing is kept.
 
     Parameters
     ----------
@@ -107,10 +111,29 @@ def dry_run(
         As for `pipeline.mine`.
     {options}
 
+    Returns
+    -------
+    DryRun
+        Memory in bytes, times in seconds.
+
+    Raises
+    ------
+    InputError
+        If the input or an option is wrong.
+    ResourceError
+        If the engine cannot run in this process, or the temporary folder is full.
+
     Notes
     -----
-    The engine is one that the workers of a `scheduler` can run; no others are started. The sample is mined in this
-    process.
+    With a `scheduler` the engine is one that its workers can run. The sample is mined in this process, and no worker is
+    started for it.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> dry = pipeline.dry_run("examples/debian12_package_tag.parquet", sample_time=1)
+    >>> dry.graph["root_side"], dry.memory.worker > 0
+    ('right', True)
     """
     given = locals()
     asked = Asked.of(source, given, mode="fingerprint" if count_only else "list")
@@ -124,7 +147,7 @@ def dry_run(
     check_workers(asked.workers, kind.platform)
     options = with_engine(replace(asked.options, engine=kind.name))
     n_workers = count_workers(asked.workers, kind.platform)
-    startup.over()  # for there is a folder to remove from now on
+    startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
         temporary_folder() as temporary,
         steps.started(source, temporary / "run", options, asked.limits, progress, ingest_on, keep=False) as run,

@@ -1,6 +1,7 @@
 """The steps before mining, each done once: read the input, build the graph, weigh the roots.
 
-The lock of the run is held. A step that is done is looked at, and done again if its files are damaged.
+The caller holds the lock of the run. The files of a step that is done are checked. If they are damaged, the step is
+done again.
 """
 
 from __future__ import annotations
@@ -34,14 +35,20 @@ logger = logging.getLogger(__name__)
 
 
 def prepare(run: Run, on_progress: OnProgress) -> None:
-    """Everything before mining that is not done yet."""
+    """Do every step before mining that is not done yet."""
     ingest(run, on_progress)
     build(run, on_progress)
     plan(run, on_progress)
 
 
 def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: IngestOn = "auto") -> dict[str, Any]:
-    """Read the input, `source` if it cannot be opened again by its name; see `pipeline.ingest.step.ingest`."""
+    """Read the input; see `pipeline.ingest.step.ingest`. `source` None opens it by the name in the options of the run.
+
+    Raises
+    ------
+    InputError
+        If the input cannot be used, or cannot be opened by its name.
+    """
     options = run.options
 
     def read() -> dict[str, Any]:
@@ -82,7 +89,10 @@ def _once(
     ready: Callable[[], None],
     work: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
-    """What a step that is done gave, or gives now; what this process has just made is not read again."""
+    """The facts of a step, which is done now unless it is done and its files are undamaged.
+
+    Files that this process has just made are not checked.
+    """
     if run.has_made(step):
         return run.facts(step)
     damage = None
@@ -111,7 +121,10 @@ def _once(
 
 
 def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Redo a step whose files or record are damaged; what is mined already belongs to the files there were."""
+    """Redo a step whose files or record are damaged, and refuse other files than it made before.
+
+    The reason is that slices may be mined already, and their results belong to the files that were there.
+    """
     sums = folder.keep_checksums(step)
     told = folder.step_file(step).read_bytes()
     facts = work()

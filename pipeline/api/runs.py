@@ -1,4 +1,4 @@
-"""The Python API: mine, open_run, resume, verify. The command line says the same words."""
+"""The calls `mine`, `open_run`, `resume` and `verify` of the Python API. The commands have the same names."""
 
 from __future__ import annotations
 
@@ -74,34 +74,43 @@ def mine(
         An edge list in a format of ``bicliques formats``, or a pandas, Polars or Arrow table, a scipy.sparse
         matrix or a networkx graph.
     output : path
-        Folder of the run; empty, or not there yet.
+        Folder of the run. It is empty, or does not exist yet.
     {options}
     progress : callable, bool or None
-        Called with `pipeline.run.progress.Progress` a few times a second; True writes a bar to stderr, False
-        nothing, None the bar if stderr is a terminal.
-    stop : threading.Event
-        Set it to stop: what is running is committed, and the run, which is returned, can be resumed.
+        A callable gets a `pipeline.run.progress.Progress` a few times per second. True writes a bar to stderr. False
+        writes nothing. None writes the bar if stderr is a terminal.
+    stop : threading.Event or None
+        When it is set, running slices are committed, and the call returns. The run can be resumed.
 
     Returns
     -------
     Results
-        Nothing is read until it is asked for. ``complete`` is False when a limit was reached.
+        Rows are read only when they are asked for. ``complete`` is False if a limit was reached or `stop` was set.
 
     Raises
     ------
     InputError
-        If the input, the folder or an option is wrong; nothing was written.
+        If the input, the folder or an option is wrong. Nothing is written then.
     ResourceError
-        If the disk is full, or workers fail; the run can be resumed.
+        If the engine cannot run, the disk is full, or workers fail. A run that has read its input can be resumed.
     IncompleteError
         If the proof fails.
     KeyboardInterrupt
-        After Ctrl-C, once what was running is committed (`Interrupted`); the run can be resumed.
+        After Ctrl-C, once running slices are committed (`Interrupted`). The run can be resumed.
 
     Notes
     -----
-    Memory is the graph, which workers share, and a bounded workspace per worker; never the results. Worker processes
-    do not import the script that calls this.
+    Memory holds the graph, which workers share, and a bounded workspace per worker. It never holds the results. Worker
+    processes do not import the script that makes this call.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT", min_left=5, min_right=5)
+    >>> len(results), results.complete
+    (11869, True)
+    >>> results.to_pandas(columns=["n_left", "n_right"]).max().tolist()
+    [763, 12]
     """
     given = locals()
     asked = Asked.of(source, given, mode="fingerprint" if count_only else "list")
@@ -115,7 +124,27 @@ def mine(
 
 
 def open_run(folder: PathLike) -> Results:
-    """The results of a run, complete or not; see `pipeline.results.results.Results`."""
+    """Open the results of a run, complete or not; see `pipeline.results.results.Results`.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the run.
+
+    Raises
+    ------
+    InputError
+        If `folder` is not that of a run.
+    IncompleteError
+        If the manifest or the ledger is damaged.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> results = pipeline.open_run("OUT")
+    >>> results.top(1, by="edges").column_names
+    ['left', 'right', 'n_left', 'n_right', 'root']
+    """
     return open_results(Path(folder))
 
 
@@ -136,18 +165,43 @@ def resume(
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> Results:
-    """Go on with a run that stopped, however it stopped; a complete one is left alone.
+    """Go on with a run that has stopped for any reason. A complete run is not changed.
 
     Parameters
     ----------
     folder : path
+        Folder of the run.
     progress, stop
         As for `mine`.
     {options}
 
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    InputError
+        If `folder` is not that of a run, another process works on it, or an option is wrong.
+    ResourceError
+        If the engine cannot run, the disk is full, or workers fail. The run can be resumed again.
+    IncompleteError
+        If a file is damaged in a way that cannot be mended, or the proof fails.
+    KeyboardInterrupt
+        As of `mine`.
+
     Notes
     -----
-    Options may differ from last time. `max_results` counts what is there already.
+    These options may differ from those of the call before. `max_results` includes the bicliques that are there already.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> source = "examples/debian12_package_tag.parquet"
+    >>> len(pipeline.mine(source, "OUT-in-two-calls", max_results=1000))
+    1000
+    >>> len(pipeline.resume("OUT-in-two-calls", max_results=None))
+    56688
     """
     given, path = locals(), Path(folder)
     limits = record(RunLimits, given, before=RunFolder(path).limits())
@@ -158,12 +212,44 @@ def resume(
 def verify(
     folder: PathLike, *, sample: int = 1000, seed: int = 0, progress: OnProgress | bool | None = None
 ) -> Verification:
-    """Check the results of a complete run again; see `pipeline.proof.verification.verify_run`."""
+    """Check the results of a complete run again, from its files alone.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the run.
+    sample : int
+        Number of rows to compare with the input. They are chosen at random.
+    seed : int
+        Seed of that choice.
+    progress
+        As for `mine`.
+
+    Returns
+    -------
+    Verification
+        What is proven about all rows, what about the sample, and what is not proven.
+
+    Raises
+    ------
+    IncompleteError
+        If the run is not complete, or a check fails. The error names what is wrong.
+    InputError
+        If `folder` is not that of a run, or the run only counted.
+    ResourceError
+        If the temporary folder has no room for 8 bytes per row.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> pipeline.verify("OUT").count
+    11869
+    """
     return verify_run(Path(folder), sample, seed, progress)
 
 
 def _results(path: Path, session: MiningSession | None, report: bool, progress: OnProgress | bool | None) -> Results:
-    """Of a run that has ended, after its page is written."""
+    """The results of a run whose session has ended. Its page is written first, if the run is complete."""
     results = open_results(path)
     if session is not None and session.ctrl_c:
         raise Interrupted(f"stopped with {len(results):,} bicliques; go on with: {how_to_resume(path)}", results)

@@ -1,9 +1,9 @@
-"""The steps of a run, one by one or all together: each from the folder to the folder, under the run's lock.
+"""The steps of a run, one by one or all together. Each reads from the folder and writes to it, under the run's lock.
 
     start -> ingest -> build -> plan -> mine -> prove -> report
 
-A step that is done says so in ``steps/`` and is skipped the next time; mining goes on from its ledger. So
-every step, and the whole, can simply be called again.
+A step that is done is recorded in ``steps/`` and is skipped the next time. Mining goes on from its ledger. So
+each step, or all of them, can be called again after an interruption.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def start(
     series: str | None = None,
     date: str | None = None,
 ) -> Run:
-    """Make the folder of a run and read the input into it; see `started`, whose parameters these are."""
+    """Make the folder of a run and read the input into it. Parameters and errors are those of `started`."""
     with started(source, path, options, limits, progress, ingest_on, series, date) as run:
         return run
 
@@ -88,7 +88,7 @@ def started(
     date: str | None = None,
     keep: bool = True,
 ) -> Iterator[Run]:
-    """A new run whose input is read, and its lock during the block. After an error of reading the folder is not there.
+    """Make a new run, read its input, and hold its lock during the block. If reading fails, the folder is removed.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def started(
         A folder that is empty or does not exist.
     options : RunOptions
     limits : RunLimits
-        The ones to resume with.
+        Limits that are stored, and that resuming keeps by default.
     progress : callable, bool or None
         See `pipeline.run.progress.to_callback`.
     ingest_on : "auto", "cpu" or "gpu"
@@ -106,12 +106,14 @@ def started(
     series, date : str or None
         See `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of the folder.
     keep : bool
-        False for a folder that will not be there long: errors do not say how to resume it.
+        False for a temporary folder. Errors do not say then how to resume the run.
 
     Raises
     ------
     InputError
-        If the input or the folder cannot be used; one sentence.
+        If the input or the folder cannot be used.
+    ResourceError
+        If the disk is full, or a file cannot be written for another reason.
     """
     if series is None and isinstance(source, (str, os.PathLike)):
         series = options.source
@@ -126,7 +128,7 @@ def started(
 
 
 def ingest(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
-    """Read the input, if that was interrupted in `start`. Returns an `IngestSummary` as a dictionary."""
+    """Read the input if `start` was interrupted before that was done. Returns an `IngestSummary` as a dictionary."""
     with _opened(path) as run:
         return preparing.ingest(run, to_callback(progress))
 
@@ -150,7 +152,7 @@ def mine(
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> MiningSession:
-    """Mine what is outstanding; see `pipeline.mining.driver.mine_run`. `limits` default to the run's own."""
+    """Mine what is outstanding; see `pipeline.mining.driver.mine_run`. `limits` None takes the run's stored limits."""
     workers = workers or WorkerOptions()
     with _opened(path) as run:
         run.folder.check("build", "plan")
@@ -171,8 +173,8 @@ def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress
 
 
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
-    """Write ``report.html``; see `pipeline.results.report.make.report`. It reads, and so needs no lock."""
-    from pipeline.results.report import make  # only here: it imports a plotting library
+    """Write ``report.html``; see `pipeline.results.report.make.report`. The run is only read, so no lock is needed."""
+    from pipeline.results.report import make  # imported only here, because it imports a plotting library
 
     startup.over()
     on_progress = to_callback(progress)
@@ -183,7 +185,7 @@ def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
 
 
 def prepare(path: Path, progress: OnProgress | bool | None = None) -> None:
-    """Open a run and do everything before mining that is not done yet."""
+    """Open a run and do every step before mining that is not done yet."""
     with _opened(path) as run:
         preparing.prepare(run, to_callback(progress))
 
@@ -207,17 +209,31 @@ def complete_run(
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> MiningSession | None:
-    """Do all steps that are not done yet, with one set of workers; the run is proven if all of it is mined.
+    """Do all steps that are not done yet, with one set of workers. The run is proven once all of it is mined.
 
     Parameters
     ----------
     run : Run
-        Its lock is held.
+        A run whose lock the caller holds.
+    workers : WorkerOptions
+    limits : RunLimits
+        Stored with the run if they differ from those stored before.
+    progress : callable, bool or None
+        See `pipeline.run.progress.to_callback`.
+    stop : threading.Event or None
+        When it is set, running slices are committed, and the call returns.
 
     Returns
     -------
     MiningSession or None
         None when the run was complete already.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, no worker is left, or a slice fails again and again.
+    IncompleteError
+        If the proof fails, or damaged files cannot be mended.
     """
     on_progress, folder = to_callback(progress), run.folder
     preparing.prepare(run, on_progress)
@@ -238,7 +254,7 @@ def complete_run(
 
 @contextmanager
 def _provers(pool: Pool, workers: WorkerOptions, platform: Platform) -> Iterator[Pool]:
-    """The pool that reads the parts back. It is the one that mined, unless mining has left processor cores free."""
+    """The pool that reads the parts back. It is the pool that mined, unless that pool leaves processor cores free."""
     if not platform.leaves_cores or workers.scheduler is not None:
         yield pool
         return
@@ -254,7 +270,7 @@ def _platform(run: Run) -> Platform:
 
 
 def _proven(run: Run) -> Manifest | None:
-    """The manifest of a run that is still whole; one that is damaged, or says more than there is, is withdrawn."""
+    """The manifest of a run, if it still agrees with the files. Otherwise it is deleted, and None is returned."""
     folder = run.folder
     try:
         manifest = folder.manifest()
@@ -274,7 +290,7 @@ def _proven(run: Run) -> Manifest | None:
 
 
 def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progress: OnProgress) -> None:
-    """Make the summary of a complete run anew if it is damaged: the parts are read, and nothing is mined."""
+    """Make the summary of a complete run anew if it is damaged. The parts are read for that, and nothing is mined."""
     if run.job.rows == "none":
         return
     reason = why_damaged(run.folder, manifest)
@@ -302,7 +318,7 @@ def _mine(
 
 @contextmanager
 def _opened(path: Path | str | os.PathLike[str]) -> Iterator[Run]:
-    """A run, and its lock during the block."""
+    """Open a run, and hold its lock during the block."""
     startup.over()
     run = Run.at(Path(path))
     with locked(run.folder.lock_file), _resumable(run):
@@ -311,7 +327,7 @@ def _opened(path: Path | str | os.PathLike[str]) -> Iterator[Run]:
 
 @contextmanager
 def _resumable(run: Run, keep: bool = True) -> Iterator[None]:
-    """The folder is as steps expect it, and what stops them also says how to go on."""
+    """Prepare the folder of a run for a step. With `keep`, a `ResourceError` of the block also says how to go on."""
     try:
         with disk_errors(run.path):
             make_ready(run.path)

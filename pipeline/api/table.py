@@ -1,7 +1,7 @@
-"""One table of all options that a run has, from the fields of the records that hold them.
+"""One table of all options of a run, made from the fields of the records that hold them.
 
-The command line, the form of the flow and docs/options.md are made from `TABLE`; the signatures of the Python calls
-are compared with it. A new option is a field of one of `RECORDS`, and whatever uses it.
+The command line, the form of the flow and docs/options.md are made from `TABLE`. A test compares the signatures of the
+Python calls with it. A new option is a new field of one of `RECORDS`, and the code that reads the field.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from schemas.search import Search
 
 __all__ = ["AS_BEFORE", "RECORDS", "TABLE", "Entry", "described", "entries_of", "record"]
 
-#: For resuming: the limit the run was last started with.
+#: The default of a limit when a run is resumed: the limit with which the run was last started.
 AS_BEFORE: Literal["as before"] = "as before"
 
 #: Within a group, options are shown in this order of records.
@@ -40,18 +40,19 @@ class Entry:
     Parameters
     ----------
     name : str
-        Of the keyword, and with hyphens of the option of the command line.
+        Name of the keyword. The option of the command line has the same name with hyphens.
     record, field : type, str
-        What holds it.
+        The record and the field in it that hold the option.
     told : Option
+        The description of the option.
     default : object
-        When a new run is asked for; see `default_on`.
+        The value for a new run if none is given; see `default_on`.
     hint : type
-        Of the values that the keyword takes.
+        The type of the values that the keyword takes.
     annotation : str
-        The same, as it is written.
+        That type as it is written in the source.
     choices : tuple of str or None
-        All values, where they are words.
+        All values, if they are words. Otherwise None.
     """
 
     name: str
@@ -65,19 +66,19 @@ class Entry:
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is only there or not."""
+        """Whether the option is a switch, which takes no value."""
         return self.hint is bool
 
     def default_on(self, call: Call) -> Any:
-        """What a call takes when nobody says anything."""
+        """The value that `call` takes if none is given."""
         return AS_BEFORE if call == "resume" and self.told.is_limit else self.default
 
     def help_on(self, call: Call) -> str:
-        """One clause, without the default."""
+        """The help for `call` in one clause, without the default."""
         return self.told.words.get(call, self.told.help)
 
     def sentence_on(self, call: Call) -> str:
-        """The same with the unit and the default, where options are not written with hyphens."""
+        """The help for `call` as a sentence with the unit and the default. Options are written as keywords in it."""
         words, otherwise = self.help_on(call), self.otherwise_on(call)
         if self.told.metavar and words.startswith(("of ", "for ")):
             words = f"{self.told.metavar.lower()} {words}"
@@ -86,7 +87,7 @@ class Entry:
         return f"{words[0].upper()}{words[1:]}{end}."
 
     def otherwise_on(self, call: Call) -> str | None:
-        """What happens without it, in words; None of a switch whose words say it."""
+        """What happens without the option, in words. None for a switch whose help says that."""
         default = self.default_on(call)
         if default == AS_BEFORE:
             return AS_BEFORE
@@ -96,12 +97,12 @@ class Entry:
 
 
 def entries_of(call: Call) -> tuple[Entry, ...]:
-    """The options that can be given there."""
+    """The options that `call` takes."""
     return tuple(entry for entry in TABLE if call in entry.told.on)
 
 
 def described(call: Call) -> Callable[[F], F]:
-    """A decorator that tells of the options of a call in its docstring, in the place of the line ``{options}``."""
+    """A decorator that puts the options of `call` into a docstring, in place of the line ``{options}``."""
 
     def tell(function: F) -> F:
         lines = []
@@ -115,18 +116,23 @@ def described(call: Call) -> Callable[[F], F]:
 
 
 def record(kind: type[T], given: Mapping[str, Any], before: T | None = None, **more: Any) -> T:
-    """A record of options.
+    """Make a record of options.
 
     Parameters
     ----------
     kind : type
         One of `RECORDS`.
     given : mapping
-        By the names of the table; what it lacks is as usual.
+        Values by the names of the table. Options that it lacks have their default.
     before : record or None
-        Has what is asked for as `AS_BEFORE`.
+        The record whose value is taken where `given` says `AS_BEFORE`.
     **more
-        Fields that the table does not have.
+        Fields that are not in the table.
+
+    Raises
+    ------
+    InputError
+        If a value is wrong.
     """
     mine = {entry.field: given.get(entry.name, entry.default) for entry in TABLE if entry.record is kind}
     found = {name: getattr(before, name) if value == AS_BEFORE else value for name, value in mine.items()}
@@ -165,7 +171,7 @@ def _words(hint: Any) -> tuple[str, ...] | None:
 
 
 def _engines() -> tuple[str, ...]:
-    """Which the records cannot list: they know no engine."""
+    """The names of all engines. The records cannot list them, because `schemas` does not import engines."""
     return (engines.AUTO, *(kind.name for kind in engines.kinds()))
 
 

@@ -1,1 +1,1 @@
-"""What a run would take, before it is begun."""
+"""Estimates, before a run begins, how much memory, disk and time it would take."""

@@ -1,4 +1,4 @@
-"""How much memory mining takes: a bound that is known before it starts and does not depend on the results."""
+"""A bound on the memory that mining takes. It is known before mining starts, and does not depend on the results."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pipeline.run.opened import Run
 
 __all__ = ["MemoryBound", "memory_bound"]
 
-#: A worker before its first slice: the interpreter, the libraries (150 MB of them are files that all processes
-#: share), the machine code. Measured with the pinned versions on 64-bit Linux: 280 MiB in the driver's own process,
-#: 310 MiB in a Dask worker.
+#: Bytes of a worker before its first slice: the interpreter, the libraries (150 MB of them are files that all
+#: processes share), and the machine code. It was measured with the pinned versions on 64-bit Linux: 280 MiB in the
+#: driver's own process, 310 MiB in a Dask worker.
 PROCESS_BYTES = 384 << 20
 
 
@@ -23,13 +23,13 @@ class MemoryBound:
     Parameters
     ----------
     shared : int
-        Graph and labels, memory-mapped: once a machine, however many workers.
+        Graph and labels, memory-mapped. They are in memory once per machine, however many workers there are.
     process : int
-        Of each worker: interpreter, libraries and machine code; `PROCESS_BYTES`.
+        Interpreter, libraries and machine code of each worker; `PROCESS_BYTES`.
     workspace : int
-        Of each worker: the engine's arrays.
+        Arrays of the engine of each worker.
     writing : int
-        Of each worker: a row group being collected, and another one being encoded.
+        What each worker needs to write: a row group that is collected, and another one that is encoded.
     """
 
     shared: int
@@ -43,7 +43,7 @@ class MemoryBound:
         return self.process + self.workspace + self.writing
 
     def total(self, workers: int) -> int:
-        """Of a machine with so many workers, and the driver."""
+        """Bytes of a machine that runs the driver and `workers` workers."""
         return self.shared + self.worker * workers + self.process
 
 
@@ -52,9 +52,9 @@ def memory_bound(run: Run) -> MemoryBound:
 
     Notes
     -----
-    It holds as long as no single biclique has more members than a row group; such a one needs room for itself.
-    Not part of it: reading the input and building the graph, and the first run in a new environment, in which the
-    driver compiles, which takes 200 MB more.
+    The bound holds as long as no single biclique has more members than a row group. A larger biclique needs room of its
+    own. Reading the input and building the graph are not in the bound. In the first run in a new environment the driver
+    compiles, which takes 200 MB more.
     """
     options, graph, tables = run.options, run.graph, run.tables
     return MemoryBound(

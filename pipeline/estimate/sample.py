@@ -1,7 +1,7 @@
-"""How many bicliques, how much time and how much disk a run will take, from a sample of its roots.
+"""Estimates the number of bicliques, the time and the disk of a run from a sample of its roots.
 
-The plan is cut into strata of equal weight; from each, roots are drawn at random and mined, each for a
-bounded time. What they gave for their weight is what the stratum is thought to give for its own.
+The plan is cut into strata of about equal weight. From each stratum, roots are drawn at random and mined, each
+for a bounded time. The results per weight of these roots are taken for those of the whole stratum.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STRATA, _ROOTS_A_STRATUM = 16, 12
 
 @dataclass(frozen=True)
 class Guess:
-    """A guess and its spread: two standard deviations to either side."""
+    """A guess and its range: two standard deviations to either side."""
 
     value: float
     low: float
@@ -37,18 +37,19 @@ class Guess:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run is thought to take.
+    """The estimate of what a run would give and take.
 
     Parameters
     ----------
     bicliques : Guess
+        Number of bicliques.
     bytes : Guess
-        Of the Parquet parts.
+        Bytes of the Parquet parts.
     seconds : Guess
-        Of mining and writing, for one worker.
+        Seconds of mining and writing, for one worker.
     sampled, cut : int
-        Roots mined for it, and how many of them did not finish in their time: they were scaled up by the share
-        of their work that was done, so the truth may lie outside the ranges.
+        Number of roots that were mined, and how many of them did not finish in their time. The results of the latter
+        were scaled up by the share of their work that was done, so the true numbers may lie outside the ranges.
     """
 
     bicliques: Guess
@@ -72,16 +73,24 @@ def estimate(run: Run, budget_s: float = 10.0, seed: int = 0) -> Estimate:
     Parameters
     ----------
     run : Run
+        A run with at least one root.
     budget_s : float
-        Seconds for the whole sample; a single root gets at most a sixteenth of it.
+        Seconds for the whole sample. A single root gets at most a sixteenth of them.
     seed : int
-        Of the choice of roots.
+        Seed of the choice of roots.
+
+    Raises
+    ------
+    InputError
+        If there is no temporary folder to write into.
+    ResourceError
+        If the temporary folder is full.
     """
     plan, options, graph = run.plan, run.options, run.graph
     engine = engines.kind(options.engine).make(0)
     weights, strata = weights_of(run.job, graph), _strata(plan.weights)
     samples: list[list[_Sample]] = [[] for _ in strata]
-    engines.compile_engine(options.engine)  # else the first root of the sample waits for it, and the budget is gone
+    engines.compile_engine(options.engine)  # otherwise the first root would wait for it and use up the budget
     started = time.perf_counter()
     with temporary_folder() as temporary:
         writer = PartWriter(temporary, 0, run.tables)
@@ -101,7 +110,7 @@ def estimate(run: Run, budget_s: float = 10.0, seed: int = 0) -> Estimate:
     flat = [sample for some in samples for sample in some]
     rows = sum(part.rows for part in parts)
     bytes_a_row = sum(part.bytes for part in parts) / rows if rows else 0.0
-    overhead = min((sample.seconds for sample in flat), default=0.0)  # of a call, which a slice of many roots pays once
+    overhead = min((sample.seconds for sample in flat), default=0.0)  # of a call; a slice of many roots pays it once
     bicliques = _total(plan.weights, strata, [[(s.weight, s.count) for s in some] for some in samples])
     times = [[(s.weight, max(s.seconds - overhead, 0.0)) for s in some] for some in samples]
     return Estimate(
@@ -114,7 +123,7 @@ def estimate(run: Run, budget_s: float = 10.0, seed: int = 0) -> Estimate:
 
 
 def _strata(weights: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges of the plan of about equal weight; together they are the plan."""
+    """Ranges (start, stop) of about equal weight that together are the plan."""
     until = np.cumsum(weights)
     targets = until[-1] * np.arange(1, _STRATA) / _STRATA if len(until) else np.empty(0)
     cuts = [0, *(np.searchsorted(until, targets) + 1).tolist(), len(weights)]
@@ -122,7 +131,10 @@ def _strata(weights: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _draw(strata: list[tuple[int, int]], generator: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Positions in the plan, one of each stratum, then a second of each: whenever it ends, all have their share."""
+    """Pairs of a stratum and a position in the plan: one of each stratum, then another one of each, and so on.
+
+    So all strata have about as many roots in the sample, whenever the time for it ends.
+    """
     chosen = [generator.permutation(np.arange(a, b))[:_ROOTS_A_STRATUM].tolist() for a, b in strata]
     for k in range(_ROOTS_A_STRATUM):
         for stratum, positions in enumerate(chosen):
@@ -131,7 +143,7 @@ def _draw(strata: list[tuple[int, int]], generator: np.random.Generator) -> Iter
 
 
 def _total(weights: np.ndarray, strata: list[tuple[int, int]], samples: list[list[tuple[float, float]]]) -> Guess:
-    """Ratio estimate, stratum by stratum; strata nothing was drawn from get the ratio of all others.
+    """Ratio estimate of a total, stratum by stratum. Strata without a sample get the ratio of all samples together.
 
     Cochran, Sampling Techniques, 1977, chapter 6: the variance of a ratio estimate is that of the residuals.
     """

@@ -1,1 +1,1 @@
-"""The fourth step, on the side of the driver: the schedule, and the ledger that is written."""
+"""The driver's side of the step ``mine``: it schedules slices, and writes the ledger."""

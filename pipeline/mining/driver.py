@@ -1,4 +1,4 @@
-"""The fourth step of a run: drive the scheduler, the workers and the ledger until the work is done."""
+"""The driver of the step ``mine``: it connects the scheduler, the workers and the ledger until the work is done."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ __all__ = ["GROW_AFTER_S", "GROW_FOR_S", "LOOK_S", "NO_WORKERS_S", "mine_run"]
 
 logger = logging.getLogger(__name__)
 
-#: A pool that can grow is asked to after so many seconds of mining, when so many seconds are thought to be left.
+#: A pool that can grow is asked to do so after `GROW_AFTER_S` seconds of mining, if more than `GROW_FOR_S` are left.
 GROW_AFTER_S, GROW_FOR_S = 1.0, 4.0
-#: Seconds between two looks at the number of workers.
+#: Seconds between two checks of the number of workers.
 LOOK_S = 1.0
-#: Seconds of this process for a slice that has come back, writing to disk apart, and for the next one.
+#: Seconds that this process needs for one slice that has come back, and for the next one. Writing to disk is not in it.
 _EVENT_S = 0.003
-#: How long a run waits for a worker when it has none.
+#: Seconds that a run without workers waits for one.
 NO_WORKERS_S = 60.0
 
 
@@ -57,36 +57,45 @@ def mine_run(
     stop: threading.Event | None = None,
     write_on: WriteOn = "auto",
 ) -> MiningSession:
-    """Mine what is outstanding, from the ledger on.
+    """Mine the work that is outstanding after what the ledger has.
 
     Parameters
     ----------
     run : Run
-        Its plan is done.
+        A run whose step ``plan`` is done.
     pool : Pool
     limits : RunLimits
     on_progress : callable
-        Called with a `Progress` after every slice and about once a second.
+        Called with a `Progress` after every slice and, unless slices run in this thread, several times per second.
     slice_seconds : float
-        Longest time of a slice.
-    stop : Event
-        When it is set, no slice is started any more, and the running ones are waited for and committed.
-        Ctrl-C does the same in the main thread; a second Ctrl-C abandons the running slices.
+        Longest time of a slice, in seconds.
+    stop : Event or None
+        When it is set, no slice is started any more, and running slices are finished and committed. The first Ctrl-C
+        in the main thread does the same. A second Ctrl-C abandons the running slices.
     write_on : "auto", "cpu" or "gpu"
         See `pipeline.output.writers.open_writer`.
+
+    Returns
+    -------
+    MiningSession
+        What this call did. It is also stored with the run.
 
     Raises
     ------
     ResourceError
         If the disk is full, no worker is left, or a slice fails again and again. The run can be resumed.
+    IncompleteError
+        If the plan is not there, or a file is in the place of one of the run's.
+    KeyboardInterrupt
+        After a second Ctrl-C.
     """
     folder = run.folder
-    _ = run.planned  # or it is not done
-    folder.parts_there(), folder.entries_there()  # before anything is in the way of the first slice
+    _ = run.planned  # raises if the step is not done
+    folder.parts_there(), folder.entries_there()  # raise now what would otherwise stop the first slice
     for place in (folder.bicliques, folder.ledger):
         with disk_errors(place):
             place.mkdir(exist_ok=True)
-    with startup.getting_ready():  # or the time of the first slices would mislead
+    with startup.getting_ready():  # without it the first slices would seem slow
         pool.everywhere(warm_up, (str(folder.path.resolve()), run.identity, write_on))
     startup.log_it()
     driver = _Driver(run, pool, limits, on_progress, slice_seconds, stop or threading.Event(), write_on)
@@ -95,7 +104,7 @@ def mine_run(
         with interruptible(driver.stop) as ctrl_c:
             outcome = driver.run()
     except BaseException as error:
-        with suppress(BicliqueError):  # a full disk has been said already
+        with suppress(BicliqueError):  # the error that ended the session, such as a full disk, must not be hidden
             remember(folder, driver.session(*how_it_ended(error)))
         raise
     finally:
@@ -279,7 +288,7 @@ class _Driver:
         self._carry_out(self.machine.stop("interrupted"))
 
     def _look_at_workers(self, now: float) -> None:
-        self.energy.facts()  # its counters wrap
+        self.energy.facts()  # has to be read often, because its counters start again from 0 after some time
         self.watch.look()
         slots, self.workers = self.pool.slots(), self.pool.workers()
         if slots:

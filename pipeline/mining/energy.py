@@ -1,4 +1,4 @@
-"""What a run says of its energy in the manifest: of GPUs slice by slice, of the driver's processors by session."""
+"""The energy in the manifest of a run: of GPUs, measured per slice, and of the driver's processors, per session."""
 
 from __future__ import annotations
 
@@ -13,40 +13,45 @@ from schemas.platform import Platform
 
 __all__ = ["NOT_READABLE", "ProcessorEnergy", "energy_facts"]
 
-#: `MiningSession.processors` and the manifest say so, with the reason, where nothing could be measured.
+#: Key of the reason, in `MiningSession.processors` and in the manifest, where nothing could be measured.
 NOT_READABLE = "not_readable"
 
 
 class ProcessorEnergy:
-    """Energy of the processors of this machine, whoever uses them, from now on."""
+    """Counts the energy of the processors of this machine since it was made. Other processes' use is included."""
 
     def __init__(self) -> None:
         self._counter: RaplCounter | str = processor_counter()
 
     def facts(self) -> dict[str, Any]:
-        """``joules`` so far, or why there are none; has to be asked at least once a minute, for counters wrap."""
+        """``joules`` so far, or the reason why they cannot be read.
+
+        Has to be called at least once per minute, because the counters start again from 0 after some time.
+        """
         if isinstance(self._counter, str):
             return {NOT_READABLE: self._counter}
         return {"joules": self._counter.joules()}
 
 
 def energy_facts(entries: Iterable[LedgerEntry], sessions: Sequence[Session], platform: Platform) -> dict[str, Any]:
-    """Joules, watts and bicliques per joule.
+    """Joules, watts and bicliques per joule of a run.
 
     Parameters
     ----------
     entries : iterable of LedgerEntry
+        All entries of the run.
     sessions : sequence of dict
-        `pipeline.run.session.MiningSession` of each.
+        The `pipeline.run.session.MiningSession` of each session, as a dictionary.
     platform : Platform
         What the engine ran on.
 
     Returns
     -------
     dict
-        ``processors``: of the driver's machine, all that ran on it included, sessions that were killed left out.
-        ``gpus``, or what other devices are called, if there is a counter of their energy: while slices were searched
-        (neither idle between them nor after them), all workers together and each apart.
+        ``processors``: energy of the processors of the driver's machine. Other programs on that machine are included.
+        Sessions that were killed are not.
+        ``gpus``, or the word for other devices, if their energy can be counted: energy while slices were searched, for
+        all workers together and for each. Idle time between and after slices is not included.
     """
     facts: dict[str, Any] = {"processors": _processors(sessions)}
     if (counter := platform.energy_counter) is not None:

@@ -1,4 +1,4 @@
-"""What the scheduler is told, and what it says: a policy in, instructions out."""
+"""The policy that the scheduler follows, and the instructions that it gives."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ class Policy:
     Parameters
     ----------
     max_seconds, min_seconds : float
-        Longest and shortest time a slice is given.
+        Longest and shortest time of a slice, in seconds.
     max_results : int or None
-        Rows still wanted.
+        Number of rows that are still wanted. None: all.
     max_nodes : int
-        Most nodes of a slice.
+        Largest number of nodes of a slice.
     event_seconds : float
-        The caller's time to commit a slice and deal the next: the more workers, the longer slices have to be.
+        Seconds that the caller needs to commit a slice and to deal the next one. The more workers there are, the longer
+        slices have to be.
     attempts : int
         How often a slice is tried before the run fails.
     """
@@ -42,12 +43,15 @@ class Start:
     Parameters
     ----------
     slice : int
+        Number of the slice.
     attempt : int
-        0 at first.
+        Number of earlier attempts at the slice, which failed.
     took : tuple of Range
+        The nodes to search.
     seconds : float
+        Longest time of the slice.
     rows : int or None
-        Most bicliques it may find.
+        Largest number of bicliques that the slice may find. None: any number.
     """
 
     slice: int
@@ -65,7 +69,7 @@ class Finish:
     ----------
     outcome : Outcome
     reason : str
-        One sentence when it failed, else empty.
+        One sentence if the run failed, else empty.
     """
 
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""Ledger entries written side by side: a commit is mostly waiting for the disk, and a thousand workers do not wait."""
+"""Writes ledger entries in several threads, because a commit mostly waits for the disk, and workers must not wait."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from schemas.manifest import LedgerEntry
 
 __all__ = ["Commits"]
 
-#: Entries written at a time; one takes two flushes to the disk, 6 to 12 ms as measured.
+#: Entries that are written at a time. One entry takes two flushes to the disk, which took 6 to 12 ms when measured.
 _THREADS = 8
-#: Longest time to wait for one of them, in seconds.
+#: Seconds that `Commits.ended` waits for an entry.
 _PATIENCE_S = 0.01
 
 
 class Commits:
-    """Entries on their way to the ledger of a run."""
+    """The entries of a run's ledger that are being written."""
 
     def __init__(self, ledger: Ledger):
         self._ledger = ledger
@@ -28,11 +28,11 @@ class Commits:
         return len(self._written)
 
     def begin(self, entry: LedgerEntry, left_over: bytes, context: Any) -> None:
-        """Start to write an entry; `ended` gives `context` back once it counts."""
+        """Start to write an entry. Once it is written, `ended` returns `context`."""
         self._written[self._threads.submit(self._ledger.commit, entry, left_over)] = context
 
     def ended(self) -> list[Any]:
-        """Contexts of the entries that count by now; waits a moment if there are entries, but none has ended.
+        """Contexts of the entries that were written since the last call. Waits up to 10 ms for the first of them.
 
         Raises
         ------
@@ -48,5 +48,5 @@ class Commits:
         return ended
 
     def close(self) -> None:
-        """Wait for the entries that are being written: they count."""
+        """Wait for the entries that are being written. They count, too."""
         self._threads.shutdown()

@@ -1,17 +1,17 @@
-"""The scheduler: a pure state machine. Events in, instructions out; no clock, no files, no cluster.
+"""The scheduler: a state machine that gets events and returns instructions. It uses no clock, no files and no cluster.
 
-It knows work only as weights: a *source* is a sequence of nodes with an estimated weight each (the plan,
-or the left-over of a slice), and a slice takes ranges of sources. The caller carries the instructions
-out, commits what slices return, and tells it what came back.
+The scheduler knows work only as weights. A *source* is a sequence of nodes, each with an estimated weight: the
+plan, or the left-over of a slice. A slice takes ranges of sources. The caller carries the instructions out,
+commits what slices return, and tells the scheduler what came back.
 
-- Left-overs are dealt before the plan, so that few of them are open at any time; the plan is in
-  descending weight, so heavy roots go first.
-- A slice is bounded by weight and by seconds, both a fraction of what is outstanding: slices get
-  shorter towards the end, which therefore comes for all workers at about the same time.
-- Under ``max_results`` every running slice has a budget of rows, and the budgets together never exceed
-  what is still wanted.
+- Left-overs are dealt before the plan, so that few of them are open at any time. The plan is in descending
+  weight, so that heavy roots go first.
+- A slice is bounded by weight and by seconds. Both are a fraction of what is outstanding, so slices get shorter
+  towards the end, and all workers end at about the same time.
+- Under ``max_results`` every running slice has a budget of rows. The budgets together never exceed the number
+  of rows that is still wanted.
 
-Every event costs O(log n) amortised, whatever the number of roots.
+Every event costs O(log n) amortised, where n is the number of nodes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Scheduler"]
 
 @dataclass
 class _Dealt:
-    """A slice that is running, or waits to be tried again."""
+    """A slice that is running, or that waits for another attempt."""
 
     took: tuple[Range, ...]
     weight: float
@@ -43,7 +43,10 @@ class _Dealt:
 
 @dataclass
 class _Rate:
-    """Weight done a second by one worker: half of it is the last slice's, a quarter the one's before, in logarithms."""
+    """Weight that one worker does per second: a mean over slices, in logarithms.
+
+    The last slice counts for a half, the slice before it for a quarter, and so on.
+    """
 
     value: float | None = None
 
@@ -62,7 +65,7 @@ class Scheduler:
     first_slice : int
         Number of the next slice.
     total_weight : float
-        Of the whole plan, for `share`.
+        Weight of the whole plan, which `share` refers to.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -74,21 +77,33 @@ class Scheduler:
         self._slots = self._workers = 0
         self._sources: dict[int, Source] = {}
         self._heap: list[tuple[bool, float, int]] = []  # left-overs before the plan, heavy ones first
-        self._users: dict[int, int] = {}  # by source: slices that took from it and are not committed
+        self._users: dict[int, int] = {}  # by source: number of slices that took from it and are not committed
         self._running: dict[int, _Dealt] = {}
         self._retry: deque[tuple[int, _Dealt]] = deque()
         self._rate = _Rate()
         self._busy_s = 0.0
         self._found = 0
-        self._promised = 0  # rows of the budgets of running slices
-        self._left = 0.0  # weight not done, running or not
-        self._weight = 0.0  # weight not dealt
-        self._nodes = 0  # nodes not dealt
+        self._promised = 0  # rows in the budgets of running slices
+        self._left = 0.0  # weight that is not done, whether it is running or not
+        self._weight = 0.0  # weight that is not dealt
+        self._nodes = 0  # number of nodes that are not dealt
         self._stop: Finish | None = None
         self.retries = 0
 
     def add_source(self, number: int, weights: np.ndarray, ranges: Iterable[tuple[int, int]], is_plan: bool) -> None:
-        """Event: nodes to deal. `weights` are those of all nodes of the source, `ranges` the outstanding ones."""
+        """Event: there are nodes to deal.
+
+        Parameters
+        ----------
+        number : int
+            Number of the source, as in the ledger.
+        weights : ndarray, shape (n,), float64
+            Estimated work of all nodes of the source.
+        ranges : iterable of (int, int)
+            The outstanding nodes, as disjoint ranges from start to stop - 1.
+        is_plan : bool
+            Whether the source is the plan, which is dealt after all left-overs.
+        """
         source = Source(number, weights, ranges)
         if source.n_left:
             self._sources[number] = source
@@ -98,15 +113,28 @@ class Scheduler:
             self._push(source, is_plan)
 
     def set_slots(self, slots: int, workers: int | None = None) -> list[Start | Finish]:
-        """Event: so many slices may be dealt at a time; fewer than are running now is no harm.
+        """Event: `slots` slices may be dealt at a time. It may be fewer than are running now.
 
-        `workers` of them are worked for at a time, the others wait in the hands of a worker; None: all are.
+        Of these, `workers` slices are searched at a time. The others wait at a worker, so that the worker has its next
+        slice at hand. None: all `slots` slices are searched at a time.
         """
         self._slots, self._workers = slots, slots if workers is None else workers
         return self.deal()
 
     def returned(self, number: int, seconds: float, count: int, left_weights: np.ndarray) -> list[Start | Finish]:
-        """Event: a slice came back and is committed; `left_weights` are those of its left-over nodes."""
+        """Event: a slice came back and is committed.
+
+        Parameters
+        ----------
+        number : int
+            Number of the slice.
+        seconds : float
+            Time that the slice took.
+        count : int
+            Number of bicliques that the slice found.
+        left_weights : ndarray, shape (n_left_over,), float64
+            Estimated work of the nodes that it left over.
+        """
         dealt = self._end(number)
         for source in {source for source, _, _ in dealt.took}:
             self._users[source] -= 1
@@ -122,7 +150,7 @@ class Scheduler:
         return self.deal()
 
     def failed(self, number: int, reason: str) -> list[Start | Finish]:
-        """Event: a slice failed, or its worker died; nothing of it counts."""
+        """Event: a slice failed, or its worker died. None of its results count."""
         dealt = self._end(number)
         dealt.attempt += 1
         self._retry.append((number, dealt))
@@ -133,13 +161,13 @@ class Scheduler:
         return self.deal()
 
     def stop(self, outcome: Outcome, reason: str = "") -> list[Start | Finish]:
-        """Event: deal no more; the run is over when what is running has returned."""
+        """Event: deal no more slices. The run is over when the running slices have returned."""
         if self._stop is None or outcome == "failed":
             self._stop = Finish(outcome, reason)
         return self.deal()
 
     def deal(self) -> list[Start | Finish]:
-        """Start slices while slots are free; finish when nothing is running and nothing can be started."""
+        """Start slices while slots are free. Finish if no slice is running and none can be started."""
         instructions: list[Start | Finish] = []
         while self._stop is None and len(self._running) < self._slots and self.is_outstanding:
             rows = self._budget()
@@ -152,7 +180,7 @@ class Scheduler:
 
     @property
     def is_outstanding(self) -> bool:
-        """Whether there is work that is not running."""
+        """Whether there is work that is not done and not running."""
         return bool(self._retry or self._sources)
 
     @property
@@ -167,7 +195,7 @@ class Scheduler:
 
     @property
     def seconds_left(self) -> float:
-        """How long what is not running will take all workers together; a guess, infinite before the first slice."""
+        """Seconds that all workers together need for the work that is not dealt: a guess, infinite at first."""
         return self._weight / (self._rate.value * max(self._workers, 1)) if self._rate.value else math.inf
 
     def weight(self, number: int) -> float:
@@ -175,17 +203,17 @@ class Scheduler:
         return self._running[number].weight
 
     def is_open(self, source: int) -> bool:
-        """Whether nodes of a source are still to be dealt, or belong to a slice that is not committed."""
+        """Whether nodes of a source are still to be dealt, or are in a slice that is not committed."""
         return source in self._sources or source in self._users
 
     def pieces_wanted(self) -> int:
-        """In how many nodes the next left-over should come, so that no slot stays idle; 0 for any."""
+        """Into how many nodes the next left-over should be split, so that no slot stays idle. 0: any number."""
         return min(2 * self._slots, 256) if self._nodes < self._slots and self._slots > 1 else 0
 
     def _ended(self) -> Finish | None:
         is_late = self._stop is not None and self._stop.outcome == "time_limit"
         if not self.is_outstanding and (self._stop is None or is_late):
-            return Finish("complete")  # also when the last slices were running as the time ended
+            return Finish("complete")  # also if the time limit came while the last slices were running
         if self._stop is not None:
             return self._stop
         return Finish("max_results") if self._budget() == 0 else None
@@ -208,20 +236,28 @@ class Scheduler:
         return Start(number, dealt.attempt, dealt.took, seconds, rows)
 
     def _budget(self) -> int | None:
-        """Rows the next slice may list: half of an equal share, as what a slice does not use is dealt again."""
+        """Number of rows that the next slice may find. None: any number.
+
+        With several workers it is half of an equal share, because what a slice does not use is dealt again.
+        """
         if self.policy.max_results is None:
             return None
         free = max(self.policy.max_results - self._found - self._promised, 0)
         return min(free, max(1024, free // self._shares()))
 
     def _seconds(self) -> float:
-        """Time for the next slice: a share of the outstanding work, within the policy.
+        """Seconds for the next slice: a share of the outstanding work, within the policy.
 
-        Weights may be wrong by any factor, so the run so far bounds it, too: never more than a twenty-fifth of it,
-        or one heavy slice would keep the last of several workers busy alone (a single one may take a tenth, after
-        which somebody looks for progress); never less than a hundredth, or all would be tiny. And never so little
-        that the caller could not serve all workers in that time. Before the first slice has come back, many workers
-        get short ones, to learn from; a single one has everything in hand, and would wait for what comes back.
+        Weights may be wrong by any factor, so the time that the run has taken so far bounds a slice, too:
+
+        - With several workers a slice takes at most a twenty-fifth of that time. Otherwise one heavy slice could keep
+          the last worker busy alone.
+        - A single worker may take a tenth of that time, because somebody may wait to see progress.
+        - A slice takes at least a hundredth of that time. Otherwise all slices would be tiny.
+        - A slice takes at least as long as the caller needs to serve all workers once.
+
+        Before the first slice has come back, several workers get short slices, from which the rate is learned. A single
+        worker gets a long slice, because it has all work in hand and would only wait for the next one.
         """
         policy, elapsed = self.policy, self._busy_s / max(self._workers, 1)
         pace = 2 * policy.event_seconds * self._workers
@@ -233,17 +269,19 @@ class Scheduler:
         return min(max(self._weight / self._rate.value / self._shares(), shortest), longest)
 
     def _shares(self) -> int:
-        """In how many parts what is outstanding is thought to be dealt: two a worker.
+        """Number of slices into which the outstanding work is to be divided: two per worker.
 
-        A single one gets all at once: what nobody has in hand waits until a slice is written, and a GPU with it.
+        A single worker gets one slice for each free slot. Work that is not dealt would wait until a slice is written,
+        and a GPU would wait with it.
         """
         return 2 * self._workers if self._workers > 1 else max(self._slots - len(self._running), 1)
 
     def _cut(self, seconds: float) -> _Dealt:
-        """Take nodes from the sources, heaviest left-over first, for `seconds` at least.
+        """Take nodes from the sources, heaviest left-over first, that are estimated to take `seconds` at least.
 
-        While there is much to deal, for four times as long: the slice's time bounds it, and what it does not reach
-        comes back, whereas one whose nodes weigh too much ends early and costs an event.
+        While there is much to deal, nodes for up to four times as long are taken. If that is too much, the slice ends
+        after its time, and the rest comes back. If it were too little, because weights are too high, the slice would
+        end early and cost the caller an event.
         """
         rate, share = self._rate.value, self._weight / self._shares()
         target = share if rate is None else max(min(4 * rate * seconds, share), rate * seconds)

@@ -1,4 +1,4 @@
-"""What the driver says of slices and workers while it mines: which is late, which was lost, how fast they are."""
+"""Logs what happens to slices while the driver mines: how fast they are, which are late, and which failed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["GRACE_S", "Watch"]
 
 logger = logging.getLogger(__name__)
 
-#: A slice is late when it has taken so many times the seconds it was given, and so many seconds more: it may have
-#: waited for its turn on a GPU, and it writes after it has searched.
+#: A slice is late when it has taken `_FACTOR` times the seconds it was given, and `GRACE_S` seconds more. It needs some
+#: extra time, because it may wait for its turn on a GPU, and writes after it has searched.
 _FACTOR, GRACE_S = 4.0, 30.0
 
 
@@ -36,7 +36,7 @@ class Watch:
     ----------
     pool : Pool
     on_progress : callable
-        Told the address of the Dask dashboard, once there is one.
+        Called with a note of the address of the Dask dashboard, once there is one.
     """
 
     def __init__(self, pool: Pool, on_progress: OnProgress):
@@ -45,12 +45,21 @@ class Watch:
         self._dashboard = ""
 
     def started(self, start: Start, seconds: float) -> None:
-        """A slice was handed out."""
+        """Note that a slice was given to the pool, for at most `seconds`."""
         now = time.monotonic()
         self._running[start.slice] = _Running(now, seconds, start.attempt, now + _FACTOR * seconds + GRACE_S)
 
     def returned(self, result: SliceResult, count: int, share: float) -> None:
-        """A slice is committed; `count` bicliques of the run are now, and a `share` of the estimated work is done."""
+        """Log that a slice is committed.
+
+        Parameters
+        ----------
+        result : SliceResult
+        count : int
+            Bicliques of the run so far.
+        share : float
+            Share of the estimated work that is done, 0 to 1.
+        """
         self._running.pop(result.slice, None)
         rate = result.total.seen / max(result.seconds, 1e-3)
         text = f"slice {result.slice}: {result.total.seen:,} bicliques in {result.seconds:.2f} s ({rate:,.0f}/s)"
@@ -71,14 +80,14 @@ class Watch:
         )
 
     def failed(self, number: int, reason: str) -> None:
-        """A slice was lost or ended in an error; it is tried again, or the run ends."""
+        """Log that a slice was lost or ended in an error. The scheduler tries it again, or ends the run."""
         running = self._running.pop(number, None)
         attempt = running.attempt + 1 if running else 1
         text = f"slice {number} failed the {_ORDINALS.get(attempt, f'{attempt}th')} time: {reason}"
         tell(logger, "failed", text, logging.WARNING, slice=number, attempt=attempt, reason=reason)
 
     def look(self) -> None:
-        """Say which slices are late, and with whom; again whenever they have taken twice as long."""
+        """Log which slices are late, and which workers have them. Each is logged again when its time has doubled."""
         now = time.monotonic()
         for number, running in self._running.items():
             if now < running.late_at:

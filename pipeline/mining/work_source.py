@@ -1,4 +1,4 @@
-"""A source of work as the scheduler sees it: nodes by weight, taken from the front in ranges."""
+"""A source of work as the scheduler sees it: nodes with weights, which are taken from the front in ranges."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ __all__ = ["Source"]
 
 
 class Source:
-    """Outstanding nodes of one source.
+    """The outstanding nodes of one source.
 
     Parameters
     ----------
     number : int
-        Of the source, as in the ledger.
+        Number of the source, as in the ledger.
     weights : ndarray, shape (n,), float64
-        Estimated work of every node, whether outstanding or not.
-    ranges : iterable of (start, stop)
-        The outstanding nodes, disjoint.
+        Estimated work of every node, whether it is outstanding or not.
+    ranges : iterable of (int, int)
+        The outstanding nodes, as disjoint ranges from start to stop - 1.
     """
 
     def __init__(self, number: int, weights: np.ndarray, ranges: Iterable[tuple[int, int]]):
@@ -35,15 +35,16 @@ class Source:
         Parameters
         ----------
         weight : float
-            Take nodes until they weigh so much; the last one may weigh more.
+            Take nodes until their weights add up to this. The last one may exceed it.
         nodes : int
-            Take at most so many, and at least one.
+            Take at most so many nodes, but at least one.
 
         Returns
         -------
         start, stop : int
+            The nodes taken: start to stop - 1.
         weight : float
-            Of the nodes taken.
+            Weight of the nodes taken.
         """
         start, end = self._ranges.pop()
         enough = int(np.searchsorted(self._until, self._until[start] + weight, side="left"))

@@ -1,1 +1,1 @@
-"""The last step: parts are read back, compared and proven; and everything that checks them later."""
+"""The step ``prove``, which reads the parts back and compares them with the ledger, and what checks a run later."""

@@ -1,4 +1,4 @@
-"""Neighbourhoods in the graph as it was read, for checking rows against the input."""
+"""Neighbourhoods in the input graph, to check rows against the input."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from kernels.graph.csr import from_sorted_pairs, transpose
 
 __all__ = ["Adjacency"]
 
-#: Neighbours gathered at a time.
+#: About how many neighbours are gathered at a time, to bound memory.
 _CHUNK = 1 << 20
 
 
 class Adjacency:
-    """The input's edges in both directions.
+    """The edges of the input in both directions.
 
     Parameters
     ----------
-    left, right : ndarray, int32
-        Edges, sorted by (left, right), no duplicates.
+    left, right : ndarray, shape (n_edges,), int32
+        The dense ids of both ends of every edge, sorted by (left, right), without duplicates.
     n_left, n_right : int
+        Numbers of vertices.
     """
 
     def __init__(self, left: np.ndarray, right: np.ndarray, n_left: int, n_right: int):
@@ -27,7 +28,13 @@ class Adjacency:
         self._of_right = transpose(*self._of_left, n_right)
 
     def objection(self, left: np.ndarray, right: np.ndarray) -> str | None:
-        """Why (left, right) is not a maximal biclique, as a clause; None when it is one."""
+        """Why (left, right) is not a maximal biclique, as a clause. None if it is one.
+
+        Parameters
+        ----------
+        left, right : ndarray, int32
+            Dense ids of the members.
+        """
         for members, others, csr, other_size, side in (
             (left, right, self._of_left, len(self._of_right[0]) - 1, "right"),
             (right, left, self._of_right, len(self._of_left[0]) - 1, "left"),
@@ -43,7 +50,7 @@ class Adjacency:
 
 
 def _common_neighbours(csr: tuple[np.ndarray, np.ndarray], members: np.ndarray, n_other: int) -> np.ndarray:
-    """Vertices adjacent to all of `members`, ascending."""
+    """The vertices that are adjacent to all of `members`, ascending."""
     indptr, indices = csr
     counts = np.zeros(n_other, np.int64)
     starts, degrees = indptr[members], indptr[members + 1] - indptr[members]

@@ -1,4 +1,4 @@
-"""Whether any of very many 64-bit numbers occurs twice, in bounded memory and 8 bytes of disk a number."""
+"""Finds 64-bit numbers that occur more than once, in bounded memory and with 8 bytes of disk per number."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from pipeline.run.files import temporary_errors, temporary_folder
 
 __all__ = ["Repeats"]
 
-#: Numbers a bucket holds on average; a bucket is sorted in memory.
+#: Largest number of 64-bit numbers that a bucket holds on average. A bucket is sorted in memory.
 _BUCKET = 1 << 22
 
 
 class Repeats:
-    """Takes numbers in batches and tells which of them occurred more than once.
+    """Takes numbers in batches, and says which of them occurred more than once. It is a context manager.
 
     Parameters
     ----------
     expected : int
         About how many numbers will come.
 
+    Raises
+    ------
+    ResourceError
+        From all methods, if the temporary folder is full.
+
     Notes
     -----
-    Numbers are dealt into temporary files by their leading bits, which are as good as random for hashes. At
-    most some 100 MB of memory. All methods raise a `ResourceError` if the temporary folder takes no more.
+    Numbers are put into temporary files by their leading bits. The files are about equally long, because the leading
+    bits of hashes are as good as random. Memory: at most some 100 MB.
     """
 
     def __init__(self, expected: int):
@@ -51,16 +56,16 @@ class Repeats:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):  # of bytes that nobody wants any more
+        with suppress(OSError):  # what could not be written is not needed any more
             self._stack.close()
 
     def add(self, numbers: np.ndarray) -> None:
-        """Append numbers, uint64."""
+        """Add numbers: ndarray of uint64."""
         with temporary_errors(self._folder, self._bytes):
             self._deal(numbers)
 
     def found(self, most: int = 1000) -> np.ndarray:
-        """At most about `most` of the numbers that occurred more than once, ascending within a bucket."""
+        """At most `most` of the numbers that occurred more than once, uint64, ascending within a bucket."""
         repeated: list[np.ndarray] = []
         for file in self._files:
             with temporary_errors(self._folder, self._bytes):

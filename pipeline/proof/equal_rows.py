@@ -1,4 +1,4 @@
-"""Rows that are there twice: those that share a hash are compared in full, for an equal hash is not an equal row."""
+"""Finds rows that are there twice. Rows with equal hashes are compared in full, because a hash may agree by chance."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def refuse_equal_rows(
     run : Run
     parts : sequence of Part
     suspects : ndarray, uint64
-        Hashes that more than one row has; without any, nothing is read.
+        Hashes that more than one row has. If there are none, nothing is read.
 
     Raises
     ------
     IncompleteError
-        If two rows have the same members, naming the parts that hold them.
+        If two rows have the same members. The error names the parts that hold them.
     """
     if len(suspects) == 0:
         return

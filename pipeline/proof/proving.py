@@ -1,9 +1,11 @@
-"""The last step of a run: the proof that it is complete, and the manifest that says so.
+"""The step ``prove`` of a run: the proof that the run is complete, and the manifest that says so.
 
-Proving proves that every node of every source was taken exactly once and nothing is outstanding; that the
-parts are the files the ledger names; that each slice's rows, read back from Parquet, have the count and
-the fingerprint its engine counted; and, up to 2**23 rows, that no two of them are equal. It refuses to write
-``manifest.json`` otherwise.
+``manifest.json`` is written only if all of this holds:
+
+- Every node of every source was taken exactly once, and nothing is outstanding.
+- The parts are the files that the ledger names.
+- The rows of each slice, read back from Parquet, have the count and the fingerprint that its engine computed.
+- No two rows are equal. This is checked for at most 2**23 rows; see `COMPARED_ROWS`.
 """
 
 from __future__ import annotations
@@ -48,19 +50,30 @@ __all__ = ["COMPARED_ROWS", "ROWS_WORTH_WORKERS", "prove", "prove_parts", "sum_u
 
 logger = logging.getLogger(__name__)
 
-#: Of more rows than this the hashes are not compared: `verify` does it, which has room for them on disk.
+#: If there are more rows, their hashes are not compared here. `verify` compares them, because it keeps them on disk.
 COMPARED_ROWS = 1 << 23
-#: Rows below which one process reads them back before others have started.
+#: If there are more rows, the pool is asked to grow. One process reads fewer rows back before others have started.
 ROWS_WORTH_WORKERS = 10_000_000
 
 
 def prove(run: Run, pool: Pool, on_progress: OnProgress) -> Manifest:
     """Prove a run and write its manifest.
 
+    Parameters
+    ----------
+    run : Run
+        A run whose work is all mined.
+    pool : Pool
+        The workers that read the parts back.
+    on_progress : callable
+        Called with a `Progress` after each part.
+
     Raises
     ------
     IncompleteError
-        If anything is missing or does not agree; the sentence names it.
+        If something is missing or does not agree. The error names it.
+    ResourceError
+        If the disk is full, or workers fail again and again.
     """
     started = time.perf_counter()
     facts = {step: run.facts(step) for step in ("ingest", "build", "plan")}
@@ -93,7 +106,7 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress) -> Manifest:
         peak_rss=taken | {"driver": max(taken["driver"], peak_rss())},
     )
     write_json(run.folder.manifest_file, manifest.to_json())
-    word = "proven" if listing else "counted"  # nothing was read back that would prove a count
+    word = "proven" if listing else "counted"  # of a run that only counts, no rows were read back
     number = None if manifest.fingerprint is None else str(manifest.fingerprint)
     text = f"{word}: {manifest.count:,} bicliques" + (f", fingerprint {number}" if number else "")
     tell(logger, word, text, count=manifest.count, fingerprint=number, rows_read=proven)
@@ -101,12 +114,12 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress) -> Manifest:
 
 
 def sum_up(run: Run, pool: Pool, on_progress: OnProgress) -> None:
-    """Make the summary of a complete run anew, and prove its parts once more on the way.
+    """Make the summary of a complete run anew. Its parts are proven once more at the same time.
 
     Raises
     ------
     IncompleteError
-        As `prove_parts`; the summary is left as it is.
+        Where `prove_parts` raises it. The summary is not changed then.
     """
     manifest = run.folder.manifest()
     assert manifest is not None
@@ -115,7 +128,7 @@ def sum_up(run: Run, pool: Pool, on_progress: OnProgress) -> None:
 
 
 def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
-    """The parts of the run; rows that its total holds are written now."""
+    """The parts of the run. If its total holds the rows, they are written now."""
     if ledger.job.rows != "total":
         return ledger.parts
     with disk_errors(run.folder.bicliques):
@@ -138,16 +151,18 @@ def prove_parts(
     Returns
     -------
     (int, int, Summary)
-        The number of rows; how many of them were compared with each other, which is none or all; their summary.
+        The number of rows; the number of rows that were compared with each other, which is none or all; the summary of
+        the rows.
 
     Raises
     ------
     IncompleteError
-        Naming the first slice whose rows are not what its engine reported, or a row that is there twice.
+        If the rows of a slice are not what its engine reported, or a row is there twice. The error names the first such
+        slice, or the parts of the row.
 
     Notes
     -----
-    Memory: 8 bytes per row while rows are compared, so at most 64 MB.
+    Memory: 8 bytes per row if rows are compared, so at most 64 MB.
     """
     started = time.monotonic()
     claims = _claims(ledger, of_run)
@@ -206,7 +221,7 @@ def _check_rows(run: Run, name: str, expected: int, rows: int) -> None:
 
 
 class _Claim(NamedTuple):
-    """What the ledger says of some parts: their rows, the fingerprint of these, and what to do if it is not so."""
+    """What the ledger says of some parts: number and fingerprint of their rows, and the remedy if that is wrong."""
 
     what: str
     parts: tuple[Part, ...]
@@ -216,7 +231,7 @@ class _Claim(NamedTuple):
 
 
 def _claims(ledger: Ledger, of_run: tuple[Part, ...]) -> list[_Claim]:
-    """One claim per slice, or one of the whole run where its total holds the rows."""
+    """One claim per slice, or one for the whole run if its total holds the rows."""
     if ledger.job.rows == "total":
         total = ledger.total
         return [_Claim("the run", of_run, total.count, total.fingerprint, "resume the run")]
@@ -243,7 +258,7 @@ def _check_claim(claim: _Claim, proofs: list[PartProof]) -> None:
 
 
 def _check_files(ledger: Ledger) -> None:
-    """No files but those the ledger names: an interrupted attempt's are deleted."""
+    """Delete parts that the ledger does not name. They are left from attempts that were interrupted."""
     with disk_errors(ledger.folder.bicliques):
         for orphan in ledger.orphans():
             orphan.unlink()

@@ -8,7 +8,10 @@ __all__ = ["rank_correlation"]
 
 
 def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
-    """Correlation of the ranks, ties sharing their mean rank; None for fewer than three pairs or no spread."""
+    """Spearman's correlation of the two numbers of each pair. Equal numbers share their mean rank.
+
+    None if there are fewer than three pairs, or all numbers of a column are equal.
+    """
     if len(pairs) < 3:
         return None
     first, second = (_ranks(np.array(column)) for column in zip(*pairs, strict=True))

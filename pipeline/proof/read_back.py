@@ -1,4 +1,4 @@
-"""Reading parts back: rows, hashes and counts from Parquet, a row group at a time."""
+"""Reads parts back from Parquet: rows, hashes and counts, one row group at a time."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from schemas.manifest import Part
 
 __all__ = ["PIECE_BYTES", "PartProof", "ProofTask", "in_pieces", "prove_part", "read_part"]
 
-#: A part of more bytes is read back by several workers, about so many bytes each.
+#: A part of more bytes is divided between several workers. Each reads about this number of bytes.
 PIECE_BYTES = 1 << 23
 
 
 @dataclass(frozen=True)
 class ProofTask:
-    """A part, or some row groups of it, to be read back, on whatever worker.
+    """A part, or some row groups of it, that any worker can read back.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class ProofTask:
     file : int
         Position of the part among those of the run.
     groups : (int, int) or None
-        The first row group and the one behind the last; None: all.
+        Row groups start to stop - 1. None: all.
     keep_hashes : bool
-        Whether the hashes of all rows are to come back, 8 bytes per row.
+        Whether to return the hashes of all rows, 8 bytes per row.
     """
 
     folder: str
@@ -55,7 +55,17 @@ class ProofTask:
 
 @dataclass(frozen=True, eq=False)
 class PartProof:
-    """What a task has read: its rows, the sum modulo 2**64 of their hashes, and these if they were to be kept."""
+    """What a task has read.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows.
+    fingerprint : int
+        Sum of the hashes of the rows, modulo 2**64.
+    hashes : ndarray, shape (rows,), uint64, or None
+        The hashes, if the task says `keep_hashes`.
+    """
 
     rows: int
     fingerprint: int
@@ -63,12 +73,12 @@ class PartProof:
 
 
 def in_pieces(task: ProofTask) -> list[ProofTask]:
-    """The proof of a whole part as tasks that can run side by side.
+    """Divide the task of a whole part into tasks that can run at the same time.
 
     Raises
     ------
     IncompleteError
-        If the part has to be looked at for that, and cannot be read.
+        If the part is large enough to be divided, and cannot be read.
     """
     pieces = -(-task.part.bytes // PIECE_BYTES)
     if pieces < 2:
@@ -85,7 +95,7 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
     Raises
     ------
     IncompleteError
-        If it cannot be read, has another schema, or holds a label that the input does not have.
+        If the part cannot be read, has another schema, or holds a label that the input does not have.
     """
     run = open_in_worker(task.folder, task.run)
     tally = Tally(run.hashes)
@@ -103,15 +113,15 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
 
 
 def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None) -> Iterator[Bicliques]:
-    """The rows of a part as dense ids, one batch a row group.
+    """The rows of a part as dense ids, one batch per row group.
 
     Parameters
     ----------
     path : Path
     tables : Tables
-        Labels by dense id; None when the part holds dense ids.
+        Labels by dense id. None if the part holds dense ids.
     groups : (int, int) or None
-        As of `ProofTask`.
+        Row groups start to stop - 1. None: all.
 
     Raises
     ------
@@ -121,12 +131,12 @@ def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None)
     with open_part(path, read_dictionary=_texts(tables)) as file:
         _check_schema(path, pq.read_schema(path, filesystem=LOCAL), tables)
         for group in range(*(groups or (0, file.num_row_groups))):
-            # without Arrow's threads: whoever is in a hurry reads several parts at once
+            # without Arrow's threads, because callers that need speed read several parts at the same time
             yield _batch(path, file.read_row_group(group, use_threads=False), tables)
 
 
 def _texts(tables: Tables) -> list[str]:
-    """Columns of text, which Parquet holds as dictionaries already."""
+    """The columns of text. They are read as dictionaries, because Parquet stores them so."""
     if tables is None:
         return []
     return [f"{side}.list.element" for side, t in zip(("left", "right"), tables, strict=True) if t.type == pa.string()]
@@ -151,7 +161,7 @@ def _batch(path: Path, table: pa.Table, tables: Tables) -> Bicliques:
         lists = pa.concat_arrays(_plain(table[side])) if table[side].num_chunks != 1 else table[side].chunk(0)
         indptr = lists.offsets.to_numpy().astype(OFFSET)
         values = lists.values.slice(int(indptr[0]), int(indptr[-1] - indptr[0]))
-        # a copy even of ids, for arrays that may not be written to another machine code would be compiled
+        # even ids are copied, because Numba would compile the code again for arrays that are read-only
         ids = values.to_numpy().astype(VERTEX) if tables is None else ids_of(values, tables[k])
         indptr = indptr - indptr[0]
         if not (np.diff(indptr) == table[f"n_{side}"].to_numpy()).all() or (np.diff(indptr) <= 0).any():
@@ -161,7 +171,7 @@ def _batch(path: Path, table: pa.Table, tables: Tables) -> Bicliques:
 
 
 def _plain(column: pa.ChunkedArray) -> list[pa.Array]:
-    """Chunks of a column, dictionaries undone: each chunk has its own."""
+    """The chunks of a column without dictionaries. Each chunk has a dictionary of its own, so they cannot be joined."""
     return [pa.ListArray.from_arrays(c.offsets, _decoded(c.values)) for c in column.chunks]
 
 

@@ -1,6 +1,6 @@
-"""A number for every row that depends on its members alone, whatever the order in which a run has found them.
+"""A hash for every row, which depends on the members of the row and not on the order in which a run found it.
 
-By it two runs of one input agree on a sample, and on the order of bicliques of equal size.
+With these hashes two runs of one input give the same sample, and the same order of bicliques of equal size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["RowHashes"]
 
 
 class RowHashes:
-    """The hashes of the rows of a run, from its files.
+    """The hashes of the rows of a run, computed from its files.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class RowHashes:
 
     Notes
     -----
-    Memory: 8 bytes per vertex, and a row group. Time: some 0.2 microseconds per row of a dozen members.
+    Memory: 8 bytes per vertex, and one row group. Time: some 0.2 microseconds per row of a dozen members.
     """
 
     def __init__(self, run: Run):
@@ -34,12 +34,16 @@ class RowHashes:
         self._known = vertex_hashes(*map(len, run.labels))
 
     def of(self, file: Path, group: int) -> np.ndarray:
-        """Of every row of a row group, uint64; `schemas.bicliques.row_hashes`.
+        """The hash of every row of a row group; see `schemas.bicliques.row_hashes`.
+
+        Returns
+        -------
+        ndarray, shape (rows,), uint64
 
         Raises
         ------
         IncompleteError
-            If the file is damaged.
+            If the file is missing or damaged.
         """
         (batch,) = read_part(file, self._tables, (group, group + 1))
         try:

@@ -1,4 +1,4 @@
-"""Some rows of many: the largest bicliques, or some at random, the same ones however a run has written its rows."""
+"""Selects rows: the largest bicliques, or some at random. The order in which a run wrote its rows does not matter."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ from schemas.sizes import SizeCounts
 
 __all__ = ["HashesOf", "Largest", "Place", "largest", "places_of", "rows_at", "sampled"]
 
-#: File, row group and row in it, by position from 0.
+#: The place of a row: number of the file, of the row group in it, and of the row in that, all from 0.
 Place = tuple[int, int, int]
-#: (file, row group) -> hash of each of its rows, uint64.
+#: (file, row group) -> hash of each row of the row group, uint64.
 HashesOf = Callable[[Path, int], np.ndarray]
 
-#: Threads that read row groups to draw a sample: each holds one in memory.
+#: Most threads that read row groups to draw a sample. Each of them holds a row group in memory.
 _MOST_THREADS = 8
 
 
 class Largest:
-    """The `n` largest of all bicliques whose sizes were added.
+    """Finds the `n` largest of all bicliques whose sizes are added.
 
     Parameters
     ----------
     n : int
     by : "edges", "balance", "left" or "right"
-        Ties go to the larger number of edges, then to the larger left side, then to the larger hash.
+        The measure. Ties go to the larger number of edges, then to the larger left side, then to the larger hash.
 
     Attributes
     ----------
-    best : ndarray of int64, shape (at most n, 7)
-        Key, edges, left size, hash (its 64 bits, as a number with a sign), file, row group and row, the largest first.
+    best : ndarray, shape (at most n, 7), int64
+        The largest bicliques, the largest first. Columns: measure, edges, left size, hash (its 64 bits as a signed
+        number), file, row group, row.
 
     Raises
     ------
     InputError
-        If `by` is something else.
+        If `by` is another word.
     """
 
     def __init__(self, n: int, by: By):
@@ -63,17 +64,18 @@ class Largest:
         file: int,
         group: int,
     ) -> None:
-        """Look at a row group.
+        """Add the rows of a row group.
 
         Parameters
         ----------
-        left, right : ndarray of int64
-            Sizes of its rows.
+        left, right : ndarray, shape (rows,), int64
+            Numbers of left and right members of each row.
         sizes : SizeCounts
-            How many there are of each.
+            The number of rows of each size.
         hashes : callable
-            () -> hash of each row, uint64; not called if no row is large enough.
+            () -> hash of each row, uint64. It is called only if a row is large enough.
         file, group : int
+            Numbers of the file and of the row group, from 0.
         """
         least = _least(sizes, self._by, self._n)
         if len(self.best) == self._n:
@@ -93,24 +95,31 @@ class Largest:
         self.merge(np.column_stack([key[chosen], edges[chosen], left[chosen], hashed[chosen], *place]))
 
     def merge(self, best: np.ndarray) -> None:
-        """What others have found, of other row groups."""
+        """Add the rows of `Largest.best` that another object has found in other row groups."""
         both = np.concatenate([self.best, best])
         self.best = both[np.lexsort(both.T[::-1])[::-1][: self._n]]
 
     def places(self) -> list[Place]:
-        """Where they are, the largest first."""
+        """The places of the rows found, the largest first."""
         return places_of(self.best)
 
 
 def places_of(best: np.ndarray) -> list[Place]:
-    """Where rows of `Largest.best` are."""
+    """The places of rows of `Largest.best`."""
     return [(int(file), int(group), int(row)) for file, group, row in best[:, 4:]]
 
 
 def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[Place]:
-    """Where the `n` largest bicliques are, the largest first, as `Largest` has it.
+    """The places of the `n` largest bicliques, the largest first; see `Largest`.
 
-    Reads the two size columns twice, and whole row groups where one of the largest may be.
+    Reads the two size columns twice, and the row groups whole that may hold one of the largest.
+
+    Raises
+    ------
+    InputError
+        If `by` is no measure.
+    IncompleteError
+        If a file is missing or damaged.
     """
     found, total = Largest(n, by), SizeCounts.empty()
     for _, _, left, right in _sizes(files):
@@ -124,7 +133,7 @@ def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[
 
 
 def _sizes(files: Sequence[Path]) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
-    """File, row group, and the two sizes of its rows, int64."""
+    """For every row group: number of the file, number of the row group, and left and right sizes of its rows, int64."""
     for k, file in enumerate(files):
         with open_part(file) as part:
             for group in range(part.num_row_groups):
@@ -134,10 +143,16 @@ def _sizes(files: Sequence[Path]) -> Iterator[tuple[int, int, np.ndarray, np.nda
 
 
 def sampled(files: Sequence[Path], n: int, seed: int, hashes_of: HashesOf) -> list[Place]:
-    """Where `n` rows are that are chosen at random, or all if there are fewer.
+    """The places of `n` rows that are chosen at random, or of all rows if there are fewer.
 
-    They are those whose hash, mixed with the seed, is smallest, in that order: which ones depends neither on where they
-    are nor on how many are wanted. Reads every row group, several at a time.
+    The chosen rows are those whose hash, mixed with the seed, is smallest, in that order. So the choice does not depend
+    on the places of the rows, and a smaller sample is the beginning of a larger one. Every row group is read, several
+    at a time.
+
+    Raises
+    ------
+    IncompleteError
+        If a file is missing or damaged.
     """
     salt = splitmix64(np.array([seed], np.uint64))
 
@@ -156,7 +171,7 @@ def sampled(files: Sequence[Path], n: int, seed: int, hashes_of: HashesOf) -> li
 
 
 def _groups(files: Sequence[Path]) -> list[tuple[int, int]]:
-    """Every row group, as (file, row group)."""
+    """Every row group, as (number of the file, number of the row group)."""
     found = []
     for k, file in enumerate(files):
         with open_part(file) as part:
@@ -165,7 +180,7 @@ def _groups(files: Sequence[Path]) -> list[tuple[int, int]]:
 
 
 def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
-    """What sizes are ranked by."""
+    """The value of a measure for each pair of sizes."""
     if by == "edges":
         return left * right
     if by == "balance":
@@ -174,7 +189,7 @@ def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
 
 
 def _at_least(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) -> np.ndarray:
-    """Rows that rank as high as a key, a number of edges and a left size, or higher."""
+    """Positions of rows that rank at least as high as `least`: a measure, a number of edges and a left size."""
     keys = _keys(left, right, by)
     rows = np.flatnonzero(keys >= least[0])
     edges, left = left[rows] * right[rows], left[rows]
@@ -182,7 +197,7 @@ def _at_least(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...
 
 
 def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
-    """Key, edges and left size of the n-th largest; zeros if there are fewer."""
+    """Measure, edges and left size of the n-th largest biclique. Zeros if there are fewer."""
     left, right = sizes.n_left.astype(np.int64), sizes.n_right.astype(np.int64)
     ranks = np.column_stack([_keys(left, right, by), left * right, left])
     order = np.lexsort(ranks.T[::-1])[::-1]
@@ -191,7 +206,13 @@ def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
 
 
 def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa.Table:
-    """The rows at `places`, in that order; every row group is read once, and one is in memory at a time."""
+    """The rows at `places`, in that order. Every row group is read once, and one is in memory at a time.
+
+    Raises
+    ------
+    IncompleteError
+        If a file is missing or damaged.
+    """
     if not places:
         return schema.empty_table()
     order = sorted(range(len(places)), key=lambda i: places[i])

@@ -1,6 +1,6 @@
-"""What a run's bicliques look like from afar: how many of each size, the largest, in how many each vertex takes part.
+"""The summary of a run: the number of bicliques of each size, the largest, and the number that each vertex is in.
 
-The proof reads every row anyway and makes the summary on its way; ``summary/*.parquet`` keeps it.
+The proof makes the summary, because it reads every row anyway. ``summary/*.parquet`` keeps it.
 """
 
 from __future__ import annotations
@@ -29,30 +29,31 @@ from schemas.sizes import SizeCounts
 
 __all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Tally", "read_largest", "why_damaged"]
 
-#: How many of the largest bicliques are known, by each measure.
+#: How many of the largest bicliques the summary has by each measure.
 LARGEST = 100
 
 LARGEST_FILE = "largest.parquet"
-#: What is ours in ``summary/``.
+#: The files of a run in ``summary/``.
 _FILES = ("sizes.parquet", LARGEST_FILE, "left.parquet", "right.parquet")
 #: Columns of `pipeline.proof.selection.Largest.best`.
 _LARGEST_COLUMNS = ("key", "edges", "n_left", "hash", "file", "row_group", "row")
 _LARGEST_SCHEMA = pa.schema([("by", pa.string()), *((name, pa.int64()) for name in _LARGEST_COLUMNS)])
-#: Of earlier versions, which did not break ties by the members.
+#: The columns of earlier versions, which did not rank equal sizes by hashes.
 _WITHOUT_HASHES = _LARGEST_SCHEMA.remove(_LARGEST_SCHEMA.get_field_index("hash"))
 
 
 @dataclass(frozen=True, eq=False)
 class PartSummary:
-    """The summary of some rows, small enough to be sent: only vertices that take part.
+    """The summary of some rows. It is small enough to be sent, because it has only the vertices that are in the rows.
 
     Parameters
     ----------
     sizes : SizeCounts
-    left, right : tuple of ndarray
-        Dense ids that take part, ascending, and in how many of the rows; int64.
+        Number of rows of each size.
+    left, right : (ndarray, ndarray), int64
+        Dense ids of the vertices that are in the rows, ascending, and the number of rows that each is in.
     largest : dict of str to ndarray
-        By measure, `pipeline.proof.selection.Largest.best`.
+        `pipeline.proof.selection.Largest.best` by measure.
     """
 
     sizes: SizeCounts
@@ -62,16 +63,17 @@ class PartSummary:
 
 
 class Tally:
-    """Adds up batches of bicliques, and hashes their rows on the way.
+    """Adds up batches of bicliques, and hashes their rows at the same time.
 
     Parameters
     ----------
-    hashes : (ndarray, ndarray)
-        `schemas.bicliques.vertex_hashes`.
+    hashes : (ndarray, ndarray), uint64
+        `schemas.bicliques.vertex_hashes` of both sides.
 
     Notes
     -----
-    Memory: 8 bytes a dense id, and some 50 bytes a row of a batch. Threads with a tally each do not hold each other up.
+    Memory: 8 bytes per dense id, and some 50 bytes per row of a batch. Several threads can each use a tally of their
+    own without waiting for one another.
     """
 
     def __init__(self, hashes: tuple[np.ndarray, np.ndarray]):
@@ -81,18 +83,23 @@ class Tally:
         self._largest = {by: Largest(LARGEST, by) for by in MEASURES}
 
     def add(self, batch: Bicliques, file: int = 0, group: int = 0) -> np.ndarray:
-        """Count a batch; one hash a biclique, uint64, whose sum modulo 2**64 is the batch's fingerprint.
+        """Add a batch, and return the hashes of its rows.
 
         Parameters
         ----------
         batch : Bicliques
         file, group : int
-            The row group it is, for who wants to know where the largest are.
+            Numbers of the file and of the row group that the batch is. `PartSummary.largest` names them.
+
+        Returns
+        -------
+        ndarray, shape (rows,), uint64
+            One hash per biclique. Their sum modulo 2**64 is the fingerprint of the batch.
 
         Raises
         ------
         IncompleteError
-            If it has a dense id that no vertex has.
+            If the batch has a dense id that no vertex has.
         """
         left = _sums(batch.left, batch.left_indptr, self._hashes[0], self._left)
         right = _sums(batch.right, batch.right_indptr, self._hashes[1], self._right)
@@ -105,13 +112,13 @@ class Tally:
         return hashes
 
     def result(self) -> PartSummary:
-        """Of all batches so far."""
+        """The summary of all batches so far."""
         left, right = ((np.flatnonzero(total), total[total > 0]) for total in (self._left, self._right))
         return PartSummary(self._sizes, left, right, {by: largest.best for by, largest in self._largest.items()})
 
 
 def _sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: np.ndarray) -> np.ndarray:
-    from kernels.compiled.lists import sum_lists  # only here: it imports Numba
+    from kernels.compiled.lists import sum_lists  # imported only here, because it imports Numba
 
     sums = np.empty(len(indptr) - 1, np.uint64)
     unknown = sum_lists(ids, indptr, hashes, occurrences, sums)
@@ -127,8 +134,9 @@ class Summary:
     Parameters
     ----------
     sizes : SizeCounts
+        Number of bicliques of each size.
     left, right : ndarray, shape (n_left,) and (n_right,), int64
-        In how many bicliques each dense id takes part.
+        Number of bicliques that each vertex is in, by dense id.
     largest : dict of str to ndarray
         As in `PartSummary`.
     """
@@ -140,7 +148,7 @@ class Summary:
 
     @classmethod
     def of(cls, parts: Iterable[PartSummary], n_left: int, n_right: int) -> Summary:
-        """The sum of `parts`, one of which is in memory at a time."""
+        """The sum of `parts`. One of them is in memory at a time."""
         sizes, left, right = SizeCounts.empty(), np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
         largest = {by: Largest(LARGEST, by) for by in MEASURES}
         for part in parts:
@@ -155,19 +163,19 @@ class Summary:
         if not isinstance(other, Summary):
             return NotImplemented
         arrays = [(self.left, other.left), (self.right, other.right)]
-        if self.largest and other.largest:  # else one is of an earlier version
+        if self.largest and other.largest:  # a summary of an earlier version has none
             arrays += [(self.largest[by], other.largest[by]) for by in MEASURES]
         return self.sizes == other.sizes and all(np.array_equal(*pair) for pair in arrays)
 
     __hash__ = None  # type: ignore[assignment]
 
     def write(self, folder: RunFolder) -> None:
-        """Into ``summary/`` of a run: ``sizes.parquet``, ``largest.parquet``, and a table of labels for each side.
+        """Write ``sizes.parquet``, ``largest.parquet`` and a table per side into ``summary/`` of a run.
 
         Raises
         ------
         ResourceError
-            If the disk is full, or the like.
+            If the disk is full, or a file cannot be written for another reason.
         """
         target = folder.summary
         with disk_errors(target):
@@ -182,7 +190,7 @@ class Summary:
 
     @classmethod
     def read(cls, folder: RunFolder) -> Summary:
-        """What `write` wrote.
+        """Read what `write` wrote.
 
         Raises
         ------
@@ -200,12 +208,12 @@ class Summary:
 
 
 def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[Place] | None:
-    """Where the `n` largest of a complete run are, the largest first; None if its summary does not know so many.
+    """The places of the `n` largest bicliques of a complete run, the largest first. None if its summary has fewer.
 
     Raises
     ------
     IncompleteError
-        If it is damaged.
+        If the summary is damaged.
     """
     with _reading(folder):
         best = _read_largest(folder).get(by)
@@ -230,7 +238,7 @@ def _damaged(folder: RunFolder, reason: str) -> IncompleteError:
 
 
 def why_damaged(folder: RunFolder, manifest: Manifest) -> str | None:
-    """Why the summary of a complete run is of no use, in words; None when it is there and adds up to the manifest."""
+    """Why the summary of a complete run cannot be used, in words. None if it agrees with the manifest."""
     try:
         found = Summary.read(folder)
     except IncompleteError as error:
@@ -249,7 +257,7 @@ def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:
 
 
 def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
-    """Empty for a run of an earlier version."""
+    """The largest bicliques by measure. Empty for a run of an earlier version."""
     if not (folder.summary / LARGEST_FILE).exists():
         return {}
     table = _read(folder.summary / LARGEST_FILE)

@@ -1,6 +1,6 @@
-"""Checking the results of a complete run again, from its files alone, in bounded memory.
+"""Checks the results of a complete run again, from its files alone, in bounded memory.
 
-What it proves and what it does not is part of its answer: see `Verification`.
+The answer says what is proven and what is not: see `Verification`.
 """
 
 from __future__ import annotations
@@ -30,19 +30,21 @@ __all__ = ["Verification", "verify_run"]
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found to hold.
+    """The result of `verify_run`.
 
     Parameters
     ----------
     count : int
-        Rows read.
+        Number of rows read.
     fingerprint : int
-        Of these rows.
+        Fingerprint of these rows, 64 bits.
     sampled : int
-        Rows compared with the input.
+        Number of rows that were compared with the input.
     proven, sampled_only, not_proven : tuple of str
-        Statements: about all rows, about the sample, and what cannot be seen from the files.
+        Statements that hold for all rows, statements that hold for the sample, and statements that the files cannot
+        prove.
     seconds : float
+        Time that the checks took.
     """
 
     count: int
@@ -64,21 +66,25 @@ def verify_run(
     path : Path
         Folder of a complete run.
     sample : int
-        Rows to compare with the input, chosen at random.
+        Number of rows to compare with the input. They are chosen at random.
     seed : int
-        Of that choice.
+        Seed of that choice.
+    progress : callable, bool or None
+        See `pipeline.run.progress.to_callback`.
 
     Raises
     ------
     IncompleteError
-        If the run is not complete, or anything does not hold; the sentence names it.
+        If the run is not complete, or a check fails. The error names what is wrong.
     InputError
         If `path` is not a run, or the run only counted.
+    ResourceError
+        If the temporary folder is full.
 
     Notes
     -----
-    Memory: the edges in both directions (16 bytes an edge), 8 bytes a vertex, a row group, and some 100 MB.
-    Disk: 8 bytes a row for temporary files.
+    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, a row group, and some 100 MB.
+    Disk: 8 bytes per row for temporary files.
     """
     started = time.perf_counter()
     run = Run.at(path)
@@ -122,7 +128,7 @@ def verify_run(
 
 
 class _Reading:
-    """One pass over all rows."""
+    """One pass over all rows, and what it adds up."""
 
     def __init__(self, run: Run, manifest: Manifest, sample: int, seed: int, on_progress: OnProgress):
         self.opened, self.folder, self.manifest, self.on_progress = run, run.folder, manifest, on_progress
@@ -133,7 +139,7 @@ class _Reading:
         self.rows = self.fingerprint = 0
 
     def run(self) -> None:
-        """Read, compare; raises at the first thing that does not hold."""
+        """Read all rows and check them. Raises an `IncompleteError` at the first check that fails."""
         started = time.monotonic()
         with Repeats(self.manifest.count) as repeats:
             for k, part in enumerate(self.manifest.parts):

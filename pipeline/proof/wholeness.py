@@ -1,4 +1,4 @@
-"""Whether what a manifest says of a run still holds, by a look at its small files: no row is read."""
+"""Checks whether what a manifest says of a run still holds. Only the ledger and the sizes of the parts are read."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["check_cover", "why_not_whole"]
 
 
 def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Path, str]] | None = None) -> str | None:
-    """Why a run that has a manifest is not complete any more, in words; None when it is.
+    """Why a run that has a manifest is not complete any more, in words. None if it is complete.
 
     Parameters
     ----------
     run : Run
     manifest : Manifest
     surveyed : (Ledger, dict) or None
-        `Ledger.survey`, of whoever has made one already.
+        What `Ledger.survey` returned, if the caller has called it already.
 
     Raises
     ------
     IncompleteError
-        If something is in the way of the run's files, or the ledger contradicts itself.
+        If something else is in the place of a file of the run, or the ledger contradicts itself.
 
     Notes
     -----
@@ -51,7 +51,13 @@ def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Pat
 
 
 def check_cover(ledger: Ledger) -> None:
-    """Every node of every source taken, none twice (`Ledger.outstanding` refuses those)."""
+    """Check that every node of every source was taken, and none twice.
+
+    Raises
+    ------
+    IncompleteError
+        If an entry does not count, or a node was not taken, or a node was taken twice.
+    """
     for entry in ledger.entries.values():
         reason = ledger.problem(entry)
         if reason:

@@ -1,1 +1,1 @@
-"""What a user reads of a run: its results, its status, its page."""
+"""What a user sees of a run: its results, its status and its page."""

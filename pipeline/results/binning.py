@@ -1,4 +1,7 @@
-"""Sizes in bins that grow with them: a number of bins from each power of two to the next, small sizes alone."""
+"""Puts sizes into bins whose width grows with the size: the same number of bins from each power of two to the next.
+
+Small sizes have a bin each.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from schemas.sizes import SizeCounts
 
 __all__ = ["Grid", "edges_of_bins", "grid", "round_numbers"]
 
-#: Numbers at an axis, unless it has fewer.
+#: Fewest numbers to write at an axis.
 _FEWEST_NUMBERS = 3
 
 
@@ -20,9 +23,10 @@ class Grid:
 
     Parameters
     ----------
-    left, right : ndarray of int64
-        First size of every bin, and behind the last one the first size that is in none.
+    left, right : ndarray, shape (bins + 1,), int64
+        First size of every bin, and then the first size that is beyond the last bin.
     count : ndarray, shape (bins left, bins right), int64
+        Number of bicliques in each bin.
     """
 
     left: np.ndarray
@@ -30,7 +34,7 @@ class Grid:
     count: np.ndarray
 
     def ends(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """By side, the first and the last size of the bins in use; (1, 1) if none is."""
+        """For each side, the first and the last size of the bins that are not empty. (1, 1) if all are empty."""
         if not self.count.any():
             return (1, 1), (1, 1)
         left, right = (
@@ -41,13 +45,17 @@ class Grid:
 
 
 def edges_of_bins(largest: int, per_doubling: int) -> np.ndarray:
-    """First sizes of the bins from 1 to `largest`, and the first size beyond; at most `per_doubling` bins a doubling.
+    """First sizes of the bins from 1 to `largest`, and the first size beyond them.
 
     Parameters
     ----------
     largest : int
     per_doubling : int
-        A power of two.
+        Largest number of bins from one power of two to the next. A power of two.
+
+    Returns
+    -------
+    ndarray, shape (bins + 1,), int64
     """
     edges = [1]
     while edges[-1] <= largest:
@@ -56,7 +64,7 @@ def edges_of_bins(largest: int, per_doubling: int) -> np.ndarray:
 
 
 def grid(sizes: SizeCounts, per_doubling: int = 8) -> Grid:
-    """The counts in bins; a power of two of them a doubling, where sizes are that many."""
+    """The counts in bins: at most `per_doubling` bins, a power of two, from each power of two to the next."""
     left, right = (edges_of_bins(int(side.max(initial=1)), per_doubling) for side in (sizes.n_left, sizes.n_right))
     count = np.zeros((len(left) - 1, len(right) - 1), np.int64)
     slots = tuple(
@@ -67,7 +75,7 @@ def grid(sizes: SizeCounts, per_doubling: int = 8) -> Grid:
 
 
 def round_numbers(smallest: int, largest: int) -> list[int]:
-    """What to write at a logarithmic axis of whole numbers: powers of ten, and between them too if there are few."""
+    """The numbers to write at a logarithmic axis: powers of ten, and numbers between them if there are few."""
     if largest - smallest < 11:
         return list(range(smallest, largest + 1))
     for steps in ((1,), (1, 2, 5)):

@@ -1,4 +1,4 @@
-"""What there is to say of a run, in words: the same on the command line, on the page and in Prefect."""
+"""The facts of a run in words, which are the same on the command line, on the page and in Prefect."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = [
 
 
 def _answer(manifest: Manifest, search: Search) -> str:
-    """How many rows there are, and of what."""
+    """The number of rows, and what they are."""
     if search.largest is None:
         return f"{manifest.count:,}, all of them"
     return f"{manifest.count:,}, the largest by {search.by} of {manifest.mining.get('seen', manifest.count):,}"
 
 
 def input_words(facts: Mapping[str, Any]) -> str:
-    """What was read."""
+    """What was read, from the facts of the step ``ingest``."""
     extra = "".join(
         f", {facts[key]:,} {word}"
         for key, word in (("duplicates", "duplicates removed"), ("skipped_lines", "bad lines left out"))
@@ -50,12 +50,12 @@ def input_words(facts: Mapping[str, Any]) -> str:
 
 
 def reduced_words(graph: Mapping[str, Any]) -> str:
-    """What is left of the input to search."""
+    """The size of the graph that is left to search, from the facts of the step ``build``."""
     return f"{graph['merged_left']:,} left, {graph['merged_right']:,} right, {graph['merged_edges']:,} edges"
 
 
 def search_words(search: Search) -> str:
-    """The sizes that were asked for, as "at least 3 left members, at most 9 right members"; empty for any."""
+    """The sizes that were asked for, such as "at least 3 left members, at most 9 right members". Empty for any size."""
     words = []
     for word, bound in (("at least", "min"), ("at most", "max")):
         for side in ("left", "right"):
@@ -78,14 +78,14 @@ def why_none(facts: Mapping[str, Any], graph: Mapping[str, Any], search: Search)
 
 
 def memory_words(peak: dict[str, Any]) -> str:
-    """The most main memory that the processes took."""
+    """The most main memory that the processes took, from `pipeline.run.accounts.peak_rss_of`."""
     workers = max(peak["workers"].values(), default=0)
     text = f"at most {size(peak['driver'])}"
     return text if workers <= peak["driver"] else f"{text} in the driver, {size(workers)} in a worker"
 
 
 def run_facts(results: Results) -> Iterable[tuple[str, object]]:
-    """What there is to say of a complete run, name and value."""
+    """The facts of a complete run, as pairs of name and value."""
     manifest = results.manifest
     mining, seconds = manifest.mining, manifest.seconds
     search = RunOptions.from_json(manifest.options).search
@@ -115,15 +115,15 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
 
 
 def seconds_words(seconds: dict[str, float]) -> str:
-    """Seconds of each step."""
+    """The seconds of each step in words."""
     return ", ".join(f"{step} {value:.2f}" for step, value in seconds.items())
 
 
 def number(n: int, one: str, many: str) -> str:
-    """A number and its noun."""
+    """A number with its noun in the singular or the plural."""
     return f"{n:,} {one if n == 1 else many}"
 
 
 def share(value: float) -> str:
-    """A share as percent."""
+    """A share from 0 to 1 as percent."""
     return f"{100 * value:.1f} %"

@@ -1,4 +1,4 @@
-"""What came out of a run, read when asked for and not before."""
+"""The results of a run. Rows are read only when they are asked for."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ class Count:
     Parameters
     ----------
     count : int
+        Number of bicliques counted.
     outcome : Outcome
         "complete", or why there may be more than `count`.
     fingerprint : int or None
-        Of the bicliques counted, if asked for and complete.
+        64-bit fingerprint of the bicliques. None unless it was asked for and all were counted.
     total_seconds : float
-        Wall time, everything included; of the command line since its process was started.
+        Wall time of the whole call. For the command line: since its process was started.
     sizes : SizeCounts or None
-        How many there are of each size, if asked for.
+        Number of bicliques of each size. None unless it was asked for.
     input, graph, options, seconds, peak_rss : dict
         As in `schemas.manifest.Manifest`.
     """
@@ -71,16 +72,32 @@ class Count:
 
 
 class Results:
-    """The bicliques of a run, in Parquet.
+    """The bicliques of a run, in Parquet. `pipeline.mine` and `pipeline.open_run` return such an object.
 
     Parameters
     ----------
     run : Run
 
+    Raises
+    ------
+    IncompleteError
+        If the manifest or the ledger is damaged.
+
     Notes
     -----
-    Opening reads the names of the parts; rows are read by `dataset`, `to_arrow`, `to_pandas` and `top`. A run that
-    is not complete shows what is committed so far.
+    Opening reads the manifest, or else the ledger. Rows are read by `dataset`, `to_arrow`, `to_pandas`, `top`, `sizes`
+    and `sample`. Of a run that is not complete these give what is committed so far.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-results")
+    >>> results
+    <56,688 maximal bicliques in OUT-results, complete>
+    >>> results.top(3, by="balance")["n_right"].to_pylist()
+    [11, 11, 10]
+    >>> results.sizes().total, results.sample(2).num_rows
+    (56688, 2)
     """
 
     def __init__(self, run: Run):
@@ -116,7 +133,7 @@ class Results:
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended: "complete", or how the last session ended; "failed" also when it was killed."""
+        """How the run ended: "complete", or how its last session ended. "failed" also if the session was killed."""
         if self.complete:
             return "complete"
         ended = self._run.sessions()
@@ -125,7 +142,7 @@ class Results:
 
     @property
     def manifest(self) -> Manifest:
-        """The proof and the run card.
+        """The manifest: count, fingerprint, parts, and the facts of all steps.
 
         Raises
         ------
@@ -140,7 +157,7 @@ class Results:
 
     @property
     def files(self) -> list[Path]:
-        """The Parquet parts."""
+        """Paths of the Parquet parts."""
         return [self._folder.bicliques / part.name for part in self._parts]
 
     @property
@@ -152,14 +169,14 @@ class Results:
         return self._run.tables if self._run.has("build") else None
 
     def dataset(self) -> ds.Dataset:
-        """A lazy `pyarrow.dataset.Dataset`, which DuckDB and Polars scan as it is.
+        """The rows as a `pyarrow.dataset.Dataset`, which reads nothing yet. DuckDB and Polars can scan it.
 
         Raises
         ------
         InputError
             If the run only counted.
         """
-        import pyarrow.dataset as ds  # only here: it imports pandas
+        import pyarrow.dataset as ds  # imported only here, because it imports pandas
 
         self._refuse_count_only()
         if (rows := self._rows_of_total()) is not None:
@@ -172,11 +189,23 @@ class Results:
         )
 
     def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:
-        """All rows, or those a `pyarrow.dataset` expression selects, as one Arrow table in memory."""
+        """All rows, or those that the `pyarrow.dataset` expression `filter` selects, as one Arrow table in memory.
+
+        Raises
+        ------
+        InputError
+            If the run only counted.
+        """
         return self.dataset().to_table(columns=columns, filter=filter)
 
     def to_pandas(self, columns: list[str] | None = None, filter: Any = None) -> pd.DataFrame:
-        """The same as a pandas frame; the lists are NumPy arrays."""
+        """The rows of `to_arrow` as a pandas frame. Each list of members is a NumPy array.
+
+        Raises
+        ------
+        InputError
+            If the run only counted.
+        """
         return self.to_arrow(columns, filter).to_pandas()
 
     def top(self, n: int = 20, by: By = "edges") -> pa.Table:
@@ -186,8 +215,8 @@ class Results:
         ----------
         n : int
         by : "edges", "balance", "left" or "right"
-            Number of edges, size of the smaller side, size of the left or right side. Ties go to the larger
-            number of edges, then to the larger left side, then to the larger hash of the members.
+            The measure: number of edges, size of the smaller side, size of the left or of the right side. Ties go to
+            the larger number of edges, then to the larger left side, then to the larger hash of the members.
 
         Raises
         ------
@@ -198,8 +227,9 @@ class Results:
 
         Notes
         -----
-        Reads the row groups that hold a winner: bounded memory. Where they are is known of the hundred largest of a
-        complete run; else the two size columns are read before. Two runs that found the same set have the same order.
+        Memory is bounded, because only row groups that hold one of the largest are read. The summary of a complete run
+        knows the places of the hundred largest. For others the two size columns are read first. Two runs that found the
+        same set give the same order.
         """
         if n < 1:
             raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
@@ -210,16 +240,18 @@ class Results:
         return rows_at(self.files, places, self.schema)
 
     def sizes(self) -> SizeCounts:
-        """How many bicliques there are of each size.
+        """The number of bicliques of each size.
 
         Raises
         ------
         InputError
-            If the run only counted, and not by size.
+            If the run only counted, and did not count sizes.
+        IncompleteError
+            If a part is missing or damaged.
 
         Notes
         -----
-        Reads the two size columns once; of a run that only counted, its ledger.
+        Reads the two size columns once. For a run that only counted, the ledger is read instead.
         """
         if self._run.job.rows == "none":
             if not self._run.options.search.sizes:
@@ -235,19 +267,26 @@ class Results:
         return total
 
     def sample(self, n: int = 20, seed: int = 0) -> pa.Table:
-        """`n` bicliques chosen at random, each as likely as every other, none twice; all when there are fewer.
+        """`n` different bicliques chosen at random, each as likely as the others. All bicliques if there are fewer.
 
         Parameters
         ----------
         n : int
         seed : int
-            Of the choice, 0 or more. Two runs that found the same set, whatever engine, order or workers they had,
-            give the same rows, and in the same order; fewer of them are the first of more of them.
+            Seed of the choice, from 0 to 2**64 - 1. Two runs that found the same set give the same rows in the same
+            order, whatever engine, order or workers they had. A smaller sample is the beginning of a larger one.
+
+        Raises
+        ------
+        InputError
+            If the run only counted, or a parameter is wrong.
+        IncompleteError
+            If a part is missing or damaged.
 
         Notes
         -----
-        Which rows depends on their members, so every row is read, a row group at a time in each of a few threads:
-        about a second per two million rows. Then the row groups are read again that hold a chosen row.
+        The choice depends on the members of the rows, so every row is read, in a few threads with one row group each.
+        That takes about one second per two million rows. Then the row groups that hold a chosen row are read again.
         """
         if n < 1:
             raise InputError(f"the number of bicliques to choose must be at least 1, not {n}")
@@ -258,7 +297,7 @@ class Results:
         return rows_at(self.files, places, self.schema)
 
     def _hashes_of(self) -> HashesOf:
-        from pipeline.proof.row_hashes import RowHashes  # only here: it imports more than most questions need
+        from pipeline.proof.row_hashes import RowHashes  # imported only here, because most questions do not need it
 
         return RowHashes(self._run).of
 
@@ -267,7 +306,7 @@ class Results:
             raise InputError(f"{self.path} was mined with --count-only and holds no bicliques; mine it again without")
 
     def _rows_of_total(self) -> pa.RecordBatch | None:
-        """The rows so far of a run whose total holds them; None once they are in files, and of other runs."""
+        """The rows so far of a run whose total holds them. None for other runs, and once the rows are in files."""
         if self.complete or self._run.job.rows != "total" or not self._count:
             return None
         total = self._run.ledger().total
@@ -281,6 +320,8 @@ def open_results(path: Path) -> Results:
     Raises
     ------
     InputError
-        If it is not the folder of a run.
+        If `path` is not the folder of a run.
+    IncompleteError
+        If the manifest or the ledger is damaged.
     """
     return Results(Run.at(path))

@@ -1,4 +1,4 @@
-"""What is done of a run, what is left and how to go on, from its folder alone, while it is running or after."""
+"""Says what is done of a run, what is left and how to go on. It reads only the folder, also while the run goes on."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from schemas.manifest import LedgerEntry
 
 __all__ = ["State", "Status", "WorkerStatus", "status", "status_of"]
 
-#: "stopped": a limit, Ctrl-C, SIGTERM, or between two steps. "failed": by an error. "dead": killed, or the machine went
-#: down.
+#: "stopped": the run stopped at a limit, by Ctrl-C or SIGTERM, or between two steps. "failed": it ended with an error.
+#: "dead": its process was killed, or the machine went down.
 State = Literal["complete", "running", "stopped", "failed", "dead"]
 
-#: As of `pipeline.run.ledger.Ledger.survey`.
+#: What `pipeline.run.ledger.Ledger.survey` returns.
 Surveyed = tuple[Ledger, dict[Path, str]]
 
 _STEPS = ("ingest", "build", "plan")
@@ -43,7 +43,9 @@ class WorkerStatus:
     name : str
         Host and process.
     slices, bicliques : int
+        Number of committed slices, and of the bicliques that they found.
     busy_seconds : float
+        Seconds that these slices took.
     last_seen : float
         End of its last committed slice, in seconds since 1970 (UTC).
     """
@@ -57,35 +59,35 @@ class WorkerStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A run at one moment.
+    """The state of a run at one moment.
 
     Parameters
     ----------
     folder : Path
     state : State
     why : str
-        One clause: which process works on it, or how it ended.
+        One clause that says which process works on the run, or how the run ended.
     done : tuple of str
-        Steps that are done, of ingest, build, plan, mine and prove.
+        The steps that are done, of ingest, build, plan, mine and prove.
     step : str
-        The first step that is not done; empty when the run is complete.
+        The first step that is not done. Empty if the run is complete.
     count, bytes, slices : int
-        Of the committed slices.
+        Bicliques in the committed slices, bytes of their parts, and the number of these slices.
     share : float or None
-        Of the estimated work of mining, 0 to 1; None before there is a plan.
+        Share of the estimated work of mining that is done, 0 to 1. None before there is a plan.
     nodes_left : int or None
-        Search-tree nodes that no committed slice took; None before there is a plan.
+        Number of search-tree nodes that no committed slice took. None before there is a plan.
     sessions : int
         How often mining was begun.
     mining_seconds : float
-        Of the sessions that are over.
+        Wall time of the sessions that are over.
     silent_seconds : float or None
-        Since the last slice was committed; None before the first.
+        Seconds since the end of the last committed slice. None before the first.
     workers : tuple of WorkerStatus
     problems : tuple of str
-        Files that do not count any more, one sentence each; their slices are mined again.
+        One sentence for each file that does not count any more. Its slice is mined again.
     go_on : str
-        The command that continues the run; empty when there is nothing to do.
+        The command that continues the run. Empty if the run is complete or running.
     """
 
     folder: Path
@@ -111,23 +113,38 @@ class Status:
 
 
 def status(folder: PathLike) -> Status:
-    """Look at a run without touching it.
+    """Say how far a run is and how to go on. Nothing in the folder is changed.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the run.
 
     Raises
     ------
     InputError
         If `folder` is not that of a run.
+    IncompleteError
+        If a file of the run is damaged in a way that `Status.problems` cannot say.
 
     Notes
     -----
-    Reads the ledger (one small file per slice) and the sizes of the parts; no rows, no graph.
+    Reads the ledger (one small file per slice), the plan and the sizes of the parts, but no rows and no graph.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-status", max_results=1000)
+    >>> now = pipeline.status("OUT-status")
+    >>> now.state, now.count, now.go_on
+    ('stopped', 1000, 'bicliques resume OUT-status --max-results none')
     """
     run = Run.at(Path(folder))
     return status_of(run, run.survey())
 
 
 def status_of(run: Run, surveyed: Surveyed) -> Status:
-    """The same for a run that is opened, and its ledger as `Run.survey` has seen it."""
+    """The `status` of an open run whose ledger `Run.survey` has read."""
     mined, has_plan = run.sessions(), run.has("plan")
     total = float(run.plan.weights.sum()) if has_plan else 0.0
     ledger, problems = surveyed

@@ -1,1 +1,1 @@
-"""The folder of a run: its files, its lock, its ledger. Everything above writes and reads through it."""
+"""The folder of a run: its files, its lock, its ledger. The rest of `pipeline` reads and writes runs through it."""

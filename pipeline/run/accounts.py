@@ -19,11 +19,12 @@ _HIGH_WATER = re.compile(rb"VmHWM:\s*(\d+) kB")
 
 
 def peak_rss() -> int:
-    """Most main memory that this process has taken so far, in bytes; mapped files that were read count.
+    """Most main memory that this process has taken so far, in bytes. Pages of mapped files that were read count, too.
 
     Notes
     -----
-    Not `getrusage`, whose peak a process takes over from the one that starts it.
+    `getrusage` is asked only where ``/proc`` is missing, because a process inherits its peak from the process that
+    started it.
     """
     try:
         found = _HIGH_WATER.search(Path("/proc/self/status").read_bytes())
@@ -39,16 +40,17 @@ class Account:
     Parameters
     ----------
     slices, bicliques : int
+        How many slices, and how many bicliques they found.
     busy_seconds : float
-        Of their searches.
+        Seconds that the slices took, added up.
     last_seen : float
-        End of the last one, in seconds since 1970 (UTC).
+        End of the last slice, in seconds since 1970 (UTC).
     peak_rss : int
-        Most main memory that a process had taken when one of them ended, in bytes.
+        Most main memory that a process had taken when one of the slices ended, in bytes.
     joules : float
-        Of the devices; 0 where nothing was measured.
+        Energy that the devices took. 0 where nothing was measured.
     peak_watts : float
-        The largest; 0 where nothing was measured.
+        Largest power of a device. 0 where nothing was measured.
     """
 
     slices: int
@@ -61,7 +63,7 @@ class Account:
 
     @classmethod
     def of(cls, entries: Iterable[LedgerEntry]) -> Account:
-        """Of at least one slice."""
+        """The account of the slices of `entries`, of which there is at least one."""
         results = [entry.result for entry in entries]
         return cls(
             slices=len(results),
@@ -75,7 +77,7 @@ class Account:
 
 
 def by_worker(entries: Iterable[LedgerEntry]) -> dict[str, Account]:
-    """The account of every worker, in the order of their first slices."""
+    """The account of every worker by its name, in the order in which the workers first appear in `entries`."""
     own: dict[str, list[LedgerEntry]] = defaultdict(list)
     for entry in entries:
         own[entry.result.worker].append(entry)
@@ -83,9 +85,10 @@ def by_worker(entries: Iterable[LedgerEntry]) -> dict[str, Account]:
 
 
 def seconds_of(run: Run) -> dict[str, float]:
-    """Wall time by step, as far as the run has come: ``startup`` first, which no step contains, up to ``mine``.
+    """Wall time of every step that the run has done, up to ``mine``, in seconds.
 
-    ``startup`` is what the processes that mined took for imports, loading machine code and starting workers.
+    The first entry, ``startup``, is in no step. It is the time that the processes that mined took to import modules, to
+    load machine code and to start workers.
     """
     mined = run.sessions()
     seconds = {"startup": float(sum(session.get("startup", 0.0) for session in mined))}
@@ -98,6 +101,10 @@ def seconds_of(run: Run) -> dict[str, float]:
 
 
 def peak_rss_of(run: Run, entries: Iterable[LedgerEntry]) -> dict[str, Any]:
-    """Most main memory in bytes: ``driver`` over all sessions, and ``workers`` by name, each until its last slice."""
+    """Most main memory that the processes of a run took, in bytes.
+
+    ``driver`` is the most of all sessions. ``workers`` has the most of each worker, by its name, until the end of its
+    last slice.
+    """
     workers = {worker: account.peak_rss for worker, account in by_worker(entries).items()}
     return {"driver": max((session.get("peak_rss", 0) for session in run.sessions()), default=0), "workers": workers}

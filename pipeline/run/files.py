@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, and errors of the file system in one sentence."""
+"""Writes files that are either whole or not there, and puts errors of the file system into one sentence."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ __all__ = [
     "write_json",
 ]
 
-#: How a path may be given.
+#: The types that a path may have in a call.
 PathLike = str | os.PathLike[str]
 
 logger = logging.getLogger(__name__)
 
-#: A file system that takes no more: not a user's permission, not a broken disk.
+#: Errors of a file system that has no room left. The remedy is to make room, not to change permissions.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """A folder in `place`, or where the system keeps such, that is gone after the block.
+    """A folder that is removed after the block. It is made in `place`, or in the temporary folder of the system.
 
     Raises
     ------
     InputError
-        If it cannot be made.
+        If the folder cannot be made.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="bicliques-", dir=place))
@@ -60,7 +60,7 @@ def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Pa
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # or an error of it would hide the one that ended the block
+        shutil.rmtree(folder, ignore_errors=True)  # an error here would hide the one that ended the block
         if os.path.lexists(folder):
             logger.warning("%s could not be removed; delete it", folder)
 
@@ -72,12 +72,12 @@ def disk_errors(place: Path) -> Iterator[None]:
     Raises
     ------
     ResourceError
-        Naming `place`, or what below it is in the way, and the reason.
+        With the reason, and the name of `place` or of the folder below it that is in the way.
     """
     try:
         yield
     except OSError as error:
-        if error.errno is None:  # of NumPy, when the disk has taken a part of an array
+        if error.errno is None:  # NumPy raises such an error when the disk has taken only a part of an array
             raise ResourceError(f"cannot write all of {place} ({error}); make room") from error
         remedy = "make room" if error.errno in _FULL else "see that it can be written"
         if error.errno == errno.EISDIR:
@@ -86,7 +86,7 @@ def disk_errors(place: Path) -> Iterator[None]:
 
 
 def _folder_in_the_way(place: Path, error: OSError) -> Path:
-    """The folder that has the name of a file, as far as the error tells."""
+    """The folder that stands where a file should be, if `error` names it; else `place`."""
     names = [Path(os.fsdecode(name)) for name in (error.filename2, error.filename) if name is not None]
     return next((name for name in names if name.is_dir() and name.is_relative_to(place)), place)
 
@@ -98,7 +98,7 @@ def temporary_errors(folder: Path, needed: int) -> Iterator[None]:
     Raises
     ------
     ResourceError
-        Naming the folder, the reason, and the bytes that are needed in all.
+        With the folder, the reason, and the number of bytes that are needed in all.
     """
     try:
         yield
@@ -113,7 +113,12 @@ def temporary_errors(folder: Path, needed: int) -> Iterator[None]:
 def create(path: Path) -> IO[bytes]:
     """Open a new file to write into.
 
-    A file of that name is removed before. If it is a link, the link is removed, and its target stays as it is.
+    A file of that name is removed first. If it is a link, the link is removed, and its target stays as it is.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be made.
     """
     path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -122,12 +127,12 @@ def create(path: Path) -> IO[bytes]:
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[IO[bytes]]:
-    """A new file to write into, which gets the name `target` after the block; after an error it is gone.
+    """A new file to write into. It gets the name `target` after the block; after an error it is removed.
 
     Raises
     ------
     ResourceError
-        If the disk is full, or the like.
+        If the disk is full, or the file cannot be written for another reason.
     """
     temporary = target.with_name(temporary_name(target.name))
     with disk_errors(target):
@@ -136,13 +141,13 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
                 yield file
             replace_file(temporary, target)
         except BaseException:
-            with suppress(OSError):  # which would hide what went wrong
+            with suppress(OSError):  # an error here would hide the one that ended the block
                 temporary.unlink(missing_ok=True)
             raise
 
 
 def replace_file(temporary: Path, target: Path) -> None:
-    """Give a finished file its name, and make sure that both survive a loss of power."""
+    """Give a finished file its name, and make sure that its content and its name survive a loss of power."""
     flush(temporary)
     temporary.replace(target)
     flush(target.parent)
@@ -155,7 +160,7 @@ def settle(folder: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Make sure that what was written to a file, or which names a folder has, survives a loss of power."""
+    """Make sure that the content of a file, or the list of names in a folder, survives a loss of power."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -164,7 +169,7 @@ def flush(path: Path) -> None:
 
 
 def checksum(file: Path) -> int:
-    """CRC-32 of a file's bytes; about a second per gigabyte."""
+    """CRC-32 of a file's bytes. It takes about one second per gigabyte."""
     crc = 0
     with file.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -173,12 +178,12 @@ def checksum(file: Path) -> int:
 
 
 def write_json(target: Path, data: dict[str, Any]) -> None:
-    """Write a record with its checksum (`schemas.records`); the file is either whole or not there.
+    """Write a record with its checksum (`schemas.records`). The file is either whole or not there.
 
     Raises
     ------
     ResourceError
-        If the disk is full, or the like.
+        If the disk is full, or the file cannot be written for another reason.
     """
     with whole_file(target) as file:
         file.write(json.dumps(with_checksum(data), indent=1).encode())
@@ -202,7 +207,7 @@ def read_json(file: Path) -> dict[str, Any]:
     Raises
     ------
     IncompleteError
-        If it is missing or damaged.
+        If the file is missing or damaged.
     """
     try:
         data = json.loads(_read(file))

@@ -1,4 +1,4 @@
-"""The folder of a run: its files and what they say. What they are called is in `pipeline.run.names`."""
+"""The folder of a run: its files and what they say. `pipeline.run.names` says what the files are called."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from schemas.records import check_facts, read_as
 __all__ = ["RunFolder", "day_in", "without_days"]
 
 _ANEW = "start the run again in another folder"
-#: Where the files of a step are.
+#: The folders that a step writes files into.
 _PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)}
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
 def _children(place: Path) -> list[Path]:
-    """What is in a folder of a run, by name; nothing if it is missing."""
+    """The paths in a folder of a run, sorted by name. An empty list if the folder is missing."""
     try:
         return sorted(place.iterdir())
     except FileNotFoundError:
@@ -56,7 +56,7 @@ def _children(place: Path) -> list[Path]:
 
 
 def day_in(name: str) -> str | None:
-    """The only day that a name holds, as in ``2026-01-31`` or ``day=2026-01-31``; None for none and for several."""
+    """The day in a name such as ``2026-01-31`` or ``day=2026-01-31``. None if the name holds no day, or several."""
     days = _DAY.findall(name)
     try:
         return date.fromisoformat(days[0]).isoformat() if len(days) == 1 else None
@@ -65,7 +65,7 @@ def day_in(name: str) -> str | None:
 
 
 def without_days(name: str) -> str:
-    """The same with ``{date}`` for every day in it: what the names of one night's and the next night's input share."""
+    """The name with ``{date}`` in place of every day in it. So the inputs of two nights have the same name."""
     return _DAY.sub("{date}", name)
 
 
@@ -82,22 +82,22 @@ class RunFolder:
 
     @property
     def graph(self) -> Path:
-        """The reduced graph and the memory-mapped labels."""
+        """Folder of the reduced graph and of the memory-mapped labels."""
         return self.path / "graph"
 
     @property
     def plan(self) -> Path:
-        """Roots in dealing order, and their weights."""
+        """Folder of the roots in dealing order, and of their weights."""
         return self.path / "plan"
 
     @property
     def bicliques(self) -> Path:
-        """The Parquet parts."""
+        """Folder of the Parquet parts."""
         return self.path / "bicliques"
 
     @property
     def summary(self) -> Path:
-        """See `pipeline.proof.summary`."""
+        """Folder of the summary; see `pipeline.proof.summary`."""
         return self.path / "summary"
 
     @property
@@ -107,17 +107,17 @@ class RunFolder:
 
     @property
     def ledger(self) -> Path:
-        """One JSON file a committed slice."""
+        """Folder of the ledger, with one JSON file per committed slice."""
         return self.path / "ledger"
 
     @property
     def manifest_file(self) -> Path:
-        """There when the run is complete and proven."""
+        """The file of the manifest. It exists when the run is complete and proven."""
         return self.path / MANIFEST_FILE
 
     @property
     def lock_file(self) -> Path:
-        """See `pipeline.run.lock`."""
+        """The file of the lock; see `pipeline.run.lock`."""
         return self.path / LOCK_FILE
 
     def options(self) -> RunOptions:
@@ -137,29 +137,29 @@ class RunFolder:
         return self._of_header("limits", lambda data: read_as(RunLimits, data, "limits"))
 
     def origin(self) -> RunOrigin:
-        """Where the run stands among others."""
+        """Which run this is among those that follow one another; see `schemas.options.RunOrigin`."""
         return self._of_header("origin", lambda data: read_as(RunOrigin, data, "origin"))
 
     def run_id(self) -> str:
-        """A name no other run has, wherever its folder is."""
+        """The name that no other run has. It stays the same when the folder is moved."""
         return self.origin().run
 
     def write_options(
         self, options: RunOptions, limits: RunLimits, series: str | None = None, date: str | None = None
     ) -> None:
-        """Store what the run is; `limits` may be replaced later, the rest stays as it is.
+        """Store what identifies the run, and its limits. A later call replaces the limits and nothing else.
 
         Parameters
         ----------
         options : RunOptions
         limits : RunLimits
         series, date : str or None
-            See `schemas.options.RunOrigin`; of a new run. None takes the day from the name of the folder, if it holds
-            one.
+            See `schemas.options.RunOrigin`. Only a new run stores them. `date` None takes the day from the name of the
+            folder, if the name holds one.
         """
         file = self.path / OPTIONS_FILE
         if file.exists():
-            header = self._header()  # with what a later version wrote there
+            header = self._header()  # keeps fields that a later version of the package wrote there
             limits_there = header.get("limits")
             known = limits_there if isinstance(limits_there, dict) else {}
             write_json(file, header | {"version": __version__, "limits": known | vars(limits)})
@@ -176,12 +176,12 @@ class RunFolder:
         write_json(file, header)
 
     def facts(self, step: str) -> dict[str, Any] | None:
-        """What a finished step wrote down; None when it is not done.
+        """What a finished step wrote down. None if the step is not done.
 
         Raises
         ------
         IncompleteError
-            If that is damaged; resuming the run mends it.
+            If the record is damaged. Resuming the run mends it.
         """
         file = self.step_file(step)
         if not file.exists():
@@ -196,7 +196,7 @@ class RunFolder:
         Raises
         ------
         IncompleteError
-            If the step is not done.
+            If the step is not done, or its record is damaged.
         """
         facts = self.facts(step)
         if facts is None:
@@ -204,22 +204,23 @@ class RunFolder:
         return facts
 
     def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] = ()) -> None:
-        """Mark a step as done: written after everything else of the step; `files` are what it made."""
+        """Mark a step as done. This is written after all `files` that the step made."""
         with disk_errors(self.step_file(step)):
             self.step_file(step).parent.mkdir(exist_ok=True)
             sums = {str(file.relative_to(self.path)): checksum(file) for file in sorted(files)}
         write_json(self.step_file(step), facts | ({"files": sums} if sums else {}))
 
     def checksums(self, step: str) -> dict[str, int]:
-        """CRC-32 of the files a finished step made, by path below the folder, as the step wrote them down."""
+        """CRC-32 of the files that a finished step made, as it wrote them down, by their paths below the folder."""
         sums: dict[str, int] = self._record(self.step_file(step), STEPS.get(step)).get("files", {})
         return sums
 
     def keep_checksums(self, step: str) -> dict[str, int]:
-        """Those of the files of a step that is to be done again; a record that is damaged keeps nothing else.
+        """The checksums of the files of a step that is to be done again.
 
-        Where the record is damaged so that it does not tell them, they are those of the files that are there. So a
-        step that is done again can be compared with what it gave before, also after another interruption.
+        A damaged record is replaced by one that has only these checksums. If the damaged record does not tell them,
+        they are computed from the files that are there. So the step can be compared with what it gave before, even if
+        it is interrupted again.
         """
         file = self.step_file(step)
         try:
@@ -237,7 +238,7 @@ class RunFolder:
         return sums
 
     def broken(self, step: str) -> Path | None:
-        """A file that is not, or not any more, what a finished step made; None when all are."""
+        """The first file that is missing or is not as a finished step made it. None if all files are."""
         for name, expected in self.checksums(step).items():
             file = self.path / name
             try:
@@ -249,12 +250,12 @@ class RunFolder:
         return None
 
     def check(self, *steps: str) -> None:
-        """Refuse to go on with files that are not what the steps made.
+        """Refuse to go on with files that are not as the steps made them.
 
         Raises
         ------
         IncompleteError
-            If a step is not done, or naming the first such file.
+            If a step is not done, or a file is missing or damaged. The error names the first such file.
         """
         for step in steps:
             self.need(step)
@@ -263,11 +264,11 @@ class RunFolder:
                 raise IncompleteError(f"{file} is missing or damaged; mend it with: {how_to_resume(self.path)}")
 
     def step_file(self, step: str) -> Path:
-        """Where a step writes down that it is done."""
+        """The file in which a step writes down that it is done."""
         return self.path / "steps" / f"{step}.json"
 
     def fresh(self, folder: Path) -> Path:
-        """Make `folder`, and remove what an interrupted step may have left there; what a user has put there stays."""
+        """Make `folder`, and remove files that an interrupted step may have left there. Files of users stay."""
         refuse_links(self.path)
         with disk_errors(folder):
             folder.mkdir(exist_ok=True)
@@ -277,16 +278,16 @@ class RunFolder:
         return folder
 
     def own_files(self, folder: Path) -> list[Path]:
-        """The files in one of the run's folders that have a name the run gives there."""
+        """The files in one of the run's folders whose names are names that a run gives there."""
         return sorted(filter(is_ours, folder.iterdir()))
 
     def manifest(self) -> Manifest | None:
-        """The proof of a complete run; None while there is none.
+        """The manifest of a complete run. None while there is none.
 
         Raises
         ------
         IncompleteError
-            If it is damaged; resuming the run mends it.
+            If the manifest is damaged. Resuming the run mends it.
         """
         if not self.manifest_file.exists():
             return None
@@ -296,13 +297,13 @@ class RunFolder:
             raise IncompleteError(self._mendable(self.manifest_file, error)) from error
 
     def parts_there(self) -> dict[str, int]:
-        """Bytes of every file in ``bicliques/`` that has the name of a part; other files are not the run's.
+        """Size in bytes of every file in ``bicliques/`` that has the name of a part, by that name.
 
         Raises
         ------
         IncompleteError
-            If something is in the way: no folder, a folder with the name of a part, or a Parquet file or folder of
-            somebody else, whose rows readers of the whole folder would take for bicliques.
+            If ``bicliques`` is a file, a folder has the name of a part, or there is a Parquet file or folder of
+            somebody else. Programs that read the whole folder would take its rows for bicliques.
         """
         sizes = {}
         for path in _children(self.bicliques):
@@ -315,12 +316,12 @@ class RunFolder:
         return sizes
 
     def entries_there(self) -> list[Path]:
-        """The files in ``ledger/`` that have the name of an entry; other files are not the run's.
+        """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run.
 
         Raises
         ------
         IncompleteError
-            If something is in the way: no folder, or a folder with the name of an entry.
+            If ``ledger`` is a file, or a folder has the name of an entry.
         """
         entries = [path for path in _children(self.ledger) if is_entry(path.name)]
         for path in entries:
@@ -329,12 +330,12 @@ class RunFolder:
         return entries
 
     def damage(self, manifest: Manifest) -> str | None:
-        """The first part that is not as the manifest says, in words; None when all are.
+        """One sentence about the first part whose size is not as the manifest says. None if all sizes are.
 
         Raises
         ------
         IncompleteError
-            As `parts_there`.
+            Where `parts_there` raises it.
         """
         named = {part.name: part.bytes for part in manifest.parts}
         there = self.parts_there()
@@ -348,7 +349,7 @@ class RunFolder:
         return f"{path} {what}; move it away, then continue with: {how_to_resume(self.path)}"
 
     def _mendable(self, file: Path, error: IncompleteError) -> str:
-        """Of a record that resuming makes again."""
+        """The text of `error` about a record that resuming makes again, with that remedy."""
         text = str(error) if str(file) in str(error) else f"{file} cannot be used ({error})"
         return f"{text}; mend it with: {how_to_resume(self.path)}"
 

@@ -23,10 +23,15 @@ LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
 def open_labels(folder: RunFolder, side: str) -> pa.Array:
     """The labels of a side in order of dense ids, memory-mapped.
 
+    Parameters
+    ----------
+    folder : RunFolder
+    side : "left" or "right"
+
     Raises
     ------
     IncompleteError
-        The file is missing or damaged.
+        If the file is missing or damaged.
     """
     file = folder.graph / LABEL_FILES[side]
     try:
@@ -37,23 +42,28 @@ def open_labels(folder: RunFolder, side: str) -> pa.Array:
 
 
 def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
-    """Dense ids of labels, int32.
+    """Dense ids of labels.
 
     Parameters
     ----------
     values : Array
-        int64, string, or a dictionary of strings.
+        The labels to look up: int64, string, or a dictionary of strings.
     labels : Array
         The labels of the side, sorted.
+
+    Returns
+    -------
+    ndarray, shape (len(values),), int32
 
     Raises
     ------
     IncompleteError
-        A value is not a label of this side.
+        If a value is not a label of this side.
 
     Notes
     -----
-    Every distinct value is looked up once, because labels repeat. Integers without gaps need no look-up.
+    Every distinct value is looked up once, because labels repeat. If the labels are consecutive integers, an id is the
+    difference to the first label, and nothing is looked up.
     """
     if pa.types.is_integer(labels.type) and _is_range(labels):
         return _places(values.to_numpy(), labels[0].as_py() if len(labels) else 0, len(labels))

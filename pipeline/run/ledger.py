@@ -1,11 +1,11 @@
-"""The ledger: which work is done, what it gave, and what is therefore still to be done.
+"""The ledger says which work is done, what the work gave, and therefore what is still to be done.
 
 Work comes from *sources*: the plan, and the left-over of every committed slice. An entry says which
-ranges of which sources its slice took. So the outstanding work of a run is nothing that is stored: it
-is all nodes of all sources minus the ranges taken. An entry whose source, or one of whose files, is
-missing never happened: it is dropped, and so is every entry that took from its left-over.
+ranges of which sources its slice took. So the outstanding work of a run is not stored: it is all nodes of
+all sources minus the ranges taken. If the source of an entry, or one of its parts, is missing, the entry
+does not count. It is dropped, and so is every entry that took from its left-over.
 
-One writer: the driver that holds the lock of the run.
+Only the driver that holds the lock of the run writes to the ledger.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Ledger:
     ----------
     folder : RunFolder
     job : Job
-        Of the run.
+        The job of the run.
     n_plan : int
-        Nodes of the plan.
+        Number of nodes of the plan.
     entries : dict of int to LedgerEntry
-        By number of the slice, ascending; of their totals the outlines.
+        Entries by the number of their slice. Of each total only the outline is kept, to save memory.
     """
 
     def __init__(self, folder: RunFolder, job: Job, n_plan: int, entries: dict[int, LedgerEntry]):
@@ -50,11 +50,11 @@ class Ledger:
         self.n_plan = n_plan
         self.entries = entries
         self._total: Total | None = None
-        self._adding = threading.Lock()  # entries are written side by side
+        self._adding = threading.Lock()  # several threads write entries at the same time
 
     @property
     def total(self) -> Total:
-        """Of all entries together."""
+        """The total of all entries together."""
         return self.job.zero if self._total is None else self._total
 
     def _add(self, entry: LedgerEntry) -> None:
@@ -78,7 +78,7 @@ class Ledger:
 
     @classmethod
     def survey(cls, folder: RunFolder, job: Job, n_plan: int) -> tuple[Ledger, dict[Path, str]]:
-        """The entries that count, and for each file that does not, why; nothing is touched."""
+        """A ledger of the entries that count, and, for each file that does not, the reason. No file is changed."""
         ledger, found, problems = cls(folder, job, n_plan, {}), {}, {}
         for file in folder.entries_there():
             try:
@@ -99,9 +99,16 @@ class Ledger:
     def repair(cls, folder: RunFolder, job: Job, n_plan: int) -> Ledger:
         """Read the ledger, and make the folder agree with it, so that the run can go on.
 
-        Deletes damaged entries, entries whose parts are missing or have another size, entries whose
-        source is gone, entries half written, and parts that no remaining entry names. Files that do not have the name
-        of an entry or a part stay.
+        Deletes damaged entries, entries whose parts are missing or have another size, entries whose source is missing,
+        unfinished files of entries, and parts that no remaining entry names. Files that do not have the name of an
+        entry or a part stay.
+
+        Raises
+        ------
+        InputError
+            If a folder of the run is a link.
+        ResourceError
+            If a file cannot be deleted.
         """
         refuse_links(folder.path)
         ledger, problems = cls.survey(folder, job, n_plan)
@@ -110,7 +117,7 @@ class Ledger:
                 logger.warning("%s", problem)
                 file.unlink()
             for file in folder.own_files(folder.ledger):
-                if not is_entry(file.name):  # it was being written
+                if not is_entry(file.name):  # a driver was killed while it wrote this entry
                     file.unlink()
             for orphan in ledger.orphans():
                 logger.info("%s belongs to no committed slice and is deleted", orphan)
@@ -118,26 +125,26 @@ class Ledger:
         return ledger
 
     def file(self, number: int) -> Path:
-        """Where the entry of a slice is."""
+        """The file of the entry of a slice."""
         return self.folder.ledger / f"{number}.json"
 
     def left_over(self, number: int) -> Subtrees:
-        """The left-over of a slice, from its file."""
+        """The left-over of a slice, read from the file of its entry."""
         return LedgerEntry.from_json(read_json(self.file(number)), self.job)[1]
 
     def commit(self, entry: LedgerEntry, left_over: bytes) -> None:
-        """Make a slice's work count, at once and for good.
+        """Write the entry of a slice. From then on its work counts, also after a loss of power.
 
         Parameters
         ----------
         entry : LedgerEntry
         left_over : bytes
-            Packed by `Subtrees.to_bytes`; empty for none.
+            Packed by `Subtrees.to_bytes`. Empty if nothing is left over.
 
         Raises
         ------
         ResourceError
-            If the disk is full; the slice does not count then.
+            If the disk is full. The slice does not count then.
         """
         write_json(self.file(entry.result.slice), entry.to_json(left_over))
         with self._adding:
@@ -145,7 +152,7 @@ class Ledger:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Parts of all entries."""
+        """The parts of all entries."""
         return tuple(part for entry in self.entries.values() for part in entry.result.parts)
 
     def source_size(self, source: int) -> int:
@@ -153,7 +160,7 @@ class Ledger:
         return self.n_plan if source == PLAN else self.entries[source].result.n_left_over
 
     def outstanding(self) -> dict[int, list[tuple[int, int]]]:
-        """The ranges that no slice has taken, by source; sources without any are left out.
+        """The ranges of nodes that no slice has taken, by source. Sources without such a range are left out.
 
         Raises
         ------
@@ -182,7 +189,7 @@ class Ledger:
         return entry
 
     def problem(self, entry: LedgerEntry) -> str | None:
-        """Why an entry cannot count, given the ones before it; None when it can."""
+        """Why an entry cannot count, given the entries before it. None if it can."""
         for source, start, stop in entry.took:
             if source != PLAN and source not in self.entries:
                 return f"the ledger entry of slice {source}, whose left-over it took, is missing"
@@ -196,12 +203,12 @@ class Ledger:
         return None
 
     def orphans(self) -> Iterator[Path]:
-        """Parts in ``bicliques/``, whole or not, that no entry names.
+        """Parts in ``bicliques/``, finished or not, that no entry names.
 
         Raises
         ------
         IncompleteError
-            As `RunFolder.parts_there`.
+            Where `RunFolder.parts_there` raises it.
         """
         named = {part.name for part in self.parts}
         return (self.folder.bicliques / name for name in self.folder.parts_there() if name not in named)

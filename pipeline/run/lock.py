@@ -1,8 +1,8 @@
-"""One driver a run: a lock in the folder, held by the kernel for as long as the driver lives.
+"""A lock in the folder of a run, so that only one driver at a time works on the run.
 
-The lock is `flock` on ``run.lock``; the text in the file only says which process holds it. A dead process holds no
-lock, so a stale file is simply taken over. Where the file system does not pass locks between hosts, the
-text of a living run on another host is all there is, and it is respected.
+The lock is `flock` on ``run.lock``, which the operating system releases when the driver dies. The text in the file only
+says which process holds the lock. A file without a lock on it is left from a dead process, and is taken over. Some file
+systems do not pass locks between hosts. So a file whose text names another host is respected in any case.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Holder", "holder", "locked"]
 
 logger = logging.getLogger(__name__)
 
-#: A look at the lock (`holder`) holds it for an instant: so long does a driver try before it gives up, in seconds.
+#: Seconds for which a driver tries to get the lock. `holder` holds it for an instant, too, while it looks.
 _PATIENCE_S = 0.2
 
 
@@ -39,9 +39,9 @@ class Holder:
     Parameters
     ----------
     alive : bool
-        Whether the lock is held; a process on another host is thought to hold it.
+        Whether the lock is held. A process on another host is assumed to hold it.
     words : str
-        Which process, where, since when.
+        The process, its host, and since when it has held the lock.
     """
 
     alive: bool
@@ -55,7 +55,8 @@ def locked(lock_file: Path) -> Iterator[None]:
     Raises
     ------
     InputError
-        If another driver holds it, naming its process and host; or if the file is a link or no file.
+        If another driver holds the lock; the error names its process and host. Also if the file is a link or not a
+        regular file.
     ResourceError
         If the file cannot be written.
     """
@@ -64,13 +65,13 @@ def locked(lock_file: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        _release(descriptor, lock_file, logging.DEBUG)  # what went wrong is said already
+        _release(descriptor, lock_file, logging.DEBUG)  # the exception already says what went wrong
         raise
     _release(descriptor, lock_file)
 
 
 def holder(lock_file: Path) -> Holder | None:
-    """The process that works on a run, or did when it died; None when there is none and the last one ended by itself.
+    """The process that works on a run, or that died while it did. None if neither is there.
 
     Raises
     ------
@@ -91,7 +92,7 @@ def holder(lock_file: Path) -> Holder | None:
     finally:
         os.close(descriptor)
     if not alive and not said:
-        return None  # of a driver that is just starting, or ending
+        return None  # a driver that is starting or ending leaves an empty file for an instant
     return Holder(alive or said.get("host") != socket.gethostname(), _words(said))
 
 
@@ -111,7 +112,7 @@ def _acquire(lock_file: Path) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # of somebody else, or its last holder removed the file just now: take the new one
+        os.close(descriptor)  # another driver holds it, or has just removed the file: open it again
 
 
 def _try(descriptor: int, kind: int) -> bool:
@@ -123,7 +124,7 @@ def _try(descriptor: int, kind: int) -> bool:
 
 
 def _sign(descriptor: int, lock_file: Path) -> None:
-    """Write into the file which process holds the lock; refuse a lock that a driver on another host may hold."""
+    """Write into the file which process holds the lock. Refuse a lock that a driver on another host may hold."""
     said = _holder(descriptor)
     if said and said.get("host") != socket.gethostname():
         raise InputError(
@@ -135,7 +136,7 @@ def _sign(descriptor: int, lock_file: Path) -> None:
 
 
 def _open(lock_file: Path, flags: int) -> int:
-    """Open a regular file and nothing else: the text of a lock must not get into what a link leads to."""
+    """Open a regular file and nothing else. Through a link the text of the lock would get into another file."""
     try:
         descriptor = os.open(lock_file, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
     except OSError as error:
@@ -143,7 +144,7 @@ def _open(lock_file: Path, flags: int) -> int:
             raise _odd(lock_file) from error
         raise
     found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:  # 0: its last holder is removing it
+    if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:  # 0 links: its last holder is removing the file
         return descriptor
     os.close(descriptor)
     raise _odd(lock_file)
@@ -154,7 +155,7 @@ def _odd(lock_file: Path) -> InputError:
 
 
 def _release(descriptor: int, lock_file: Path, level: int = logging.WARNING) -> None:
-    """Give the lock up. A file that cannot be removed is no error, which might hide another: it locks nothing."""
+    """Give the lock up. A file that cannot be removed is only logged, because the file alone locks nothing."""
     try:
         if _is_current(descriptor, lock_file):
             lock_file.unlink(missing_ok=True)
@@ -175,7 +176,7 @@ def _holder(descriptor: int) -> dict[str, str]:
     try:
         said = json.loads(os.pread(descriptor, 4096, 0))
     except (RecursionError, ValueError):
-        return {}  # not written yet, or by a process that died while writing
+        return {}  # the text is not written yet, or its process died while writing
     return said if isinstance(said, dict) else {}
 
 

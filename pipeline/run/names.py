@@ -1,4 +1,4 @@
-"""Every name in the folder of a run, and the forms of those that hold a number: nothing else there is ever deleted.
+"""Every name that a run gives to a file in its folder. Files with other names are never deleted.
 
 OUT/options.json                what identifies the run
     steps/{ingest,build,plan}.json   a step's facts, written last: the step is done
@@ -6,17 +6,17 @@ OUT/options.json                what identifies the run
     graph/                      the reduced graph and the labels, memory-mapped by workers
     plan/                       roots in dealing order, and their weights
     bicliques/part-*.parquet    the results
-    summary/                    how many of each size, the largest, and in how many each vertex takes part
-    ledger/<slice>.json         one entry a committed slice
+    summary/                    number of bicliques of each size, the largest ones, and the number with each vertex
+    ledger/<slice>.json         one entry per committed slice
     manifest.json               the proof, once complete
-    _SUCCESS                    for other programs, once complete (`pipeline.series.marks`)
+    _SUCCESS                    tells other programs that the run is complete (`pipeline.series.marks`)
     report.html                 the run as a page with pictures
-    run.lock                    while a driver works on the run
-    .ingest-*                   the input while it is read
+    run.lock                    the lock, while a driver works on the run
+    .ingest-*                   a folder for the input while it is read
 
-A file that is not whole yet is called ``.NAME.tmp``, and a part ``.part-*.tmp``. A user may put other things beside
-these, and a folder may be a link to a place that is not the run's. So code that deletes asks here, and goes through no
-link.
+A file that is not finished is called ``.NAME.tmp``, and a part that is not finished ``.part-*.tmp``. A user may put
+other things beside these, and a folder may be a link to a place that does not belong to the run. So code that deletes
+files asks this module first, and follows no link.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ __all__ = [
     "url_of",
 ]
 
-#: Where the tables are, below the folder of a run.
+#: Files of the tables of edges and labels, below the folder of a run.
 EDGES_FILE = Path("edges/edges.parquet")
 LEFT_LABELS_FILE = Path("labels/left.parquet")
 RIGHT_LABELS_FILE = Path("labels/right.parquet")
@@ -71,7 +71,7 @@ logger = logging.getLogger(__name__)
 
 OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE = "options.json", "manifest.json", "report.html"
 LOCK_FILE, SUCCESS_FILE = "run.lock", "_SUCCESS"
-#: Beginning of the name of the folder that the input is read into; eight characters follow that cannot be guessed.
+#: Beginning of the name of the folder that the input is read into. Eight random characters follow.
 STAGING = ".ingest-"
 
 #: The folders of a run, and the names that each may hold.
@@ -88,7 +88,7 @@ _FORMS = {
 FOLDERS = tuple(_FORMS)
 _UNNAMED_PART = r"\.part-\d{6,}-[0-9a-f]{12}-\d+\.tmp"
 _STAGING = re.compile(r"\.ingest-[a-z0-9_]{8}")
-#: The beginning of a URL; a `Path` has only one slash left of it.
+#: The beginning of a URL. A `Path` keeps only one of its slashes.
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/(?P<second>/?)")
 
 
@@ -103,17 +103,17 @@ _ENTRY = re.compile(_FORMS["ledger"], re.ASCII)
 
 
 def temporary_name(name: str) -> str:
-    """What a file is called until it is whole."""
+    """The name of a file until it is finished."""
     return f".{name}.tmp"
 
 
 def part_stem(slice_number: int) -> str:
-    """Beginning of the names of the parts of one attempt at a slice; no other attempt has it."""
+    """Beginning of the names of the parts of one attempt at a slice. No other attempt has the same."""
     return f"part-{slice_number:06d}-{uuid.uuid4().hex[:12]}"
 
 
 def part_name(stem: str, number: int) -> str:
-    """Name of a part that is whole."""
+    """Name of a finished part."""
     return f"{stem}-{number}.parquet"
 
 
@@ -123,32 +123,32 @@ def unnamed_part(stem: str, number: int) -> str:
 
 
 def is_part(name: str) -> bool:
-    """Whether a writer gives such names to its parts, finished or not."""
+    """Whether `name` is one that a writer gives to its parts, finished or not."""
     return _OURS["bicliques"].fullmatch(name) is not None
 
 
 def is_entry(name: str) -> bool:
-    """Whether an entry of a ledger is called so."""
+    """Whether `name` is that of an entry of a ledger."""
     return _ENTRY.fullmatch(name) is not None
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is a folder itself, and no link to one."""
+    """Whether `path` is a folder, and not a link to a folder."""
     return _kind(path) == stat.S_IFDIR
 
 
 def is_file(path: Path) -> bool:
-    """Whether it is a regular file itself, and no link to one."""
+    """Whether `path` is a regular file, and not a link to a file."""
     return _kind(path) == stat.S_IFREG
 
 
 def is_staging(path: Path) -> bool:
-    """Whether it is a folder that the input was read into."""
+    """Whether `path` is a folder that the input was read into."""
     return _STAGING.fullmatch(path.name) is not None and is_folder(path)
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a file or a link in a folder of a run has a name that we give there."""
+    """Whether a file or a link in a folder of a run has a name that a run gives there."""
     form = _OURS.get(path.parent.name)
     return form is not None and form.fullmatch(path.name) is not None and not is_folder(path)
 
@@ -159,7 +159,7 @@ def refuse_links(run: Path) -> None:
     Raises
     ------
     InputError
-        Naming the link.
+        If there is such a link. The error names it.
     """
     for name in FOLDERS:
         if os.path.islink(run / name):  # noqa: PTH114 - Path.is_symlink raises where looking is not allowed
@@ -170,12 +170,12 @@ def refuse_links(run: Path) -> None:
 
 
 def make_ready(run: Path) -> None:
-    """Refuse links, and remove what was left of the input that was being read; before something is written into a run.
+    """Refuse links, and remove folders of input that was being read. Every step does this before it writes into a run.
 
     Raises
     ------
     InputError
-        Naming the link.
+        If a folder of the run is a link. The error names it.
     """
     refuse_links(run)
     for left in filter(is_staging, sorted(run.iterdir())):
@@ -187,7 +187,7 @@ def make_ready(run: Path) -> None:
 
 
 def url_of(path: str | os.PathLike[str]) -> str | None:
-    """The URL that was given as a path, with all its slashes; None if it is none, or such a path is there."""
+    """The URL that was given as a path, with all its slashes. None if `path` is no URL, or if a file has that name."""
     given = os.fspath(path)
     url = _URL.match(given)
     if url is None or os.path.lexists(given):
@@ -202,14 +202,14 @@ def refuse_url(folder: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        With the URL.
+        If `folder` is a URL.
     """
     if (url := url_of(folder)) is not None:
         raise InputError(f"{url} is a URL, and runs are written to this machine; name a folder, and copy it afterwards")
 
 
 def stranger_in(run: Path) -> Path | None:
-    """The first thing in the folder of a run that the run has not made, which may be a link; None if there is none."""
+    """The first path in the folder of a run that the run has not made. None if there is none."""
     for path in sorted(run.iterdir()):
         if is_staging(path):
             found = stranger_in(path)
@@ -223,12 +223,12 @@ def stranger_in(run: Path) -> Path | None:
 
 
 def remove_ours(run: Path, keep: tuple[str, ...] = ()) -> None:
-    """Remove what a run has made in its folder, `keep` and the rest excepted; ``options.json`` goes last.
+    """Remove what a run has made in its folder, except the names in `keep`. ``options.json`` is removed last.
 
     Raises
     ------
     OSError
-        If something of it cannot be removed.
+        If a file or folder of the run cannot be removed.
     """
     for path in sorted(run.iterdir(), key=lambda path: (path.name == OPTIONS_FILE, path.name)):
         if path.name in keep:
@@ -249,7 +249,7 @@ def _remove_if_empty(folder: Path) -> None:
     try:
         folder.rmdir()
     except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):  # somebody has put something into it, or was quicker
+        if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):  # it holds files of others, or is removed already
             raise
 
 
@@ -258,7 +258,7 @@ def _is_file_of_run(path: Path) -> bool:
 
 
 def _kind(path: Path) -> int:
-    """The kind of file, 0 if there is none or looking is not allowed."""
+    """The kind of file, as `stat.S_IFMT` gives it. 0 if there is no file or looking is not allowed."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:

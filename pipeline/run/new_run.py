@@ -1,4 +1,4 @@
-"""The folder of a new run: made whole, or not at all."""
+"""Makes the folder of a new run. If that fails, nothing is left of it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NewRun:
         self.goes = True
 
     def stays(self) -> None:
-        """From now on the run can be resumed, so an error leaves it where it is."""
+        """Keep the folder after an error, because from now on the run can be resumed."""
         self.goes = False
 
 
@@ -49,17 +49,17 @@ class NewRun:
 def new_run(path: Path) -> Iterator[NewRun]:
     """Make the folder of a new run and hold its lock.
 
-    When the block fails before it says `NewRun.stays`, everything made is removed again.
+    If the block fails before it calls `NewRun.stays`, everything that was made is removed again.
 
     Raises
     ------
     InputError
-        If `path` is a URL or not UTF-8, exists and is not an empty folder, cannot be made, or another driver works in
-        it.
+        If `path` is a URL or not UTF-8, if it exists and is not an empty folder, if it cannot be made, or if another
+        driver works in it.
 
     Notes
     -----
-    A folder in which a run was killed before it had options counts as empty: neither it nor anybody else can use it.
+    A folder in which a run was killed before it had options counts as empty, because that run cannot be resumed.
     """
     refuse_url(path)
     _refuse_name(path)
@@ -74,7 +74,7 @@ def new_run(path: Path) -> Iterator[NewRun]:
                 yield new
             except BaseException:
                 if new.goes:
-                    with suppress(OSError):  # or it would hide what went wrong
+                    with suppress(OSError):  # an error here would hide the one that ended the block
                         remove_ours(path)
                 raise
     except BaseException:
@@ -106,7 +106,7 @@ def _refuse_content(path: Path) -> None:
 def _what_is_in(path: Path) -> str:
     try:
         source = RunFolder(path).options().source
-    except BicliqueError:  # no run, or a damaged one
+    except BicliqueError:  # the folder holds no run, or a damaged one
         return "is not empty"
     state = "complete" if (path / MANIFEST_FILE).exists() else "unfinished"
     return f"is not empty: it holds the {state} run of {source}"
@@ -119,7 +119,7 @@ def _how_to_go_on(path: Path) -> str:
 
 
 def _is_left_over(path: Path) -> bool:
-    """Whether a run that was killed before it had options, or while it removed itself, may have left it."""
+    """Whether a run may have left `path` that was killed before it had options, or while it removed its files."""
     if path.name in (LOCK_FILE, temporary_name(OPTIONS_FILE)):
         return not is_folder(path)
     if is_staging(path):
@@ -128,11 +128,11 @@ def _is_left_over(path: Path) -> bool:
 
 
 def _make(path: Path) -> list[Path]:
-    """Make `path` and what is missing above it; the folders made, innermost first."""
+    """Make `path` and the folders that are missing above it. Returns the folders made, innermost first."""
     missing = [folder for folder in (path, *path.parents) if not _exists(folder)]
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # the latter for a NUL in the name
+    except (OSError, ValueError) as error:  # ValueError if the name holds a NUL
         _unmake([folder for folder in missing if _exists(folder)])
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"the output folder {path} cannot be made ({reason}); name another one") from error

@@ -1,4 +1,4 @@
-"""A run, opened once: the one object that holds what a run has."""
+"""`Run`, the one object through which the steps read what a run has."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ __all__ = ["Run"]
 
 
 class Run:
-    """What a run has. Each thing is read when it is first asked for, and kept.
+    """What a run has: options, facts of its steps, graph, labels, plan, ledger and sessions.
 
     Parameters
     ----------
     folder : RunFolder
-        Has the paths.
+        The folder of the run.
 
     Notes
     -----
-    Kept are the things that a run writes once: options, facts of steps, plan, graph, labels. A method reads what
-    changes while a run goes on: its ledger, its sessions. Whoever finishes a step says so by `finish`.
+    What a run writes only once is read when it is first asked for, and kept: options, facts of steps, plan, graph,
+    labels. What changes while a run goes on is read by a method at each call: its ledger, its sessions. Code that
+    finishes a step calls `finish`, which forgets what was kept of the step before.
 
     Raises
     ------
     InputError
         If the folder is not that of a run.
     IncompleteError
-        If what is asked for is not there yet, or damaged; resuming the run mends it.
+        If what is asked for is not there yet, or damaged. Resuming the run mends it.
     """
 
     def __init__(self, folder: RunFolder):
@@ -60,42 +61,42 @@ class Run:
 
     @property
     def path(self) -> Path:
-        """Its folder."""
+        """Path of the folder."""
         return self.folder.path
 
     @cached_property
     def job(self) -> Job:
-        """What is asked of the graph."""
+        """What the run asks of the graph; see `schemas.jobs`."""
         return job_of(self.options.search)
 
     @cached_property
     def origin(self) -> RunOrigin:
-        """Where the run stands among others."""
+        """Which run this is among those that follow one another."""
         return self.folder.origin()
 
     @property
     def identity(self) -> str:
-        """A name that no other run has, wherever its folder is."""
+        """The name that no other run has. It stays the same when the folder is moved."""
         return self.origin.run
 
     @property
     def input(self) -> InputFacts:
-        """What reading the input gave."""
+        """What the step ``ingest`` wrote down."""
         return cast(InputFacts, self.facts("ingest"))
 
     @property
     def built(self) -> GraphFacts:
-        """What building the graph gave."""
+        """What the step ``build`` wrote down."""
         return cast(GraphFacts, self.facts("build"))
 
     @property
     def planned(self) -> PlanFacts:
-        """What weighing the roots gave."""
+        """What the step ``plan`` wrote down."""
         return cast(PlanFacts, self.facts("plan"))
 
     @cached_property
     def names(self) -> tuple[str, str]:
-        """What the input calls the left and the right side; those words where it does not say."""
+        """What the input calls the left and the right side. "left" and "right" where it does not say."""
         return side_names(self.input if self.has("ingest") else None)
 
     @cached_property
@@ -105,18 +106,18 @@ class Run:
 
     @cached_property
     def labels(self) -> tuple[Any, Any]:
-        """Labels by dense id of the left and the right side, two Arrow arrays, memory-mapped."""
+        """Labels of the left and of the right side, by dense id: two memory-mapped Arrow arrays."""
         return open_labels(self.folder, "left"), open_labels(self.folder, "right")
 
     @property
     def tables(self) -> Tables:
-        """What the rows of the run hold: the labels, or None for dense ids."""
+        """The labels, if the rows of the run hold labels. None if they hold dense ids."""
         return self.labels if self.options.ids == "labels" else None
 
     @property
     def hashes(self) -> tuple[np.ndarray, np.ndarray]:
-        """`schemas.bicliques.vertex_hashes` of its graph, 8 bytes per vertex."""
-        with self._hashing:  # threads that prove parts side by side ask for it at once
+        """`schemas.bicliques.vertex_hashes` of the graph, left and right, 8 bytes per vertex."""
+        with self._hashing:  # threads that prove parts at the same time all ask for the hashes
             if self._hashes is None:
                 self._hashes = vertex_hashes(self.graph.n_left, self.graph.n_right)
             return self._hashes
@@ -127,7 +128,7 @@ class Run:
         return Plan.read(self.folder)
 
     def facts(self, step: str) -> dict[str, Any]:
-        """What a step wrote down, by its name; `input`, `built` and `planned` are the same with their types."""
+        """What the step of this name wrote down. `input`, `built` and `planned` give the same with their types."""
         if step not in self._facts:
             self._facts[step] = self.folder.need(step)
         return self._facts[step]
@@ -139,7 +140,7 @@ class Run:
         return step in self._facts
 
     def has_made(self, step: str) -> bool:
-        """Whether the step was finished by this object, so that its files need no second look."""
+        """Whether the step was finished through this object, so that its files need not be checked again."""
         return step in self._made
 
     def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] = ()) -> None:
@@ -152,7 +153,7 @@ class Run:
         self._made.add(step)
 
     def sessions(self) -> list[Session]:
-        """What is remembered of each call of mining, oldest first; of one that was killed, how it began."""
+        """The record of each call of mining, oldest first. Of a call that was killed, it says how the call began."""
         return sessions(self.folder)
 
     def ledger(self) -> Ledger:
@@ -160,7 +161,7 @@ class Run:
         return Ledger.load(self.folder, self.job, len(self.plan.roots))
 
     def survey(self) -> tuple[Ledger, dict[Path, str]]:
-        """What counts of the ledger, and why the rest does not; empty before there is a plan. See `Ledger.survey`."""
+        """What counts of the ledger, and why the rest does not; see `Ledger.survey`. Empty before there is a plan."""
         if not self.has("plan"):
             return Ledger(self.folder, self.job, 0, {}), {}
         return Ledger.survey(self.folder, self.job, len(self.plan.roots))

@@ -1,4 +1,4 @@
-"""The plan of a run as it is stored: first-level subtrees in dealing order. `pipeline.prepare.plan` makes it."""
+"""The stored plan of a run: its first-level subtrees in dealing order. `pipeline.prepare.plan` makes the plan."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from schemas.errors import IncompleteError
 
 __all__ = ["ROOTS_FILE", "WEIGHTS_FILE", "Plan"]
 
-#: Below ``plan/``.
+#: Names of the files below ``plan/``.
 ROOTS_FILE, WEIGHTS_FILE = "roots.npy", "weights.npy"
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Roots in dealing order.
+    """The roots in dealing order, and their weights.
 
     Parameters
     ----------
     roots : ndarray, shape (n_roots,), int32
-        Ranks, by descending weight.
+        Ranks of the roots, by descending weight.
     weights : ndarray, shape (n_roots,), float64
-        Estimated work of each root, in the same order. The unit means nothing.
+        Estimated work of each root, in the same order. Only the ratios of weights have a meaning.
     """
 
     roots: np.ndarray

@@ -1,4 +1,4 @@
-"""How far a run is: a record for callbacks, and a line for people on stderr."""
+"""Says how far a run is: a record for callbacks, and a line on stderr for people."""
 
 from __future__ import annotations
 
@@ -23,34 +23,35 @@ _WORDS: dict[Step, str] = {
     "report": "writing the report",
 }
 
-#: Seconds between two lines where there is no terminal, and between two states of the bar.
+#: Seconds between two lines where there is no terminal, and between two redraws of the bar on a terminal.
 _LINE_S, _BAR_S = 10.0, 0.2
 _BAR_WIDTH = 24
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A moment of a run.
+    """How far a run is at one moment.
 
     Parameters
     ----------
     step : Step
+        The step that runs now.
     share : float
-        Of the estimated work of the step, 0 to 1.
+        Share of the estimated work of the step that is done, 0 to 1.
     bicliques : int
-        Of the whole run so far; while proving, rows read back.
+        Bicliques of the whole run so far. While proving: rows read back so far.
     rate : float
-        Bicliques a second, over this session.
+        Bicliques per second, over this session.
     bytes : int
-        Of the parts written so far.
+        Size of the parts written so far, in bytes.
     running : int
-        Slices running now.
+        Number of slices that run now.
     workers : str
-        In a few words.
+        The workers in a few words.
     seconds : float
-        Since the step began.
+        Seconds since the step began.
     note : str
-        Something to say once, such as that machine code is being compiled.
+        A text that is shown once, such as that machine code is being compiled. Empty if there is none.
     """
 
     step: Step
@@ -68,14 +69,15 @@ OnProgress = Callable[[Progress], None]
 
 
 def to_callback(wish: OnProgress | bool | None, stream: TextIO | None = None) -> OnProgress:
-    """What to call with every `Progress`.
+    """The function to call with every `Progress`.
 
     Parameters
     ----------
     wish : callable, bool or None
-        A callable is used as it is. True writes to `stream`, False nothing, None to it if it is a terminal.
-    stream : TextIO
-        Default stderr. On a terminal one line is rewritten; elsewhere a line is written every 10 seconds.
+        A callable is used as it is. True writes to `stream`. False writes nothing. None writes to `stream` if that is
+        a terminal.
+    stream : TextIO or None
+        None takes stderr. On a terminal one line is rewritten; elsewhere a line is written every 10 seconds.
     """
     stream = stream or sys.stderr
     if callable(wish):
@@ -86,7 +88,7 @@ def to_callback(wish: OnProgress | bool | None, stream: TextIO | None = None) ->
 
 
 def pass_on(notes: Iterable[Progress], wish: OnProgress | bool | None) -> None:
-    """Tell what was kept back until the input turned out to be good."""
+    """Pass on notes that were kept back until the input was read without an error."""
     on_progress = to_callback(wish)
     for note in notes:
         on_progress(note)
@@ -106,7 +108,7 @@ class _Line:
             return
         done_is_told = ("ingest", "build", "plan") if self.is_terminal else ("ingest", "build", "plan", "report")
         if progress.step in done_is_told and progress.share >= 1.0:
-            return  # the next step says that this one is done, or the result does
+            return  # the line of the next step, or the result, shows that this step is done
         now = time.monotonic()
         new = progress.step != self.step or progress.share >= 1.0
         if not new and now - self.last < (_BAR_S if self.is_terminal else _LINE_S):
@@ -120,7 +122,7 @@ class _Line:
 
 
 def line(progress: Progress, with_bar: bool = False) -> str:
-    """A moment in one line, at most some 100 characters."""
+    """`progress` in one line of at most some 100 characters."""
     words = [f"{_WORDS[progress.step]:<9}"]
     if progress.step in ("mine", "prove"):
         filled = int(progress.share * _BAR_WIDTH)
@@ -133,7 +135,7 @@ def line(progress: Progress, with_bar: bool = False) -> str:
 
 
 def size(n_bytes: float) -> str:
-    """Bytes with a unit."""
+    """A number of bytes in words, with a decimal unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if n_bytes < 1000:
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""The command that goes on with a run, which errors and results name."""
+"""The command that goes on with a run. Errors and results name it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["how_to_resume"]
 
 
 def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
-    """The command that goes on with the run in `path`, to be pasted into a shell whatever the folder is called.
+    """The command that goes on with the run in `path`. The name of the folder is quoted for a shell.
 
     Parameters
     ----------
     path : path
     outcome : str
-        How the run ended: a limit on the number of results that was reached would be reached again at once, and is
-        lifted.
+        How the run ended. After "max_results" the command lifts that limit, because the run would reach it again at
+        once.
     """
     return f"bicliques resume {shlex.quote(str(path))}{' --max-results none' if outcome == 'max_results' else ''}"

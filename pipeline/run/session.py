@@ -1,4 +1,4 @@
-"""One call of mining: how it ended, and what is remembered of it."""
+"""A session, which is one call of mining: how it ended, and what the run keeps of it."""
 
 from __future__ import annotations
 
@@ -27,27 +27,28 @@ class MiningSession:
     Parameters
     ----------
     outcome : Outcome
-        "complete" when no work is left; else why the run stopped, resumable.
+        "complete" if no work is left; else why the session stopped. The run can then be resumed.
     count : int
         Bicliques of the whole run so far.
     began : float
-        When it began, in seconds since 1970 (UTC).
+        When the session began, in seconds since 1970 (UTC).
     seconds : float
         Wall time of this session.
     slices, retries : int
-        Of this session.
+        Slices that this session committed, and attempts that it made again.
     workers : str
-        In a few words.
+        The workers in a few words.
     busy_seconds, idle_seconds : float
-        Of all workers together: in slices, and not.
+        Seconds that all workers together spent in slices, and outside them.
     reason : str
-        One sentence when it failed, or one clause when it was stopped by something other than Ctrl-C; else empty.
+        One sentence if the session failed. One clause if something other than Ctrl-C stopped it. Else empty.
     processors : dict
         `pipeline.mining.energy.ProcessorEnergy` of the session.
     ctrl_c : bool
-        Whether Ctrl-C stopped it, and not the caller.
+        Whether Ctrl-C stopped the session.
     startup : float
-        Seconds that this process took to get ready since the session before, or its start (`pipeline.process.startup`).
+        Seconds that this process took to get ready (`pipeline.process.startup`), since the session before or else since
+        the start of the process.
     peak_rss : int
         Most main memory that this process had taken when the session ended, in bytes.
     """
@@ -74,7 +75,7 @@ class MiningSession:
 
 
 def busy_ratio_of(mined: Iterable[Session]) -> float | None:
-    """Share of the workers' time that was spent in slices, over several sessions; None if there was no time."""
+    """Share of the workers' time that was spent in slices, 0 to 1, over several sessions. None if there was no time."""
     together = [(session["busy_seconds"], session["idle_seconds"]) for session in mined]
     return _ratio(sum(busy for busy, _ in together), sum(idle for _, idle in together))
 
@@ -84,7 +85,7 @@ def _ratio(busy: float, idle: float) -> float | None:
 
 
 def how_it_ended(error: BaseException) -> tuple[Outcome, str]:
-    """Outcome and reason of a session that `error` ends; one that is no `Exception` comes from outside."""
+    """Outcome and reason of a session that `error` ends. An error that is no `Exception` comes from outside."""
     if isinstance(error, BicliqueError):
         return "failed", str(error)
     if isinstance(error, Exception):
@@ -97,26 +98,26 @@ def how_it_ended(error: BaseException) -> tuple[Outcome, str]:
 
 
 def remember(folder: RunFolder, session: MiningSession) -> None:
-    """Add a session to those of the run, or say of the last one how it ended."""
+    """Add a session to those of the run. A session that began at the same time is replaced."""
     facts = asdict(session) | {"busy_ratio": session.busy_ratio}
     before = [other for other in sessions(folder) if other["began"] != session.began]
     folder.finish("mine", {"sessions": [*before, facts]})
 
 
 def last_session(folder: RunFolder) -> MiningSession:
-    """The session that ended last; the run is complete."""
+    """The session that ended last. The run has to be complete."""
     facts = {"processors": {}} | sessions(folder)[-1]
     facts.pop("busy_ratio", None)
     return read_as(MiningSession, facts, "the last session")
 
 
 def mend_sessions(folder: RunFolder, manifest: Manifest | None) -> None:
-    """Make a damaged record of the sessions anew: from the manifest of a complete run, else without any.
+    """Make a damaged record of the sessions anew from the manifest of a complete run. Without a manifest, remove it.
 
     Raises
     ------
     ResourceError
-        If the disk is full, or the like.
+        If the disk is full, or the record cannot be written for another reason.
     """
     file = folder.step_file("mine")
     try:
@@ -137,6 +138,6 @@ def mend_sessions(folder: RunFolder, manifest: Manifest | None) -> None:
 
 
 def sessions(folder: RunFolder) -> list[Session]:
-    """`MiningSession` of every session, oldest first, as dictionaries; of one that was killed, how it began."""
+    """The `MiningSession` of every session as a dictionary, oldest first. A killed one is as it was when it began."""
     facts = folder.facts("mine")
     return list(facts["sessions"]) if facts else []

@@ -1,4 +1,4 @@
-"""Opening a part, or a table of the input, whatever has become of it."""
+"""Opens parts, and tables of the input. A missing or damaged file is one error, with a remedy."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from schemas.errors import IncompleteError
 
 __all__ = ["LOCAL", "open_part", "read_table"]
 
-#: For reading files of a run: pyarrow would take a missing ``s3:/a/b`` for a place in a cloud, and ask there.
+#: The file system of this machine. Without it pyarrow would look for a missing ``s3:/a/b`` in a cloud.
 LOCAL = LocalFileSystem()
 
 
 @contextmanager
 def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
-    """A part as a `pyarrow.parquet.ParquetFile`, which takes `options`; closed after the block.
+    """A part as a `pyarrow.parquet.ParquetFile` made with `options`. It is closed after the block.
 
     Raises
     ------
     IncompleteError
-        If it is missing or damaged, as far as the block reads it.
+        If the part is missing, or if what the block reads of it is damaged.
     """
     try:
         with pq.ParquetFile(path, filesystem=LOCAL, page_checksum_verification=True, **options) as part:
@@ -35,13 +35,19 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
     except (KeyError, OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         if path.exists():
-            remedy = "delete it and resume the run"  # which looks at the sizes of parts only
+            remedy = "delete it and resume the run"  # resuming alone does not help: it checks only the sizes of parts
         else:
             reason, remedy = "it is missing", f"mend it with: {how_to_resume(path.parent.parent)}"
         raise IncompleteError(f"{path} cannot be read ({reason}); {remedy}") from error
 
 
 def read_table(path: Path) -> pa.Table:
-    """All rows of a file as `open_part` opens it, which raises the same."""
+    """All rows of a file that `open_part` opens.
+
+    Raises
+    ------
+    IncompleteError
+        Where `open_part` raises it.
+    """
     with open_part(path) as part:
         return part.read()

@@ -1,1 +1,1 @@
-"""Where slices run: in this process, in others, on a Dask cluster, on GPUs."""
+"""The workers that run slices: in this process, in other processes, on a Dask cluster, or on GPUs."""

@@ -1,4 +1,4 @@
-"""One Dask worker process per GPU, by dask-cuda; and what such a worker does when its device fails."""
+"""Starts one Dask worker process per GPU with dask-cuda, and ends a worker whose device fails."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _DEVICE_FAILED = 70
 
 
 def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> Any:
-    """A ``LocalCUDACluster``: one process per device, with as many threads as it has slices in hand.
+    """Start a ``LocalCUDACluster`` with one process per device. A process has one thread per slice it may have in hand.
 
     Parameters
     ----------
     devices : sequence of str
-        As ``CUDA_VISIBLE_DEVICES`` names them.
+        The devices, as ``CUDA_VISIBLE_DEVICES`` names them.
     rmm_pool : str or None
-        Size of a pool of device memory that the search and cuDF share in each worker, such as ``"40GB"`` or
-        ``"0.8"`` of the device; None lets each of them allocate for itself.
+        Size of a pool of device memory that the search and cuDF share in each worker, such as ``"40GB"``, or
+        ``"0.8"`` for a share of the device. None: each of them allocates for itself.
     spill : bool
-        Let cuDF move its buffers to main memory when the device is full.
+        Whether cuDF may move its buffers to main memory when the device is full.
 
     Raises
     ------
     ResourceError
-        Without dask-cuda.
+        If dask-cuda is not installed.
     """
     try:
         from dask_cuda import LocalCUDACluster
@@ -48,23 +48,23 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
     return LocalCUDACluster(
         CUDA_VISIBLE_DEVICES=list(devices),
         threads_per_worker=CUDA.slices_in_hand,
-        memory_limit=0,  # a worker's memory is bounded by construction,
-        device_memory_limit=0,  # and Dask itself keeps nothing on a device
+        memory_limit=0,  # no limit is needed, because a worker's memory is bounded by construction
+        device_memory_limit=0,  # no limit is needed, because Dask itself keeps nothing on a device
         rmm_pool_size=_size(rmm_pool),
         rmm_allocator_external_lib_list=["cupy"] if rmm_pool else None,
         enable_cudf_spill=spill,
         protocol="tls" if dask.config.get("distributed.comm.require-encryption", False) else "tcp",
-        dashboard_address="127.0.0.1:0",  # its pages are for this machine
+        dashboard_address="127.0.0.1:0",  # its pages can be seen only from this machine
         silence_logs=logging.CRITICAL,
     )
 
 
 def guarded(function: Callable[[Any], Any], fatal: frozenset[str], argument: Any) -> Any:
-    """``function(argument)``; when the device fails, this process ends, because its context there is of no more use.
+    """Return ``function(argument)``. If the device fails, end this process, because its CUDA context is of no more use.
 
-    It has failed at an exception of a name in `fatal`: see `schemas.platform.Platform`.
+    The device has failed if an exception has a name in `fatal`; see `schemas.platform.Platform`.
 
-    Dask's nanny starts another one, and the slices it had in hand are tried again elsewhere.
+    Dask's nanny then starts another process. The slices that this process had in hand are tried again elsewhere.
     """
     try:
         return function(argument)

@@ -1,7 +1,7 @@
-"""Dask: a LocalCluster, workers on GPUs, or a scheduler that is there already.
+"""A pool of Dask workers: of a LocalCluster, on GPUs, or of a scheduler that is running already.
 
-A dead worker's tasks are not rerun by Dask but reported as lost: trying again, and giving up, is decided in
-one place (`pipeline.mining.schedule`).
+Dask does not run the tasks of a dead worker again, but reports them as lost. `pipeline.mining.schedule` alone
+decides whether to try again or to give up.
 """
 
 from __future__ import annotations
@@ -38,33 +38,35 @@ __all__ = ["DaskPool"]
 
 logger = logging.getLogger(__name__)
 
-#: How long a scheduler or the first worker may take, in seconds.
+#: Seconds that a scheduler or the first worker may take to start.
 _START_S = 60.0
-#: And a worker, to say its name.
+#: Seconds that a worker may take to say its name.
 _NAME_S = 10.0
-#: And our workers, to end: Dask itself kills after 4 s one that is at work, and waits without end for some others.
+#: Seconds that our workers may take to end. Dask itself kills a worker that is at work after 4 s, and waits for some
+#: others without end.
 _STOP_S = 5.0
 
 _CONFIG = {
-    "distributed.scheduler.allowed-failures": 0,  # a lost task is ours to try again
-    "distributed.scheduler.work-stealing": False,  # one task per worker at a time: nothing to steal
+    "distributed.scheduler.allowed-failures": 0,  # lost tasks are reported, see above
+    "distributed.scheduler.work-stealing": False,  # a worker has one task at a time, so there is nothing to steal
     "distributed.comm.timeouts.connect": "30s",
-    # Dask sets another variable of glibc, after which every array of 128 KiB is given back when it goes, and the next
-    # one's pages come anew: proving takes half as long again, mining a tenth. 32 MiB is the most that glibc takes.
+    # Dask sets another variable of glibc. With it, glibc gives the pages of every array from 128 KiB on back to the
+    # system when the array is freed, and asks for new ones for the next array. Proving would take 50 % longer, and
+    # mining 10 %. So this threshold is raised to 32 MiB, the most that glibc takes.
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
-    "logging.distributed": "critical",  # of the workers: what goes wrong there comes back as an error
+    "logging.distributed": "critical",  # for workers, because what goes wrong there comes back as an error
 }
 
 
 class DaskPool:
-    """Tasks on Dask workers. See `pipeline.workers.pool.Pool`; made by `local`, `on_gpus`, `start` or `connect`.
+    """Runs tasks on Dask workers; see `pipeline.workers.pool.Pool`. `local`, `on_gpus`, `start` or `connect` make it.
 
     Parameters
     ----------
     client : distributed.Client
-        Belongs to the pool, which closes it.
+        The pool owns it and closes it.
     cluster : distributed.LocalCluster or None
-        Of its own, which it closes, too; None if the workers are others'.
+        The pool owns it and closes it. None if the workers belong to somebody else.
     name : str
         The workers in a few words.
     platform : Platform
@@ -81,13 +83,13 @@ class DaskPool:
         self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
         self._futures: dict[int, distributed.Future] = {}
         self._here: set[str] = set()  # addresses of the workers
-        self._names: dict[str, str] = {}  # host and process at each address, of those that have gone, too
+        self._names: dict[str, str] = {}  # by address: host and process of every worker, also of those that have gone
         self._asking = ThreadPoolExecutor(1, thread_name_prefix="names")
         self._closing = threading.Event()
 
     @classmethod
     def local(cls, workers: int) -> DaskPool:
-        """One-thread worker processes on this machine.
+        """Start `workers` worker processes on this machine, with one thread each.
 
         Raises
         ------
@@ -100,8 +102,8 @@ class DaskPool:
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
-                memory_limit=0,  # a worker's memory is bounded by construction
-                dashboard_address="127.0.0.1:0",  # its pages are for this machine
+                memory_limit=0,  # no limit is needed, because a worker's memory is bounded by construction
+                dashboard_address="127.0.0.1:0",  # its pages can be seen only from this machine
                 silence_logs=logging.CRITICAL,
             )
 
@@ -109,13 +111,13 @@ class DaskPool:
 
     @classmethod
     def on_gpus(cls, devices: Sequence[str], rmm_pool: str | None = None, spill: bool = False) -> DaskPool:
-        """A worker process on each of some GPUs of this machine; see `pipeline.workers.dask_cuda.start_cluster`."""
+        """Start a worker process on each of `devices`; see `pipeline.workers.dask_cuda.start_cluster`."""
         name = f"{len(devices)} local GPU{'s' if len(devices) != 1 else ''}"
         return cls.start(lambda: start_cluster(devices, rmm_pool, spill), name, CUDA)
 
     @classmethod
     def start(cls, start: Callable[[], distributed.LocalCluster], name: str, platform: Platform) -> DaskPool:
-        """The workers of a cluster of our own, which is gone again if anything, Ctrl-C too, comes between.
+        """Start a cluster that the pool owns. If anything goes wrong, or at Ctrl-C, the cluster is stopped again.
 
         Parameters
         ----------
@@ -129,7 +131,7 @@ class DaskPool:
         Raises
         ------
         ResourceError
-            If it does not start.
+            If the cluster does not start.
         """
         if getattr(multiprocessing.current_process(), "_inheriting", False):  # Dask's cluster would never be ready
             raise ResourceError(
@@ -153,28 +155,29 @@ class DaskPool:
     def connect(
         cls, address: str, platform: Platform = CORES, command: str = "dask worker", patience_s: float = _START_S
     ) -> DaskPool:
-        """The workers of a running scheduler.
+        """Connect to the workers of a running scheduler.
 
         Parameters
         ----------
         address : str
+            Address of the scheduler.
         platform : Platform
-            What their engines run on.
+            What the engines of the workers run on.
         command : str
-            What starts a worker that has such a device.
+            The command that starts a worker of this platform. Errors name it.
         patience_s : float
-            How long the scheduler may take to answer, now and later.
+            Seconds that the scheduler may take to answer, now and later.
 
         Raises
         ------
         ResourceError
-            If it does not answer, has no workers, or they have another version of this package or no GPU although
-            the engine needs one.
+            If the scheduler does not answer or has no workers, or if the workers have another version of this package,
+            or no GPU although the engine needs one.
         """
         _check_certificate(address)
         try:
             client = distributed.Client(address, timeout=patience_s, set_as_default=False)
-        except (OSError, TimeoutError, ValueError, RuntimeError) as error:  # the last: it may not be called without TLS
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:  # RuntimeError: it wants TLS
             raise ResourceError(
                 f"the Dask scheduler at {address} does not answer ({error}); check --scheduler"
             ) from error
@@ -206,29 +209,29 @@ class DaskPool:
         return pool
 
     def reasons(self) -> dict[str, dict[str, str | None]]:
-        """Of every worker, why each engine cannot run there, None when it can."""
+        """For every worker by its address, why each engine cannot run there. None for an engine that can."""
         return dict(self.client.run(worker.reasons))
 
     def slots(self) -> int:
-        """So many per engine as it has slices in hand, however many threads a worker was started with."""
+        """As many slices as all engines may have in hand, however many threads the workers were started with."""
         return self._platform.slices_in_hand * self.workers()
 
     def workers(self) -> int:
-        """Worker processes where each has one engine; threads else, each of which has its own."""
+        """The number of engines: one per worker process if its threads share an engine, else one per thread."""
         threads = self._threads()
         self._meet(threads)
         return len(threads) if self._platform.shares_engine else sum(threads.values())
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
-        """One task pinned to each worker of now; one that joins later does without."""
+        """Run a task on each worker that is there now. Workers that join later do without it."""
         workers = self._threads()
         futures = [self.client.submit(function, argument, workers=[name], pure=False) for name in workers]
-        for future in futures:  # what is wrong with a worker shows again when it works
+        for future in futures:  # errors are ignored here, because a bad worker fails again with its first slice
             while not future.done() and not self._closing.wait(0.02):
                 pass
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Never pure: the same slice may have to run again."""
+        """Submit a task under a key of its own. Dask would not run the same task again, and a slice may have to."""
         key = f"bicliques-{function.__name__}-{tag}-{time.monotonic_ns()}"
         if self._platform.fatal_errors:
             function = partial(guarded, function, self._platform.fatal_errors)
@@ -239,7 +242,7 @@ class DaskPool:
         future.add_done_callback(lambda done: self._done.put((tag, done)))
 
     def wait(self, seconds: float) -> list[Result]:
-        """All that has ended, the first within `seconds`."""
+        """All tasks that have ended. Waits up to `seconds` for the first."""
         results = []
         try:
             ended = self._done.get(timeout=seconds)
@@ -250,18 +253,18 @@ class DaskPool:
             return results
 
     def grow(self) -> None:
-        """A cluster has the size it was given."""
+        """Do nothing, because a cluster keeps its size."""
 
     def longest_task_s(self) -> float | None:
-        """Any time."""
+        """None: a task may take any time."""
         return None
 
     def describe(self) -> str:
-        """For the run card."""
+        """The workers in a few words, for the run card."""
         return self._name
 
     def who(self, tag: int) -> str:
-        """As the scheduler knows."""
+        """The name of the worker that has the task, as the Dask scheduler knows it. Empty if none has it."""
         future = self._futures.get(tag)
         if future is not None:
             for address, keys in self._ask(self.client.processing).items():
@@ -270,36 +273,36 @@ class DaskPool:
         return ""
 
     def dashboard(self) -> str:
-        """Dask's, if the scheduler has one."""
+        """Address of Dask's dashboard. Empty if the scheduler has none."""
         return str(self._ask(lambda: self.client.dashboard_link) or "")
 
     def _meet(self, addresses: Iterable[str]) -> None:
-        """Learn the names of new workers, and say which have gone: a dead worker cannot be asked any more."""
+        """Ask new workers for their names, because dead ones cannot tell them, and log which workers have gone."""
         before, self._here = self._here, set(addresses)
         for address in self._here - before:
             self._names[address] = address
             asked = self.client.submit(worker.identity, None, workers=[address], pure=False)
-            # not as a callback: a worker that dies now never says it, and Dask has one thread for all callbacks
+            # not as a callback: a worker that dies now never answers, and Dask has only one thread for all callbacks
             with suppress(RuntimeError):  # the pool is being closed
                 self._asking.submit(self._introduce, address, asked)
         for address in before - self._here:
-            name = self._names[address]  # stays, because its tasks are heard of later
-            level = logging.INFO if self.cluster is None else logging.WARNING  # others may let theirs come and go
+            name = self._names[address]  # is kept, because its lost tasks are reported later
+            level = logging.INFO if self.cluster is None else logging.WARNING  # only our own workers must not go
             tell(logger, "gone", f"worker {name} has gone", level, worker=name, address=address)
 
     def _introduce(self, address: str, asked: distributed.Future) -> None:
-        with suppress(Exception):  # of a worker that has gone again, or of a client that is closed
+        with suppress(Exception):  # the worker may have gone again, or the client may be closed
             name = asked.result(timeout=_NAME_S)
             self._names[address] = name
             if address in self._here:
                 tell(logger, "came", f"worker {name} is there", worker=name, address=address)
 
     def close(self, patience_s: float = _STOP_S) -> None:
-        """Abandon what is running; stop the workers, if they are ours, and kill those that take longer than this."""
+        """Abandon running tasks. Stop our own workers, and kill those that have not ended after `patience_s`."""
         self._closing.set()
         self._asking.shutdown(wait=False, cancel_futures=True)
         if self.cluster is None:
-            with suppress(Exception):  # a scheduler that is gone needs no farewell
+            with suppress(Exception):  # if the scheduler is gone, there is nothing to cancel
                 self.client.cancel(list(self._futures.values()))
                 for address in self._threads():
                     self.client.submit(worker.forget, workers=[address], pure=False)
@@ -313,7 +316,7 @@ class DaskPool:
     def _ask(self, question: Callable[[], Any]) -> Any:
         try:
             return question()
-        except (OSError, TimeoutError, RuntimeError) as error:  # the last once the client has given up
+        except (OSError, TimeoutError, RuntimeError) as error:  # RuntimeError: the client has given up
             raise ResourceError(
                 f"Dask does not answer any more ({error}), so the {self._name} are lost; start them again"
             ) from error
@@ -334,22 +337,22 @@ class DaskPool:
 
 
 def _be_patient(cluster: distributed.LocalCluster) -> None:
-    """Let a worker that replaces another take its time.
+    """Let a worker that replaces another one take more time to start.
 
-    Dask would give it up 15 s after the other one has gone, and a busy machine may need longer to import everything.
+    Dask would give it up 15 s after the other worker has gone. A busy machine may need longer to import everything.
     """
     cluster._update_worker_status = partial(distributed.deploy.Cluster._update_worker_status, cluster)
 
 
 def _stop(cluster: distributed.LocalCluster, name: str, patience_s: float = _STOP_S) -> None:
-    """Close a cluster of our own; workers that have not ended within so many seconds are killed.
+    """Close a cluster that the pool owns. Workers that have not ended after `patience_s` seconds are killed.
 
-    Dask waits without end for a worker that is not ready yet, as one that replaces another may never be: of one that
-    is killed while it starts, Dask loses the message of the next that it is ready.
+    Dask waits without end for a worker that is not ready yet. A worker that replaces one that was killed while it
+    started never gets ready for Dask, because Dask loses its message.
     """
     ended, told = threading.Event(), threading.Event()
 
-    def kill() -> None:  # in the thread of Dask's loop, where the processes that it knows of do not change meanwhile
+    def kill() -> None:  # runs in the thread of Dask's loop, so the list of processes does not change meanwhile
         if ended.is_set():
             return
         pids = [nanny.pid for nanny in list(cluster._created) if nanny.pid is not None]
@@ -358,7 +361,7 @@ def _stop(cluster: distributed.LocalCluster, name: str, patience_s: float = _STO
             text = f"the {name} did not end within {patience_s:g} seconds and are killed"
             tell(logger, "lingering", text, seconds=patience_s, pids=pids)
         for nanny in list(cluster._created):
-            if nanny.status == distributed.Status.running:  # it does not know yet, and would start another worker
+            if nanny.status == distributed.Status.running:  # otherwise it would start another worker
                 nanny.close_gracefully()
         for pid in pids:
             with suppress(ProcessLookupError):  # it has just ended
@@ -378,7 +381,7 @@ def _stop(cluster: distributed.LocalCluster, name: str, patience_s: float = _STO
 
 
 def _check_certificate(address: str) -> None:
-    """Dask needs one for an address that begins with tls://, and without it raises a TypeError and never ends."""
+    """Refuse an address with tls:// if there is no certificate. Dask would raise a TypeError and never end."""
     if not address.startswith("tls://"):
         return
     try:

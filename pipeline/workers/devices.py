@@ -1,4 +1,4 @@
-"""Which GPUs a run uses: all that are visible, or those the user names."""
+"""Chooses the GPUs that a run uses: all that are visible, or those that the user names."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from schemas.errors import InputError, ResourceError
 
 __all__ = ["Devices", "choose_devices", "device_numbers", "visible_devices"]
 
-#: How GPUs are named: a number, numbers, or as on the command line, ``"0,1"``.
+#: How a user names GPUs: a number, several numbers, or text as on the command line, ``"0,1"``.
 Devices = int | str | Sequence[int]
 
 
 def device_numbers(devices: Devices) -> tuple[int, ...]:
-    """GPUs by their numbers among the visible ones, from 0.
+    """The numbers of the GPUs that are named. They count the visible GPUs from 0.
 
     Raises
     ------
     InputError
-        If they are named in another way.
+        If `devices` has another form.
     """
     named = devices.split(",") if isinstance(devices, str) else [devices] if isinstance(devices, int) else devices
     try:
@@ -33,9 +33,9 @@ def device_numbers(devices: Devices) -> tuple[int, ...]:
 
 
 def visible_devices() -> list[str]:
-    """GPUs this process may use, as ``CUDA_VISIBLE_DEVICES`` names them; empty without one.
+    """The GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them. Empty if there is none.
 
-    That variable decides where it is set, else the driver counts.
+    If that variable is not set, the CUDA driver is asked for the number of GPUs.
     """
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
@@ -51,19 +51,19 @@ def visible_devices() -> list[str]:
 
 
 def choose_devices(devices: Devices | None, workers: int | None) -> list[str]:
-    """GPUs to start a worker on, as ``CUDA_VISIBLE_DEVICES`` names them.
+    """The GPUs to start a worker on, as ``CUDA_VISIBLE_DEVICES`` names them.
 
     Parameters
     ----------
     devices : int, str, sequence of int or None
-        As of `device_numbers`; None for all.
+        See `device_numbers`. None: all visible GPUs.
     workers : int or None
-        Use the first so many of them.
+        Use only the first `workers` of them. None: all.
 
     Raises
     ------
     InputError
-        If a device or a number of workers is named that is not there.
+        If a device is not there or is named twice, or there are fewer devices than `workers`.
     ResourceError
         If there is no GPU at all.
     """

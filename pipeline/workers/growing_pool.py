@@ -1,4 +1,4 @@
-"""Workers that come when the work turns out to be worth them."""
+"""A pool that starts more workers when there is enough work for them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Growing"]
 
 
 class Growing:
-    """In this process at first; once `grow` is called, on what `start` starts, as soon as it is there.
+    """Runs tasks in this process at first. After `grow` it runs them on the pool of `start`, once that is ready.
 
     Parameters
     ----------
     start : callable
-        () -> pool.
+        () -> pool of the workers.
     here : Pool or None
-        Of this process; None for `InProcess`.
+        The pool of this process. None: an `InProcess`.
     """
 
     def __init__(self, start: Callable[[], Pool], here: Pool | None = None):
@@ -34,20 +34,20 @@ class Growing:
         self._prepare: tuple[Callable[[Any], Any], Any] | None = None
 
     def slots(self) -> int:
-        """Here, or of the workers."""
+        """The slots of the pool that is used now."""
         return self._now.slots()
 
     def workers(self) -> int:
-        """Here, or of the workers."""
+        """The workers of the pool that is used now."""
         return self._now.workers()
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
-        """Here, and on the workers when they come."""
+        """Run ``function(argument)`` in this process now, and on the workers when they are there."""
         self._prepare = (function, argument)
         self._now.everywhere(function, argument)
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """To the workers, if they are there."""
+        """Give the task to the workers if they are there, else to this process."""
         if (workers := self._workers) is None:
             self._running_here += 1
             self._here.submit(tag, function, argument)
@@ -55,48 +55,48 @@ class Growing:
             workers.submit(tag, function, argument)
 
     def wait(self, seconds: float) -> list[Result]:
-        """From here while a task is here, then from the workers."""
+        """The tasks that have ended: in this process while it has tasks, later on the workers."""
         if self._error is not None:
             raise self._error
-        workers = self._workers  # they may come at any moment
+        workers = self._workers  # read once, because another thread may set it at any moment
         if self._running_here or workers is None:
             results = self._here.wait(seconds)
             self._running_here -= len(results)
             return results or (workers.wait(0) if workers is not None else [])
-        self._here.close()  # nothing will come here any more
+        self._here.close()  # all further tasks go to the workers
         return workers.wait(seconds)
 
     def grow(self) -> None:
-        """Start the workers in the background, the first time."""
+        """Start the workers in the background. Later calls do nothing."""
         if self._starting is None:
             self._starting = Thread(target=self._bring, daemon=True)
             self._starting.start()
 
     def longest_task_s(self) -> float | None:
-        """Half a second while workers may come, because they would wait until this process has time."""
+        """Half a second until the workers are there, because they would wait for a longer task of this process."""
         return 0.5 if self._workers is None else None
 
     def describe(self) -> str:
-        """The workers that there are now."""
+        """The workers that are used now, in a few words."""
         return self._now.describe()
 
     def who(self, tag: int) -> str:
-        """The name of the worker that has it."""
+        """The name of the worker that has the task."""
         return self._now.who(tag)
 
     def dashboard(self) -> str:
-        """Once the workers are there."""
+        """Address of the dashboard of the workers. Empty until they are there."""
         return "" if self._workers is None else self._workers.dashboard()
 
     def close(self) -> None:
-        """Both, however far the workers have come."""
+        """Close both pools, however far the workers have come."""
         self._closing = True
         self._here.close()
         if (coming := self._coming) is not None:
             coming.close()
         if self._starting is not None:
             self._starting.join()
-        if (came := self._coming) is not None and came is not coming:  # they came meanwhile
+        if (came := self._coming) is not None and came is not coming:  # the workers came meanwhile
             came.close()
 
     @property

@@ -1,4 +1,4 @@
-"""How workers of this machine start, by what their engine runs on."""
+"""How workers of this machine start. It depends on the platform that their engine runs on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schemas.platform import CORES
 __all__ = ["LOCAL_WORKERS", "LocalWorkers"]
 
 
-#: Longest slice of a thread on a core, because the end of a run waits for it.
+#: Longest slice of a thread on a core, in seconds. It is short, because the end of a run waits for it.
 _MOST_SECONDS = 2.0
 
 
@@ -30,10 +30,10 @@ class LocalWorkers:
     Parameters
     ----------
     check : callable
-        (options) -> None; raises an `InputError` for options that such workers cannot have, or a `ResourceError` if
+        (options) -> None. It raises an `InputError` for options that such workers cannot have, or a `ResourceError` if
         there is no device.
     open : callable
-        (options) -> pool, as the user asked for it.
+        (options) -> the pool that the user asked for.
     command : str
         The command that starts such a worker of a Dask scheduler.
     """
@@ -51,9 +51,9 @@ def _check_cores(options: WorkerOptions) -> None:
 def _open_cores(options: WorkerOptions) -> Pool:
     if options.workers == 0:
         return InProcess()
-    if options.workers is None:  # threads begin at once, and share graph, labels and machine code
+    if options.workers is None:  # threads start at once, and share graph, labels and code
         return InThreads(count_cores(), most_seconds=_MOST_SECONDS)
-    from pipeline.workers.dask_pool import DaskPool  # not before it is needed: it imports Dask
+    from pipeline.workers.dask_pool import DaskPool  # imported only when it is needed, because it imports Dask
 
     return DaskPool.local(options.workers)
 
@@ -79,7 +79,7 @@ def _open_gpus(options: WorkerOptions) -> Pool:
     return Growing(start, here()) if len(devices) > 1 else here()
 
 
-#: By the name of the platform.
+#: How workers start, by the name of the platform.
 LOCAL_WORKERS: dict[str, LocalWorkers] = {
     CORES.name: LocalWorkers(_check_cores, _open_cores, "dask worker"),
     CUDA.name: LocalWorkers(_check_gpus, _open_gpus, "dask cuda worker"),

@@ -1,4 +1,4 @@
-"""From the workers a user asked for to workers that work."""
+"""Opens, checks and counts the workers that a user asks for."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ def check_workers(options: WorkerOptions, platform: Platform) -> None:
     ------
     InputError
         If options of GPUs come with an engine on cores, or GPUs are named that are not there.
+    ResourceError
+        If the engine needs a GPU, and there is none.
     """
     if options.scheduler is None:
         LOCAL_WORKERS[platform.name].check(options)
 
 
 def count_workers(options: WorkerOptions, platform: Platform) -> int | None:
-    """How many workers would share the work of a run, 0 for this process alone; None if nothing was said of them.
+    """How many workers would share the work of a run. 0: this process alone. None: no option says anything of workers.
 
     Raises
     ------
@@ -53,18 +55,18 @@ def count_workers(options: WorkerOptions, platform: Platform) -> int | None:
 
 @contextmanager
 def open_pool(options: WorkerOptions, platform: Platform = CORES) -> Iterator[Pool]:
-    """The workers a user asked for, ready to work; they are gone after the block.
+    """The workers that a user asked for, ready to work. They are closed after the block.
 
     Parameters
     ----------
     options : WorkerOptions
     platform : Platform
-        What the engine of one worker runs on.
+        What the engine of a worker runs on.
 
     Raises
     ------
     InputError
-        As `check_workers`.
+        Where `check_workers` raises it.
     ResourceError
         If the scheduler does not answer or has no workers, or workers do not start.
     """
@@ -81,7 +83,9 @@ def open_pool(options: WorkerOptions, platform: Platform = CORES) -> Iterator[Po
 
 
 def ask_workers(scheduler: str) -> Callable[[EngineKind], str | None]:
-    """Why an engine cannot run on the workers of a scheduler: a clause that names the first of them, or None.
+    """A function that says why an engine cannot run on the workers of a scheduler.
+
+    It takes the kind of an engine, and returns a clause about the first worker that cannot run it. None if all can.
 
     Raises
     ------
@@ -102,6 +106,6 @@ def ask_workers(scheduler: str) -> Callable[[EngineKind], str | None]:
 
 
 def _connect(scheduler: str, platform: Platform) -> DaskPool:
-    from pipeline.workers.dask_pool import DaskPool  # not before it is needed: it imports Dask
+    from pipeline.workers.dask_pool import DaskPool  # imported only when it is needed, because it imports Dask
 
     return DaskPool.connect(scheduler, platform, LOCAL_WORKERS[platform.name].command)

@@ -1,4 +1,4 @@
-"""Where slices run, behind one small protocol: in this process (here), or on Dask workers (`dask_pool`)."""
+"""The protocol `Pool` of everything that runs slices, and the pool that runs them in this process."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from schemas.errors import ResourceError
 
 __all__ = ["InProcess", "Pool", "Result", "WorkerLostError", "run_all"]
 
-#: How often a task is given to a worker before its death is thought to be the task's fault.
+#: How many workers may die with the same task before the task is given up.
 _ATTEMPTS = 3
 
 
 class WorkerLostError(Exception):
-    """A worker died with a task in its hands; the task may be tried again."""
+    """A worker died while it had a task. The task may be tried again."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a task ended: with a value, or with an error."""
+    """How the task with the number `tag` ended: with a value, or with an error."""
 
     tag: int
     value: Any = None
@@ -30,14 +30,14 @@ class Result:
 
 
 class Pool(Protocol):
-    """Something that runs functions elsewhere."""
+    """Runs functions on workers."""
 
     def slots(self) -> int:
-        """How many tasks it takes at a time, now; workers may come and go."""
+        """How many tasks the pool takes at a time, now. The number may change, because workers may come and go."""
         ...
 
     def workers(self) -> int:
-        """How many engines work at a time, now: fewer than slots where one task is written while another is mined."""
+        """How many engines work at a time, now. Fewer than slots if one slice is written while another is mined."""
         ...
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
@@ -45,11 +45,11 @@ class Pool(Protocol):
         ...
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Run ``function(argument)`` somewhere; its result comes out of `wait` with `tag`."""
+        """Run ``function(argument)`` on some worker. `wait` returns the result with `tag`."""
         ...
 
     def wait(self, seconds: float) -> list[Result]:
-        """What has ended; waits up to `seconds` for the first."""
+        """The results of tasks that have ended. Waits up to `seconds` for the first."""
         ...
 
     def grow(self) -> None:
@@ -57,7 +57,7 @@ class Pool(Protocol):
         ...
 
     def longest_task_s(self) -> float | None:
-        """A task should not take longer for now, in seconds; None for any time."""
+        """Seconds that a task should take at most, for now. None: any time."""
         ...
 
     def describe(self) -> str:
@@ -65,20 +65,20 @@ class Pool(Protocol):
         ...
 
     def who(self, tag: int) -> str:
-        """Host and process of the worker that has a task in its hands now; empty when none has, or it is not known."""
+        """Host and process of the worker that has a task now. Empty if none has it, or it is not known."""
         ...
 
     def dashboard(self) -> str:
-        """Address of a page about the workers; empty when there is none."""
+        """Address of a page about the workers. Empty if there is none."""
         ...
 
     def close(self) -> None:
-        """Let the workers go that are its own, and what they hold; nothing is asked of it afterwards."""
+        """Stop the workers that the pool owns, and free what its workers hold. The pool cannot be used afterwards."""
         ...
 
 
 class InProcess:
-    """One slot: this very process. A task runs when its result is waited for."""
+    """A pool of one slot, which is this process. A task runs when `wait` is called."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[int, Callable[[Any], Any], Any]] = deque()
@@ -92,7 +92,7 @@ class InProcess:
         return 1
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
-        """Here."""
+        """Run ``function(argument)`` in this process."""
         function(argument)
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
@@ -110,10 +110,10 @@ class InProcess:
             return [Result(tag, error=error)]
 
     def grow(self) -> None:
-        """Do nothing: there is only this process."""
+        """Do nothing, because there is only this process."""
 
     def longest_task_s(self) -> float | None:
-        """Two seconds: progress and Ctrl-C have to wait for the task."""
+        """Two seconds, because progress and Ctrl-C have to wait for the task."""
         return 2.0
 
     def describe(self) -> str:
@@ -125,23 +125,28 @@ class InProcess:
         return worker.identity()
 
     def dashboard(self) -> str:
-        """No address: there is no page."""
+        """An empty address, because there is no page."""
         return ""
 
     def close(self) -> None:
-        """Give the memory of the last run back."""
+        """Free the memory of the last run."""
         worker.forget()
 
 
 def run_all(pool: Pool, function: Callable[[Any], Any], arguments: list[Any]) -> Iterator[tuple[int, Any]]:
-    """Run ``function`` on every argument, a few at a time; pairs of position and value, as they end.
+    """Run `function` on every argument, a few at a time.
+
+    Yields
+    ------
+    (int, object)
+        Position of the argument, and the value for it, in the order in which the tasks end.
 
     Raises
     ------
     ResourceError
-        If workers die with the same task in their hands three times.
+        If workers die three times with the same task.
     Exception
-        What the function raised.
+        Whatever the function raised.
     """
     waiting = deque(enumerate(arguments))
     lost: Counter[int] = Counter()

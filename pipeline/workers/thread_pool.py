@@ -1,7 +1,7 @@
-"""Threads of this process.
+"""A pool of threads of this process.
 
-Either each thread has an engine of its own, as on processor cores, because compiled search and Arrow let other threads
-run. Or all threads share the engine of a GPU: one of two searches while the other one writes.
+On processor cores each thread has an engine of its own, because compiled search and Arrow let other threads run. On a
+GPU all threads share one engine: one thread searches while another one writes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ __all__ = ["InThreads"]
 
 
 class InThreads:
-    """Tasks on threads of this process; see `pipeline.workers.pool.Pool`.
+    """Runs tasks on threads of this process; see `pipeline.workers.pool.Pool`.
 
     Parameters
     ----------
     threads : int
+        Number of threads.
     share_engine : bool
-        Whether one engine serves all threads in turns.
+        Whether all threads use one engine in turns.
     most_seconds : float or None
-        Longest time of a task. A task cannot be stopped, so a caller that does not wait for more tasks, as after a
-        second Ctrl-C, waits so long. None: any time.
+        Longest time of a task, in seconds. A running task cannot be stopped, so `close` may wait that long, as after a
+        second Ctrl-C. None: any time.
     """
 
     def __init__(self, threads: int, share_engine: bool = False, most_seconds: float | None = None) -> None:
@@ -42,24 +43,24 @@ class InThreads:
         self._done: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
 
     def slots(self) -> int:
-        """The threads."""
+        """The number of threads."""
         return self._n
 
     def workers(self) -> int:
-        """The threads, or one: the engine that they share."""
+        """The number of threads, or one if they share an engine."""
         return 1 if self._share_engine else self._n
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
-        """Here."""
+        """Run ``function(argument)`` once in this process."""
         function(argument)
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Start it at once, or as soon as a thread is free."""
+        """Start the task as soon as a thread is free."""
         future = self._threads.submit(function, argument)
         future.add_done_callback(lambda done: self._done.put((tag, done)))
 
     def wait(self, seconds: float) -> list[Result]:
-        """All that has ended, the first within `seconds`."""
+        """All tasks that have ended. Waits up to `seconds` for the first."""
         results = []
         try:
             tag, future = self._done.get(timeout=seconds)
@@ -70,10 +71,10 @@ class InThreads:
             return results
 
     def grow(self) -> None:
-        """Do nothing: the number of threads is fixed."""
+        """Do nothing, because the number of threads is fixed."""
 
     def longest_task_s(self) -> float | None:
-        """As the pool was told."""
+        """The `most_seconds` of the pool."""
         return self._most_seconds
 
     def describe(self) -> str:
@@ -87,11 +88,11 @@ class InThreads:
         return worker.identity()
 
     def dashboard(self) -> str:
-        """No address: there is no page."""
+        """An empty address, because there is no page."""
         return ""
 
     def close(self) -> None:
-        """Wait for what is running, and give the memory of the last run back."""
+        """Wait for running tasks, drop the others, and free the memory of the last run."""
         self._threads.shutdown(cancel_futures=True)
         worker.forget()
 

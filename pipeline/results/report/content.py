@@ -1,4 +1,4 @@
-"""What the page of a run shows, gathered in bounded memory, however many bicliques there are."""
+"""Gathers what the page of a run shows, in bounded memory, however many bicliques there are."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from schemas.sizes import SizeCounts
 
 __all__ = ["Content", "Participant", "content_of"]
 
-#: Rows of each list.
+#: Largest number of rows of the lists of bicliques, and of the lists of vertices.
 _TOP, _PARTICIPANTS = 50, 20
-#: What the largest are ranked by.
+#: The measures by which the page lists the largest bicliques.
 _RANKINGS: tuple[By, ...] = ("edges", "balance")
 
 
 @dataclass(frozen=True)
 class Participant:
-    """A vertex, in how many bicliques it takes part, and its number of neighbours in the input."""
+    """A vertex, the number of bicliques that it is in, and the number of its neighbours in the input."""
 
     label: str
     bicliques: int
@@ -60,24 +60,24 @@ class Content:
     search : Search
         Which bicliques were asked for.
     none : str
-        Why a complete run found none; empty otherwise.
+        Why a complete run found no biclique. Empty otherwise.
     facts : tuple of (str, str)
-        The run card.
+        The run card, as pairs of name and value.
     not_measured : tuple of (str, str)
-        What the card lacks, and why.
+        Names of the facts that the card lacks, and why.
     sizes : SizeCounts or None
-        None when they were not counted.
+        Number of bicliques of each size. None if sizes were not counted.
     top : dict of str to Table
-        The largest by "edges" and by "balance", with labels; empty when none are listed.
+        The largest bicliques by "edges" and by "balance", with labels. Empty if the run lists none.
     participants : dict of str to tuple of Participant
-        By side, those in most bicliques first; empty when none are listed.
+        For each side, the vertices that are in most bicliques, these first. Empty if the run lists none.
     degrees : dict of str to ndarray, int64
-        By side: how many vertices have each degree, by position.
+        For each side, at position k the number of vertices with k neighbours.
     steps : tuple of (str, float)
-        Seconds of each step.
+        Name and seconds of each step.
     timeline : Timeline
     busy_ratio : float or None
-        Of all workers, over all sessions.
+        Share of the time of all workers that was spent in slices, 0 to 1, over all sessions.
     """
 
     status: Status
@@ -102,12 +102,12 @@ def content_of(run: Run) -> Content:
     Raises
     ------
     IncompleteError
-        If a file of it is damaged.
+        If a file of the run is damaged.
 
     Notes
     -----
-    Of a complete run it reads the summary, the edges (in row groups), the ledger, and the row groups that hold one of
-    the largest bicliques. Of an incomplete one it reads all committed rows once. Memory: a row group, 16 bytes a
+    For a complete run, reads the summary, the edges (by row groups), the ledger, and the row groups that hold one of
+    the largest bicliques. For an incomplete run, reads all committed rows once. Memory: a row group, 16 bytes per
     vertex, and the ledger.
     """
     results, surveyed = Results(run), run.survey()
@@ -139,12 +139,12 @@ def content_of(run: Run) -> Content:
 
 def _top(results: Results, summary: Summary, by: By) -> pa.Table:
     if results.complete:
-        return results.top(_TOP, by)  # which compares the summary with the manifest
+        return results.top(_TOP, by)  # compares the summary with the manifest
     return rows_at(results.files, places_of(summary.largest[by][:_TOP]), results.schema)
 
 
 def _summary(run: Run, results: Results) -> Summary:
-    """The one that the proof made, or one of the rows that are there so far."""
+    """The summary that the proof made, or else a summary of the rows that are there so far."""
     if results.complete and run.folder.summary.exists():
         return Summary.read(run.folder)
     n_left, n_right = map(len, run.labels)
@@ -160,7 +160,7 @@ def _summary(run: Run, results: Results) -> Summary:
 
 
 def _degrees(run: Run) -> dict[str, np.ndarray]:
-    """Degree of every dense id, by side, from the edges."""
+    """The number of neighbours of every vertex, for each side, by dense id."""
     total = {"left": np.zeros(run.input["n_left"], np.int64), "right": np.zeros(run.input["n_right"], np.int64)}
     with open_part(run.path / EDGES_FILE) as edges:
         for group in range(edges.num_row_groups):
@@ -186,7 +186,7 @@ def _participants(run: Run, summary: Summary, degrees: dict[str, np.ndarray]) ->
 
 
 def _facts(run: Run, results: Results, now: Status) -> Iterable[tuple[str, object]]:
-    """The run card; of an incomplete run as much of it as there is."""
+    """The run card, or the part of it that an incomplete run has."""
     if results.complete:
         yield from (fact for fact in run_facts(results) if fact[0] not in ("seconds", "manifest", "report", "files"))
         if results.files:
@@ -216,7 +216,7 @@ def _facts(run: Run, results: Results, now: Status) -> Iterable[tuple[str, objec
 def _energy(
     run: Run, entries: list[LedgerEntry], mined: list[Session]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """Name and value of each energy that was measured; name, and why not, of each other one."""
+    """Names and values of the energies that were measured; names of the others, and why they were not measured."""
     platform = engines.kind(run.options.engine).platform
     count = sum(entry.result.total.seen for entry in entries)
     measured, missing = [], []

@@ -1,4 +1,4 @@
-"""The pictures of the page, as Bokeh figures. Colours of text and lines are set by the page, for light and dark."""
+"""The pictures of the page, as Bokeh figures. The page sets the colours of text and lines, for light and dark mode."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ __all__ = [
     "timeline_figure",
 ]
 
-#: Left and right, busy and writing: distinguishable without colour vision, and on white and black (Okabe and Ito).
+#: Colours of left and right, busy and writing. People with any colour vision can tell them apart, on white and on black
+#: (Okabe and Ito).
 LEFT, RIGHT, BUSY, WRITING = "#0072b2", "#e69f00", "#009e73", "#d55e00"
-_PALETTE = Viridis256[40:]  # its first colours cannot be seen on black
-#: Points of a curve.
+_PALETTE = Viridis256[40:]  # the first colours of Viridis cannot be seen on black
+#: Largest number of points of a curve.
 _MOST_POINTS = 300
 
 
 def size_figure(sizes: SizeCounts, names: dict[str, str] | None = None) -> figure:
-    """Heat map of the two sizes, bins that grow with them, colour by count; all three logarithmic.
+    """Heat map of the number of bicliques by both sizes, in bins. Both axes and the colours are logarithmic.
 
-    `names` are what the input calls the sides left and right.
+    `names` has what the input calls the sides "left" and "right".
     """
     cells = grid(sizes)
     rows, columns = np.nonzero(cells.count)
@@ -86,7 +87,7 @@ def size_figure(sizes: SizeCounts, names: dict[str, str] | None = None) -> figur
 
 
 def degree_figure(degrees: dict[str, np.ndarray], names: dict[str, str] | None = None) -> figure:
-    """How many vertices have at least so many neighbours, both sides, logarithmic."""
+    """Number of vertices of each side that have at least so many neighbours. Both axes are logarithmic."""
     plot = _figure(
         height=320,
         x_axis_type="log",
@@ -112,12 +113,12 @@ def degree_figure(degrees: dict[str, np.ndarray], names: dict[str, str] | None =
 
 
 def _side(side: str, names: dict[str, str] | None) -> str:
-    """A side, with the name that the input has for it."""
+    """A side, with the name that the input gives to it."""
     return side if names is None or names[side] == side else f"{side} ({names[side]})"
 
 
 def step_figure(steps: tuple[tuple[str, float], ...]) -> figure:
-    """Seconds of every step, one bar each, the first on top."""
+    """One bar per step for its seconds, the first step on top."""
     names = [name for name, _ in steps]
     source = ColumnDataSource({"name": names, "seconds": [seconds for _, seconds in steps]})
     plot = _figure(height=60 + 34 * len(names), y_range=names[::-1], x_axis_label="seconds")
@@ -129,8 +130,8 @@ def step_figure(steps: tuple[tuple[str, float], ...]) -> figure:
 
 
 def timeline_figure(times: Timeline) -> figure:
-    """One lane per worker: bars are slices, their darker end is waiting for output, and gaps are idle time."""
-    numbers = [str(k) for k in range(1, len(times.lanes) + 1)]  # names of hosts would leave no room on a phone
+    """One lane per worker. Bars are slices. In their second colour the search waited for output. Gaps are idle time."""
+    numbers = [str(k) for k in range(1, len(times.lanes) + 1)]  # names of hosts are too long for a phone
     plot = _figure(
         height=90 + 26 * len(numbers),
         y_range=numbers[::-1],
@@ -182,7 +183,7 @@ def timeline_figure(times: Timeline) -> figure:
 
 def _figure(**options: Any) -> figure:
     plot = figure(sizing_mode="stretch_width", tools="pan,box_zoom,wheel_zoom,reset,save", min_width=250, **options)
-    plot.toolbar.active_drag = None  # or a finger could not scroll the page
+    plot.toolbar.active_drag = None  # otherwise a finger on a picture could not scroll the page
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     plot.background_fill_alpha = plot.border_fill_alpha = 0
@@ -190,7 +191,7 @@ def _figure(**options: Any) -> figure:
 
 
 def _legend_above(plot: figure) -> None:
-    """Outside, where it covers nothing on a phone either."""
+    """Put the legend outside the picture, where it covers nothing on a phone."""
     plot.add_layout(plot.legend[0], "above")
     plot.legend.orientation = "horizontal"
     plot.legend.border_line_color = None
@@ -205,7 +206,7 @@ def _numbers() -> CustomJSTickFormatter:
 
 
 def _around(smallest: int, largest: int) -> tuple[float, float]:
-    """The range of a logarithmic axis on which sizes are half a size wide to both sides."""
+    """The range of a logarithmic axis on which each size is drawn from half a size below it to half a size above it."""
     return 0.98 * (smallest - 0.5), 1.02 * (largest + 0.5)
 
 
@@ -220,7 +221,7 @@ def _ranges(edges: np.ndarray, bins: np.ndarray) -> list[str]:
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
-    """Positions of at most `_MOST_POINTS` values, evenly by logarithm, ends included."""
+    """Positions of at most `_MOST_POINTS` of the ascending values, spread evenly by logarithm, with both ends."""
     if len(values) <= _MOST_POINTS:
         return np.arange(len(values))
     wanted = np.geomspace(values[0], values[-1], _MOST_POINTS)

@@ -1,4 +1,4 @@
-"""Make ``report.html`` of a run."""
+"""Makes the page ``report.html`` of a run."""
 
 from __future__ import annotations
 
@@ -14,25 +14,37 @@ __all__ = ["report"]
 
 
 def report(folder: PathLike) -> Path:
-    """Write the page of a run, complete or not, into its folder; an older one is replaced.
+    """Write the page of a run, complete or not, into its folder. An older page is replaced.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the run.
 
     Returns
     -------
     Path
-        ``report.html``: one file that needs no network.
+        ``report.html``, one file that needs no network.
 
     Raises
     ------
     InputError
         If `folder` is not that of a run, or a folder in it is a link.
     IncompleteError
-        If a file of it is damaged.
+        If a file of the run is damaged.
     ResourceError
-        If the disk is full, or the like.
+        If the disk is full, or the page cannot be written for another reason.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-report", report=False)
+    >>> pipeline.report("OUT-report").name
+    'report.html'
     """
     run = Run.at(Path(folder))
     refuse_links(run.path)
     text = html_of(content_of(run))
     with whole_file(run.folder.report) as file:
-        file.write(text.encode("utf-8", "backslashreplace"))  # as a name that is no text
+        file.write(text.encode("utf-8", "backslashreplace"))  # because a name of a file may hold bytes that are no text
     return run.folder.report

@@ -1,4 +1,4 @@
-"""From the content of a run to one HTML file with everything in it."""
+"""Puts the content of the page into one HTML file, which needs no other file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.run.version import __version__
 
 __all__ = ["html_of"]
 
-#: Members of a side that are shown at once, and that can be unfolded.
+#: Number of members of a side that are shown at once, and of those that can be unfolded.
 _SHOWN, _FOLDED = 12, 188
 
 
@@ -32,11 +32,11 @@ class _Members:
 
 
 def html_of(content: Content) -> str:
-    """The page.
+    """The page as HTML.
 
     Notes
     -----
-    1.3 MB of it are the plotting library; the pictures and lists have a bounded number of marks and rows.
+    The plotting library takes 1.3 MB of it. The pictures and lists have a bounded number of marks and rows.
     """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     plots = _figures(content)
@@ -82,14 +82,14 @@ def _lead(content: Content) -> str:
 
 
 def _sides(names: dict[str, str]) -> str:
-    """Which side is which, where the input has names for them."""
+    """What the input calls each side. Empty if it has no names for them."""
     if names == {"left": "left", "right": "right"}:
         return ""
     return f"left: {names['left']}, right: {names['right']}"
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows whose lists are cut before they become Python objects."""
+    """The rows of `table`. Long lists are cut before they become Python objects, to save time and memory."""
     rows = []
     for k in range(len(table)):
         row = {name: table[name][k].as_py() for name in ("n_left", "n_right")}

@@ -1,4 +1,4 @@
-"""What the search of the page looks through: every label of the bicliques listed there, also of members not shown."""
+"""The data that the search on the page looks through: all labels of the listed bicliques, also of hidden members."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 __all__ = ["MOST_BYTES", "MOST_MEMBERS", "search_data"]
 
-#: Members of all lists together, and bytes of their labels, that the page holds at most; a member takes three bytes.
+#: Largest number of members of all lists together on the page, and of bytes of their labels. A member takes 3 bytes.
 MOST_MEMBERS, MOST_BYTES = 1_000_000, 4 << 20
 
 
 def search_data(top: dict[str, pa.Table]) -> Markup:
-    """JSON for a script element, whatever the labels are.
+    """The data as JSON that is safe inside a script element, whatever the labels are.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ def search_data(top: dict[str, pa.Table]) -> Markup:
     Returns
     -------
     Markup
-        An object of ``labels``; ``lists``, which has for each row of each ranking the positions of its members' labels,
-        ascending, each as the difference to the one before; and ``most``, how many members of a side were taken, null
-        for all. Where there are too many members for a page, each list has the same chance: its first `most`.
+        An object with three entries. ``labels`` is a list of all labels. ``lists`` has, for each row of each ranking,
+        the positions of its members in ``labels``, ascending, each as the difference to the one before. ``most`` is
+        null, or the number of members to which each side of a row was cut, because the page has no room for more.
     """
     sides = [table[side].combine_chunks() for table in top.values() for side in ("left", "right")]
     lengths = np.concatenate([side.value_lengths().to_numpy() for side in sides]) if sides else np.zeros(0, np.int64)
@@ -48,7 +48,7 @@ def search_data(top: dict[str, pa.Table]) -> Markup:
 
 
 def _fair(lengths: np.ndarray) -> int:
-    """The longest that lists may be for all of them to have room."""
+    """The largest length to which all lists can be cut so that they have `MOST_MEMBERS` members or fewer."""
     low, high = 1, max(int(lengths.max(initial=1)), 1)
     while low < high:
         middle = (low + high + 1) // 2
@@ -60,7 +60,10 @@ def _fair(lengths: np.ndarray) -> int:
 
 
 def _numbered(sides: list[pa.ListArray], most: int) -> tuple[list[str], list[list[np.ndarray]]]:
-    """The labels of the first `most` members of every list, each once; and by side and row, which they are."""
+    """The labels of the first `most` members of every list, each once, and the positions of the members in them.
+
+    The positions are by side and row.
+    """
     texts = [[side[k].values[:most].cast(pa.string()) for k in range(len(side))] for side in sides]
     flat = pa.chunked_array([text for rows in texts for text in rows], pa.string()).combine_chunks()
     encoded = pc.dictionary_encode(flat)

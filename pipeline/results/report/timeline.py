@@ -1,4 +1,4 @@
-"""What every worker did when: from the ledger to lanes of blocks."""
+"""The timeline of the page: what every worker did when, from the ledger."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from schemas.manifest import LedgerEntry
 
 __all__ = ["Block", "Lane", "Stretch", "Timeline", "timeline"]
 
-#: More blocks than this are joined where the gap between them could not be seen.
+#: If there are more blocks, those are joined whose gap would be too small to see.
 _MOST_BLOCKS = 1500
 
 
 @dataclass(frozen=True)
 class Block:
-    """A slice, or several that follow each other closely.
+    """A slice, or several slices of one worker with hardly any time between them.
 
     Parameters
     ----------
     start, stop : float
-        Seconds on the axis.
+        Begin and end on the axis, in seconds.
     busy, writing : float
-        Seconds in slices, and those of them in which the search waited for output.
+        Seconds in slices, and the part of them in which the search waited for output.
     slices, rows : int
+        Number of slices, and of the bicliques that they found.
     first, last : int
         Numbers of the first and the last slice.
     """
@@ -42,7 +43,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Lane:
-    """A worker: its blocks, and how much of each session from its first slice in it to the end it was busy, 0 to 1."""
+    """The blocks of one worker, and the share of its time in which it was busy.
+
+    Parameters
+    ----------
+    worker : str
+    blocks : tuple of Block
+    busy_share : float
+        0 to 1. In each session the worker's time goes from the beginning of its first slice to the end of the session.
+    """
 
     worker: str
     blocks: tuple[Block, ...]
@@ -51,7 +60,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A session of mining on the axis, in seconds, and how it ended."""
+    """A session of mining: its begin and end on the axis, in seconds, and how it ended."""
 
     start: float
     stop: float
@@ -60,7 +69,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Sessions one after the other, the time between them left out.
+    """All sessions one after the other on one axis. The time between them is left out.
 
     Parameters
     ----------
@@ -74,20 +83,20 @@ class Timeline:
 
     @property
     def seconds(self) -> float:
-        """Length of the axis."""
+        """Length of the axis, in seconds."""
         return self.sessions[-1].stop if self.sessions else 0.0
 
 
 def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[Session], most_lanes: int = 64) -> Timeline:
-    """Lanes of the workers, by the clocks of the workers.
+    """The timeline of a run. Times of slices are by the clocks of the workers.
 
     Parameters
     ----------
     entries : sequence of LedgerEntry
     sessions : sequence of dict
-        `pipeline.run.session.sessions`; a slice belongs to the last one that began before it.
+        `pipeline.run.session.sessions`. A slice belongs to the last session that began before it.
     most_lanes : int
-        So many workers, the busiest.
+        Largest number of lanes. The busiest workers get one.
     """
     if not entries:
         return Timeline((), ())
@@ -112,7 +121,7 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[Session], most_l
         for worker in {entry.result.worker for entry in own}:
             first = min(
                 entry.result.began for entry in own if entry.result.worker == worker
-            )  # before, it was being started
+            )  # before that the worker was being started
             present[worker] = present.get(worker, 0.0) + length - (first - begin)
         offset += length
     width = 0.0 if len(entries) <= _MOST_BLOCKS else offset / 1000
