@@ -20,7 +20,7 @@ from kernels.gpu import pack
 from kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
 from kernels.gpu.source import Variant, compile_options, source_of
 
-__all__ = ["Made", "TARGETS", "build", "make", "shipped", "wanted"]
+__all__ = ["TARGETS", "Made", "build", "make", "shipped", "wanted"]
 
 #: What there is code for: machine code, and last the PTX.
 TARGETS = (*ARCHITECTURES.values(), LATER)

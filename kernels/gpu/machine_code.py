@@ -52,7 +52,7 @@ def file_name(variant: Variant, architecture: str) -> str:
     return f"{variant.kernel}-{hashlib.sha256(content.encode()).hexdigest()[:16]}-{architecture}.{kind}"
 
 
-def code_for(variant: Variant, capability: tuple[int, int], driver: int, folder: Path = CODE) -> Code:
+def code_for(variant: Variant, capability: tuple[int, int], driver: int, folder: Path | None = None) -> Code:
     """What a variant is loaded from on a device.
 
     Parameters
@@ -62,9 +62,10 @@ def code_for(variant: Variant, capability: tuple[int, int], driver: int, folder:
         Compute capability of the device.
     driver : int
         The version of CUDA that the driver implements, as ``cudaDriverGetVersion`` gives it: 13000 is 13.0.
-    folder : Path
-        Where the files are.
+    folder : Path, optional
+        Where the files are. None takes `CODE`.
     """
+    folder = folder or CODE
     name = f"kernel {variant.kernel}, compute capability {capability[0]}.{capability[1]}"
 
     def compiled(reason: str) -> Code:
