@@ -61,4 +61,4 @@ gpu-bench:  ## there, too: times of both engines, written to benchmarks/
 	PYTHONPATH=. $(PYTHON) -m benchmarks.gpu_tables --write
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output build kernels/machine_code
