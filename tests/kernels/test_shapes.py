@@ -25,6 +25,7 @@ def test_the_first_three_levels_have_four_shapes_in_all():
     assert {shape(0, need, USUAL) for need in needs} == {(1024, 32768), (4096, 32768)}
     assert {shape(1, need, USUAL) for need in needs} == {(32768, 262144)}
     assert {shape(2, need, USUAL) for need in needs} == {(262144, 2097152)}
+    assert shape(3, Needs(300_000, 4100), USUAL) == (524288, 8192)
     assert shape(0, Needs(1024, 1 << 30), USUAL).rows == 1024
     assert shape(0, Needs(1025, 4100), USUAL).rows == 4096
 
