@@ -34,6 +34,7 @@ KERNELS = {
     "cumbe": "cumbe/cumbe.cu",
     "hub_bits": "bitmatrix/hub_bits.cu",
     "pack": "common/pack.cu",
+    "row_hashes": "common/row_hashes.cu",
 }
 #: The standard of C++ that the sources are written in, as an option of NVRTC.
 STANDARD = "--std=c++17"
