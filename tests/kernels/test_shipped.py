@@ -21,6 +21,7 @@ from kernels.cumbe.memory import CumbeSizes
 from kernels.gpu import machine_code, pack, source
 from kernels.gpu.machine_code import ARCHITECTURES, COMPILER, LATER, code_for, file_name
 from kernels.gpu.records import RECORD
+from kernels.gpu.row_hashes import Lists, RowHasher
 from kernels.gpu.source import FOLDER, Variant, load
 from schemas.emit import nowhere
 from schemas.options import BuildOptions
@@ -103,8 +104,13 @@ def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
             BitMatrixEngine(device, GpuSizes().halved(9)).mine(graph, FEW, search, limits, nowhere)
             with pytest.raises(EndError):
                 CumbeEngine(device, CumbeSizes().halved(9)).mine(graph, FEW, search, limits, nowhere)
+    lists = Lists(np.zeros(1, np.int32), np.array([0, 1], np.int32), np.ones(1, np.int32))
+    hasher = RowHasher(device, (None, None), (np.ones(1, np.uint64),) * 2, "left")
+    with pytest.raises(MemoryError):
+        hasher.rows(lists, lists, np.zeros(1, np.int32), 1)
     assert device.asked == set(shipped.shipped())
     assert len(shipped.shipped()) == len(device.asked)
+    assert {variant.kernel for variant in device.asked} == set(source.KERNELS)
 
 
 def test_the_usual_sizes_and_their_halves_ask_for_the_same():
@@ -293,7 +299,7 @@ def test_a_kernel_that_does_not_compile_ends_the_build(tmp_path):
 def test_all_that_is_shipped_compiles_for_every_architecture(tmp_path):
     """It takes a minute and a half on two cores."""
     made = shipped.build(tmp_path)
-    assert made.files == len(list(tmp_path.iterdir())) - 1 == 15 * 5
+    assert made.files == len(list(tmp_path.iterdir())) - 1 == 16 * 5
     assert 10e6 < made.n_bytes < 30e6
     for major, minor in ARCHITECTURES:
         for variant in shipped.shipped():
