@@ -132,6 +132,9 @@ def test_the_page_opens_with_all_pictures(visit: Any) -> None:
         assert page.locator(f"#{section} svg[role=img]").count() == 1
         assert page.locator(f"#{section} svg[role=img]").bounding_box()["height"] > 80
         assert len(page.locator(f"#{section} svg[role=img]").get_attribute("aria-label")) > 40
+    colours = "(members) => members.map((member) => getComputedStyle(member).borderLeftColor)"
+    assert set(page.eval_on_selector_all(".members.left b", colours)) == {"rgb(0, 114, 178)"}
+    assert set(page.eval_on_selector_all(".members.right b", colours)) == {"rgb(184, 116, 0)"}
 
 
 def verdict(label: str, hits: int) -> str:
@@ -316,6 +319,7 @@ def test_print_shows_all_rows_dark_on_white(visit: Any) -> None:
     assert page.eval_on_selector_all(".scroll:not([hidden])", lists) == 0, "a sheet of paper does not scroll"
     assert not page.locator(".controls").is_visible()
     assert page.locator(".plot:visible").count() == 4
+    assert page.locator("#top [data-by=edges] summary:visible").first.inner_text() == "7,507 more", "or none is missed"
 
 
 def test_without_scripts_the_page_still_says_everything_but_the_search(browser: Chromium, page_file: Path) -> None:

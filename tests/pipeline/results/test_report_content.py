@@ -76,6 +76,8 @@ def test_the_numbers_are_those_of_the_files(out: Path) -> None:
     assert best.degree == (labels.user == best.label).sum()
     edges = frame.n_left * frame.n_right
     assert content.top["edges"]["n_left"].to_pylist()[0] * content.top["edges"]["n_right"].to_pylist()[0] == edges.max()
+    for by, rows in content.top.items():
+        assert rows.to_pylist() == pipeline.open_run(out).top(50, by).to_pylist()
     assert dict(content.steps).keys() == {"startup", "ingest", "build", "plan", "mine", "prove"}
     assert content.busy_ratio == pipeline.open_run(out).manifest.mining["busy_ratio"]
 
