@@ -277,6 +277,19 @@ def test_tooltips_by_keyboard(visit: Any, section: str, width: int) -> None:
     assert page.locator(".tip:visible").count() == 0, "the focus is elsewhere"
 
 
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_tooltips_at_the_edges_stay_on_the_screen(visit: Any, place: str) -> None:
+    page = visit(390)
+    mark = getattr(page.locator("#sizes .cells rect"), place)
+    for to_the_top in (False, True):
+        mark.evaluate("(mark, top) => mark.scrollIntoView(top)", to_the_top)
+        mark.hover()
+        box = page.locator(".tip:visible").evaluate("(tip) => tip.getBoundingClientRect().toJSON()")
+        assert 0 <= box["left"] <= box["right"] <= 390
+        assert 0 <= box["top"] <= box["bottom"] <= 900
+        page.mouse.move(2, 600)
+
+
 def test_the_cells_of_the_heat_map_are_squares(visit: Any) -> None:
     for width in (390, 1280):
         box = visit(width).locator("#sizes .cells rect").first.bounding_box()
