@@ -21,6 +21,7 @@ KERNELS = {
     "cumbe": "cumbe/cumbe.cu",
     "hub_bits": "bitmatrix/hub_bits.cu",
     "pack": "common/pack.cu",
+    "row_hashes": "common/row_hashes.cu",
 }
 
 

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 #: Edges from which on a graph is built by compiled code, which is two to four times as fast as sorting with NumPy.
 #: Loading it takes 0.1 s, and 0.5 s where nothing else of the process needs the compiler.
-_MANY, _MANY_WITHOUT_COMPILER = 1 << 17, 1 << 20
+MANY_EDGES, MANY_WITHOUT_COMPILER = 1 << 17, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def compiles(run: Run) -> bool:
     """Whether compiled code builds the graph of a run whose input is read, unless the GPU does."""
     used = engines.kind(run.options.engine).platform.is_used_by_driver
     return run.options.build.order not in ("degree", "id") or run.input["n_edges"] >= (
-        _MANY if used else _MANY_WITHOUT_COMPILER
+        MANY_EDGES if used else MANY_WITHOUT_COMPILER
     )
 
 

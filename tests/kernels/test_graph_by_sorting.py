@@ -1,4 +1,4 @@
-"""A graph that is prepared on a device equals the host's, array for array. NumPy stands for the device."""
+"""A graph that is prepared on a device equals the host's, array for array. NumPy stands for the by_sorting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.graph import sorting as device
+from kernels.graph import sorting as by_sorting
 from kernels.graph.prepare import prepare
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
@@ -21,7 +21,7 @@ def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1
     left, right = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
     arguments: Any = (left, right, 12, 9, options, min_left, min_right)
     graph, facts = prepare(*arguments)
-    made, told = device.prepare_on(np, *arguments)
+    made, told = by_sorting.prepare_on(np, *arguments)
     assert told == facts
     for field in fields(MiningGraph):
         expected, found = getattr(graph, field.name), getattr(made, field.name)
@@ -44,8 +44,22 @@ def test_any_graph_is_prepared_as_on_the_host(
     check(pairs, BuildOptions(root_side=side, order=order), min_left, min_right)
 
 
+@pytest.mark.parametrize("steps", [10, 1000])
+def test_the_core_of_a_long_chain_is_found(steps: int) -> None:
+    """Each round takes two vertices off its ends; what the rounds leave is for the queue of `kernels.graph.core`."""
+    corner = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    chain = np.array(
+        [*corner, *((2 + k, 2 + k) for k in range(steps)), *((2 + k, 1 + k) for k in range(steps))], np.int32
+    )
+    chain = chain[np.lexsort((chain[:, 1], chain[:, 0]))]
+    left, right = np.ascontiguousarray(chain[:, 0]), np.ascontiguousarray(chain[:, 1])
+    _, facts = by_sorting.prepare_on(np, left, right, steps + 2, steps + 2, BuildOptions(), 2, 2)
+    assert (facts.core_left, facts.core_right, facts.core_edges) == (2, 2, 4)
+    assert facts == prepare(left, right, steps + 2, steps + 2, BuildOptions(), 2, 2)[1]
+
+
 def test_different_rows_with_equal_hashes_are_left_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "splitmix64", lambda x: x * np.uint64(0))
-    csr = device._from_sorted(np, np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3)
-    assert device._twins(np, csr) is None
+    monkeypatch.setattr(by_sorting, "splitmix64", lambda x: x * np.uint64(0))
+    csr = by_sorting._from_sorted(np, np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3)
+    assert by_sorting._twins(np, csr) is None
     check([(0, 0), (1, 0), (1, 1), (2, 1)], BuildOptions())

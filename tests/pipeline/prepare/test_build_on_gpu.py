@@ -13,9 +13,10 @@ from kernels.gpu import device
 from kernels.graph import sorting
 from pipeline.api import steps
 from pipeline.ingest.gpu import ingest_on as gpu_ingest
+from pipeline.prepare import build
 from pipeline.run.folder import RunFolder
 from schemas.graph import MiningGraph
-from schemas.options import RunLimits, RunOptions
+from schemas.options import BuildOptions, RunLimits, RunOptions
 from tests.support.host_arrays import HostArrays
 from tests.support.runs import random_edges, write_edges
 
@@ -23,6 +24,7 @@ from tests.support.runs import random_edges, write_edges
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     toy = types.SimpleNamespace(free=1 << 30, released=0)
+    monkeypatch.setattr(build, "MANY_EDGES", 0)  # compiled code builds on the CPU
     monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
     monkeypatch.setattr(gpu_ingest, "CudfArrays", HostArrays)
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
@@ -69,3 +71,35 @@ def test_without_room_on_the_gpu_the_cpu_builds_and_says_so(
     folder, _ = graph(tmp_path, "gpu")
     assert folder.need("build")["built_on"] == "cpu"
     assert "the graph is built on the CPU: " in caplog.text
+
+
+def test_small_graphs_are_built_without_the_compiler_into_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("compiled", "small"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(build, "MANY_EDGES", 0)
+    compiled, _ = graph(tmp_path / "compiled", "cpu")
+    monkeypatch.setattr(build, "MANY_EDGES", 1 << 30)
+    with monkeypatch.context() as without:
+        without.setattr("kernels.graph.prepare.prepare", None)
+        small, _ = graph(tmp_path / "small", "cpu")
+    for file in compiled.graph.iterdir():
+        assert file.read_bytes() == (small.graph / file.name).read_bytes(), file.name
+
+
+@pytest.mark.parametrize(
+    ("engine", "n_edges", "order", "compiles"),
+    [
+        ("cpu", build.MANY_EDGES - 1, "degree", False),
+        ("cpu", build.MANY_EDGES, "degree", True),
+        ("cpu", 10, "two-hop", True),
+        ("cpu", 10, "id", False),
+        ("bitmatrix", build.MANY_EDGES, "degree", False),
+        ("bitmatrix", build.MANY_WITHOUT_COMPILER, "degree", True),
+    ],
+)
+def test_the_compiler_is_loaded_where_it_pays(engine: str, n_edges: int, order: str, compiles: bool) -> None:
+    options = RunOptions(source="g", engine=engine, build=BuildOptions(order=order))  # type: ignore[arg-type]
+    run = types.SimpleNamespace(options=options, input={"n_edges": n_edges})
+    assert build.compiles(run) == compiles  # type: ignore[arg-type]
