@@ -19,6 +19,7 @@
     }
     mark.classList.add("on");
     tip.textContent = mark.dataset.tip;
+    tip.style.left = "0px";  // or else its lines would be broken at the edge of the page
     const at = mark.getBoundingClientRect(), own = tip.getBoundingClientRect();
     const left = Math.min(at.left + at.width / 2 - own.width / 2, document.documentElement.clientWidth - own.width - GAP);
     const top = at.top - own.height - GAP < 0 ? at.bottom + GAP : at.top - own.height - GAP;
