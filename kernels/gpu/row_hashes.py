@@ -8,12 +8,14 @@ import numpy as np
 
 from kernels.gpu.device import Device
 from kernels.gpu.records import ROW_HASH_PARAMS, ROW_HASH_WRONG, parameters
+from kernels.gpu.source import Variant
 from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 
-__all__ = ["Hashed", "Lists", "RowHasher"]
+__all__ = ["Hashed", "Lists", "RowHasher", "shipped"]
 
 _KERNEL, _THREADS, _BLOCKS = "row_hashes", 256, 4  # blocks per multiprocessor
+_DEFINES: dict[str, int] = {}
 
 
 class Lists(NamedTuple):
@@ -115,7 +117,7 @@ class RowHasher:
                     "wrong": device.address(wrong),
                 }
                 n_blocks = min(_BLOCKS * device.n_multiprocessors, -(-n_rows // _THREADS)) or 1
-                device.enqueue(_KERNEL, {}, n_blocks, _THREADS, parameters(ROW_HASH_PARAMS, values))
+                device.enqueue(_KERNEL, _DEFINES, n_blocks, _THREADS, parameters(ROW_HASH_PARAMS, values))
                 self._raise(device.read(wrong, ROW_HASH_WRONG, 0, 1)[0], name)
             hashes = device.read(out, np.uint64, 0, n_rows)
             counted = [device.read(own, COUNT, 0, side.n) for own, side in zip(occurrences, self._sides, strict=True)]
@@ -145,3 +147,8 @@ class _Side:
             "n_vertices": self.n,
             "hashes": device.address(self._hashes),
         }
+
+
+def shipped() -> list[Variant]:
+    """All that a `RowHasher` asks for."""
+    return [Variant.of(_KERNEL, _DEFINES)]

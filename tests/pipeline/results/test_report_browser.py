@@ -310,11 +310,14 @@ def test_the_page_fits_the_screen_in_light_and_dark(visit: Any, scheme: str, wid
     assert (max(background) < 60) == (scheme == "dark")
     assert ink(page) == INK[scheme]
     for section in SAID:
-        letters = f"#{section} .plot text:not([class~=wide])"
+        letters = f"#{section} .plot text" + ("" if width > 700 else ":not(.wide)")
         boxes = [text.bounding_box() for text in page.locator(letters).all()]
         assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes), "a text is cut off"
         assert all(9 <= box["height"] <= 30 for box in boxes), "letters cannot be read"
         assert not any(map(touch, *zip(*itertools.combinations(boxes, 2), strict=True))), "a text covers another"
+    for text in page.locator("#sizes .plot .wide").all():
+        assert text.is_visible() == (width > 700), "there is no room for it on a phone"
+    assert page.locator("#sizes .plot .wide").count() > 0
 
 
 def test_the_page_follows_a_change_of_light_and_dark(visit: Any) -> None:
