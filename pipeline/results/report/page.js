@@ -3,6 +3,10 @@
 (async () => {
   const search = document.getElementById("search");
   if (!search) return;
+  if (!("DecompressionStream" in window)) {
+    document.getElementById("hits").textContent = "The search, the choice, and lists that unfold need a newer browser.";
+    return;
+  }
   const data = await unpacked(document.getElementById("labels").textContent);
   const lists = [...document.querySelectorAll("[data-by]")];
   const lower = Object.fromEntries(Object.entries(data.labels).map(([side, own]) => [side, own.map((x) => x.toLowerCase())]));

@@ -339,6 +339,17 @@ def test_print_shows_all_rows_dark_on_white(visit: Any) -> None:
     assert page.locator("#top [data-by=edges] summary:visible").first.inner_text() == "7,507 more", "or none is missed"
 
 
+def test_a_browser_that_cannot_unpack_the_labels_says_so(browser: Chromium, page_file: Path) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(page_file.as_uri())
+    assert "need a newer browser" in page.inner_text("#hits")
+    assert page.is_disabled("#search")
+    assert "bicliques" in hover(page, "sizes")
+    context.close()
+
+
 def test_without_scripts_the_page_still_says_everything_but_the_search(browser: Chromium, page_file: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
