@@ -74,6 +74,30 @@ class SizeCounts:
             return each[0] if each else cls.empty()
         return cls.of(*(np.concatenate([getattr(part, name) for part in each]) for name in _COLUMNS))
 
+    def pick(self, which: np.ndarray) -> SizeCounts:
+        """The counts of the sizes where a mask is true."""
+        return SizeCounts(*(getattr(self, name)[which] for name in _COLUMNS))
+
+    def rows_of(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
+        """The positions at which two columns have one of these sizes, ascending.
+
+        Parameters
+        ----------
+        n_left, n_right : ndarray, shape (n,)
+            At least 0.
+        """
+        if len(self) == 0 or len(n_left) == 0:
+            return np.empty(0, np.intp)
+        width = int(max(n_right.max(), self.n_right.max())) + 1
+        height = int(max(n_left.max(), self.n_left.max())) + 1
+        keys = n_left.astype(np.int64) * width + n_right
+        own = self.n_left.astype(np.int64) * width + self.n_right
+        if height * width > max(len(n_left), _SHORT_TABLE):
+            return np.flatnonzero(np.isin(keys, own))
+        is_own = np.zeros(height * width, np.bool_)
+        is_own[own] = True
+        return np.flatnonzero(is_own[keys])
+
     @property
     def total(self) -> int:
         """Bicliques of all sizes."""

@@ -24,6 +24,8 @@ Place = tuple[int, int, int]
 #: (file, row group) -> hash of each row of the row group, uint64.
 HashesOf = Callable[[Path, int], np.ndarray]
 
+#: Rows of a row group, per row that is wanted, that are looked at without ranking the sizes of the row group.
+_FEW = 100
 #: Most threads that read row groups to draw a sample. Each of them holds a row group in memory.
 _MOST_THREADS = 8
 
@@ -63,28 +65,30 @@ class Largest:
         hashes: Callable[[], np.ndarray],
         file: int,
         group: int,
+        numbers: np.ndarray | None = None,
     ) -> None:
-        """Add the rows of a row group.
+        """Add rows of a row group.
 
         Parameters
         ----------
-        left, right : ndarray, shape (rows,), int64
+        left, right : ndarray, shape (rows,), int32 or int64
             Numbers of left and right members of each row.
         sizes : SizeCounts
-            The number of rows of each size.
+            The number of rows of each size, in the whole row group.
         hashes : callable
             () -> hash of each row, uint64. It is called only if a row is large enough.
         file, group : int
             Numbers of the file and of the row group, from 0.
+        numbers : ndarray or None
+            The number of each row in its row group. Rows that `may_add` rules out need not be given. None: 0, 1, 2, ...
         """
-        least = _least(sizes, self._by, self._n)
-        if len(self.best) == self._n:
-            least = max(least, tuple(self.best[-1, :3].tolist()))
-        # sizes are few and rows are many, so rows are looked at only if a size among them is large enough
-        if len(_at_least(sizes.n_left, sizes.n_right, self._by, least)) == 0:
+        least = self._least(sizes)
+        if not self._may_add(sizes, least).any():
             return
-        rows = _at_least(left, right, self._by, least)
-        left, right = left[rows], right[rows]
+        rows = np.flatnonzero(_reach(left, right, self._by, least))
+        if len(rows) == 0:
+            return
+        left, right = left[rows].astype(np.int64), right[rows].astype(np.int64)
         key, edges = _keys(left, right, self._by), left * right
         hashed = hashes()[rows].view(np.int64)
         is_tie = (key == least[0]) & (edges == least[1]) & (left == least[2])
@@ -92,8 +96,26 @@ class Largest:
         if len(ties) > self._n:
             ties = ties[np.argpartition(hashed[ties], len(ties) - self._n)[len(ties) - self._n :]]
         chosen = np.concatenate([np.flatnonzero(~is_tie), ties])
-        place = (np.full(len(chosen), file), np.full(len(chosen), group), rows[chosen])
+        own = rows if numbers is None else numbers[rows]
+        place = (np.full(len(chosen), file), np.full(len(chosen), group), own[chosen])
         self.merge(np.column_stack([key[chosen], edges[chosen], left[chosen], hashed[chosen], *place]))
+
+    def may_add(self, sizes: SizeCounts) -> np.ndarray:
+        """Which sizes of a row group rows must have to be among the largest, as a mask over `sizes`."""
+        return self._may_add(sizes, self._least(sizes))
+
+    def _least(self, sizes: SizeCounts) -> tuple[int, ...]:
+        """The rank that a row of a row group needs at least."""
+        if len(self.best) < self._n:
+            return _least(sizes, self._by, self._n)
+        last: tuple[int, ...] = tuple(self.best[-1, :3].tolist())
+        # to rank the sizes takes longer than to look at a few rows too many
+        if int(sizes.count[self._may_add(sizes, last)].sum()) <= _FEW * self._n:
+            return last
+        return max(_least(sizes, self._by, self._n), last)
+
+    def _may_add(self, sizes: SizeCounts, least: tuple[int, ...]) -> np.ndarray:
+        return _reach(sizes.n_left, sizes.n_right, self._by, least)
 
     def merge(self, best: np.ndarray) -> None:
         """Add the rows of `Largest.best` that another object has found in other row groups."""
@@ -127,7 +149,7 @@ def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[
         total = SizeCounts.merge([total, SizeCounts.of(left, right)])
     least = _least(total, by, n)
     for k, group, left, right in _sizes(files):
-        if len(_at_least(left, right, by, least)):
+        if _reach(left, right, by, least).any():
             hashes = partial(hashes_of, files[k], group)
             found.add(left, right, SizeCounts.of(left, right), hashes, k, group)
     return found.places()
@@ -189,13 +211,13 @@ def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
     return left if by == "left" else right
 
 
-def _at_least(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) -> np.ndarray:
-    """Positions of rows that rank at least as high as `least`: a measure, a number of edges and a left size."""
+def _reach(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) -> np.ndarray:
+    """Which sizes rank at least as high as `least`: a measure, a number of edges and a left size."""
     left, right = left.astype(np.int64, copy=False), right.astype(np.int64, copy=False)
-    keys = _keys(left, right, by)
-    rows = np.flatnonzero(keys >= least[0])
-    edges, left = left[rows] * right[rows], left[rows]
-    return rows[(keys[rows] > least[0]) | (edges > least[1]) | ((edges == least[1]) & (left >= least[2]))]
+    keys, edges = _keys(left, right, by), left * right
+    on_edges = (edges > least[1]) | ((edges == least[1]) & (left >= least[2]))
+    found: np.ndarray = (keys > least[0]) | ((keys == least[0]) & on_edges)
+    return found
 
 
 def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:

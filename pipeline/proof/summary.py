@@ -33,6 +33,8 @@ __all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Tally", "read_l
 LARGEST = 100
 
 LARGEST_FILE = "largest.parquet"
+#: Sizes that a `Tally` keeps before it adds them up.
+_MANY_SIZES = 1 << 17
 #: The files of a run in ``summary/``.
 _FILES = ("sizes.parquet", LARGEST_FILE, "left.parquet", "right.parquet")
 #: Columns of `pipeline.proof.selection.Largest.best`.
@@ -77,7 +79,7 @@ class Tally:
     """
 
     def __init__(self, hashes: tuple[np.ndarray, np.ndarray]):
-        self._sizes = SizeCounts.empty()
+        self._sizes = [SizeCounts.empty()]
         self._hashes = hashes
         self._left, self._right = (np.zeros(len(known), COUNT) for known in hashes)
         self._largest = {by: Largest(LARGEST, by) for by in MEASURES}
@@ -131,15 +133,26 @@ class Tally:
             self._left += counted[0]
             self._right += counted[1]
         sizes = SizeCounts.of(n_left, n_right)
-        self._sizes = SizeCounts.merge([self._sizes, sizes])
+        self._add_sizes(sizes)
+        # sizes are few and rows are many, so rows are looked at only if the largest may be of their size
+        wanted = np.logical_or.reduce([largest.may_add(sizes) for largest in self._largest.values()])
+        rows = sizes.pick(wanted).rows_of(n_left, n_right)
         for largest in self._largest.values():
-            largest.add(n_left, n_right, sizes, lambda: hashes, file, group)
+            largest.add(n_left[rows], n_right[rows], sizes, lambda: hashes[rows], file, group, rows)
         return hashes
+
+    def _add_sizes(self, sizes: SizeCounts) -> None:
+        """Keep the sizes of a row group. They are added up when many have come together, because that sorts them."""
+        self._sizes.append(sizes)
+        if sum(map(len, self._sizes)) > _MANY_SIZES:
+            self._sizes = [SizeCounts.merge(self._sizes)]
 
     def result(self) -> PartSummary:
         """The summary of all batches so far."""
         left, right = ((np.flatnonzero(total), total[total > 0]) for total in (self._left, self._right))
-        return PartSummary(self._sizes, left, right, {by: largest.best for by, largest in self._largest.items()})
+        return PartSummary(
+            SizeCounts.merge(self._sizes), left, right, {by: largest.best for by, largest in self._largest.items()}
+        )
 
 
 def _sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: np.ndarray) -> np.ndarray:
