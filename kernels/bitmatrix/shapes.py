@@ -17,9 +17,6 @@ __all__ = ["Needs", "Shape", "grows", "shape", "shipped", "smallest_shape"]
 _GROWTH = 8
 #: Rows of the smallest shape, unless the sizes say less.
 _LEAST_ROWS = 1024
-#: Levels that have one shape for all graphs. Problems beyond them are rare, and need more memory than most devices
-#: have, so the shapes of further levels are no larger than a graph needs.
-_FIXED_LEVELS = 3
 
 
 class Shape(NamedTuple):
@@ -50,12 +47,14 @@ class Needs(NamedTuple):
 
 
 def shape(level: int, needs: Needs, sizes: GpuSizes) -> Shape:
-    """The shape of a level. The first has one of two, the next have one each, whatever the graph is."""
+    """The shape of a level. The first level has one of two, whatever the graph is.
+
+    Problems of further levels are rare. A launch of one fixed shape would take most of the device's memory for them, so
+    their shapes are no larger than the graph needs.
+    """
     if level == 0:
         least = min(_LEAST_ROWS, sizes.row_cap)
         return Shape(least if needs.rows <= least else sizes.row_cap, sizes.list_cap)
-    if level < _FIXED_LEVELS:
-        return Shape(*_caps(level, sizes))
     return smallest_shape(level, needs, sizes)
 
 
@@ -81,10 +80,9 @@ def _power_of_two(n: int) -> int:
 
 
 def shipped() -> list[Variant]:
-    """All that a launch with the usual sizes asks for at the fixed levels, in all modes."""
+    """All that a first launch with the usual sizes asks for, in all modes."""
     sizes = GpuSizes()
-    small, large = Needs(rows=1, list=1), Needs(rows=sizes.row_cap + 1, list=sizes.list_cap + 1)
-    shapes = [shape(0, small, sizes), *(shape(level, large, sizes) for level in range(_FIXED_LEVELS))]
+    shapes = [shape(0, Needs(rows, 1), sizes) for rows in (1, sizes.row_cap)]
     modes = [(True, False), (False, False), (False, True)]  # plain, measured
     searches = [Variant.of(SEARCH, defines_of(*each, *mode, sizes)) for each in shapes for mode in modes]
     return [*searches, Variant.of(HUB_BITS, HUB_BITS_DEFINES)]

@@ -108,9 +108,11 @@ def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
     hasher = RowHasher(device, (None, None), (np.ones(1, np.uint64),) * 2, "left")
     with pytest.raises(MemoryError):
         hasher.rows(lists, lists, np.zeros(1, np.int32), 1)
-    assert device.asked == set(shipped.shipped())
-    assert len(shipped.shipped()) == len(device.asked)
-    assert {variant.kernel for variant in device.asked} == set(source.KERNELS)
+    first = {variant for variant in device.asked if dict(variant.defines).get("ROW_CAP", 0) <= GpuSizes().row_cap}
+    assert first == set(shipped.shipped())
+    assert len(shipped.shipped()) == len(first)
+    assert {variant.kernel for variant in first} == set(source.KERNELS)
+    assert len(device.asked - first) > 2, "problems that the first launch leaves need further shapes"
 
 
 def test_the_usual_sizes_and_their_halves_ask_for_the_same():
@@ -297,10 +299,10 @@ def test_a_kernel_that_does_not_compile_ends_the_build(tmp_path):
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("compiler")
 def test_all_that_is_shipped_compiles_for_every_architecture(tmp_path):
-    """It takes a minute and a half on two cores."""
+    """It takes a minute on two cores."""
     made = shipped.build(tmp_path)
-    assert made.files == len(list(tmp_path.iterdir())) - 1 == 16 * 5
-    assert 10e6 < made.n_bytes < 30e6
+    assert made.files == len(list(tmp_path.iterdir())) - 1 == 10 * 5
+    assert 5e6 < made.n_bytes < 20e6
     for major, minor in ARCHITECTURES:
         for variant in shipped.shipped():
             assert code_for(variant, (major, minor), 13000, tmp_path).kind == "cubin"
