@@ -298,6 +298,7 @@ def test_the_fast_pass_is_taken(tmp_path, monkeypatch):
     for name, content in {
         "out.x": KONECT.replace(" ", "\t\t").replace("\n", " \r\n"),
         "x.el": " 1 2 0.5\n# c\n\n3 4 0.5\n",
+        "y.el": "1 2 0.5\n3  4 0.5\n5 6 0.5 \n",
         "x.csv": CSV,
         "y.csv": "1, 2\n3, 4\n",
         "x.mtx": BANNER.format("real", "symmetric") + "1 1 1\n2 1 1\n3 1 0\n",
