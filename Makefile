@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all check browser environment constraints budget gpu-test gpu-bench clean
+.PHONY: demo test test-all check browser environment constraints budget machine-code wheel gpu-test gpu-bench clean
 
 environment: $(STAMP)  ## the pinned environment in .venv
 
@@ -45,6 +45,13 @@ constraints: $(STAMP)  ## pin again what pyproject.toml allows now
 budget: $(STAMP)  ## measure the kernels again: registers, stack, spills, shared memory
 	$(BIN)/python -m tests.kernels.resources
 
+machine-code: $(STAMP)  ## compile the kernels for the wheel; needs no GPU
+	$(BIN)/python -m kernels.shipped
+
+wheel: machine-code  ## the wheel in dist/, with machine code
+	rm -rf build  # setuptools would take what an earlier build left there
+	$(BIN)/python -m build --wheel --no-isolation
+
 gpu-test:  ## on a machine with a CUDA device: engines, known graphs, compute-sanitizer
 	tests/gpu/run.sh
 
@@ -54,4 +61,4 @@ gpu-bench:  ## there, too: times of both engines, written to benchmarks/
 	PYTHONPATH=. $(PYTHON) -m benchmarks.gpu_tables --write
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output build kernels/machine_code

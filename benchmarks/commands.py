@@ -2,14 +2,20 @@ r"""Whole commands by the wall clock, as a person waits for them, and where thei
 
     python -m benchmarks.commands
     python -m benchmarks.commands mine.csv --rival ParAdaMBE=~/AdaMBE/bin/MBE_ALL
+    python -m benchmarks.commands youtube --engine bitmatrix --only count --rival GMBE=~/GMBE/bin/MBE_GPU
     python -m benchmarks.commands --table commands-20261123-120000.json
 
 Each graph is written as a text file, an edge per line, and read by ``bicliques count``, ``bicliques mine --no-report``
 and ``bicliques mine``. Every command is run once to warm up, and then several times, all commands and the other program
 in turns, so that what disturbs the machine disturbs all. The time of a command begins before its process is started and
 ends when the process has ended. The steps are those that the command itself reports, in the run with the median time.
-The rest is time that no step explains. The other program reads a file that was written before, in its own format, and
-only counts.
+The rest is time that no step explains.
+
+Other programs read a file that was written before, in their own format, and only count. They are timed on both sides of
+the graph, because some are much faster on one of them, and no program says on which.
+
+``--record`` replaces the numbers of this kind of machine. Graphs that are not measured keep their numbers if these are
+of the same commit.
 
 A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data.
 """
@@ -24,21 +30,26 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
-from benchmarks.facts import FOLDER, Graph, commit, machine
-from benchmarks.rivals import Rival, add_rival, edge_list, rival_of
+from benchmarks.facts import FOLDER, Graph, commit, machine, nvidia_smi
+from benchmarks.rivals import Rival, add_rival, edge_list, rivals_of
 from benchmarks.runs import Edges, read
+from kernels import engines
 from schemas.errors import InputError, ResourceError
 
 RESULT = FOLDER / "commands.json"
 #: Graphs whose whole commands the README shows.
 PUBLISHED = ("ucforum", "youtube", "bookcrossing_core")
+#: The commands that read a graph.
+READING = ("count", "mine --no-report", "mine")
 
 
 class Timed(NamedTuple):
@@ -68,8 +79,15 @@ def command(words: Sequence[str]) -> Timed:
     return Timed(seconds, told["seconds"], told["count"])
 
 
-def of_graph(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> dict[str, Any]:
-    """The times of all commands on one graph.
+def of_graph(
+    graph: Graph,
+    edges: Edges,
+    repeats: int,
+    rivals: Sequence[Rival] = (),
+    names: Iterable[str] = READING,
+    engine: str = "auto",
+) -> dict[str, Any]:
+    """The times of commands and of other programs on one graph.
 
     Raises
     ------
@@ -81,18 +99,34 @@ def of_graph(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> d
         source, out = folder / "edges.txt", folder / "out"
         with source.open("w") as file:
             file.writelines(edge_list(edges))
-        reads = [str(source), "--format", "snap", "--quiet", "--json"]
-        runs: dict[str, Callable[[], Timed]] = {
-            "count": lambda: command(["count", *reads]),
-            "mine --no-report": lambda: command(["mine", *reads, "-o", str(out), "--no-report"]),
-            "mine": lambda: command(["mine", *reads, "-o", str(out)]),
-        }
-        if rival is not None:
-            theirs = rival.prepare(edges, folder)
-            runs[rival.name] = lambda: _of_rival(rival, theirs, folder)
+        reads = [str(source), "--format", "snap", "--quiet", "--json", "--engine", engine]
+        runs: dict[str, Callable[[], Timed]] = {}
+        for name in names:
+            word, *options = name.split()
+            to = ["-o", str(out)] if word == "mine" else []
+            runs[name] = partial(command, [word, *reads, *to, *options])
+        for rival in rivals:
+            for side, own in (("left", edges), ("right", _turned(edges))):
+                place = folder / f"{rival.name}-{side}"
+                place.mkdir()
+                runs[f"{rival.name} from the {side} side"] = partial(_of_rival, rival, rival.prepare(own, place), place)
         times = _in_turns(runs, repeats, before=lambda: shutil.rmtree(out, ignore_errors=True))
     check_counts(graph, times)
-    return {"edges": len(edges.left), "commands": {name: _summary(some) for name, some in times.items()}}
+    summaries = {name: _summary(some) for name, some in times.items()}
+    for rival in rivals:
+        sides = {side: summaries.pop(f"{rival.name} from the {side} side") for side in ("left", "right")}
+        better = min(sides, key=lambda side: sides[side]["seconds"])
+        summaries[rival.name] = sides[better] | {
+            "side": better,
+            "both": {side: entry["seconds"] for side, entry in sides.items()},
+        }
+    return {"edges": len(edges.left), "commands": summaries}
+
+
+def _turned(edges: Edges) -> Edges:
+    """The same graph with its other side on the left."""
+    order = np.lexsort((edges.left, edges.right))
+    return Edges(edges.right[order], edges.left[order], edges.n_right, edges.n_left)
 
 
 def check_counts(graph: Graph, times: dict[str, list[Timed]]) -> None:
@@ -150,6 +184,7 @@ def table(result: dict[str, Any]) -> str:
         for name, entry in of["commands"].items():
             known = "ingest" in entry["steps"]
             cells = [f"{entry['steps'].get(step, 0):.2f}" if known else "" for step in steps]
+            name = f"{name} from the {entry['side']} side" if "side" in entry else name
             rest = f"{entry['rest']:.2f}" if known else ""
             lines.append(f"| {name}, {graph} | {entry['seconds']:.2f} | {' | '.join(cells)} | {rest} |")
     return "\n".join(lines)
@@ -162,39 +197,55 @@ def parser() -> argparse.ArgumentParser:
         "graphs", nargs="*", metavar="GRAPH", help="(default: those that ship; with --record those of the README)"
     )
     add_data(parser)
-    add_rival(parser)
+    add_rival(parser, several=True)
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each (default: 5)")
+    parser.add_argument("--engine", default="auto", metavar="NAME", help="engine of the commands (default: auto)")
+    parser.add_argument(
+        "--only", action="append", choices=READING, help="time this command, and no other; may repeat (default: all)"
+    )
     add_output(parser, RESULT.name)
     shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/commands.json)"
     parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
     return parser
 
 
+def kind_of_machine(engine: str) -> str:
+    """What the numbers depend on most: the GPU that runs the engine, or the number of cores."""
+    if engines.kind(engines.choose(engine).name).platform.leaves_cores:
+        return nvidia_smi("name")[0]
+    return f"{machine()['cores']} cores"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or print what was measured."""
     words = parser().parse_args(arguments)
     if words.table:
-        print(table(numbers(words.table)))
+        print("\n\n".join(f"{kind}\n\n{table(result)}" for kind, result in numbers(words.table).items()))
         return
     if words.repeats < 1:
         raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
     graphs, output = chosen(words, PUBLISHED), output_file(words, "commands")
-    rival = rival_of(words)
+    rivals, kind = rivals_of(words), kind_of_machine(words.engine)
+    recorded = json.loads(output.read_text()) if words.record else {}
     alone: dict[str, Callable[[], Timed]] = {name: partial(command, [name]) for name in ("--version", "--help")}
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "machine": machine(),
-        "options": {"repeats": words.repeats, "rival": rival.name if rival else None},
+        "options": {"repeats": words.repeats, "engine": words.engine},
         "commands": {name: _summary(times) for name, times in _in_turns(alone, words.repeats).items()},
         "graphs": {},
     }
+    before = recorded.get(kind, {})
+    if before.get("commit") == result["commit"] and before["options"] == result["options"]:
+        result["graphs"] = before["graphs"]
     for graph in graphs:
-        entry = result["graphs"][graph.name] = of_graph(graph, read(graph.path), words.repeats, rival)
+        entry = of_graph(graph, read(graph.path), words.repeats, rivals, words.only or READING, words.engine)
+        result["graphs"][graph.name] = entry
         times = ", ".join(f"{name} {one['seconds']:.2f} s" for name, one in entry["commands"].items())
         print(f"{graph.name}: {times}", flush=True)
-        write(output, result)
-    print(table(result))
+        write(output, recorded | {kind: result})
+    print(f"{kind}\n\n{table(result)}")
     print(f"numbers: {output}")
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.runs import Edges
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["KNOWN", "Known", "Rival", "add_rival", "edge_list", "named", "rival_of"]
+__all__ = ["KNOWN", "Known", "Rival", "add_rival", "edge_list", "named", "rival_of", "rivals_of"]
 
 #: Number of lines of output that an error shows.
 _LAST_LINES = 8
@@ -131,9 +131,13 @@ class Rival:
             raise ResourceError(f"{self.name} said {said}, by the pattern '{self.pattern.pattern}'") from None
 
 
-def add_rival(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name another program. `rival_of` makes a `Rival` from them."""
-    parser.add_argument("--rival", metavar="NAME=PROGRAM", help="another program, on the same graphs in turns")
+def add_rival(parser: argparse.ArgumentParser, several: bool = False) -> None:
+    """Add the options that name another program, or `several`. `rival_of` and `rivals_of` make a `Rival` from them."""
+    what = "another program, on the same graphs in turns"
+    if several:
+        parser.add_argument("--rival", metavar="NAME=PROGRAM", action="append", default=[], help=f"{what}; may repeat")
+    else:
+        parser.add_argument("--rival", metavar="NAME=PROGRAM", help=what)
     parser.add_argument(
         "--arguments",
         metavar="TEXT",
@@ -154,6 +158,17 @@ def rival_of(words: argparse.Namespace) -> Rival | None:
         Where `named` raises it.
     """
     return named(words.rival, words.arguments, words.pattern, words.limit) if words.rival else None
+
+
+def rivals_of(words: argparse.Namespace) -> list[Rival]:
+    """The programs that the options of `add_rival` name.
+
+    Raises
+    ------
+    InputError
+        Where `named` raises it.
+    """
+    return [named(word, words.arguments, words.pattern, words.limit) for word in words.rival]
 
 
 def named(word: str, arguments: str | None, pattern: str | None, limit_s: float) -> Rival:

@@ -107,9 +107,8 @@ PROSE = """\
 A person waits for the whole process, from a text file to the answer. The numbers are seconds by the wall clock,
 medians of {commands_repeats} after one run that warms up, all commands and the other program in turns
 (`python -m benchmarks.commands`). The steps are those of the median run, as the command itself tells them. *rest* is
-what no step explains, such as the page of `mine`. The other program is timed in the same way; it only counts.
-
-Measured on: {commands_machine}.
+what no step explains, such as the page of `mine`. The other programs are timed in the same way, from their better side
+of the graph; they only count.
 
 {commands}
 
@@ -170,6 +169,11 @@ authors' code; for the last two it was taken from their sources.) `--help` says 
 """
 
 
+def _whole_commands(kind: str, result: dict[str, Any]) -> str:
+    where = f"Commit {result['commit']}, {result['date']:.10}, a machine with {result['machine']['cores']} cores"
+    return f"### {kind}\n\n{where}, engine `{result['options']['engine']}`.\n\n{commands.table(result)}"
+
+
 def page() -> str:
     """The whole page."""
     recorded = json.loads((FOLDER / "h200.json").read_text())
@@ -185,13 +189,12 @@ def page() -> str:
     words |= {f"{section}_runs": origin(recorded, section) for section in recorded if section != "runs"}
     repeats = recorded["runs"][next(iter(recorded["graphs"].values()))["run"]]["options"]["repeats"]
     words |= {
-        "commands": commands.table(whole),
-        "commands_machine": f"{whole['machine']['cores']} cores, no GPU, commit {whole['commit']}, {whole['date']:.10}",
+        "commands": "\n\n".join(_whole_commands(kind, result) for kind, result in whole.items()),
     }
     return PROSE.format(
         what=textwrap.fill(known["what"], 120),
         repeats=repeats,
-        commands_repeats=whole["options"]["repeats"],
+        commands_repeats=min(result["options"]["repeats"] for result in whole.values()),
         **words,
     )
 

@@ -31,7 +31,15 @@ class SizeCounts:
 
     @classmethod
     def of(cls, n_left: np.ndarray, n_right: np.ndarray, count: np.ndarray | None = None) -> SizeCounts:
-        """Add up sizes in any order, which may repeat. `count` has the count of each, which is 1 without it."""
+        """Add up sizes in any order, which may repeat. `count` has the count of each, which is 1 without it.
+
+        Parameters
+        ----------
+        n_left, n_right : ndarray, shape (n,)
+            At least 0.
+        """
+        if count is None and len(n_left) and (found := cls._by_table(n_left, n_right)) is not None:
+            return found
         keys = n_left.astype(np.int64) << 32 | n_right.astype(np.int64)
         if count is None:
             sizes, total = np.unique(keys, return_counts=True)
@@ -42,6 +50,16 @@ class SizeCounts:
         there = total > 0
         sizes, total = sizes[there], total[there]
         return cls((sizes >> 32).astype(VERTEX), (sizes & 0xFFFFFFFF).astype(VERTEX), total.astype(COUNT))
+
+    @classmethod
+    def _by_table(cls, n_left: np.ndarray, n_right: np.ndarray) -> SizeCounts | None:
+        """The counts by a table of all sizes up to the largest, without sorting. None if the table would be longer."""
+        width = int(n_right.max()) + 1
+        if (int(n_left.max()) + 1) * width > max(len(n_left), _SHORT_TABLE):
+            return None
+        total = np.bincount(n_left.astype(np.intp) * width + n_right)
+        sizes = np.flatnonzero(total)
+        return cls((sizes // width).astype(VERTEX), (sizes % width).astype(VERTEX), total[sizes].astype(COUNT))
 
     @classmethod
     def empty(cls) -> SizeCounts:
@@ -95,4 +113,6 @@ class SizeCounts:
         return cls(columns[0].astype(VERTEX), columns[1].astype(VERTEX), columns[2])
 
 
+#: Entries of a table that is worth making for any number of sizes.
+_SHORT_TABLE = 1 << 12
 _COLUMNS = ("n_left", "n_right", "count")

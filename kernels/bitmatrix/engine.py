@@ -15,7 +15,8 @@ import numpy as np
 
 from kernels.bitmatrix.items import compacted, items_of, subtrees_of
 from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
-from kernels.bitmatrix.memory import BUFFERS, GpuSizes, HubGraph, Launch
+from kernels.bitmatrix.memory import BUFFERS, SEARCH, GpuSizes, HubGraph, Launch, scratch
+from kernels.bitmatrix.shapes import Needs, grows, shape, smallest_shape
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.records import parameters
@@ -28,13 +29,8 @@ from schemas.work import Engine, Slice, Subtrees
 
 __all__ = ["BitMatrixEngine"]
 
-_KERNEL = "bitmatrix"
-#: Problems with more rows than a launch allows go to the next level, whose launch allows this many times as many.
-_GROWTH = 8
 #: Share of the pool that may be in use. Beyond it, lists that no item refers to are dropped between two launches.
 _FULL = 0.25
-#: Rows of the smallest kernel, unless the sizes say less.
-_LEAST_ROWS = 1024
 
 
 class BitMatrixEngine:
@@ -61,7 +57,7 @@ class BitMatrixEngine:
         self._graph: HubGraph | None = None
         self._search: Search | None = None
         self._memory: Buffers[GpuSizes] | None = None
-        self._launches: dict[tuple[int, int, bool, bool], Launch] = {}
+        self._launches: dict[tuple[int, bool, bool], Launch] = {}  # by level, plain, measured
         self._last_resort: Engine | None = None
         self._host = self._device.shared(2)  # stop, count; see `stop` and `found`
         self._found_before = 0
@@ -121,40 +117,44 @@ class BitMatrixEngine:
         return {"host_stop": at, "host_count": at + self._host.itemsize}
 
     def launch_for(self, level: int, plain: bool, measured: bool) -> Launch:
-        """The launch whose problems may have ``_GROWTH ** level`` times the rows of the first.
+        """The launch of a level, which has room for larger problems than the level below.
 
         ``plain`` picks the kernel that only counts bicliques, ``measured`` the kernel that also counts members.
         """
-        key = *self._shape(level), plain, measured
+        key = level, plain, measured
         if key not in self._launches:
             if level:
                 self._launches.clear()  # one shape at a time, because scratch is most of the memory
-            self._launches[key] = Launch.plan(self._device, _KERNEL, *key, self._sizes)
+            self._launches[key] = self._plan(*key)
         return self._launches[key]
 
     def launch_fewer(self, level: int, plain: bool, measured: bool) -> bool:
         """Use half the warps from now on. They write half as much down when a launch ends. False for a single block."""
-        key = *self._shape(level), plain, measured
+        key = level, plain, measured
         launch = self._launches[key]
         if launch.n_blocks > 1:
             self._launches[key] = launch.with_blocks(launch.n_blocks // 2)
         return launch.n_blocks > 1
 
-    def _shape(self, level: int) -> tuple[int, int]:
-        """Rows and list of a warp. There are few different values, because each pair is compiled."""
-        assert self._graph is not None
-        rows = min(self._sizes.row_cap * _GROWTH**level, max(self._graph.max_rows + 128, _LEAST_ROWS))
-        lists = min(self._sizes.list_cap * _GROWTH**level, 4 * self._graph.max_root_degree + 4096)
-        return 1 << (rows - 1).bit_length(), 1 << (lists - 1).bit_length()
-
     def can_grow(self, level: int) -> bool:
         """Whether a launch of the next level would allow larger problems than one of `level`."""
+        return grows(level, self._needs, self._sizes)
+
+    @property
+    def _needs(self) -> Needs:
         assert self._graph is not None
-        factor = _GROWTH**level
-        return (
-            self._sizes.row_cap * factor < self._graph.max_rows + 128
-            or self._sizes.list_cap * factor < 4 * self._graph.max_root_degree + 4096
-        )
+        return Needs.of(self._graph)
+
+    def _plan(self, level: int, plain: bool, measured: bool) -> Launch:
+        """A new launch, in the shape of its level. If not even one block fits, in a shape that the graph needs."""
+        usual = shape(level, self._needs, self._sizes)
+        smallest = smallest_shape(level, self._needs, self._sizes)
+        try:
+            return Launch.plan(self._device, SEARCH, *usual, plain, measured, self._sizes)
+        except DeviceMemoryError:
+            if scratch(*smallest).itemsize >= scratch(*usual).itemsize:
+                raise
+            return Launch.plan(self._device, SEARCH, *smallest, plain, measured, self._sizes)
 
 
 @dataclass
@@ -267,7 +267,7 @@ class _Run(SliceRun[GpuSizes]):
         values["record_chunk"] = launch.record_chunk
         values["pool_limit"] = self._pool_limit
         threads = 32 * launch.n_warps // launch.n_blocks
-        seconds = device.launch(_KERNEL, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
+        seconds = device.launch(SEARCH, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
         queue = self.end(seconds, launch.n_warps)
         self.busy_ticks += float(queue["busy"])
         if not queue["overflow"]:

@@ -16,8 +16,24 @@ from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
 
-__all__ = ["BUFFERS", "HUB_DEPTH", "HUB_FRAME", "THREADS", "GpuSizes", "HubGraph", "Launch", "scratch"]
+__all__ = [
+    "BUFFERS",
+    "HUB_BITS",
+    "HUB_BITS_DEFINES",
+    "HUB_DEPTH",
+    "HUB_FRAME",
+    "SEARCH",
+    "THREADS",
+    "GpuSizes",
+    "HubGraph",
+    "Launch",
+    "defines_of",
+    "scratch",
+]
 
+#: The kernels of the engine.
+SEARCH, HUB_BITS = "bitmatrix", "hub_bits"
+HUB_BITS_DEFINES: dict[str, int] = {}
 THREADS = 128
 #: Records that a warp takes at a time. All warps together take at most an eighth of the records. Bicliques that one
 #: warp finds one after the other are alike, so chunks of 256 instead of 64 make Parquet files 5 to 8 % smaller
@@ -31,7 +47,7 @@ class GpuSizes(NamedTuple):
     Parameters
     ----------
     row_cap : int
-        Rows that a word problem may have in the first launch. Larger problems run in a second launch.
+        Rows that a word problem may have in the first launch, a power of two. Larger problems run in a second launch.
     list_cap : int
         Base vertices that a warp's stack of hubs may have in the first launch.
     given, left_over, pool : int
@@ -120,6 +136,23 @@ def scratch(row_cap: int, list_cap: int) -> np.dtype:
     )
 
 
+def defines_of(row_cap: int, list_cap: int, plain: bool, measured: bool, sizes: GpuSizes) -> dict[str, int]:
+    """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``."""
+    return {
+        "ROW_CAP": row_cap,
+        "LIST_CAP": list_cap,
+        "BLOCK": THREADS,
+        "PLAIN": int(plain),
+        "MEASURED": int(measured),
+        "POLL": sizes.poll,
+        "GIVE_MIN": sizes.give_min,
+        "WINDOW_WORDS": sizes.window_words,
+        "NARROW": sizes.narrow,
+        "MIN_BLOCKS": sizes.min_blocks,
+        "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,
+    }
+
+
 @dataclass
 class Launch:
     """One shape of the kernel: its limits at compile time, its scratch memory, and its grid."""
@@ -141,12 +174,9 @@ class Launch:
         DeviceMemoryError
             Not even one block fits.
         """
-        defines = {"ROW_CAP": row_cap, "LIST_CAP": list_cap, "BLOCK": THREADS}
-        defines |= {"PLAIN": int(plain), "MEASURED": int(measured), "POLL": sizes.poll, "GIVE_MIN": sizes.give_min}
-        defines |= {"WINDOW_WORDS": sizes.window_words, "NARROW": sizes.narrow, "MIN_BLOCKS": sizes.min_blocks}
+        defines = defines_of(row_cap, list_cap, plain, measured, sizes)
         per_block = THREADS // 32
-        each = scratch(row_cap, list_cap).itemsize
-        defines["SCRATCH_BYTES"] = each
+        each = defines["SCRATCH_BYTES"]
         n_blocks = device.resident_blocks(kernel, defines, THREADS)
         if sizes.warps is not None:
             n_blocks = min(n_blocks, -(-sizes.warps // per_block))
@@ -183,7 +213,9 @@ class HubGraph(DeviceGraph):
         bits = device.zeros(n_words, np.uint32)
         self.arrays["hub_bits"] = bits
         self.params |= {"hub_bits": device.address(bits), "hub_words": self.hub_words}
-        device.launch("hub_bits", {}, 4 * device.n_multiprocessors, THREADS, parameters(PARAMS, self.params))
+        device.launch(
+            HUB_BITS, HUB_BITS_DEFINES, 4 * device.n_multiprocessors, THREADS, parameters(PARAMS, self.params)
+        )
 
 
 #: The arrays of the bit-matrix search: items given away in a launch, items left over, lists of both, and the output.

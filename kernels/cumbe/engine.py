@@ -13,7 +13,7 @@ import numpy as np
 
 from kernels.cumbe.items import cumbe_items_of, cumbe_subtrees_of
 from kernels.cumbe.layout import CUMBE_ITEM, CUMBE_PARAMS, CUMBE_QUEUE, PHASES
-from kernels.cumbe.memory import CUMBE_BUFFERS, Arenas, Bounds, CumbeSizes
+from kernels.cumbe.memory import CUMBE_BUFFERS, SEARCH, Arenas, Bounds, CumbeSizes
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.device_graph import DeviceGraph
@@ -26,8 +26,6 @@ from schemas.search import Limits, Search
 from schemas.work import Engine, Slice, Subtrees
 
 __all__ = ["CumbeEngine"]
-
-_KERNEL = "cumbe"
 
 
 class CumbeEngine:
@@ -70,7 +68,7 @@ class CumbeEngine:
             if self._graph is None or self._arenas is None or self._graph.graph is not graph:
                 self._arenas = None  # frees the old ones before the new ones are made
                 self._graph = DeviceGraph(self._device, graph)
-                self._arenas = Arenas.plan(self._device, _KERNEL, Bounds.of(graph), self._sizes)
+                self._arenas = Arenas.plan(self._device, SEARCH, Bounds.of(graph), self._sizes)
             run = _Run(
                 self._device,
                 self._graph,
@@ -153,9 +151,7 @@ class _Run(SliceRun[CumbeSizes]):
         device.clear(arenas.readers)
         values = self.params(device.address(device_items), len(items)) | arenas.params | {"plain": self.is_plain}
         sizes = self.memory.sizes
-        seconds = device.launch(
-            _KERNEL, sizes.defines, arenas.n_blocks, sizes.threads, parameters(CUMBE_PARAMS, values)
-        )
+        seconds = device.launch(SEARCH, sizes.defines, arenas.n_blocks, sizes.threads, parameters(CUMBE_PARAMS, values))
         queue = self.end(seconds, arenas.n_blocks)
         self.ticks += queue["ticks"]
         if not queue["overflow"]:

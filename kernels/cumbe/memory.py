@@ -19,11 +19,15 @@ from kernels.cumbe.layout import CUMBE_ITEM, LEVEL_INTS, SHELF
 from kernels.gpu.buffers import Buffer
 from kernels.gpu.device import Device
 from kernels.gpu.records import RECORD, SIZE
+from kernels.gpu.source import Variant
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, ResourceError
 from schemas.graph import MiningGraph
 
-__all__ = ["CUMBE_BUFFERS", "Arenas", "Bounds", "CumbeSizes"]
+__all__ = ["CUMBE_BUFFERS", "SEARCH", "Arenas", "Bounds", "CumbeSizes", "shipped"]
+
+#: The kernel of the engine.
+SEARCH = "cumbe"
 
 #: Share of the free device memory that arenas may take.
 _SHARE = 0.6
@@ -95,6 +99,11 @@ class CumbeSizes(NamedTuple):
             "TIMED": int(self.timed),
             "SHARED_INTS": self.shared_ints,
         }
+
+
+def shipped() -> list[Variant]:
+    """All that the engine with the usual sizes asks for."""
+    return [Variant.of(SEARCH, CumbeSizes().defines)]
 
 
 class Bounds(NamedTuple):

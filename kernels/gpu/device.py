@@ -79,7 +79,7 @@ class Device(Protocol):
         ...
 
     def resident_blocks(self, kernel: str, defines: Defines, n_threads: int) -> int:
-        """Blocks of `n_threads` that run together on the whole device. Compiles the kernel if necessary."""
+        """Blocks of `n_threads` that run together on the whole device. Loads the kernel if necessary."""
         ...
 
     def launch(self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray) -> float:
@@ -211,9 +211,9 @@ class CudaDevice:
 
     def resident_blocks(self, kernel: str, defines: Defines, n_threads: int) -> int:
         """See `Device`."""
-        from kernels.gpu.source import load
+        from kernels.gpu.source import Variant, load
 
-        function = load(kernel, tuple(sorted(defines.items()))).function
+        function = load(Variant.of(kernel, defines)).function
         per_multiprocessor = self._cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             function.kernel.ptr, n_threads, 0
         )
@@ -235,9 +235,9 @@ class CudaDevice:
         self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray, begin: Any = None
     ) -> None:
         """As `enqueue`. The event `begin` is recorded between the copy of the parameters and the launch."""
-        from kernels.gpu.source import load
+        from kernels.gpu.source import Variant, load
 
-        loaded = load(kernel, tuple(sorted(defines.items())))
+        loaded = load(Variant.of(kernel, defines))
         # Engines of other threads use the same kernel and its only parameter block. So the lock keeps copy and launch
         # together. All engines share a stream, so the copy waits for the launch before it.
         with loaded.lock:

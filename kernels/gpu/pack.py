@@ -7,13 +7,15 @@ from typing import Any
 
 from kernels.gpu.device import Device
 from kernels.gpu.records import PACK_PARAMS, PACK_TOTALS, parameters
+from kernels.gpu.source import Variant
 from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT, OFFSET, VERTEX
 from schemas.graph import MiningGraph
 
-__all__ = ["Members", "pack"]
+__all__ = ["Members", "pack", "shipped"]
 
 _KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # blocks per multiprocessor
+_DEFINES: dict[str, int] = {}
 _SIDES = ("base", "root")
 
 
@@ -79,4 +81,9 @@ def pack(device: Device, members: Members, records: Any, n_records: int, values:
 
 def _enqueue(device: Device, n_blocks: int, fields: dict[str, Any], numbers: dict[str, int]) -> None:
     values = {name: device.address(handle) for name, handle in fields.items()} | numbers
-    device.enqueue(_KERNEL, {}, n_blocks, _THREADS, parameters(PACK_PARAMS, values))
+    device.enqueue(_KERNEL, _DEFINES, n_blocks, _THREADS, parameters(PACK_PARAMS, values))
+
+
+def shipped() -> list[Variant]:
+    """All that `pack` asks for."""
+    return [Variant.of(_KERNEL, _DEFINES)]

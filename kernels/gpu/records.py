@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NOBODY", "PACK_PARAMS", "PACK_TOTALS", "RECORD", "SIZE", "WORD_BITS", "parameters"]
+__all__ = [
+    "NOBODY",
+    "PACK_PARAMS",
+    "PACK_TOTALS",
+    "RECORD",
+    "ROW_HASH_PARAMS",
+    "ROW_HASH_WRONG",
+    "SIZE",
+    "WORD_BITS",
+    "parameters",
+]
 
 _I32, _I64, _U64 = np.int32, np.int64, np.uint64
 
@@ -34,6 +44,18 @@ PACK_PARAMS = np.dtype(
 
 #: How many rows and members come before a range of records.
 PACK_TOTALS = np.dtype([("rows", _I64), ("base", _I64), ("root", _I64)])
+
+ROW_HASH_PARAMS = np.dtype(
+    [
+        (name, _I64)
+        for name in (
+            "values wide offsets claimed n_rows labels first n_vertices hashes occurrences roots before out wrong"
+        ).split()
+    ]
+)
+
+#: What is wrong with a column: each field is 0, or 1 + the number of one that is wrong.
+ROW_HASH_WRONG = np.dtype([("length", _I64), ("value", _I64), ("root", _I64)])
 
 
 def parameters(dtype: np.dtype, values: Mapping[str, Any]) -> np.ndarray:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kernels import engines
 from pipeline.api import steps
 from pipeline.api.choices import Asked, with_engine
 from pipeline.api.table import AS_BEFORE, described, record
 from pipeline.process.interrupts import Interrupted
-from pipeline.proof.verification import Verification, verify_run
 from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
@@ -24,6 +23,9 @@ from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
 from schemas.search import By
+
+if TYPE_CHECKING:
+    from pipeline.proof.verification import Verification
 
 __all__ = ["mine", "open_run", "resume", "verify"]
 
@@ -245,6 +247,8 @@ def verify(
     >>> pipeline.verify("OUT").count
     11869
     """
+    from pipeline.proof.verification import verify_run  # not before it is needed: it imports a compiler
+
     return verify_run(Path(folder), sample, seed, progress)
 
 

@@ -42,7 +42,7 @@ from pipeline.workers.thread_pool import InThreads
 from schemas.errors import IncompleteError, ResourceError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
-from schemas.platform import Platform
+from schemas.platform import CORES, Platform
 
 __all__ = [
     "build",
@@ -161,15 +161,20 @@ def mine(
         if manifest is not None:
             return last_session(run.folder)
         with open_pool(workers, _platform(run)) as pool:
-            return _mine(run, pool, limits or run.folder.limits(), to_callback(progress), workers, stop)
+            on_device = _reads_on_device(run, workers)
+            return _mine(run, pool, limits or run.folder.limits(), to_callback(progress), workers, stop, on_device)
 
 
 def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress | bool | None = None) -> Manifest:
     """Prove the run and write its manifest; see `pipeline.proof.proving.prove`."""
-    with _opened(path) as run, open_pool(workers or WorkerOptions(workers=0)) as pool:
-        with startup.getting_ready():
-            first_use.before_proving()
-        return run.folder.manifest() or proving.prove(run, pool, to_callback(progress))
+    workers = workers or WorkerOptions(workers=0)
+    with _opened(path) as run:
+        on_device = _reads_on_device(run, workers)
+        if not on_device:
+            with startup.getting_ready():
+                first_use.before_proving()
+        with open_pool(workers, _platform(run) if on_device else CORES) as pool:
+            return run.folder.manifest() or proving.prove(run, pool, to_callback(progress), on_device)
 
 
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
@@ -245,17 +250,18 @@ def complete_run(
     if limits != folder.limits():
         folder.write_options(run.options, limits)
     with open_pool(workers, _platform(run)) as pool:
-        session = _mine(run, pool, limits, on_progress, workers, stop)
+        on_device = _reads_on_device(run, workers)
+        session = _mine(run, pool, limits, on_progress, workers, stop, on_device)
         if session.outcome == "complete":
-            with _provers(pool, workers, _platform(run)) as provers:
-                proving.prove(run, provers, on_progress)
+            with _provers(run, pool, workers, on_device) as provers:
+                proving.prove(run, provers, on_progress, on_device)
     return session
 
 
 @contextmanager
-def _provers(pool: Pool, workers: WorkerOptions, platform: Platform) -> Iterator[Pool]:
-    """The pool that reads the parts back. It is the pool that mined, unless that pool leaves processor cores free."""
-    if not platform.leaves_cores or workers.scheduler is not None:
+def _provers(run: Run, pool: Pool, workers: WorkerOptions, on_device: bool) -> Iterator[Pool]:
+    """The pool that reads the parts back. It is the pool that mined, unless that leaves processor cores idle."""
+    if on_device or not _platform(run).leaves_cores or workers.scheduler is not None:
         yield pool
         return
     provers = InThreads(count_cores())
@@ -263,6 +269,18 @@ def _provers(pool: Pool, workers: WorkerOptions, platform: Platform) -> Iterator
         yield provers
     finally:
         provers.close()
+
+
+def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
+    """Whether the GPUs that mine read the parts back, too."""
+    if not _platform(run).works_with_cudf or run.job.rows != "slices":
+        return False
+    from pipeline.proof.on_device import why_not  # only where there is a GPU engine
+
+    reason = why_not(_platform(run), run.tables, workers.write_on)
+    if reason is not None:
+        logger.info("processor cores read the parts back, because %s", reason)
+    return reason is None
 
 
 def _platform(run: Run) -> Platform:
@@ -297,10 +315,11 @@ def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progr
     if reason is None:
         return
     logger.warning("%s; it is made anew from the parts", reason)
-    with open_pool(workers, _platform(run)) as pool, _provers(pool, workers, _platform(run)) as provers:
+    on_device = _reads_on_device(run, workers)
+    with open_pool(workers, _platform(run)) as pool, _provers(run, pool, workers, on_device) as provers:
         with startup.getting_ready():
             first_use.before_proving()
-        proving.sum_up(run, provers, on_progress)
+        proving.sum_up(run, provers, on_progress, on_device)
 
 
 def _mine(
@@ -310,9 +329,10 @@ def _mine(
     on_progress: OnProgress,
     workers: WorkerOptions,
     stop: threading.Event | None,
+    on_device: bool,
 ) -> MiningSession:
     with startup.getting_ready():
-        first_use.before_mining(run.options.engine, on_progress, run.job.rows != "none")
+        first_use.before_mining(run.options.engine, on_progress, run.job.rows != "none" and not on_device)
     return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
 
 

@@ -56,8 +56,8 @@ COMPARED_ROWS = 1 << 23
 ROWS_WORTH_WORKERS = 10_000_000
 
 
-def prove(run: Run, pool: Pool, on_progress: OnProgress) -> Manifest:
-    """Prove a run and write its manifest.
+def prove(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False) -> Manifest:
+    """Prove a run and write its manifest. `on_device` is as of `prove_parts`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress) -> Manifest:
     parts, proven, compared = _written(run, ledger), 0, 0
     listing = ledger.job.rows != "none"
     if listing:
-        proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress)
+        proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress, on_device)
         summary.write(run.folder)
     mined, seconds, taken = run.sessions(), seconds_of(run), peak_rss_of(run, ledger.entries.values())
     seconds["startup"] += startup.take()
@@ -113,7 +113,7 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress) -> Manifest:
     return manifest
 
 
-def sum_up(run: Run, pool: Pool, on_progress: OnProgress) -> None:
+def sum_up(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False) -> None:
     """Make the summary of a complete run anew. Its parts are proven once more at the same time.
 
     Raises
@@ -123,7 +123,7 @@ def sum_up(run: Run, pool: Pool, on_progress: OnProgress) -> None:
     """
     manifest = run.folder.manifest()
     assert manifest is not None
-    *_, summary = prove_parts(run, run.ledger(), manifest.parts, pool, on_progress)
+    *_, summary = prove_parts(run, run.ledger(), manifest.parts, pool, on_progress, on_device)
     summary.write(run.folder)
 
 
@@ -144,9 +144,22 @@ def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
 
 
 def prove_parts(
-    run: Run, ledger: Ledger, of_run: tuple[Part, ...], pool: Pool, on_progress: OnProgress
+    run: Run, ledger: Ledger, of_run: tuple[Part, ...], pool: Pool, on_progress: OnProgress, on_device: bool = False
 ) -> tuple[int, int, Summary]:
     """Read every part back and compare it with what the ledger says of its rows.
+
+    Parameters
+    ----------
+    run : Run
+    ledger : Ledger
+    of_run : tuple of Part
+        The parts of the run.
+    pool : Pool
+        The workers that read.
+    on_progress : callable
+        Called with a `Progress` after every task.
+    on_device : bool
+        Whether the GPU of each worker reads and hashes the rows; see `pipeline.proof.on_device.why_not`.
 
     Returns
     -------
@@ -175,7 +188,7 @@ def prove_parts(
     tasks = [
         (claim, task)
         for k, (claim, part) in enumerate(parts)
-        for task in in_pieces(ProofTask(path, run.identity, part, k, keep_hashes=compares))
+        for task in in_pieces(ProofTask(path, run.identity, part, k, keep_hashes=compares, on_device=on_device))
     ]
     hashes = np.empty(total if compares else 0, np.uint64)
     outstanding = Counter(task.part.name for _, task in tasks)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,14 +17,17 @@ from pipeline.output.part_writer import part_schema
 from pipeline.proof.summary import PartSummary, Tally
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import Tables, ids_of
+from pipeline.run.opened import Run
 from pipeline.run.tables import LOCAL, open_part
 from pipeline.slices.run_in_worker import open_in_worker
 from schemas.bicliques import SCHEMA_VERSION, Bicliques
 from schemas.dtypes import OFFSET, VERTEX
-from schemas.errors import IncompleteError
+from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
 
 __all__ = ["PIECE_BYTES", "PartProof", "ProofTask", "in_pieces", "prove_part", "read_part"]
+
+logger = logging.getLogger(__name__)
 
 #: A part of more bytes is divided between several workers. Each reads about this number of bytes.
 PIECE_BYTES = 1 << 23
@@ -43,6 +48,9 @@ class ProofTask:
         Row groups start to stop - 1. None: all.
     keep_hashes : bool
         Whether to return the hashes of all rows, 8 bytes per row.
+    on_device : bool
+        Whether the GPU of the worker reads the part; see `pipeline.proof.on_device`. If its memory does not suffice,
+        the CPU does, and the log says so.
     """
 
     folder: str
@@ -51,6 +59,7 @@ class ProofTask:
     file: int = 0
     groups: tuple[int, int] | None = None
     keep_hashes: bool = False
+    on_device: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +82,7 @@ class PartProof:
 
 
 def in_pieces(task: ProofTask) -> list[ProofTask]:
-    """Divide the task of a whole part into tasks that can run at the same time.
+    """Divide the task of a whole part into tasks that can run at the same time. A device takes the part as a whole.
 
     Raises
     ------
@@ -81,7 +90,7 @@ def in_pieces(task: ProofTask) -> list[ProofTask]:
         If the part is large enough to be divided, and cannot be read.
     """
     pieces = -(-task.part.bytes // PIECE_BYTES)
-    if pieces < 2:
+    if pieces < 2 or task.on_device:
         return [task]
     with open_part(RunFolder(Path(task.folder)).bicliques / task.part.name) as file:
         n = file.num_row_groups
@@ -98,18 +107,58 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
         If the part cannot be read, has another schema, or holds a label that the input does not have.
     """
     run = open_in_worker(task.folder, task.run)
+    path = run.folder.bicliques / task.part.name
+    if task.on_device:
+        try:
+            return _prove(task, run, _hashed_on_device(task, run, path))
+        except DeviceMemoryError as error:
+            logger.warning("the CPU reads %s back: %s", path, error)
+    return _prove(task, run, _hashed_here(task, run, path))
+
+
+#: Adds a row group to the tally, and returns the hashes of its rows.
+_Adds = Callable[[Tally], np.ndarray]
+
+
+def _prove(task: ProofTask, run: Run, groups: Iterator[_Adds]) -> tuple[PartProof, PartSummary]:
     tally = Tally(run.hashes)
     rows = total = 0
     hashes: list[np.ndarray] = []
-    first, _ = task.groups or (0, 0)
-    for group, batch in enumerate(read_part(run.folder.bicliques / task.part.name, run.tables, task.groups), first):
-        own = tally.add(batch, task.file, group)
-        rows += len(batch)
+    for add in groups:
+        own = add(tally)
+        rows += len(own)
         total += int(np.add.reduce(own, dtype=np.uint64))
         if task.keep_hashes:
             hashes.append(own)
     kept = np.concatenate([np.empty(0, np.uint64), *hashes]) if task.keep_hashes else None
     return PartProof(rows, total % 2**64, kept), tally.result()
+
+
+def _hashed_here(task: ProofTask, run: Run, path: Path) -> Iterator[_Adds]:
+    first, _ = task.groups or (0, 0)
+    for group, batch in enumerate(read_part(path, run.tables, task.groups), first):
+        yield partial(Tally.add, batch=batch, file=task.file, group=group)
+
+
+def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Adds]:
+    from pipeline.proof.on_device import hashed_groups  # only where there is a device
+
+    with open_part(path) as file:
+        _check_schema(path, pq.read_schema(path, filesystem=LOCAL), run.tables)
+        metadata = file.metadata
+    for groups, left, right in hashed_groups(run, path, metadata, task.groups):
+        counted: tuple[np.ndarray, np.ndarray] | None = (left, right)
+        for group, n_left, n_right, hashes in groups:
+            yield partial(
+                Tally.add_hashed,
+                n_left=n_left,
+                n_right=n_right,
+                hashes=hashes,
+                file=task.file,
+                group=group,
+                counted=counted,
+            )
+            counted = None
 
 
 def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None) -> Iterator[Bicliques]:

@@ -80,9 +80,10 @@ class Largest:
         least = _least(sizes, self._by, self._n)
         if len(self.best) == self._n:
             least = max(least, tuple(self.best[-1, :3].tolist()))
-        rows = _at_least(left, right, self._by, least)
-        if len(rows) == 0:
+        # sizes are few and rows are many, so rows are looked at only if a size among them is large enough
+        if len(_at_least(sizes.n_left, sizes.n_right, self._by, least)) == 0:
             return
+        rows = _at_least(left, right, self._by, least)
         left, right = left[rows], right[rows]
         key, edges = _keys(left, right, self._by), left * right
         hashed = hashes()[rows].view(np.int64)
@@ -190,6 +191,7 @@ def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
 
 def _at_least(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) -> np.ndarray:
     """Positions of rows that rank at least as high as `least`: a measure, a number of edges and a left size."""
+    left, right = left.astype(np.int64, copy=False), right.astype(np.int64, copy=False)
     keys = _keys(left, right, by)
     rows = np.flatnonzero(keys >= least[0])
     edges, left = left[rows] * right[rows], left[rows]

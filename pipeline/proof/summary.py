@@ -104,9 +104,34 @@ class Tally:
         left = _sums(batch.left, batch.left_indptr, self._hashes[0], self._left)
         right = _sums(batch.right, batch.right_indptr, self._hashes[1], self._right)
         n_left, n_right = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
+        return self.add_hashed(n_left, n_right, splitmix64(left ^ splitmix64(right)), file, group)
+
+    def add_hashed(
+        self,
+        n_left: np.ndarray,
+        n_right: np.ndarray,
+        hashes: np.ndarray,
+        file: int = 0,
+        group: int = 0,
+        counted: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Add rows that a device has hashed, and return their hashes.
+
+        Parameters
+        ----------
+        n_left, n_right : ndarray, shape (rows,)
+            Numbers of members of each row.
+        hashes : ndarray, shape (rows,), uint64
+        file, group : int
+            As of `add`.
+        counted : (ndarray, ndarray) or None
+            In how many rows each left and each right vertex is, by dense id. None: this was added before.
+        """
+        if counted is not None:
+            self._left += counted[0]
+            self._right += counted[1]
         sizes = SizeCounts.of(n_left, n_right)
         self._sizes = SizeCounts.merge([self._sizes, sizes])
-        hashes = splitmix64(left ^ splitmix64(right))
         for largest in self._largest.values():
             largest.add(n_left, n_right, sizes, lambda: hashes, file, group)
         return hashes

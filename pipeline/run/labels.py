@@ -88,10 +88,10 @@ def _is_range(labels: pa.Array) -> bool:
 
 def _places(values: np.ndarray, first: int, n: int) -> np.ndarray:
     """Positions of values among `n` consecutive numbers."""
-    outside = (values < first) | (values > first + n - 1)
-    if outside.any():
-        raise _unknown(int(values[np.argmax(outside)]))
-    return (values - first).astype(VERTEX)
+    places = values - first  # a label that is far away wraps around, and is still no number below n
+    if len(places) and places.view(np.uint64).max() >= n:
+        raise _unknown(int(values[np.argmax(places.view(np.uint64) >= n)]))
+    return places.astype(VERTEX)
 
 
 def _unknown(label: object) -> IncompleteError:

@@ -13,6 +13,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -24,6 +25,8 @@ from kernels.gpu.source import FOLDER, KERNELS
 HERE = Path(__file__).parent
 #: Bytes that belong to nobody, on either side of a buffer: enough for what a warp writes at a time.
 GUARD = np.full(512, 0x5C, dtype=np.uint8)
+#: Held while a kernel runs, because its shared memory and its parameters are static variables.
+_running = threading.Lock()
 
 
 def why_not() -> str | None:
@@ -78,12 +81,14 @@ class EmulatedDevice:
     def _buffer(self, n_bytes):
         whole = np.empty(n_bytes + 2 * len(GUARD), dtype=np.uint8)
         whole[: len(GUARD)] = whole[-len(GUARD) :] = GUARD
-        self._buffers.append(weakref.ref(whole))  # it lives as long as what is seen of it
+        with _running:
+            self._buffers.append(weakref.ref(whole))  # it lives as long as what is seen of it
         return whole[len(GUARD) : -len(GUARD)]
 
     def _check_guards(self, kernel):
-        self._buffers = [buffer for buffer in self._buffers if buffer() is not None]
-        for whole in (buffer() for buffer in self._buffers):
+        alive = [whole for whole in (buffer() for buffer in self._buffers) if whole is not None]
+        self._buffers = [weakref.ref(whole) for whole in alive]
+        for whole in alive:
             for side, guard in (("before", whole[: len(GUARD)]), ("behind", whole[-len(GUARD) :])):
                 if not np.array_equal(guard, GUARD):
                     guard[:] = GUARD  # others use this device, too
@@ -137,8 +142,9 @@ class EmulatedDevice:
         started = time.perf_counter()
         self.seed += 1
         library = _library(kernel, tuple(sorted(defines.items())))
-        library.emulate(params.ctypes.data, n_blocks, n_threads, self.seed)
-        self._check_guards(kernel)
+        with _running:
+            library.emulate(params.ctypes.data, n_blocks, n_threads, self.seed)
+            self._check_guards(kernel)
         return time.perf_counter() - started
 
     def enqueue(self, kernel, defines, n_blocks, n_threads, params):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -135,7 +136,8 @@ def test_whole_commands_are_timed_with_their_steps(tmp_path, monkeypatch, capsys
     commands.main(
         ["unicode_languages", "--repeats", "1", "--rival", f"AdaMBE={file}", "--output", str(tmp_path / "numbers.json")]
     )
-    recorded = json.loads((tmp_path / "numbers.json").read_text())
+    [(kind, recorded)] = json.loads((tmp_path / "numbers.json").read_text()).items()
+    assert kind == f"{os.cpu_count()} cores"
     assert recorded["commands"].keys() == {"--version", "--help"}
     found = recorded["graphs"]["unicode_languages"]["commands"]
     assert found.keys() == {"count", "mine --no-report", "mine", "AdaMBE"}
@@ -143,6 +145,7 @@ def test_whole_commands_are_timed_with_their_steps(tmp_path, monkeypatch, capsys
         assert (
             entry["seconds"] == entry["all_seconds"][0] == pytest.approx(sum(entry["steps"].values()) + entry["rest"])
         )
+        assert (name == "AdaMBE") == ("both" in entry)
         assert name == "AdaMBE" or list(entry["steps"]) == ["startup", "ingest", "build", "plan", "mine", "prove"]
     said = capsys.readouterr().out
     assert "| mine --no-report, unicode_languages | " in said
@@ -151,7 +154,8 @@ def test_whole_commands_are_timed_with_their_steps(tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.parametrize(
-    ("known", "said"), [(3, "count counts 2 .* in mine, not 3"), (None, "AdaMBE counts 460 .*, not 2")]
+    ("known", "said"),
+    [(3, "count counts 2 .* in mine, not 3"), (None, "AdaMBE from the left side counts 460 .*, not 2")],
 )
 def test_a_program_that_counts_something_else_is_named(known, said, tmp_path):
     """The rival, too, where nobody knows the count."""
@@ -160,7 +164,7 @@ def test_a_program_that_counts_something_else_is_named(known, said, tmp_path):
     rival = named(f"AdaMBE={program(tmp_path, SAID['AdaMBE'])}", None, None, 60)
     graph = facts.Graph("mine", source, known)
     with pytest.raises(ResourceError, match=said):
-        commands.of_graph(graph, read(source), 1, rival)
+        commands.of_graph(graph, read(source), 1, [rival])
 
 
 def test_a_command_that_fails_is_shown_with_what_it_said(tmp_path):

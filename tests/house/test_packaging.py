@@ -15,6 +15,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from kernels import shipped
+from kernels.gpu import pack
+from kernels.gpu.machine_code import COMPILER, file_name
 from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -27,18 +30,35 @@ NOT_IMPORTED = {
 }
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source archive and the wheel made from it, from tracked files alone."""
-    source, output = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+def copy_of_tree(folder: Path) -> Path:
+    """A copy of the tracked files."""
     for path in tracked():
-        (source / path).parent.mkdir(parents=True, exist_ok=True)
-        copy2(ROOT / path, source / path)
-    # the build tools of this environment, which are pinned; an isolated build would fetch others
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(output), str(source)]
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        copy2(ROOT / path, folder / path)
+    return folder
+
+
+def build(source: Path, output: Path, *options: str) -> Path:
+    """Build what is in a folder, with the tools of this environment, which are pinned."""
+    command = [sys.executable, "-m", "build", "--no-isolation", *options, "--outdir", str(output), str(source)]
     result = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, check=False, timeout=120)
     assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
     return output
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source archive and the wheel made from it, from tracked files alone."""
+    return build(copy_of_tree(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def with_machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as `built`, from a tree with the machine code of one kernel for one architecture."""
+    pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip install '.[nvrtc]')")
+    source, output = copy_of_tree(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("dist")
+    shipped.build(source / "kernels" / "machine_code", pack.shipped(), ("sm_90",), processes=1)
+    return build(source, output, "--sdist", "--wheel")
 
 
 def wheel_files(built: Path) -> set[str]:
@@ -66,20 +86,51 @@ def test_source_archive_holds_what_the_wheel_needs_and_no_test(built):
     assert not [name for name in files if name.startswith(("tests", "benchmarks", ".ci"))]
 
 
-def test_installed_wheel_runs_from_anywhere(built, tmp_path):
-    """Installed beside nothing of this repository; what it depends on comes from this environment."""
+def installed(built: Path, folder: Path) -> Path:
+    """Where the wheel is installed, without what it depends on."""
     [wheel] = built.glob("*.whl")
-    site = tmp_path / "site"
+    site = folder / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
     subprocess.run([*pip, str(wheel)], env=clean_environment(), check=True, timeout=120)
+    return site
+
+
+def output_of(site: Path, *command: str) -> str:
+    """What a command prints that imports the installed packages."""
     environment = clean_environment(PYTHONPATH=str(site), COLUMNS="120")
+    result = subprocess.run(
+        command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    return result.stdout
+
+
+def test_machine_code_that_was_made_is_in_the_wheel_and_is_found_where_it_is_installed(with_machine_code, tmp_path):
+    [variant] = pack.shipped()
+    made = {f"kernels/machine_code/{name}" for name in (COMPILER, file_name(variant, "sm_90"))}
+    assert {name for name in wheel_files(with_machine_code) if "machine_code/" in name} == made
+    [archive] = with_machine_code.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        assert [name for name in tar.getnames() if "machine_code/" in name] == []
+    script = """
+from kernels.gpu.machine_code import code_for
+from kernels.gpu.pack import shipped
+for capability in ((9, 0), (8, 0)):
+    code = code_for(*shipped(), capability, 13000)
+    print(code.kind, code.path and code.path.stat().st_size > 10_000, code.path)
+"""
+    site = installed(with_machine_code, tmp_path)
+    found, other = output_of(site, sys.executable, "-c", script).splitlines()
+    assert found == f"cubin True {site}/kernels/machine_code/{file_name(variant, 'sm_90')}"
+    assert other == "nvrtc None None"
+
+
+def test_installed_wheel_runs_from_anywhere(built, tmp_path):
+    """Installed beside nothing of this repository; what it depends on comes from this environment."""
+    site = installed(built, tmp_path)
 
     def run(*command: str) -> str:
-        result = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
-        )
-        assert result.returncode == 0, result.stderr[-2000:]
-        return result.stdout
+        return output_of(site, *command)
 
     origin = run(sys.executable, "-c", "import kernels, pipeline; print(kernels.__file__); print(pipeline.__file__)")
     assert all(line.startswith(str(site)) for line in origin.splitlines())

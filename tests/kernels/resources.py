@@ -10,10 +10,12 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from kernels.gpu import machine_code
+from kernels.gpu.nvrtc import CompileError, compiled
 from kernels.gpu.source import FOLDER, KERNELS, compile_options, source_of
 
-#: Compute capabilities 8.0 (A100), 9.0 (H100, H200), 10.0 (B200) and 12.0 (RTX 50).
-ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+#: A100, H100 and H200, B200, RTX 50.
+ARCHITECTURES = tuple(machine_code.ARCHITECTURES.values())
 #: The kernels that launchers compile: name in the budget -> the kernel, and the macros that differ from its defaults.
 VARIANTS: dict[str, tuple[str, tuple[tuple[str, int], ...]]] = {kernel: (kernel, ()) for kernel in KERNELS}
 VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
@@ -24,10 +26,6 @@ _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _STACK = re.compile(r"(\d+) bytes cumulative stack size")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
-
-
-class CompileError(Exception):
-    """NVRTC refused a kernel; the message is its log."""
 
 
 @dataclass(frozen=True)
@@ -97,20 +95,7 @@ def measure(kernel: str, architecture: str, defines: tuple[tuple[str, int], ...]
 
 def compile_source(source: str, name: str, options: list[str]) -> str:
     """NVRTC's log of compiling `source`."""
-    from cuda.bindings import nvrtc
-
-    _, program = nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], [])
-    try:
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
-        _, size = nvrtc.nvrtcGetProgramLogSize(program)
-        log = bytes(size + 1)  # of its own: NVRTC writes into it, and Python shares byte strings of length 1
-        nvrtc.nvrtcGetProgramLog(program, log)
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
-    text = log.decode(errors="replace").rstrip("\0 \n")
-    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise CompileError(f"{name} with {' '.join(options)}: {status.name}\n{text}")
-    return text
+    return compiled(source, name, options).log
 
 
 def read_budget(path: Path = BUDGET) -> dict[tuple[str, str], Resources]:

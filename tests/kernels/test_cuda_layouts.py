@@ -29,6 +29,8 @@ LAYOUTS: dict[tuple[str, str], np.dtype] = {
     ("common/types.cuh", "SizeSlot"): records.SIZE,
     ("common/pack.cu", "PackTotals"): records.PACK_TOTALS,
     ("common/pack.cu", "PackParams"): records.PACK_PARAMS,
+    ("common/row_hashes.cu", "Wrong"): records.ROW_HASH_WRONG,
+    ("common/row_hashes.cu", "RowHashParams"): records.ROW_HASH_PARAMS,
     ("bitmatrix/types.cuh", "Item"): bitmatrix.ITEM,
     ("bitmatrix/types.cuh", "Queue"): bitmatrix.QUEUE,
     ("bitmatrix/types.cuh", "Params"): bitmatrix.PARAMS,

@@ -1,7 +1,7 @@
 // Maximal biclique enumeration in bit rows, by one persistent kernel in which each warp works on an item.
 //
-// kernels/gpu/source.py compiles it (NVRTC through CuPy) and sets ROW_CAP, LIST_CAP and BLOCK. It also compiles alone,
-// with the defaults of types.cuh.
+// kernels/shipped.py compiles it ahead in the usual shapes, and kernels/gpu/source.py has NVRTC compile it in others. Both
+// set ROW_CAP, LIST_CAP and BLOCK. It also compiles alone, with the defaults of types.cuh.
 //
 // Input: `params` (types.cuh), which kernels/bitmatrix/engine.py fills: the graph in both directions, with root
 // vertices by rank; the host's items, heaviest first; memory for the queue, the pool and the output, and one Scratch

@@ -3,8 +3,8 @@
 // C.-M. Chang, Parallel Maximal Biclique Enumeration on GPUs, thesis, National Taiwan University, 2023. None of their
 // code is used.
 //
-// kernels/gpu/source.py compiles it (NVRTC through CuPy) with the options of types.cuh. It also compiles alone, with
-// their defaults.
+// kernels/shipped.py compiles it ahead with the usual options of types.cuh, and kernels/gpu/source.py has NVRTC compile it
+// with others. It also compiles alone, with the defaults.
 //
 // Input: `params` (CumbeParams), which kernels/cumbe/engine.py fills: the graph in both directions, with root vertices
 // by rank; items, heaviest first; memory for the pool, the output and the shelves, and one arena per block. Output:

@@ -1,0 +1,110 @@
+"""Machine code of kernels that is a file of the package, and which of these files a device can run.
+
+`kernels.shipped` makes the files. Their names have a digest of all that was compiled. So machine code of other sources
+or other macros is never found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from kernels.gpu.source import STANDARD, Variant, source_digest
+
+__all__ = ["ARCHITECTURES", "CODE", "COMPILER", "LATER", "Code", "code_for", "file_name"]
+
+#: Where the files are, and the name of the file there that says which version of NVRTC made them.
+CODE, COMPILER = Path(__file__).parent.parent / "machine_code", "compiler"
+
+#: Compute capability -> architecture. A device runs machine code of its own major version, if the minor version of the
+#: code is not higher.
+ARCHITECTURES = {(8, 0): "sm_80", (9, 0): "sm_90", (10, 0): "sm_100", (12, 0): "sm_120"}
+#: The architecture of the PTX, which drivers compile for newer devices than all of these.
+LATER = "compute_120"
+_LATER_FROM = (12, 0)
+#: Systems on a chip, of which NVIDIA says that they do not run the machine code of other devices of their version.
+_APART = {(8, 7)}
+
+
+class Code(NamedTuple):
+    """What a kernel is loaded from.
+
+    Parameters
+    ----------
+    kind : str
+        ``cubin``: machine code of the package. ``ptx``: PTX of the package. ``nvrtc``: the source.
+    path : Path or None
+        The file of the package. None: NVRTC compiles the source.
+    sentence : str
+        What is loaded, and for ``nvrtc`` the reason, for the log.
+    """
+
+    kind: Literal["cubin", "ptx", "nvrtc"]
+    path: Path | None
+    sentence: str
+
+
+def file_name(variant: Variant, architecture: str) -> str:
+    """Name of the file of a variant for an architecture. It does not depend on where the sources lie."""
+    content = repr((variant.kernel, sorted(variant.defines), STANDARD, source_digest()))
+    kind = "cubin" if architecture.startswith("sm_") else "ptx"
+    return f"{variant.kernel}-{hashlib.sha256(content.encode()).hexdigest()[:16]}-{architecture}.{kind}"
+
+
+def code_for(variant: Variant, capability: tuple[int, int], driver: int, folder: Path | None = None) -> Code:
+    """What a variant is loaded from on a device.
+
+    Parameters
+    ----------
+    variant : Variant
+    capability : tuple of (int, int)
+        Compute capability of the device.
+    driver : int
+        The version of CUDA that the driver implements, as ``cudaDriverGetVersion`` gives it: 13000 is 13.0.
+    folder : Path, optional
+        Where the files are. None takes `CODE`.
+    """
+    folder = folder or CODE
+    name = f"kernel {variant.kernel}, compute capability {capability[0]}.{capability[1]}"
+
+    def compiled(reason: str) -> Code:
+        return Code("nvrtc", None, f"{name}: NVRTC compiles it, because {reason}")
+
+    try:
+        compiler = _version((folder / COMPILER).read_text())
+    except FileNotFoundError:
+        return compiled("this package came without machine code")
+    version = (driver // 1000, driver % 1000 // 10)
+    cubins, ptx = _architectures(capability)
+    # a driver runs machine code of its own major version of CUDA, but no PTX of a newer minor version
+    fitting = [*(cubins if version[0] >= compiler[0] else ()), *(ptx if version >= compiler else ())]
+    for architecture in fitting:
+        path = folder / file_name(variant, architecture)
+        if path.is_file():
+            kind: Literal["cubin", "ptx"] = "cubin" if architecture in cubins else "ptx"
+            return Code(kind, path, f"{name}: the package has {kind} for {architecture}")
+    if not cubins and not ptx:
+        return compiled("the package has no machine code for this compute capability")
+    if not fitting:
+        return compiled(f"the driver is for CUDA {_text(version)}, and the machine code is of CUDA {_text(compiler)}")
+    return compiled("the package has no machine code with these options")
+
+
+def _architectures(capability: tuple[int, int]) -> tuple[list[str], list[str]]:
+    """The architectures whose machine code, and whose PTX, a device can run."""
+    cubins = [
+        name
+        for (major, minor), name in ARCHITECTURES.items()
+        if major == capability[0] and minor <= capability[1] and capability not in _APART
+    ]
+    return cubins, [LATER] if capability >= _LATER_FROM else []
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, minor = map(int, text.split("."))
+    return major, minor
+
+
+def _text(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"

@@ -1,0 +1,131 @@
+"""Makes the machine code that comes with the package: ``python -m kernels.shipped`` (``make machine-code``).
+
+It needs no GPU. NVRTC compiles all that engines with the usual sizes ask for, for every architecture, in a process per
+core. Files that are there already stay, and files of other sources go.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import NamedTuple
+
+from kernels.bitmatrix import shapes
+from kernels.cumbe import memory as cumbe
+from kernels.gpu import pack, row_hashes
+from kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
+from kernels.gpu.source import Variant, compile_options, source_of
+
+__all__ = ["TARGETS", "Made", "build", "make", "shipped", "wanted"]
+
+#: What there is code for: machine code, and last the PTX.
+TARGETS = (*ARCHITECTURES.values(), LATER)
+
+
+class Made(NamedTuple):
+    """What `build` did: files that it made, the bytes of all files, seconds."""
+
+    files: int
+    n_bytes: int
+    seconds: float
+
+
+def shipped() -> list[Variant]:
+    """All variants of kernels that engines with the usual sizes ask for."""
+    return [*shapes.shipped(), *cumbe.shipped(), *pack.shipped(), *row_hashes.shipped()]
+
+
+def wanted(variants: list[Variant], targets: tuple[str, ...] = TARGETS) -> dict[str, tuple[Variant, str]]:
+    """File name -> the variant and the architecture that it is compiled for."""
+    return {file_name(variant, target): (variant, target) for target in targets for variant in variants}
+
+
+def make(folder: Path, variant: Variant, target: str) -> Path:
+    """Compile a variant into its file.
+
+    Raises
+    ------
+    CompileError
+        It does not compile, or NVRTC warns.
+    """
+    from kernels.gpu.nvrtc import CompileError, compiled
+
+    options = [*compile_options(variant.defines), f"--gpu-architecture={target}"]
+    code, log = compiled(source_of(variant.kernel), f"{variant.kernel}.cu", options)
+    if log:
+        raise CompileError(f"{variant.kernel} for {target} compiles with warnings:\n{log}")
+    path = folder / file_name(variant, target)
+    partial = path.with_suffix(".partial")  # a process that is killed leaves no file of this name
+    partial.write_bytes(code)
+    partial.rename(path)
+    return path
+
+
+def build(
+    folder: Path = CODE,
+    variants: list[Variant] | None = None,
+    targets: tuple[str, ...] = TARGETS,
+    processes: int | None = None,
+) -> Made:
+    """Make the files that are missing, and remove those that are not wanted.
+
+    Parameters
+    ----------
+    folder : Path
+    variants : list of Variant, optional
+        None takes `shipped`.
+    targets : tuple of str
+        Architectures.
+    processes : int, optional
+        Compilers side by side. None takes one per core.
+
+    Raises
+    ------
+    CompileError
+        A kernel does not compile.
+    ImportError
+        NVRTC is not installed.
+    """
+    from kernels.gpu.nvrtc import version
+
+    began = time.perf_counter()
+    files = wanted(shipped() if variants is None else variants, targets)
+    compiler = ".".join(map(str, version()))
+    folder.mkdir(parents=True, exist_ok=True)
+    note = folder / COMPILER
+    is_same = note.exists() and note.read_text() == compiler
+    for path in folder.iterdir():
+        if path.name not in files or not is_same:
+            path.unlink()
+    note.write_text(compiler)
+    missing = [work for name, work in files.items() if not (folder / name).exists()]
+    # the longest first; NVRTC is not forked, because it may have threads
+    missing.sort(key=lambda work: len(work[0].defines), reverse=True)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes or len(os.sched_getaffinity(0)), mp_context=context) as pool:
+        for done in as_completed([pool.submit(make, folder, *work) for work in missing]):
+            done.result()
+    n_bytes = sum((folder / name).stat().st_size for name in files)
+    return Made(len(missing), n_bytes, time.perf_counter() - began)
+
+
+def main() -> None:
+    """Make the files, and say how long that took and how large they are."""
+    parser = argparse.ArgumentParser(prog="python -m kernels.shipped", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=CODE, help="where the files go")
+    parser.add_argument("--processes", type=int, help="compilers side by side; one per core if it is left out")
+    arguments = parser.parse_args()
+    made = build(arguments.folder, processes=arguments.processes)
+    variants = len(shipped())
+    print(
+        f"{arguments.folder} has {variants} kernels for {', '.join(TARGETS)}: {made.n_bytes / 1e6:.1f} MB; "
+        f"{made.files} files were compiled in {made.seconds:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""Reading parts back on a GPU: cuDF decodes them, and a kernel hashes the rows.
+
+The members, which are most of a part, never reach the host. Sizes and hashes do, 16 bytes per row.
+`pipeline.proof.read_back` does the same on the host, and decides which of the two does it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.gpu.device import CudaDevice, Device
+from kernels.gpu.row_hashes import Lists, RowHasher
+from pipeline.output.cudf_parquet import why_no_cudf
+from pipeline.output.rmm_pool import take_from_pool
+from pipeline.run.labels import Tables
+from pipeline.run.opened import Run
+from schemas.errors import DeviceMemoryError, IncompleteError
+from schemas.options import Where
+from schemas.platform import Platform
+
+__all__ = ["CudfReader", "HashedGroup", "hashed_groups", "why_not"]
+
+#: Bytes of free device memory per member that is read at a time, and the most members. Besides the labels, the device
+#: holds what it decompresses, and another thread reads at the same time.
+_BYTES_A_MEMBER, _MOST_MEMBERS = 64, 1 << 27
+
+
+class HashedGroup(NamedTuple):
+    """A row group: its number, the sizes of its rows (int32), and their hashes (uint64)."""
+
+    group: int
+    n_left: np.ndarray
+    n_right: np.ndarray
+    hashes: np.ndarray
+
+
+class Columns(NamedTuple):
+    """The columns of some row groups on the device. `n_left` and `n_right` are the lengths of `left` and `right`."""
+
+    left: Lists
+    right: Lists
+    roots: Any
+    n_rows: int
+
+
+class Reader(Protocol):
+    """Reads row groups onto a device."""
+
+    device: Device
+
+    def columns(self, path: Path, groups: list[int]) -> Columns:
+        """The columns of these row groups, one group behind the other, ready to be used.
+
+        Raises
+        ------
+        DeviceMemoryError
+            The device has no room for them.
+        IncompleteError
+            The file is damaged.
+        """
+        ...
+
+    def host(self, array: Any) -> np.ndarray:
+        """A copy of an array of `columns` in main memory."""
+        ...
+
+
+def why_not(platform: Platform, tables: Tables, write_on: Where) -> str | None:
+    """Why parts are not read back on a GPU, in words. None if they can be.
+
+    Parameters
+    ----------
+    platform : Platform
+        The platform of the engine that mined.
+    tables : Tables
+        Labels of the parts.
+    write_on : Where
+        Where the user wants results to be encoded. Parts are decoded in the same place.
+    """
+    if not platform.works_with_cudf:
+        return f"cuDF does not work with {platform.devices}"
+    if write_on == "cpu":
+        return "the CPU is asked to write"
+    if tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables):
+        return "the labels are text"
+    return why_no_cudf()
+
+
+def hashed_groups(
+    run: Run, path: Path, metadata: pq.FileMetaData, groups: tuple[int, int] | None
+) -> Iterator[tuple[list[HashedGroup], np.ndarray, np.ndarray]]:
+    """Row groups of a part, as many at a time as fit on the device.
+
+    Parameters
+    ----------
+    run : Run
+    path : Path
+        The part. Its schema is checked already.
+    metadata : FileMetaData
+        The metadata of the part.
+    groups : (int, int) or None
+        As of `pipeline.proof.read_back.ProofTask`.
+
+    Yields
+    ------
+    (list of HashedGroup, ndarray, ndarray)
+        The row groups, and in how many of their rows each left and each right vertex is, int64.
+
+    Raises
+    ------
+    IncompleteError
+        The part is damaged, holds a label that the input does not have, or its columns contradict each other.
+    DeviceMemoryError
+        The device has no room for a row group.
+    """
+    reader, hasher = _open(run)
+    for some, rows in _portions(metadata, groups, reader.device.free_bytes() // _BYTES_A_MEMBER):
+        columns = reader.columns(path, some)
+        if columns.n_rows != sum(rows):
+            raise IncompleteError(f"{path} holds {columns.n_rows} rows in row groups of {sum(rows)}")
+        try:
+            found = hasher.rows(columns.left, columns.right, columns.roots, columns.n_rows)
+        except IncompleteError as error:
+            raise IncompleteError(f"{path}: {error}") from error
+        n_left, n_right = reader.host(columns.left.lengths), reader.host(columns.right.lengths)
+        ends = np.cumsum(rows)
+        cut = [
+            HashedGroup(group, *(own[end - n : end] for own in (n_left, n_right, found.hashes)))
+            for group, n, end in zip(some, rows, ends, strict=True)
+        ]
+        yield cut, found.left, found.right
+
+
+def _portions(
+    metadata: pq.FileMetaData, groups: tuple[int, int] | None, members: int
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Numbers and rows of successive row groups that have at most so many members together, or of one of them."""
+    some: list[int] = []
+    rows: list[int] = []
+    held = 0
+    for k in range(*(groups or (0, metadata.num_row_groups))):
+        group = metadata.row_group(k)
+        own = group.column(0).num_values + group.column(1).num_values
+        if some and held + own > min(members, _MOST_MEMBERS):
+            yield some, rows
+            some, rows, held = [], [], 0
+        some, rows, held = [*some, k], [*rows, group.num_rows], held + own
+    if some:
+        yield some, rows
+
+
+class CudfReader:
+    """The `Reader` of real devices."""
+
+    def __init__(self) -> None:
+        import cupy
+        import pylibcudf
+
+        self._cupy, self._plc = cupy, pylibcudf
+        self.device: Device = CudaDevice()
+        take_from_pool()
+
+    def columns(self, path: Path, groups: list[int]) -> Columns:
+        """See `Reader`."""
+        io = self._plc.io.parquet
+        options = io.ParquetReaderOptions.builder(self._plc.io.SourceInfo([str(path)])).build()
+        options.set_row_groups([groups])
+        with self.device.active():
+            stream = self._cupy.cuda.get_current_stream()
+            try:
+                left, right, n_left, n_right, roots = io.read_parquet(options, stream=stream).columns
+            except MemoryError as error:
+                raise DeviceMemoryError(f"there is no device memory left to read {path} back ({error})") from error
+            except (RuntimeError, ValueError) as error:
+                raise IncompleteError(f"{path} cannot be read ({error})") from error
+            own = self._lists(path, left, n_left), self._lists(path, right, n_right), self._array(path, roots)
+            stream.synchronize()
+        return Columns(*own, roots.size())
+
+    def host(self, array: Any) -> np.ndarray:
+        """See `Reader`."""
+        with self.device.active():
+            return self.device.download(array)
+
+    def _lists(self, path: Path, column: Any, lengths: Any) -> Lists:
+        offsets, values = column.children()
+        if column.null_count():
+            raise IncompleteError(f"{path} has rows without members")
+        return Lists(*(self._array(path, each) for each in (values, offsets, lengths)))
+
+    def _array(self, path: Path, column: Any) -> Any:
+        """The fixed-width values of a column. They keep the column alive."""
+        if column.null_count():
+            raise IncompleteError(f"{path} has a column with missing values")
+        dtype = np.dtype(column.type().typestr)
+        if column.size() == 0:
+            return self._cupy.empty(0, dtype)
+        return self._cupy.asarray(column.data()).view(np.uint8)[: column.size() * dtype.itemsize].view(dtype)
+
+
+_opening = threading.Lock()
+#: What is on the device of each run, as long as the run is open.
+_opened: weakref.WeakKeyDictionary[Run, tuple[Reader, RowHasher]] = weakref.WeakKeyDictionary()
+
+
+def _open(run: Run) -> tuple[Reader, RowHasher]:
+    with _opening:  # otherwise several threads would upload the labels
+        if run not in _opened:
+            reader = CudfReader()
+            left, right = (None, None) if run.tables is None else (table.to_numpy() for table in run.tables)
+            _opened[run] = reader, RowHasher(reader.device, (left, right), run.hashes, run.graph.root_side)
+        return _opened[run]

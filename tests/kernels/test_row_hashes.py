@@ -1,0 +1,90 @@
+"""Rows are hashed on a device as on the host, and columns that contradict each other are refused. It is emulated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.gpu.row_hashes import Lists, RowHasher
+from schemas.bicliques import row_hashes, vertex_hashes
+from schemas.errors import IncompleteError
+from tests.emulation.device import EmulatedDevice, why_not
+from tests.support.batches import random_batch
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+
+DEVICE = EmulatedDevice(3)
+SIZES = (150, 9000)  # the counters of a side of more than 8192 vertices are in global memory
+
+
+def labels_of(kind: str, n: int) -> np.ndarray | None:
+    """Labels of n vertices: none, consecutive, with gaps, or at both ends of what 64 bits hold."""
+    if kind == "none":
+        return None
+    if kind == "far":
+        ends = np.iinfo(np.int64)
+        return np.concatenate([ends.min + np.arange(n // 2), ends.max - np.arange(n - n // 2)[::-1]])
+    return np.arange(n) * (1 if kind == "range" else 3) - 7
+
+
+def columns(batch, labels):
+    """A batch as columns on the device."""
+    sides = []
+    for side, own in zip(("left", "right"), labels, strict=True):
+        indptr, ids = getattr(batch, f"{side}_indptr"), getattr(batch, side)
+        values = ids.astype(np.int32) if own is None else own[ids]
+        sides.append(Lists(values, indptr.astype(np.int32), np.diff(indptr).astype(np.int32)))
+    return sides
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.sampled_from([0, 1, 31, 33, 300]),
+    kinds=st.tuples(*[st.sampled_from(["none", "range", "gaps", "far"])] * 2),
+    root_side=st.sampled_from(["left", "right"]),
+)
+def test_rows_are_hashed_and_counted_as_on_the_host(seed, n, kinds, root_side):
+    batch = random_batch(np.random.default_rng(seed), n, SIZES, most=100, root_side=root_side)
+    labels = tuple(labels_of(kind, size) for kind, size in zip(kinds, SIZES, strict=True))
+    hasher = RowHasher(DEVICE, labels, vertex_hashes(*SIZES), root_side)
+    found = hasher.rows(*columns(batch, labels), batch.root, n)
+    assert np.array_equal(found.hashes, row_hashes(batch, vertex_hashes(*SIZES)))
+    assert np.array_equal(found.left, np.bincount(batch.left, minlength=SIZES[0]))
+    assert np.array_equal(found.right, np.bincount(batch.right, minlength=SIZES[1]))
+
+
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("longer", "column n_left is not the length of column left"),
+        ("empty", "column n_right is not the length of column right"),
+        ("below", "value 0 of column left is not the label of a vertex"),
+        ("above", "of column right is not the label of a vertex"),
+        ("between", "of column right is not the label of a vertex"),
+        ("root", r"row 4 does not have its root in column left"),
+    ],
+)
+def test_columns_that_contradict_each_other_are_refused(change, sentence, long):
+    batch = random_batch(np.random.default_rng(1), 5, (150, 150), most=100, least=80 if long else 1, root_side="left")
+    labels = labels_of("range", 150), labels_of("gaps", 150)
+    left, right = columns(batch, labels)
+    roots = batch.root.copy()
+    if change == "longer":
+        left.lengths[2] += 1
+    elif change == "empty":
+        right.offsets[3] = right.offsets[2]
+        right.lengths[2] = 0
+    elif change == "below":
+        left.values[0] = -8
+    elif change == "above":
+        right.values[-1] = 3 * 150 - 7
+    elif change == "between":
+        right.values[-1] += 1
+    else:
+        roots[4] = np.setdiff1d(np.arange(150), batch.left[batch.left_indptr[4] :])[0]
+    with pytest.raises(IncompleteError, match=sentence):
+        RowHasher(DEVICE, labels, vertex_hashes(150, 150), "left").rows(left, right, roots, 5)

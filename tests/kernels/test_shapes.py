@@ -1,0 +1,101 @@
+"""The bit-matrix kernel has few shapes, and those of a graph have room for all of its problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.bitmatrix import engine as module
+from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.memory import GpuSizes, Launch, scratch
+from kernels.bitmatrix.shapes import Needs, grows, shape, smallest_shape
+from schemas.emit import nowhere
+from schemas.errors import DeviceMemoryError
+from schemas.search import Limits, Search
+from tests.emulation.device import EmulatedDevice
+from tests.support.emulated import BITMATRIX, everything
+from tests.support.oracles import graph_of, random_edges
+
+USUAL = GpuSizes()
+TINY = {name: sizes for name, sizes in BITMATRIX.items() if sizes.row_cap < 1024}
+
+
+def test_the_first_three_levels_have_four_shapes_in_all():
+    needs = [Needs(rows, length) for rows in (129, 1024, 1025, 5000, 1 << 30) for length in (4100, 1 << 30)]
+    assert {shape(0, need, USUAL) for need in needs} == {(1024, 32768), (4096, 32768)}
+    assert {shape(1, need, USUAL) for need in needs} == {(32768, 262144)}
+    assert {shape(2, need, USUAL) for need in needs} == {(262144, 2097152)}
+    assert shape(3, Needs(300_000, 4100), USUAL) == (524288, 8192)
+    assert shape(0, Needs(1024, 1 << 30), USUAL).rows == 1024
+    assert shape(0, Needs(1025, 4100), USUAL).rows == 4096
+
+
+@pytest.mark.parametrize("sizes", [USUAL, *TINY.values()], ids=["usual", *TINY])
+def test_a_level_has_room_for_what_it_promises(sizes):
+    """A level that does not grow has room for all problems, and another has eight times that of the level below."""
+    rng = np.random.default_rng(8)
+    for exponents in rng.uniform(5, 26, (300, 2)):
+        needs = Needs(*(int(2**exponent) for exponent in exponents))
+        for level in range(9):
+            promised = sizes.row_cap * 8**level, sizes.list_cap * 8**level
+            for rows, length in (shape(level, needs, sizes), smallest_shape(level, needs, sizes)):
+                assert rows >= min(promised[0], needs.rows)
+                assert length >= min(promised[1], needs.list)
+                assert rows.bit_count() == 1
+                assert rows <= promised[0]
+            assert grows(level, needs, sizes) == (promised[0] < needs.rows or promised[1] < needs.list)
+            if not grows(level, needs, sizes):
+                break
+        else:
+            raise AssertionError(f"{needs} needs more than nine levels")
+
+
+class SmallDevice(EmulatedDevice):
+    """A device of which so many bytes are free."""
+
+    def __init__(self, free: int):
+        super().__init__(n_multiprocessors=1)
+        self.free = free
+
+    def free_bytes(self):
+        return self.free
+
+
+def planned_shape(free: int, n_roots: int) -> tuple[int, int]:
+    """Rows and list of the first launch for a random graph on a device with so many bytes free."""
+    graph = graph_of(random_edges(np.random.default_rng(3), n_roots, 300, 0.02))
+    engine = BitMatrixEngine(SmallDevice(free), GpuSizes().halved(9))
+    asked: dict[str, int] = {}
+
+    def stop(self, plan):
+        asked.update(plan.defines)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module._Run, "params", lambda run, *_: stop(run, run.engine.launch_for(0, False, False)))
+        with pytest.raises(KeyboardInterrupt):
+            engine.mine(graph, everything(graph), Search("fingerprint"), Limits(), nowhere)
+    return asked["ROW_CAP"], asked["LIST_CAP"]
+
+
+def test_a_device_without_room_for_the_usual_shape_gets_what_the_graph_needs():
+    usual, smallest = (4 * scratch(1024, length).itemsize for length in (32768, 8192))
+    assert planned_shape(2 * usual, 300) == (1024, 32768)
+    assert planned_shape(2 * smallest, 300) == (1024, 8192)
+    with pytest.raises(DeviceMemoryError, match=r"has 0 MiB free, one block with 1024 rows a warp needs 0 MiB"):
+        planned_shape(smallest, 300)
+
+
+def test_no_second_plan_is_made_where_it_would_be_no_smaller(monkeypatch):
+    plans = []
+
+    def full(device, kernel, *of_shape):
+        plans.append(of_shape[:2])
+        raise DeviceMemoryError("the toy is full")
+
+    monkeypatch.setattr(Launch, "plan", full)
+    graph = graph_of(random_edges(np.random.default_rng(3), 90, 80, 0.5))
+    engine = BitMatrixEngine(EmulatedDevice(), BITMATRIX["oversize"])
+    with pytest.raises(DeviceMemoryError, match="the toy is full"):
+        engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
+    assert plans == [(64, 128)]

@@ -1,0 +1,198 @@
+"""Parts that a GPU reads back are proven as those that the host reads, by a device that is emulated."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kernels import engines
+from kernels.gpu.row_hashes import Lists
+from pipeline.api import steps
+from pipeline.api.runs import mine
+from pipeline.output import part_writer
+from pipeline.proof import on_device, proving
+from pipeline.proof.on_device import Columns, why_not
+from pipeline.proof.read_back import ProofTask, in_pieces, prove_part
+from pipeline.proof.summary import Summary
+from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
+from pipeline.slices import worker
+from pipeline.workers.thread_pool import InThreads
+from schemas.errors import DeviceMemoryError, IncompleteError
+from schemas.manifest import Part
+from schemas.platform import CORES
+from schemas.search import MEASURES
+from tests.emulation.device import EmulatedDevice
+from tests.emulation.device import why_not as why_not_emulated
+from tests.support.engines import TOY_GPU, toy_kind
+from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+
+pytestmark = pytest.mark.skipif(why_not_emulated() is not None, reason=str(why_not_emulated()))
+
+EDGES = random_edges(30, 25, 0.4, 1)
+
+
+class HostReader:
+    """The `pipeline.proof.on_device.Reader` of a device that is emulated: Arrow reads."""
+
+    made = 0
+    #: The row groups of each call.
+    read: ClassVar[list[list[int]]] = []
+    #: Bytes that are free, and whether reading fails for want of memory.
+    free, is_full = 1 << 33, False
+
+    def __init__(self) -> None:
+        type(self).made += 1
+        self.device = EmulatedDevice(2)
+        self.device.free_bytes = lambda: self.free  # type: ignore[method-assign]
+        type(self).read = []
+
+    def columns(self, path: Path, groups: list[int]) -> Columns:
+        if self.is_full:
+            raise DeviceMemoryError("the toy has no memory")
+        self.read.append(groups)
+        table = pq.ParquetFile(path).read_row_groups(groups)
+        sides = [self._lists(table, side) for side in ("left", "right")]
+        return Columns(*sides, table["root"].to_numpy(), len(table))
+
+    def host(self, array: Any) -> np.ndarray:
+        return np.asarray(array)
+
+    def _lists(self, table: pa.Table, side: str) -> Lists:
+        lists = table[side].combine_chunks()
+        return Lists(
+            lists.values.to_numpy().copy(), lists.offsets.to_numpy().astype(np.int32), table[f"n_{side}"].to_numpy()
+        )
+
+
+@pytest.fixture(autouse=True)
+def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[HostReader]]:
+    class Fresh(HostReader):
+        pass
+
+    monkeypatch.setattr(on_device, "CudfReader", Fresh)
+    monkeypatch.setattr(on_device, "why_no_cudf", lambda: None)
+    yield Fresh
+    worker.forget()
+
+
+@pytest.fixture(params=["labels", "dense"])
+def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    """A run of one part with many row groups, whose labels have gaps, or which holds dense ids."""
+    monkeypatch.setattr(part_writer, "GROUP_ROWS", 40)
+    source = write_edges(tmp_path / "g.parquet", EDGES * 3)
+    mine(source, tmp_path / "out", workers=0, report=False, progress=False, ids=request.param)
+    return RunFolder(tmp_path / "out")
+
+
+def parts_of(folder: RunFolder) -> list[Part]:
+    return [part for entry in load_ledger(folder.path).entries.values() for part in entry.result.parts]
+
+
+@pytest.mark.parametrize("free", [1 << 33, 1])
+def test_the_proof_of_a_part_is_that_of_the_host(run: RunFolder, reader: type[HostReader], free: int) -> None:
+    """Also where the device holds only one row group at a time."""
+    reader.free = free
+    for part in parts_of(run):
+        task = ProofTask(str(run.path), run.run_id(), part, 5, keep_hashes=True)
+        proof, summary = prove_part(task)
+        own, found = prove_part(replace(task, on_device=True))
+        assert (own.rows, own.fingerprint) == (proof.rows, proof.fingerprint)
+        assert np.array_equal(own.hashes, proof.hashes)  # type: ignore[arg-type]
+        n_left, n_right = (int(EDGES[:, k].max()) + 1 for k in (0, 1))
+        assert Summary.of([found], n_left, n_right) == Summary.of([summary], n_left, n_right)
+        assert set(found.largest) == set(MEASURES)
+    assert reader.made == 1
+
+
+def test_row_groups_are_read_together_as_far_as_memory_goes(run: RunFolder, reader: type[HostReader]) -> None:
+    part = max(parts_of(run), key=lambda part: part.rows)
+    metadata = pq.read_metadata(run.bicliques / part.name)
+    assert metadata.num_row_groups > 3
+    task = ProofTask(str(run.path), run.run_id(), part, on_device=True)
+    assert in_pieces(task) == [task]
+    everything = list(range(metadata.num_row_groups))
+    for free, expected in ((1 << 33, [everything]), (1, [[group] for group in everything])):
+        reader.free = free
+        worker.forget()
+        prove_part(task)
+        assert reader.read == expected
+
+
+def test_a_device_without_memory_leaves_the_part_to_the_host(
+    run: RunFolder, reader: type[HostReader], caplog: pytest.LogCaptureFixture
+) -> None:
+    reader.is_full = True
+    part = parts_of(run)[0]
+    with caplog.at_level(logging.WARNING):
+        proof, _ = prove_part(ProofTask(str(run.path), run.run_id(), part, on_device=True))
+    assert proof.rows == part.rows
+    assert f"the CPU reads {run.bicliques / part.name} back: the toy has no memory" in caplog.text
+
+
+@pytest.mark.parametrize("column", ["left", "right", "n_left", "n_right", "root"])
+def test_a_part_with_a_changed_value_is_refused(run: RunFolder, column: str) -> None:
+    """Whether the value is one that no vertex has, or another vertex's."""
+    run.manifest_file.unlink()
+    part = max(parts_of(run), key=lambda part: part.rows)
+    path = run.bicliques / part.name
+    whole = pq.read_table(path)
+    for other in (1, 999_999):
+        at = whole.schema.get_field_index(column)
+        if pa.types.is_list(whole.schema.field(at).type):
+            values = whole[column].to_pylist()
+            another = next(v for v in range(0, 18, 3) if v not in values[7])
+            values[7] = [*values[7][:-1], another if other == 1 else other]
+        else:
+            values = whole[column].to_pylist()
+            values[7] += other
+        changed = whole.set_column(at, whole.schema.field(at), pa.array(values, whole.schema.field(at).type))
+        pq.write_table(changed, path, row_group_size=40, compression="zstd")
+        worker.forget()
+        with pytest.raises(IncompleteError, match=rf"{part.name}|the Parquet rows of slice \d+"):
+            prove(run)
+        assert not run.manifest_file.exists()
+
+
+def prove(folder: RunFolder) -> None:
+    """Prove a run as if a GPU had mined it."""
+    pool, opened = InThreads(2), Run(folder)
+    try:
+        proving.prove(opened, pool, lambda progress: None, on_device=True)
+    finally:
+        pool.close()
+
+
+def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(
+    tmp_path: Path, reader: type[HostReader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("the host reads")
+
+    monkeypatch.setattr("pipeline.proof.read_back.read_part", never)
+    with engines.registered(toy_kind()):
+        source = write_edges(tmp_path / "g.parquet", EDGES)
+        monkeypatch.setattr("pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
+        mine(source, tmp_path / "out", engine="bitmatrix", workers=0, report=False, progress=False)
+        assert manifest_pair(tmp_path / "out") == answer(EDGES)
+        (tmp_path / "out" / "manifest.json").unlink()
+        steps.prove(tmp_path / "out", progress=False)
+    assert manifest_pair(tmp_path / "out") == answer(EDGES)
+    assert reader.made >= 1
+
+
+def test_the_host_reads_where_a_device_cannot() -> None:
+    numbers, text = pa.array([1, 2]), pa.array(["a", "b"])
+    assert why_not(TOY_GPU, (numbers, numbers), "auto") is None
+    assert why_not(TOY_GPU, None, "gpu") is None
+    assert why_not(TOY_GPU, (numbers, text), "auto") == "the labels are text"
+    assert why_not(TOY_GPU, None, "cpu") == "the CPU is asked to write"
+    assert why_not(CORES, None, "auto") == "cuDF does not work with cores"
