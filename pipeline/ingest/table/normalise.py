@@ -31,6 +31,8 @@ __all__ = ["SLICE", "EdgeTable", "Labels", "digest_of"]
 
 #: Edges or labels that are handled at a time, and rows of a Parquet row group.
 SLICE = 1 << 20
+#: Slices of text labels that wait. All known text is hashed again when some is numbered, so this is rarely done.
+TEXT_SLICES = 4
 #: Bytes of long labels that are handled at a time.
 SLICE_BYTES = 1 << 26
 
@@ -78,7 +80,8 @@ class _Side:
     def is_due(self) -> bool:
         """Whether the waiting blocks are to be numbered now."""
         known, n_bytes = (0, 0) if self.known is None else (len(self.known), self.known.nbytes)
-        return self.n_waiting > max(SLICE, known) or self.waiting_bytes > max(SLICE_BYTES, n_bytes)
+        few = SLICE if isinstance(self.known, Integers) else TEXT_SLICES * SLICE
+        return self.n_waiting > max(few, known) or self.waiting_bytes > max(SLICE_BYTES, n_bytes)
 
     def settle(self, pairs: np.ndarray) -> Texts | Integers:
         """Replace the numbers within blocks, in `pairs`, by numbers of all labels known."""
