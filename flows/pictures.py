@@ -2,7 +2,8 @@
 
 Notes
 -----
-The page draws with Bokeh, which needs a browser to make an image. So Matplotlib draws these images.
+The page draws SVG, which needs a browser and the page's style sheet to become an image. So Matplotlib draws these
+images.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress
 
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
     """Write ``report.html``; see `pipeline.results.report.make.report`. The run is only read, so no lock is needed."""
-    from pipeline.results.report import make  # imported only here, because it imports a plotting library
+    from pipeline.results.report import make  # imported only here, because most commands make no page
 
     startup.over()
     on_progress = to_callback(progress)

@@ -111,7 +111,7 @@ def run(argv: list[str] | None) -> int:
         return FAILURE
 
 
-#: What Arrow, Numba and Bokeh import wherever it is installed, for half a second, and what no command needs.
+#: What Arrow and Numba import wherever it is installed, for half a second, and what no command needs.
 _LEFT_OUT = frozenset({"cffi", "pandas", "scipy"})
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import dask
@@ -273,7 +274,9 @@ class DaskPool:
         return ""
 
     def dashboard(self) -> str:
-        """Address of Dask's dashboard. Empty if the scheduler has none."""
+        """Address of Dask's dashboard. Empty if the scheduler has none, or is ours and has no Bokeh to draw it."""
+        if self.cluster is not None and find_spec("bokeh") is None:
+            return ""
         return str(self._ask(lambda: self.client.dashboard_link) or "")
 
     def _meet(self, addresses: Iterable[str]) -> None:

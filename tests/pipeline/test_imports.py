@@ -73,6 +73,7 @@ def test_counting_on_a_gpu_needs_no_compiler() -> None:
 #: What Arrow and Numba ask for by themselves is there, too: cloudpickle, dateutil and six; colorama and PyYAML.
 TABLES = {"cloudpickle", "dateutil", "numpy", "pyarrow", "six"}
 SEARCH = TABLES | {"blake3", "colorama", "llvmlite", "numba", "yaml"}
+PAGE = {"jinja2", "markupsafe"}
 #: Third-party packages that a command may import, by its words. RUN is the folder of a complete run.
 IMPORTS = {
     "": set(),
@@ -88,6 +89,8 @@ IMPORTS = {
     "count SOURCE --quiet": SEARCH,
     "count SOURCE --quiet --workers 0": SEARCH,
     "mine SOURCE -o NEW --quiet --workers 0 --no-report": SEARCH,
+    "mine SOURCE -o NEW --quiet --workers 0": SEARCH | PAGE,
+    "report RUN --quiet": TABLES | PAGE | {"blake3"},
     "verify RUN --quiet": SEARCH - {"blake3"},
 }
 

@@ -12,7 +12,7 @@ from kernels import engines
 from pipeline.mining.energy import NOT_READABLE, energy_facts
 from pipeline.proof.read_back import read_part
 from pipeline.proof.selection import places_of, rows_at
-from pipeline.proof.summary import PartSummary, Summary, Tally
+from pipeline.proof.summary import PartSummary, Summary, Tally, read_largest
 from pipeline.results.facts import input_words, reduced_words, run_facts, search_words, why_none
 from pipeline.results.report.timeline import Timeline, timeline
 from pipeline.results.results import Results
@@ -128,7 +128,7 @@ def content_of(run: Run) -> Content:
         facts=(*((k, str(v)) for k, v in _facts(run, results, now)), *measured),
         not_measured=not_measured,
         sizes=sizes,
-        top={by: _top(results, summary, by) for by in _RANKINGS} if summary and len(results) else {},
+        top=_top(run, results, summary) if summary and len(results) else {},
         participants=_participants(run, summary, degrees) if summary and len(results) else {},
         degrees={side: np.bincount(own) for side, own in degrees.items()},
         steps=tuple((results.manifest.seconds if results.complete else seconds_of(run)).items()),
@@ -137,10 +137,21 @@ def content_of(run: Run) -> Content:
     )
 
 
-def _top(results: Results, summary: Summary, by: By) -> pa.Table:
-    if results.complete:
-        return results.top(_TOP, by)  # compares the summary with the manifest
-    return rows_at(results.files, places_of(summary.largest[by][:_TOP]), results.schema)
+def _top(run: Run, results: Results, summary: Summary) -> dict[str, pa.Table]:
+    """The largest bicliques by each measure. A row group that holds some by several measures is read once."""
+    places = {}
+    for by in _RANKINGS:
+        found = (
+            read_largest(run.folder, results.manifest, by, _TOP)  # compares the summary with the manifest
+            if results.complete
+            else places_of(summary.largest[by][:_TOP])
+        )
+        if found is None:
+            return {by: results.top(_TOP, by) for by in _RANKINGS}
+        places[by] = found
+    rows = rows_at(results.files, [place for found in places.values() for place in found], results.schema)
+    starts = np.cumsum([0, *map(len, places.values())]).tolist()
+    return {by: rows.slice(start, len(found)) for start, (by, found) in zip(starts, places.items(), strict=False)}
 
 
 def _summary(run: Run, results: Results) -> Summary:

@@ -1,16 +1,29 @@
-"""The pictures of the page, as Bokeh figures. The page sets the colours of text and lines, for light and dark mode."""
+"""The pictures of the page: what is drawn of the results. `axes` has the axes and colours, `svg` writes the text."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from bokeh.models import ColorBar, ColumnDataSource, CustomJSTickFormatter, FixedTicker, HoverTool, LogColorMapper, Span
-from bokeh.palettes import Viridis256
-from bokeh.plotting import figure
+from markupsafe import Markup
 
-from pipeline.results.binning import grid, round_numbers
-from pipeline.results.report.timeline import Timeline
+from pipeline.results.binning import Grid, grid, round_numbers
+from pipeline.results.report.axes import (
+    WIDTH,
+    Bins,
+    Box,
+    Linear,
+    Logarithmic,
+    axis_below,
+    axis_left,
+    colour_bar,
+    colour_of,
+    drawn,
+    grid_lines,
+    linear_numbers,
+    room_for,
+    words_left,
+)
+from pipeline.results.report.svg import Figure, element, shortened
+from pipeline.results.report.timeline import Block, Timeline
 from schemas.sizes import SizeCounts
 
 __all__ = [
@@ -18,6 +31,7 @@ __all__ = [
     "LEFT",
     "RIGHT",
     "WRITING",
+    "cells_of",
     "degree_figure",
     "size_figure",
     "step_figure",
@@ -25,199 +39,211 @@ __all__ = [
 ]
 
 #: Colours of left and right, busy and writing. People with any colour vision can tell them apart, on white and on black
-#: (Okabe and Ito).
+#: (Okabe and Ito). The style sheet has them, too, and for dark mode a brighter one for the left side.
 LEFT, RIGHT, BUSY, WRITING = "#0072b2", "#e69f00", "#009e73", "#d55e00"
-_PALETTE = Viridis256[40:]  # the first colours of Viridis cannot be seen on black
+#: Largest number of bins on a side of the heat map, and the numbers of bins from one power of two to the next.
+_MOST_BINS, _PER_DOUBLING = 64, (8, 4, 2)
+#: Largest size of a cell of the heat map, and largest height of all of them, in units.
+_LARGEST_CELL, _MAP_HEIGHT = 26, 330
 #: Largest number of points of a curve.
-_MOST_POINTS = 300
+_MOST_POINTS = 200
+#: Height of a bar with the space around it, and the largest height of all lanes of the timeline, in units.
+_BAR, _LANES_HEIGHT = 26, 900
+#: Room below a picture for the numbers of its axis and its title, and above it for the title of the other axis.
+_BELOW, _ABOVE = 58, 30
+#: Room at the right of a picture, for half of the last number.
+_RIGHT = 36
 
 
-def size_figure(sizes: SizeCounts, names: dict[str, str] | None = None) -> figure:
-    """Heat map of the number of bicliques by both sizes, in bins. Both axes and the colours are logarithmic.
+def cells_of(sizes: SizeCounts) -> Grid:
+    """The bins of the heat map, the finest for which neither side has too many. Empty bins at the ends are left out."""
+    for per_doubling in _PER_DOUBLING:
+        whole = grid(sizes, per_doubling)
+        rows, columns = (np.flatnonzero(whole.count.any(axis=axis)) for axis in (1, 0))
+        if not len(rows):
+            break
+        a, b, c, d = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
+        whole = Grid(whole.left[a : b + 1], whole.right[c : d + 1], whole.count[a:b, c:d])
+        if max(whole.count.shape) <= _MOST_BINS:
+            break
+    return whole
 
-    `names` has what the input calls the sides "left" and "right".
+
+def size_figure(sizes: SizeCounts, names: dict[str, str] | None = None) -> Figure:
+    """Heat map of the number of bicliques by both sizes, in square bins. The colours are logarithmic.
+
+    `names` has what the input calls the sides "left" and "right". A notebook shows the figure.
     """
-    cells = grid(sizes)
-    rows, columns = np.nonzero(cells.count)
-    x, y = cells.ends()
-    count = cells.count[rows, columns]
-    source = ColumnDataSource(
-        {
-            "x0": cells.left[rows] - 0.5,
-            "x1": cells.left[rows + 1] - 0.5,
-            "y0": cells.right[columns] - 0.5,
-            "y1": cells.right[columns + 1] - 0.5,
-            "left": _ranges(cells.left, rows),
-            "right": _ranges(cells.right, columns),
-            "count": count,
-            "words": [f"{n:,}" for n in count],
-        }
+    cells = cells_of(sizes)
+    x_ends, y_ends = cells.ends()
+    x_numbers, y_numbers = round_numbers(*x_ends), round_numbers(*y_ends)
+    most, (columns, rows) = int(cells.count.max(initial=1)), cells.count.shape
+    left = room_for([f"{value:,}" for value in y_numbers])
+    side = min((WIDTH - _RIGHT - left) / columns, _MAP_HEIGHT / rows, _LARGEST_CELL)
+    top = 40 + _ABOVE
+    box = Box(left, top, left + columns * side, top + rows * side)
+    titles = [f"{_side(name, names)} members" for name in ("left", "right")]
+    spots = [
+        _cell(cells, k, rows - 1 - m, (k, m), colour_of(int(cells.count[k, m]), most))
+        for k, m in np.argwhere(cells.count).tolist()
+    ]
+    map_ = element("g", *spots, class_="cells marks", transform=f"translate({left:g} {top:g}) scale({side:.4g})")
+    x, y = Bins(cells.left.tolist(), box.left, box.right), Bins(cells.right.tolist(), box.bottom, box.top)
+    words = (
+        f"Heat map of {sizes.total:,} bicliques in {len(spots):,} cells: {titles[0]} from {x_ends[0]:,} to "
+        f"{x_ends[1]:,}, {titles[1]} from {y_ends[0]:,} to {y_ends[1]:,}. {_fullest(cells)}"
     )
-    plot = _figure(
-        height=440,
-        x_axis_type="log",
-        y_axis_type="log",
-        x_range=_around(*x),
-        y_range=_around(*y),
-        x_axis_label=f"{_side('left', names)} members",
-        y_axis_label=f"{_side('right', names)} members",
+    return drawn(
+        box.bottom + _BELOW,
+        words,
+        colour_bar(Box(left, 4, left + 240, 14), most, round_numbers(1, most), "bicliques"),
+        map_,
+        axis_below(box, x, x_numbers, titles[0]),
+        axis_left(box, y, y_numbers, titles[1]),
     )
-    colours = LogColorMapper(palette=_PALETTE, low=1, high=max(int(count.max(initial=1)), 2))
-    cell = plot.quad(
-        left="x0",
-        right="x1",
-        bottom="y0",
-        top="y1",
-        source=source,
-        fill_color={"field": "count", "transform": colours},
-        line_color=None,
-    )
-    plot.add_tools(_hover([cell], [("left members", "@left"), ("right members", "@right"), ("bicliques", "@words")]))
-    bar = ColorBar(
-        color_mapper=colours,
-        ticker=FixedTicker(ticks=round_numbers(1, int(count.max(initial=1)))),
-        formatter=_numbers(),
-        width=12,
-        padding=6,
-    )
-    plot.add_layout(bar, "right")
-    plot.grid.visible = False
-    _number_axes(plot, x, y)
-    return plot
 
 
-def degree_figure(degrees: dict[str, np.ndarray], names: dict[str, str] | None = None) -> figure:
+def _cell(cells: Grid, column: int, row: int, bins: tuple[int, int], colour: str) -> Markup:
+    """A cell, one unit wide and high, with what is in it in words."""
+    words = (
+        f"left members {_range(cells.left, bins[0])}\nright members {_range(cells.right, bins[1])}\n"
+        f"bicliques {cells.count[bins]:,}"
+    )
+    return element("rect", element("title", words), x=column, y=row, width=1, height=1, fill=colour)
+
+
+def _fullest(cells: Grid) -> str:
+    """The cell with most bicliques, in words."""
+    if not cells.count.any():
+        return "There is none."
+    k, m = divmod(int(cells.count.argmax()), cells.count.shape[1])
+    sides = f"{_range(cells.left, k)} left and {_range(cells.right, m)} right members"
+    return f"The fullest cell has {cells.count[k, m]:,}, with {sides}."
+
+
+def degree_figure(degrees: dict[str, np.ndarray], names: dict[str, str] | None = None) -> Figure:
     """Number of vertices of each side that have at least so many neighbours. Both axes are logarithmic."""
-    plot = _figure(
-        height=320,
-        x_axis_type="log",
-        y_axis_type="log",
-        x_axis_label="neighbours in the input",
-        y_axis_label="vertices with at least so many",
-    )
-    for side, colour, dash in (("left", LEFT, "solid"), ("right", RIGHT, "dashed")):
+    least = max(min((int(np.flatnonzero(own)[0]) for own in degrees.values() if own.any()), default=1), 1)
+    most = max(*(len(own) - 1 for own in degrees.values()), least + 1)
+    tallest = max(*(int(own.sum()) for own in degrees.values()), 2)
+    x_numbers, y_numbers = round_numbers(least, most), round_numbers(1, tallest)
+    top = 2 * 22 + _ABOVE
+    box = Box(room_for([f"{value:,}" for value in y_numbers]), top, WIDTH - _RIGHT, top + 190)
+    x, y = Logarithmic(least, most, box.left + 6, box.right), Logarithmic(1, tallest, box.bottom - 6, box.top)
+    parts, words = [grid_lines(box, [x(value) for value in x_numbers], [y(value) for value in y_numbers])], []
+    for k, side in enumerate(("left", "right")):
         at_least = np.cumsum(degrees[side][::-1])[::-1]
         there = np.flatnonzero(degrees[side][1:]) + 1
-        there = there[_spread(there)]
-        data = {"x": there, "y": at_least[there], "words": [f"{n:,}" for n in at_least[there]]}
-        source = ColumnDataSource(data)
-        word = _side(side, names)
-        plot.line("x", "y", source=source, color=colour, line_width=2, line_dash=dash, legend_label=word)
-        points = plot.scatter("x", "y", source=source, color=colour, size=5, legend_label=word)
-        plot.add_tools(_hover([points], [(side, "@words have at least @x")]))
-    _legend_above(plot)
-    least = min((int(np.flatnonzero(own)[0]) for own in degrees.values() if own.any()), default=1)
-    most = max(map(len, degrees.values()))
-    _number_axes(plot, (max(least, 1), most), (1, max(int(own.sum()) for own in degrees.values())))
-    return plot
+        there = there[_spread(there)].tolist()
+        points = [(n, int(at_least[n])) for n in there]
+        line = "M" + "L".join(f"{x(n):.1f} {y(count):.1f}" for n, count in points) if points else None
+        dots = [
+            element("circle", element("title", f"{side}: {count:,} have at least {n:,}"), cx=x(n), cy=y(count), r=1.7)
+            for n, count in points
+        ]
+        parts.append(element("g", element("path", d=line), element("g", *dots, class_="marks"), class_=f"curve {side}"))
+        parts.append(_legend(box.left, 11 + 22 * k, f"line {side}", _side(side, names)))
+        if points:
+            words.append(f"On the {side} side, {points[0][1]:,} vertices have neighbours, at most {there[-1]:,}.")
+    return drawn(
+        box.bottom + _BELOW,
+        " ".join(["Curves of the number of vertices with at least so many neighbours.", *words]),
+        *parts,
+        axis_below(box, x, x_numbers, "neighbours in the input"),
+        axis_left(box, y, y_numbers, "vertices with at least so many"),
+    )
+
+
+def step_figure(steps: tuple[tuple[str, float], ...]) -> Figure:
+    """One bar per step for its seconds, the first step on top."""
+    names = [shortened(name, 12) for name, _ in steps]
+    box = Box(room_for(names), 4, WIDTH - _RIGHT, 4 + _BAR * len(steps))
+    longest = max(*(seconds for _, seconds in steps), 1e-3)
+    x = Linear(0.0, longest, box.left, box.right - 70)  # the rest is for the seconds beside the longest bar
+    places = [box.top + (k + 0.5) * _BAR for k in range(len(steps))]
+    rows = []
+    for (name, seconds), middle in zip(steps, places, strict=True):
+        bar = element("rect", x=box.left, y=middle - 8, width=x(seconds) - box.left, height=16.0, class_="left")
+        all_of_it = element("rect", x=0.0, y=middle - _BAR / 2, width=float(WIDTH), height=float(_BAR), class_="room")
+        said = element("text", f"{seconds:.2f} s", x=x(seconds) + 5, y=middle, dy=".35em")
+        rows.append(element("g", element("title", f"{name}: {seconds:.3f} s"), all_of_it, bar, said))
+    numbers = linear_numbers(longest)
+    return drawn(
+        box.bottom + _BELOW,
+        "Bars of the seconds of each step: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in steps) + ".",
+        grid_lines(box, [x(value) for value in numbers]),
+        element("g", *rows, class_="marks"),
+        axis_below(box, x, numbers, "seconds"),
+        words_left(box.left, places, names),
+    )
+
+
+def timeline_figure(times: Timeline) -> Figure:
+    """One lane per worker. Bars are slices. In their second colour the search waited for output. Gaps are idle time."""
+    lanes = times.lanes
+    numbers = [f"{k:,}" for k in range(1, len(lanes) + 1)]  # names of hosts are too long for a phone
+    high = min(max(_LANES_HEIGHT / max(len(lanes), 1), 10.0), float(_BAR))
+    top = 24 + _ABOVE
+    box = Box(room_for(numbers), top, WIDTH - _RIGHT, top + high * len(lanes))
+    x = Linear(0.0, max(times.seconds, 1e-3), box.left, box.right)
+    places = [box.top + (k + 0.5) * high for k in range(len(lanes))]
+    blocks = [
+        _block(block, lane.worker, x, middle, 0.7 * high)
+        for lane, middle in zip(lanes, places, strict=True)
+        for block in lane.blocks
+    ]
+    ticks = linear_numbers(x.high)
+    resumed = "".join(f"M{x(stretch.start):.1f} {box.top:g}V{box.bottom:g}" for stretch in times.sessions[1:])
+    return drawn(
+        box.bottom + _BELOW,
+        f"Timeline of {len(lanes):,} workers over {times.seconds:,.2f} seconds of mining. A table has its numbers.",
+        _legend(box.left, 12, "busy", "searching"),
+        _legend(box.left + 200, 12, "writing", "writing"),
+        grid_lines(box, [x(value) for value in ticks]),
+        element("g", *blocks, class_="marks"),
+        *([element("path", class_="resumed", d=resumed)] if resumed else []),
+        axis_below(box, x, ticks, "seconds of mining"),
+        words_left(box.left, places, numbers),
+        element("text", "worker", x=0, y=box.top, dy="-.7em", class_="title"),
+    )
+
+
+def _block(block: Block, worker: str, x: Linear, middle: float, high: float) -> Markup:
+    what = f"{block.first:,}" if block.slices == 1 else f"{block.first:,} to {block.last:,} ({block.slices:,})"
+    words = (
+        f"worker {worker}\nslice {what}\n"
+        f"bicliques {block.rows:,}, {block.rows / max(block.busy, 1e-3):,.0f} per second\n"
+        f"seconds {block.busy:.3f}, of them {block.writing:.3f} writing"
+    )
+    turn = block.stop - (block.stop - block.start) * block.writing / max(block.busy, 1e-9)
+    bars = [
+        element("rect", x=x(a), y=middle - high / 2, width=x(b) - x(a), height=high, class_=name)
+        for a, b, name in ((block.start, turn, "busy"), (turn, block.stop, "writing"))
+        if b > a
+    ]
+    return element("g", element("title", words), *bars)
+
+
+def _legend(x: float, y: float, name: str, words: str) -> Markup:
+    """A short line or a square in a colour, and what it stands for."""
+    if name.startswith("line "):
+        sign, room = (
+            element("g", element("path", d=f"M{x:g} {y:g}h30"), class_=f"curve {name.removeprefix('line ')}"),
+            36,
+        )
+    else:
+        sign, room = element("rect", x=x, y=y - 6, width=12, height=12, class_=name), 18
+    return element("g", sign, element("text", words, x=x + room, y=y, dy=".35em"), class_="legend")
 
 
 def _side(side: str, names: dict[str, str] | None) -> str:
     """A side, with the name that the input gives to it."""
-    return side if names is None or names[side] == side else f"{side} ({names[side]})"
+    return side if names is None or names[side] == side else f"{side} ({shortened(names[side])})"
 
 
-def step_figure(steps: tuple[tuple[str, float], ...]) -> figure:
-    """One bar per step for its seconds, the first step on top."""
-    names = [name for name, _ in steps]
-    source = ColumnDataSource({"name": names, "seconds": [seconds for _, seconds in steps]})
-    plot = _figure(height=60 + 34 * len(names), y_range=names[::-1], x_axis_label="seconds")
-    bars = plot.hbar(y="name", right="seconds", height=0.6, source=source, color=LEFT)
-    plot.x_range.start = 0
-    plot.ygrid.visible = False
-    plot.add_tools(_hover([bars], [("", "@name: @seconds{0.000} s")]))
-    return plot
-
-
-def timeline_figure(times: Timeline) -> figure:
-    """One lane per worker. Bars are slices. In their second colour the search waited for output. Gaps are idle time."""
-    numbers = [str(k) for k in range(1, len(times.lanes) + 1)]  # names of hosts are too long for a phone
-    plot = _figure(
-        height=90 + 26 * len(numbers),
-        y_range=numbers[::-1],
-        x_range=(0.0, max(times.seconds, 1e-3)),
-        x_axis_label="seconds of mining",
-        y_axis_label="worker",
-    )
-    columns: dict[str, list[object]] = {
-        key: [] for key in ("lane", "start", "turn", "stop", "worker", "what", "rows", "rate", "busy", "writing")
-    }
-    for number, lane in zip(numbers, times.lanes, strict=True):
-        for block in lane.blocks:
-            what = f"{block.first:,}" if block.slices == 1 else f"{block.first:,} to {block.last:,} ({block.slices:,})"
-            values = (
-                number,
-                block.start,
-                block.stop - (block.stop - block.start) * block.writing / max(block.busy, 1e-9),
-                block.stop,
-                lane.worker,
-                what,
-                f"{block.rows:,}",
-                f"{block.rows / max(block.busy, 1e-3):,.0f}",
-                f"{block.busy:.3f}",
-                f"{block.writing:.3f}",
-            )
-            for column, value in zip(columns.values(), values, strict=True):
-                column.append(value)
-    source = ColumnDataSource(columns)
-    parts = [
-        plot.hbar(
-            y="lane", left=a, right=b, height=0.7, source=source, color=colour, line_color=None, legend_label=name
-        )
-        for a, b, colour, name in (("start", "turn", BUSY, "searching"), ("turn", "stop", WRITING, "writing"))
-    ]
-    rows = [
-        ("worker", "@worker"),
-        ("slice", "@what"),
-        ("bicliques", "@rows"),
-        ("a second", "@rate"),
-        ("seconds", "@busy, of them @writing writing"),
-    ]
-    plot.add_tools(_hover(parts, rows))
-    for stretch in times.sessions[1:]:
-        plot.add_layout(Span(location=stretch.start, dimension="height", line_dash="dashed", line_color="gray"))
-    plot.ygrid.visible = False
-    _legend_above(plot)
-    return plot
-
-
-def _figure(**options: Any) -> figure:
-    plot = figure(sizing_mode="stretch_width", tools="pan,box_zoom,wheel_zoom,reset,save", min_width=250, **options)
-    plot.toolbar.active_drag = None  # otherwise a finger on a picture could not scroll the page
-    plot.toolbar.logo = None
-    plot.toolbar.autohide = True
-    plot.background_fill_alpha = plot.border_fill_alpha = 0
-    return plot
-
-
-def _legend_above(plot: figure) -> None:
-    """Put the legend outside the picture, where it covers nothing on a phone."""
-    plot.add_layout(plot.legend[0], "above")
-    plot.legend.orientation = "horizontal"
-    plot.legend.border_line_color = None
-
-
-def _hover(renderers: list[Any], rows: list[tuple[str, str]]) -> HoverTool:
-    return HoverTool(renderers=renderers, tooltips=rows, attachment="vertical")
-
-
-def _numbers() -> CustomJSTickFormatter:
-    return CustomJSTickFormatter(code="return tick >= 1 ? tick.toLocaleString('en-US') : String(tick)")
-
-
-def _around(smallest: int, largest: int) -> tuple[float, float]:
-    """The range of a logarithmic axis on which each size is drawn from half a size below it to half a size above it."""
-    return 0.98 * (smallest - 0.5), 1.02 * (largest + 0.5)
-
-
-def _number_axes(plot: figure, x: tuple[int, int], y: tuple[int, int]) -> None:
-    for axis, ends in ((plot.xaxis, x), (plot.yaxis, y)):
-        axis.formatter, axis.ticker = _numbers(), FixedTicker(ticks=round_numbers(*ends))
-
-
-def _ranges(edges: np.ndarray, bins: np.ndarray) -> list[str]:
-    ends = edges[bins + 1] - 1
-    return [f"{a:,}" if a == b else f"{a:,} to {b:,}" for a, b in zip(edges[bins], ends, strict=True)]
+def _range(edges: np.ndarray, k: int) -> str:
+    first, last = int(edges[k]), int(edges[k + 1]) - 1
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
 def _spread(values: np.ndarray) -> np.ndarray:

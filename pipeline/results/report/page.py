@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 import jinja2
-import pyarrow as pa
-from bokeh.embed import components
-from bokeh.resources import Resources
+import numpy as np
 from markupsafe import Markup
 
 from pipeline.results.facts import search_words
 from pipeline.results.report.content import Content
 from pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
-from pipeline.results.report.page_search import search_data
+from pipeline.results.report.page_search import SHOWN, members_of, packed
+from pipeline.results.report.svg import Figure, style
 from pipeline.run.version import __version__
+from schemas.sizes import SizeCounts
 
 __all__ = ["html_of"]
 
-#: Number of members of a side that are shown at once, and of those that can be unfolded.
-_SHOWN, _FOLDED = 12, 188
-
-
-@dataclass(frozen=True)
-class _Members:
-    shown: list[str]
-    folded: list[str]
-    missing: int
+#: The groups of the facts of a run, in the order of the page, and the facts in each. The last has all others.
+_GROUPS = {
+    "What was found": ("bicliques", "only with", "fingerprint", "files"),
+    "What was read": ("input", "BLAKE3 of the input", "stands for", "after reduction"),
+    "How it was mined": (),
+}
 
 
 def html_of(content: Content) -> str:
@@ -36,28 +31,31 @@ def html_of(content: Content) -> str:
 
     Notes
     -----
-    The plotting library takes 1.3 MB of it. The pictures and lists have a bounded number of marks and rows.
+    The pictures and lists have a bounded number of marks and rows.
     """
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    plots = _figures(content)
-    script, divisions = components(plots) if plots else ("", {})
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    members = members_of(content.top)
     return environment.from_string(_text("page.html")).render(
         title=content.status.folder.absolute().name,
         lead=_lead(content),
-        sides=_sides(content.names),
+        between=_between(content),
+        largest=_largest(content.sizes),
         content=content,
-        top={by: [_row(row) for row in _rows(table)] for by, table in content.top.items()},
-        search_data=search_data(content.top),
-        figures={name: Markup(division) for name, division in divisions.items()},
-        plots=Markup(script),
-        library=Markup(Resources(mode="inline", components=["bokeh"]).render() if plots else ""),
-        style=Markup(_text("page.css")),
-        behaviour=Markup(_text("page.js")),
+        zip=zip,
+        groups=_groups(content.facts),
+        members=members,
+        most_shown=SHOWN,
+        search_data=packed(members),
+        figures=_figures(content),
+        style=Markup(_text("page.css")) + style(),
+        behaviour=Markup(_text("page.js") + _text("plot.js")),
         version=__version__,
     )
 
 
-def _figures(content: Content) -> dict[str, Any]:
+def _figures(content: Content) -> dict[str, Figure]:
     plots = {}
     if content.sizes is not None and len(content.sizes):
         plots["sizes"] = size_figure(content.sizes, content.names)
@@ -81,29 +79,40 @@ def _lead(content: Content) -> str:
     return ", ".join(words)
 
 
-def _sides(names: dict[str, str]) -> str:
-    """What the input calls each side. Empty if it has no names for them."""
-    if names == {"left": "left", "right": "right"}:
+def _between(content: Content) -> str:
+    """Between whom the bicliques are: how many vertices the input has on each side, and what it calls them."""
+    if not content.degrees:
         return ""
-    return f"left: {names['left']}, right: {names['right']}"
+    sides = [
+        f"{int(content.degrees[side].sum()):,} {side} vertices" + (f" ({name})" if name != side else "")
+        for side, name in content.names.items()
+    ]
+    return f"Between {' and '.join(sides)}."
 
 
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of `table`. Long lists are cut before they become Python objects, to save time and memory."""
-    rows = []
-    for k in range(len(table)):
-        row = {name: table[name][k].as_py() for name in ("n_left", "n_right")}
-        rows.append(row | {side: table[side][k].values[: _SHOWN + _FOLDED].to_pylist() for side in ("left", "right")})
-    return rows
+def _largest(sizes: SizeCounts | None) -> str:
+    """How large the bicliques are: the one with most edges, and the one with the largest smaller side."""
+    if sizes is None or not len(sizes):
+        return ""
+    left, right = sizes.n_left.astype(np.int64), sizes.n_right.astype(np.int64)
+    ranks = ((left, left * right), (left, left * right, np.minimum(left, right)))  # the last key comes first
+    edges, balance = (int(np.lexsort(keys)[-1]) for keys in ranks)
+    words = f"The largest has {_size(left[edges], right[edges])}, {left[edges] * right[edges]:,} edges"
+    return f"{words}. By the smaller side it has {_size(left[balance], right[balance])}."
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
-    cut = {}
-    for side in ("left", "right"):
-        labels = sorted(row[side])
-        missing = row[f"n_{side}"] - len(labels)
-        cut[side] = _Members([str(x) for x in labels[:_SHOWN]], [str(x) for x in labels[_SHOWN:]], missing)
-    return row | cut
+def _size(left: int, right: int) -> str:
+    return f"{left:,} left and {right:,} right member{'' if right == 1 else 's'}"
+
+
+def _groups(facts: tuple[tuple[str, str], ...]) -> dict[str, list[tuple[str, str]]]:
+    """The facts in groups. Groups without facts are left out."""
+    group_of = {name: group for group, names in _GROUPS.items() for name in names}
+    last = list(_GROUPS)[-1]
+    groups: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
+    for name, value in facts:
+        groups[group_of.get(name, last)].append((name, value))
+    return {group: own for group, own in groups.items() if own}
 
 
 def _text(name: str) -> str:

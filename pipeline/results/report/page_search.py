@@ -1,8 +1,16 @@
-"""The data that the search on the page looks through: all labels of the listed bicliques, also of hidden members."""
+"""The members of the listed bicliques: those that the page shows, and all of them, packed, for its search.
+
+A biclique may have ten thousand members, so the page shows a few of them. Its script takes the others from the packed
+data.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,41 +18,76 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from markupsafe import Markup
 
-__all__ = ["MOST_BYTES", "MOST_MEMBERS", "search_data"]
+__all__ = ["MOST_BYTES", "MOST_MEMBERS", "SHOWN", "UNFOLDED", "Members", "members_of", "packed"]
 
-#: Largest number of members of all lists together on the page, and of bytes of their labels. A member takes 3 bytes.
+#: Largest number of members of all lists together on the page, and of bytes of their labels.
 MOST_MEMBERS, MOST_BYTES = 1_000_000, 4 << 20
+#: Number of members of a side that are shown at once, and that are shown when the list is unfolded.
+SHOWN, UNFOLDED = 12, 200
+#: Of zlib. Level 9 takes five times as long and saves one percent.
+_LEVEL = 6
 
 
-def search_data(top: dict[str, pa.Table]) -> Markup:
-    """The data as JSON that is safe inside a script element, whatever the labels are.
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members of the bicliques that are listed.
 
     Parameters
     ----------
-    top : dict of str to Table
-        The bicliques that are listed, by ranking.
+    labels : dict of str to list of str
+        For each side, the labels in its lists, ascending: numbers by value, text by letters. Each is there once.
+    lists : dict of str to list of dict of str to ndarray
+        For each ranking and row, and each side, the positions of the members in `labels`, ascending.
+    most : int or None
+        The number of members to which each side of a row was cut, because the page has no room for more.
+    """
+
+    labels: dict[str, list[str]]
+    lists: dict[str, list[dict[str, np.ndarray]]]
+    most: int | None
+
+    def shown(self, by: str, row: int, side: str) -> list[str]:
+        """The first members of a side of a row."""
+        return [self.labels[side][k] for k in self.lists[by][row][side][:SHOWN]]
+
+
+def members_of(top: dict[str, pa.Table]) -> Members:
+    """Number the labels of the bicliques in `top`, which has a table for each ranking."""
+    sides = {side: [table[side].combine_chunks() for table in top.values()] for side in ("left", "right")}
+    lengths = [own.value_lengths().to_numpy() for columns in sides.values() for own in columns]
+    together = np.concatenate(lengths) if lengths else np.zeros(0, np.int64)
+    most, longest = _fair(together), int(together.max(initial=0))
+    numbered = {side: _numbered(columns, most) for side, columns in sides.items()}
+    while sum(len(label) for labels, _ in numbered.values() for label in labels) > MOST_BYTES and most > 1:
+        most //= 2
+        numbered = {side: _numbered(columns, most) for side, columns in sides.items()}
+    lists: dict[str, list[dict[str, np.ndarray]]] = {}
+    start = 0
+    for by, table in top.items():
+        rows = range(start, start + len(table))
+        lists[by] = [{side: found[k] for side, (_, found) in numbered.items()} for k in rows]
+        start += len(table)
+    labels = {side: own for side, (own, _) in numbered.items()}
+    return Members(labels, lists, most if most < longest else None)
+
+
+def packed(members: Members) -> Markup:
+    """The members for the script of the page: JSON, compressed by zlib, in base64. No label can end a script element.
 
     Returns
     -------
     Markup
-        An object with three entries. ``labels`` is a list of all labels. ``lists`` has, for each row of each ranking,
-        the positions of its members in ``labels``, ascending, each as the difference to the one before. ``most`` is
-        null, or the number of members to which each side of a row was cut, because the page has no room for more.
+        An object with the entries ``labels``, ``lists`` and ``most`` of `Members`, where each position is given as the
+        difference to the one before, and with `SHOWN` and `UNFOLDED`.
     """
-    sides = [table[side].combine_chunks() for table in top.values() for side in ("left", "right")]
-    lengths = np.concatenate([side.value_lengths().to_numpy() for side in sides]) if sides else np.zeros(0, np.int64)
-    most, longest = _fair(lengths), int(lengths.max(initial=0))
-    labels, positions = _numbered(sides, most)
-    while sum(map(len, labels)) > MOST_BYTES and most > 1:
-        most //= 2
-        labels, positions = _numbered(sides, most)
     lists = {
-        by: [np.diff(np.unique(np.concatenate(pair)), prepend=0).tolist() for pair in zip(left, right, strict=True)]
-        for by, left, right in zip(top, positions[::2], positions[1::2], strict=True)
+        by: [{side: np.diff(own, prepend=0).tolist() for side, own in row.items()} for row in rows]
+        for by, rows in members.lists.items()
     }
-    data: dict[str, Any] = {"labels": labels, "lists": lists, "most": most if most < longest else None}
+    data: dict[str, Any] = {"labels": members.labels, "lists": lists, "most": members.most}
+    data |= {"shown": SHOWN, "unfolded": UNFOLDED}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+    return Markup(base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), _LEVEL)).decode())
 
 
 def _fair(lengths: np.ndarray) -> int:
@@ -59,20 +102,14 @@ def _fair(lengths: np.ndarray) -> int:
     return low
 
 
-def _numbered(sides: list[pa.ListArray], most: int) -> tuple[list[str], list[list[np.ndarray]]]:
-    """The labels of the first `most` members of every list, each once, and the positions of the members in them.
-
-    The positions are by side and row.
-    """
-    texts = [[side[k].values[:most].cast(pa.string()) for k in range(len(side))] for side in sides]
-    flat = pa.chunked_array([text for rows in texts for text in rows], pa.string()).combine_chunks()
-    encoded = pc.dictionary_encode(flat)
-    indices = encoded.indices.to_numpy()
-    positions, start = [], 0
-    for rows in texts:
-        own = []
-        for text in rows:
-            own.append(indices[start : start + len(text)])
-            start += len(text)
-        positions.append(own)
-    return encoded.dictionary.to_pylist(), positions
+def _numbered(columns: Sequence[pa.ListArray], most: int) -> tuple[list[str], list[np.ndarray]]:
+    """The labels of the first `most` members of all rows, ascending, and each row's positions in them."""
+    rows = [column[k].values[:most] for column in columns for k in range(len(column))]
+    if not rows:
+        return [], []
+    encoded = pc.dictionary_encode(pa.chunked_array(rows, rows[0].type).combine_chunks())
+    order = pc.array_sort_indices(encoded.dictionary)
+    places = np.argsort(order.to_numpy())[encoded.indices.to_numpy()]
+    labels = encoded.dictionary.take(order).cast(pa.string()).to_pylist()
+    ends = np.cumsum([len(row) for row in rows])[:-1]
+    return labels, [np.sort(own) for own in np.split(places, ends)]

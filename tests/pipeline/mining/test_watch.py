@@ -17,6 +17,7 @@ from pipeline.mining import watch
 from pipeline.mining.instructions import Start
 from pipeline.mining.watch import Watch
 from pipeline.run.progress import Progress
+from pipeline.workers import dask_pool
 from pipeline.workers.pool import InProcess
 from tests.support.runs import answer, bicliques, random_edges, write_edges
 
@@ -76,7 +77,12 @@ def test_log_records_have_the_facts_of_slices(source: Path, tmp_path: Path, capl
     assert sum(fact["rows"] for fact in facts) == len(results)
 
 
-def test_the_dashboard_is_shown_and_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_bokeh", [True, False])
+def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_bokeh: bool
+) -> None:
+    """Dask draws it with Bokeh, and its pages about health do without."""
+    monkeypatch.setattr(dask_pool, "find_spec", lambda name: name == "bokeh" if has_bokeh else None)
     source = write_edges(tmp_path / "large.parquet", LARGE)
     seen: list[str] = []
 
@@ -87,9 +93,8 @@ def test_the_dashboard_is_shown_and_answers(tmp_path: Path) -> None:
                 seen.append(f"{page.status} {address}")
 
     pipeline.mine(source, tmp_path / "out", workers=1, progress=look, report=False, max_results=1000)
-    assert len(seen) == 1
-    assert seen[0].startswith("200 http://")
-    assert seen[0].endswith("/status")
+    assert len(seen) == has_bokeh
+    assert all(page.startswith("200 http://") and page.endswith("/status") for page in seen)
 
 
 def test_a_stuck_worker_is_named_and_then_a_dead_one(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 import pipeline
 from pipeline.results.report import page_search
-from pipeline.results.report.page_search import search_data
+from pipeline.results.report.page_search import SHOWN, UNFOLDED, members_of, packed
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
@@ -25,12 +27,22 @@ def out(tmp_path: Path) -> Path:
     return pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False).path
 
 
+def data_of(text: str) -> dict[str, Any]:
+    """What the script of the page unpacks."""
+    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+    return data
+
+
 def searched(page: Path) -> dict[str, Any]:
-    """What the search of a page looks through: the labels of each row."""
-    found = re.search(r'<script type="application/json" id="labels">(.*?)</script>', page.read_text(), re.DOTALL)
+    """What the search of a page looks through: the labels of each side of each row."""
+    found = re.search(r'<script type="text/plain" id="labels">(.*?)</script>', page.read_text(), re.DOTALL)
     assert found is not None
-    data = json.loads(found[1])
-    rows = {by: [[data["labels"][k] for k in np.cumsum(row)] for row in rows] for by, rows in data["lists"].items()}
+    data = data_of(found[1])
+    rows = {
+        by: [{side: [data["labels"][side][k] for k in np.cumsum(own)] for side, own in row.items()} for row in rows]
+        for by, rows in data["lists"].items()
+    }
+    assert (data["shown"], data["unfolded"]) == (SHOWN, UNFOLDED)
     return rows | {"most": data["most"]}
 
 
@@ -44,19 +56,42 @@ def test_all_labels_of_the_listed_bicliques_can_be_searched(tmp_path: Path) -> N
     assert found["most"] is None
     for by in ("edges", "balance"):
         rows = results.top(50, by).to_pylist()
-        assert [sorted(row) for row in found[by]] == [sorted([*row["left"], *row["right"]]) for row in rows]
+        assert found[by] == [{side: sorted(row[side]) for side in ("left", "right")} for row in rows]
+
+
+def test_numbers_are_listed_by_value_and_the_same_label_may_be_on_both_sides(tmp_path: Path) -> None:
+    numbers = [9, 10, 100, 2, 5]
+    edges = pa.table({"l": np.repeat(numbers, 2), "r": np.tile([9, 100], 5)})
+    pipeline.mine(edges, tmp_path / "out", workers=0, progress=False)
+    [row] = searched(tmp_path / "out" / "report.html")["edges"]
+    assert row == {"left": ["2", "5", "9", "10", "100"], "right": ["9", "100"]}
+
+
+def test_the_page_shows_the_first_members_of_each_list(out: Path) -> None:
+    top = {"balance": pipeline.open_run(out).top(50, by="balance")}
+    members = members_of(top)
+    for k, row in enumerate(top["balance"].to_pylist()):
+        for side in ("left", "right"):
+            assert members.shown("balance", k, side) == sorted(row[side])[:SHOWN]
+
+
+def held(data: dict[str, Any]) -> int:
+    """The number of members of all lists."""
+    return sum(len(own) for row in data["lists"]["edges"] for own in row.values())
 
 
 def test_a_page_with_too_many_members_says_how_many_are_searched(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = {"edges": pipeline.open_run(out).top(50)}
     lengths = [n for side in ("n_left", "n_right") for n in top["edges"][side].to_pylist()]
-    everything = json.loads(search_data(top))
+    everything = data_of(packed(members_of(top)))
     assert everything["most"] is None
-    assert sum(map(len, everything["lists"]["edges"])) == sum(lengths)
+    assert held(everything) == sum(lengths)
     monkeypatch.setattr(page_search, "MOST_MEMBERS", 300)
-    some = json.loads(search_data(top))
+    some = data_of(packed(members_of(top)))
     assert some["most"] is not None
-    assert sum(map(len, some["lists"]["edges"])) == sum(min(n, some["most"]) for n in lengths) <= 300
+    assert held(some) == sum(min(n, some["most"]) for n in lengths) <= 300
     monkeypatch.setattr(page_search, "MOST_BYTES", 300)
-    assert sum(map(len, json.loads(search_data(top))["labels"])) <= 300
-    assert json.loads(search_data({})) == {"labels": [], "lists": {}, "most": None}
+    labels = data_of(packed(members_of(top)))["labels"]
+    assert sum(len(label) for own in labels.values() for label in own) <= 300
+    nothing = data_of(packed(members_of({})))
+    assert (nothing["labels"], nothing["lists"], nothing["most"]) == ({"left": [], "right": []}, {}, None)

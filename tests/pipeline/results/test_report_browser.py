@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import os
 import shutil
 from collections.abc import Iterator
@@ -87,7 +88,7 @@ def visit(browser: Chromium, page_file: Path) -> Iterator[Any]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else complaints.append(r.url))
         page.goto(file.as_uri())
-        page.wait_for_function("window.Bokeh === undefined || Bokeh.documents.every((d) => d.is_idle)")
+        page.wait_for_function("!document.querySelector('#search:disabled')")  # the labels are unpacked
         return page
 
     yield open_page
@@ -108,13 +109,32 @@ def colour(page: Any, selector: str, x: float, y: float) -> tuple[int, ...]:
     return tuple(page.evaluate(program, base64.b64encode(data).decode()))
 
 
+#: What the text of a picture is painted with.
+INK = {"light": "rgb(27, 31, 36)", "dark": "rgb(230, 233, 237)"}
+
+
+def ink(page: Any) -> str:
+    return str(page.locator("#degrees .plot text").first.evaluate("(text) => getComputedStyle(text).fill"))
+
+
+def touch(one: dict[str, float], other: dict[str, float]) -> bool:
+    """Whether two boxes lie over each other by more than their empty margins."""
+    across = min(a["x"] + a["width"] for a in (one, other)) - max(one["x"], other["x"])
+    down = min(a["y"] + a["height"] for a in (one, other)) - max(one["y"], other["y"])
+    return across > 1 and down > 4
+
+
 def test_the_page_opens_with_all_pictures(visit: Any) -> None:
     page = visit()
     assert page.title() == "packages: maximal bicliques"
     assert "56,688 maximal bicliques, all of them" in page.inner_text("header")
     for section in ("sizes", "degrees", "steps", "workers"):
-        assert page.locator(f"#{section} .bk-Figure").count() == 1
-        assert page.locator(f"#{section} .bk-Figure").bounding_box()["height"] > 80
+        assert page.locator(f"#{section} svg[role=img]").count() == 1
+        assert page.locator(f"#{section} svg[role=img]").bounding_box()["height"] > 80
+        assert len(page.locator(f"#{section} svg[role=img]").get_attribute("aria-label")) > 40
+    colours = "(members) => members.map((member) => getComputedStyle(member).borderLeftColor)"
+    assert set(page.eval_on_selector_all(".members.left b", colours)) == {"rgb(0, 114, 178)"}
+    assert set(page.eval_on_selector_all(".members.right b", colours)) == {"rgb(184, 116, 0)"}
 
 
 def verdict(label: str, hits: int) -> str:
@@ -161,10 +181,26 @@ def test_search_names_members_that_are_not_shown(visit: Any) -> None:
 
 def test_search_unfolds_what_it_finds(visit: Any) -> None:
     page = visit()
-    folded = page.locator("#top [data-by=edges] details span").first.text_content()
+    first = page.locator("#top [data-by=edges] details").first
+    first.locator("summary").click()
+    folded = first.locator("b").last.text_content()
+    first.locator("summary").click()
     assert page.locator("#top details[open]").count() == 0
     page.fill("#search", folded)
     assert page.locator("#top [data-by=edges] details[open] .hit:visible").count() > 0
+
+
+def test_a_list_unfolds_and_says_what_is_not_on_the_page(visit: Any, page_file: Path) -> None:
+    page, [row] = visit(), pipeline.open_run(page_file.parent).top(1).to_pylist()
+    first = page.locator("#top [data-by=edges] details").first
+    shown = page.locator("#top [data-by=edges] .members.left").first.locator(":scope > b").all_text_contents()
+    first.locator("summary").click()
+    first.locator("em").wait_for()
+    assert [*shown, *first.locator("b").all_text_contents()] == sorted(row["left"])[:200]
+    assert first.locator("em").text_content() == f"and {row['n_left'] - 200:,} that are not on this page"
+    for _ in range(2):
+        first.locator("summary").click()
+    assert first.locator("b").count() == 188, "it is filled once"
 
 
 def test_it_works_without_a_mouse(visit: Any) -> None:
@@ -187,31 +223,79 @@ def test_it_works_without_a_mouse(visit: Any) -> None:
 
 def hover(page: Any, section: str) -> str:
     """Moves over a picture until a tooltip shows; its text."""
-    figure = page.locator(f"#{section} .bk-Figure")
+    figure = page.locator(f"#{section} .plot")
     figure.scroll_into_view_if_needed()
     box = figure.bounding_box()
     for down in range(2, 19):
         for across in range(2, 19):
             page.mouse.move(box["x"] + box["width"] * across / 20, box["y"] + box["height"] * down / 20)
-            tooltip = page.locator(".bk-Tooltip:visible")
-            text = tooltip.first.evaluate("tip => tip.shadowRoot.textContent") if tooltip.count() else ""
-            if text.strip():
-                return str(text)
+            tooltip = page.locator(".tip:visible")
+            if tooltip.count():
+                return str(tooltip.inner_text())
     raise AssertionError(f"no tooltip in {section}")
 
 
-@pytest.mark.parametrize(
-    ("section", "words"),
-    [
-        ("sizes", ("left members", "right members", "bicliques")),
-        ("degrees", ("have at least",)),
-        ("steps", (" s",)),
-        ("workers", ("slice", "bicliques", "writing")),
-    ],
-)
-def test_tooltips(visit: Any, section: str, words: tuple[str, ...]) -> None:
-    text = hover(visit(), section)
-    assert all(word in text for word in words), text
+SAID = {
+    "sizes": ("left members", "right members", "bicliques"),
+    "degrees": ("have at least",),
+    "steps": (" s",),
+    "workers": ("worker", "slice", "bicliques", "per second", "writing"),
+}
+
+
+@pytest.mark.parametrize("section", SAID)
+def test_tooltips(visit: Any, section: str) -> None:
+    page = visit()
+    text = hover(page, section)
+    assert all(word in text for word in SAID[section]), text
+    assert page.locator(f"#{section} .on title").count() == 0, "the browser would show the same text again"
+    page.mouse.move(2, 2)
+    assert page.locator(".tip:visible").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("section", SAID)
+def test_tooltips_by_keyboard(visit: Any, section: str, width: int) -> None:
+    page = visit(width)
+    page.locator(f"#{section} .plot").focus()
+    assert page.locator(".tip:visible").count() == 0
+    seen, arrow = [], "ArrowDown" if section == "steps" else "ArrowRight"
+    for key in (arrow, arrow, "ArrowUp" if section == "steps" else "ArrowLeft"):
+        page.keyboard.press(key)
+        seen.append(page.locator(".tip:visible").inner_text())
+        assert page.locator(".on").count() == 1
+        tip, mark = page.locator(".tip").bounding_box(), page.locator(".on").bounding_box()
+        assert 0 <= tip["x"] <= tip["x"] + tip["width"] <= width
+        assert tip["y"] + tip["height"] <= mark["y"] + 1 or tip["y"] >= mark["y"] + mark["height"] - 1, "beside it"
+    assert all(word in text for word in SAID[section] for text in seen)
+    assert seen[0] == seen[2], "there and back"
+    assert (seen[0] == seen[1]) == (page.locator(f"#{section} .marks > *").count() == 1)
+    page.keyboard.press("Escape")
+    assert page.locator(".tip:visible").count() == page.locator(".on").count() == 0
+    page.keyboard.press(arrow)
+    page.keyboard.press("Tab")
+    assert page.locator(".tip:visible").count() == 0, "the focus is elsewhere"
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_tooltips_at_the_edges_stay_on_the_screen(visit: Any, place: str) -> None:
+    page = visit(390)
+    mark = getattr(page.locator("#sizes .cells rect"), place)
+    for to_the_top in (False, True):
+        mark.evaluate("(mark, top) => mark.scrollIntoView(top)", to_the_top)
+        mark.hover()
+        box = page.locator(".tip:visible").evaluate("(tip) => tip.getBoundingClientRect().toJSON()")
+        assert 0 <= box["left"] <= box["right"] <= 390
+        assert 0 <= box["top"] <= box["bottom"] <= 900
+        assert box["height"] < 80, "three lines, of which none is broken"
+        page.mouse.move(2, 600)
+
+
+def test_the_cells_of_the_heat_map_are_squares(visit: Any) -> None:
+    for width in (390, 1280):
+        box = visit(width).locator("#sizes .cells rect").first.bounding_box()
+        assert box["width"] == pytest.approx(box["height"], rel=0.01)
+        assert box["width"] > 3
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -224,17 +308,56 @@ def test_the_page_fits_the_screen_in_light_and_dark(visit: Any, scheme: str, wid
     background = colour(page, "#degrees", 8, 8)
     assert (min(background) > 200) == (scheme == "light")
     assert (max(background) < 60) == (scheme == "dark")
-    axis = page.evaluate(
-        "[...Bokeh.documents[0]._all_models.values()].find((m) => m.type === 'LogAxis').axis_label_text_color"
-    )
-    assert axis == {"light": "#1b1f24", "dark": "#e6e9ed"}[scheme]
+    assert ink(page) == INK[scheme]
+    for section in SAID:
+        letters = f"#{section} .plot text" + ("" if width > 700 else ":not(.wide)")
+        boxes = [text.bounding_box() for text in page.locator(letters).all()]
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes), "a text is cut off"
+        assert all(9 <= box["height"] <= 30 for box in boxes), "letters cannot be read"
+        assert not any(map(touch, *zip(*itertools.combinations(boxes, 2), strict=True))), "a text covers another"
+    for text in page.locator("#sizes .plot .wide").all():
+        assert text.is_visible() == (width > 700), "there is no room for it on a phone"
+    assert page.locator("#sizes .plot .wide").count() > 0
 
 
 def test_the_page_follows_a_change_of_light_and_dark(visit: Any) -> None:
     page = visit(scheme="light")
+    assert ink(page) == INK["light"]
     page.emulate_media(color_scheme="dark")
-    program = "[...Bokeh.documents[0]._all_models.values()].find((m) => m.type === 'LogAxis').axis_line_color"
-    page.wait_for_function(f"{program} === '#e6e9ed'")
+    assert ink(page) == INK["dark"]
+
+
+def test_print_shows_all_rows_dark_on_white(visit: Any) -> None:
+    page = visit(scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert ink(page) == "rgb(0, 0, 0)"
+    assert min(colour(page, "#degrees", 600, 8)) == 255
+    lists = "(lists) => lists.filter((list) => list.scrollHeight > list.clientHeight + 1).length"
+    assert page.eval_on_selector_all(".scroll:not([hidden])", lists) == 0, "a sheet of paper does not scroll"
+    assert not page.locator(".controls").is_visible()
+    assert page.locator(".plot:visible").count() == 4
+    assert page.locator("#top [data-by=edges] summary:visible").first.inner_text() == "7,507 more", "or none is missed"
+
+
+def test_a_browser_that_cannot_unpack_the_labels_says_so(browser: Chromium, page_file: Path) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(page_file.as_uri())
+    assert "need a newer browser" in page.inner_text("#hits")
+    assert page.is_disabled("#search")
+    assert "bicliques" in hover(page, "sizes")
+    context.close()
+
+
+def test_without_scripts_the_page_still_says_everything_but_the_search(browser: Chromium, page_file: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+    assert "need JavaScript" in page.inner_text("#top")
+    assert page.locator("#top [data-by=edges] tbody tr").count() == 50
+    assert page.locator("#sizes rect title").count() > 100
+    context.close()
 
 
 def test_labels_that_are_programs_are_searched_and_do_not_run(visit: Any, tmp_path: Path) -> None:
@@ -268,4 +391,5 @@ def test_odd_runs_open_without_complaint(visit: Any, tmp_path: Path, what: str) 
     pipeline.mine(table, tmp_path / "out", workers=0, progress=False, **options)
     page = visit(file=pipeline.report(tmp_path / "out"))
     assert page.locator("section").count() == (4 if what == "none" else 7)
+    assert page.locator(".plot").count() == {"none": 2, "one": 4, "counted": 4, "not complete": 4}[what]
     assert page.locator("i:not([class])").count() == 0, "a label became an element"
