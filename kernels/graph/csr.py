@@ -5,53 +5,79 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
+from kernels.graph.threads import borders, even, on_slices
 from schemas.dtypes import OFFSET, VERTEX
 
-__all__ = ["compact_columns", "copy_lists", "from_sorted_pairs", "select_rows", "transpose"]
+__all__ = ["compact_columns", "copy_lists", "from_sorted_pairs", "read_only", "select_rows", "transpose"]
 
 
-def from_sorted_pairs(rows: np.ndarray, columns: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def from_sorted_pairs(
+    rows: np.ndarray, columns: np.ndarray, n_rows: int, threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """CSR of pairs that are sorted by (row, column).
 
     Parameters
     ----------
     rows, columns : ndarray, shape (n,), int32
     n_rows : int
+    threads : int
     """
-    counts = np.bincount(rows, minlength=n_rows)
-    return np.concatenate([np.zeros(1, OFFSET), np.cumsum(counts, dtype=OFFSET)]), columns
+    indptr = np.empty(n_rows + 1, OFFSET)
+
+    def search(_: int, start: int, stop: int) -> None:
+        # int32, because other numbers would make a copy of `rows`
+        indptr[start:stop] = np.searchsorted(rows, np.arange(start, stop, dtype=VERTEX))
+
+    on_slices(search, even(n_rows, threads))
+    indptr[n_rows] = len(rows)
+    return indptr, columns
 
 
-@compiled
-def transpose(indptr, indices, n_columns):
-    """The same edges by column, in O(n + m): (offsets, row numbers). Rows ascend inside a column."""
-    n = indices.size
-    out_indptr = np.zeros(n_columns + 1, dtype=np.int64)
-    for e in range(n):
-        out_indptr[indices[e] + 1] += 1
-    for c in range(n_columns):
-        out_indptr[c + 1] += out_indptr[c]
-    free = out_indptr[:-1].copy()
-    out = np.empty(n, dtype=np.int32)
-    for r in range(indptr.size - 1):
-        for e in range(indptr[r], indptr[r + 1]):
-            c = indices[e]
-            out[free[c]] = r
-            free[c] += 1
+def transpose(
+    indptr: np.ndarray, indices: np.ndarray, n_columns: int, threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same edges by column, in O(n + m): (offsets, row numbers). Rows ascend inside a column.
+
+    Notes
+    -----
+    Every thread counts the columns of its rows, which takes 8 bytes per column. There are so few threads that all of
+    them together need at most 8 bytes per edge.
+    """
+    cuts = borders(indptr, min(threads, len(indices) // max(n_columns, 1)))
+    counts = np.zeros((len(cuts) - 1, n_columns), OFFSET)
+    indptr, indices = read_only(indptr), read_only(indices)
+    on_slices(lambda k, start, stop: _count(indices[indptr[start] : indptr[stop]], counts[k]), cuts)
+    out_indptr = np.zeros(n_columns + 1, OFFSET)
+    np.cumsum(counts.sum(axis=0), out=out_indptr[1:])
+
+    def place(_: int, start: int, stop: int) -> None:
+        """Counts become the place of the first entry of every thread."""
+        first = out_indptr[start:stop].copy()
+        for one in counts:
+            n = one[start:stop].copy()
+            one[start:stop] = first
+            first += n
+
+    on_slices(place, even(n_columns, threads))
+    out = np.empty(len(indices), VERTEX)
+    on_slices(lambda k, start, stop: _fill(indptr, indices, start, stop, counts[k], out), cuts)
     return out_indptr, out
 
 
-@compiled
-def select_rows(indptr, indices, rows):
+def select_rows(
+    indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray, threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """The given rows, in the given order, as a CSR of their own, in O(edges kept)."""
-    out_indptr = np.zeros(rows.size + 1, dtype=np.int64)
-    for i in range(rows.size):
-        out_indptr[i + 1] = out_indptr[i] + indptr[rows[i] + 1] - indptr[rows[i]]
-    out = np.empty(out_indptr[-1], dtype=np.int32)
-    for i in range(rows.size):
-        start = indptr[rows[i]]
-        for k in range(out_indptr[i + 1] - out_indptr[i]):
-            out[out_indptr[i] + k] = indices[start + k]
+    at = indptr[:-1][rows]
+    out_indptr = np.zeros(len(rows) + 1, OFFSET)
+    np.cumsum(indptr[1:][rows] - at, out=out_indptr[1:])
+    out = np.empty(out_indptr[-1], VERTEX)
+    indices = read_only(indices)
+
+    def copy(_: int, start: int, stop: int) -> None:
+        copy_lists(indices, at[start:stop], out_indptr[start : stop + 1], out)
+
+    on_slices(copy, borders(out_indptr, threads))
     return out_indptr, out
 
 
@@ -60,8 +86,32 @@ def compact_columns(indices: np.ndarray, n_columns: int) -> tuple[np.ndarray, np
     used = np.zeros(n_columns, dtype=np.bool_)
     used[indices] = True
     old = np.flatnonzero(used).astype(VERTEX)
+    if len(old) == n_columns:
+        return indices, old
     new = np.cumsum(used, dtype=VERTEX) - 1
     return new[indices].astype(VERTEX), old
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written through. Numba makes other code for arrays that can."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@compiled
+def _count(indices, counts):
+    for e in range(indices.size):
+        counts[indices[e]] += 1
+
+
+@compiled
+def _fill(indptr, indices, start, stop, free, out):
+    for r in range(start, stop):
+        for e in range(indptr[r], indptr[r + 1]):
+            c = indices[e]
+            out[free[c]] = r
+            free[c] += 1
 
 
 @compiled

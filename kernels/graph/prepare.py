@@ -18,6 +18,9 @@ from schemas.search import Side
 
 __all__ = ["prepare"]
 
+_Csr = tuple[np.ndarray, np.ndarray]
+_SideArrays = tuple[_Csr, np.ndarray, np.ndarray]
+
 
 def prepare(
     left: np.ndarray,
@@ -28,6 +31,8 @@ def prepare(
     min_left: int = 1,
     min_right: int = 1,
     reductions: frozenset[Reduction] = EVERY_REDUCTION,
+    *,
+    threads: int = 1,
 ) -> tuple[MiningGraph, PrepareFacts]:
     """Reduce, merge, choose the root side and rank.
 
@@ -42,6 +47,8 @@ def prepare(
         Thresholds; see `kernels.graph.core`.
     reductions : frozenset of Reduction
         Reductions that are exact for the job. No others are done.
+    threads : int
+        Threads that share the rows. The graph does not depend on their number.
 
     Notes
     -----
@@ -52,20 +59,23 @@ def prepare(
     if "core" not in reductions:
         min_left = min_right = 1
     groups_of = group_twins if "twins" in reductions else _each_alone
-    indptr, indices = from_sorted_pairs(left, right, n_left)
-    keep = core_edges(indptr, indices, n_right, min_left, min_right)
-    left_core = np.unique(left[keep])
-    right_index, right_core = compact_columns(right[keep], n_right)
-    left_index = np.searchsorted(left_core, left[keep]).astype(VERTEX)
-    n_core_edges = len(left_index)
-    indptr, indices = from_sorted_pairs(left_index, right_index, len(left_core))
+    by_left = from_sorted_pairs(left, right, n_left, threads)
+    if min_left > 1 or min_right > 1:
+        keep = core_edges(*by_left, n_right, min_left, min_right)
+        left, right = left[keep], right[keep]
+        by_left = from_sorted_pairs(left, right, n_left, threads)
+    n_core_edges = len(right)
+    left_core = np.flatnonzero(np.diff(by_left[0])).astype(VERTEX)
+    right_index, right_core = compact_columns(right, n_right)
+    by_left = np.concatenate([by_left[0][left_core], [n_core_edges]]), right_index  # without empty rows
 
-    left_rows, left_members_indptr, left_members = groups_of(indptr, indices)
-    indptr, indices = select_rows(indptr, indices, left_rows)
-    by_right = transpose(indptr, indices, len(right_core))
-    right_rows, right_members_indptr, right_members = groups_of(*by_right)
-    by_right = select_rows(*by_right, right_rows)
-    by_left = transpose(*by_right, len(left_rows))
+    left_rows, left_members_indptr, left_members = groups_of(*by_left, threads)
+    by_left = _without_twins(by_left, left_rows, threads)
+    by_right = transpose(*by_left, len(right_core), threads)
+    right_rows, right_members_indptr, right_members = groups_of(*by_right, threads)
+    if len(right_rows) < len(right_core):
+        by_right = _without_twins(by_right, right_rows, threads)
+        by_left = transpose(*by_right, len(left_rows), threads)
 
     cost: dict[Side, int] = {"left": wedges(by_right[0]), "right": wedges(by_left[0])}
     root_side: Side = options.root_side if options.root_side != "auto" else min(("right", "left"), key=cost.__getitem__)
@@ -74,7 +84,12 @@ def prepare(
         "right": (by_right, right_members_indptr, right_core[right_members].astype(VERTEX)),
     }
     graph = _ranked(
-        sides[root_side], sides["left" if root_side == "right" else "right"], root_side, (n_left, n_right), options
+        sides[root_side],
+        sides["left" if root_side == "right" else "right"],
+        root_side,
+        (n_left, n_right),
+        options,
+        threads,
     )
     facts = PrepareFacts(
         core_left=len(left_core),
@@ -90,24 +105,25 @@ def prepare(
     return graph, facts
 
 
-def _each_alone(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _without_twins(csr: _Csr, representatives: np.ndarray, threads: int) -> _Csr:
+    return csr if len(representatives) == len(csr[0]) - 1 else select_rows(*csr, representatives, threads)
+
+
+def _each_alone(indptr: np.ndarray, indices: np.ndarray, _: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As `group_twins`, but every row is a group of its own."""
     n = len(indptr) - 1
     return np.arange(n, dtype=VERTEX), np.arange(n + 1, dtype=OFFSET), np.arange(n, dtype=VERTEX)
 
 
-_SideArrays = tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]
-
-
 def _ranked(
-    roots: _SideArrays, base: _SideArrays, root_side: Side, sizes: tuple[int, int], options: BuildOptions
+    roots: _SideArrays, base: _SideArrays, root_side: Side, sizes: tuple[int, int], options: BuildOptions, threads: int
 ) -> MiningGraph:
     (root_csr, root_members_indptr, root_members) = roots
     (base_csr, base_members_indptr, base_members) = base
     by_rank = rank_order(options.order, *root_csr, *base_csr)
-    root_indptr, root_indices = select_rows(*root_csr, by_rank)
-    base_indptr, base_indices = transpose(root_indptr, root_indices, len(base_csr[0]) - 1)
-    members_indptr, members = select_rows(root_members_indptr, root_members, by_rank)
+    root_indptr, root_indices = select_rows(*root_csr, by_rank, threads)
+    base_indptr, base_indices = transpose(root_indptr, root_indices, len(base_csr[0]) - 1, threads)
+    members_indptr, members = select_rows(root_members_indptr, root_members, by_rank, threads)
     return MiningGraph(
         root_side=root_side,
         n_left=sizes[0],

@@ -10,13 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
+from kernels.graph.csr import read_only, transpose
+from kernels.graph.threads import borders, on_slices
 from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 
 __all__ = ["group_twins"]
 
 
-def group_twins(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def group_twins(indptr: np.ndarray, indices: np.ndarray, threads: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Group equal rows of a CSR.
 
     Returns
@@ -29,38 +31,62 @@ def group_twins(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np
 
     Notes
     -----
-    Hashes only bring rows together that may be equal. Then rows are compared in full. O(m + n log n).
+    Hashes only bring rows together that may be equal. Then rows are compared in full. O(n + m), if few different rows
+    share a hash. Every thread has the rows of some hashes.
     """
     n = len(indptr) - 1
-    degree = np.diff(indptr)
     hashes = splitmix64(np.arange(int(indices.max(initial=-1)) + 1, dtype=np.uint64) ^ LEFT_SALT)
-    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes[indices], dtype=np.uint64)])
-    key = total[indptr[1:]] - total[indptr[:-1]]
-    order = np.lexsort((np.arange(n), degree, key)).astype(OFFSET)
-    first = _first_equal(indptr, indices, key, order)
-    by_group = np.lexsort((np.arange(n), first))
-    representatives, starts = np.unique(first[by_group], return_index=True)
-    members_indptr = np.concatenate([starts, [n]]).astype(OFFSET)
-    return representatives.astype(VERTEX), members_indptr, by_group.astype(VERTEX)
+    indptr, indices = read_only(indptr), read_only(indices)
+    key = np.empty(n, np.uint64)
+    on_slices(lambda _, start, stop: _hash_rows(indptr, indices, hashes, start, stop, key), borders(indptr, threads))
+    first = np.empty(n, OFFSET)
+    parts = len(borders(indptr, threads)) - 1
+    on_slices(lambda k, *_: _first_equal(indptr, indices, key, k, parts, first), np.arange(parts + 1))
+    is_first = first == np.arange(n)
+    representatives = np.flatnonzero(is_first).astype(VERTEX)
+    if len(representatives) == n:
+        return representatives, np.arange(n + 1, dtype=OFFSET), representatives
+    group = (np.cumsum(is_first, dtype=VERTEX) - 1)[first].astype(VERTEX)
+    return representatives, *transpose(np.arange(n + 1, dtype=OFFSET), group, len(representatives))
 
 
 @compiled
-def _first_equal(indptr, indices, key, order):
-    """For every row, the smallest row that is equal to it. `order` is ascending by key, then by row."""
-    n = order.size
-    first = np.empty(n, dtype=np.int64)
-    start = 0
-    for i in range(n):
-        row = order[i]
-        if key[row] != key[order[start]]:
-            start = i
-        first[row] = row
-        for k in range(start, i):
-            other = order[k]
-            if first[other] == other and _rows_equal(indptr, indices, row, other):
-                first[row] = other
-                break
-    return first
+def _hash_rows(indptr, indices, hashes, start, stop, key):
+    """The sum of the hashes of every row from `start` to `stop`."""
+    for row in range(start, stop):
+        total = np.uint64(0)
+        for e in range(indptr[row], indptr[row + 1]):
+            total += hashes[indices[e]]
+        key[row] = total
+
+
+@compiled
+def _first_equal(indptr, indices, key, part, parts, first):
+    """For every row of a part, the smallest row that is equal to it. The upper bits of its hash tell the part.
+
+    A hash table with open addressing has a row of every group found so far.
+    """
+    of_part, n = np.uint64(part), 0
+    scale = np.uint64(parts)
+    for row in range(key.size):
+        if (key[row] >> np.uint64(48)) * scale >> np.uint64(16) == of_part:
+            n += 1
+    size = 2
+    while size < 2 * n:
+        size *= 2
+    mask = np.uint64(size - 1)
+    table = np.full(size, -1, dtype=np.int64)
+    for row in range(key.size):
+        if (key[row] >> np.uint64(48)) * scale >> np.uint64(16) != of_part:
+            continue
+        place = key[row] & mask
+        other = table[place]
+        while other >= 0 and (key[row] != key[other] or not _rows_equal(indptr, indices, row, other)):
+            place = (place + np.uint64(1)) & mask
+            other = table[place]
+        if other < 0:
+            table[place] = other = row
+        first[row] = other
 
 
 @compiled

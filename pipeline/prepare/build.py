@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels import engines
+from pipeline.process.cores import count_cores
 from pipeline.run.files import disk_errors, settle
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import LABEL_FILES
@@ -29,6 +31,8 @@ logger = logging.getLogger(__name__)
 #: Edges from which on a graph is built by compiled code, which is two to four times as fast as sorting with NumPy.
 #: Loading it takes 0.1 s, and 0.5 s where nothing else of the process needs the compiler.
 MANY_EDGES, MANY_WITHOUT_COMPILER = 1 << 17, 1 << 20
+#: Most threads that build a graph. Their memory bounds them.
+MOST_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,8 @@ def build(run: Run) -> dict[str, Any]:
     built_on = "cpu" if made is None else "gpu"
     if made is None:
         made_here = _compiled(*arguments) if compiles(run) else _sorted(*arguments)
-        made = *made_here, [np.bincount(ids) for ids in (left, right)]
+        with ThreadPoolExecutor(2) as pool:
+            made = *made_here, list(pool.map(np.bincount, (left, right)))
     graph, prepared, degrees = made
     sources = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
     tables = {side: read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
@@ -111,7 +116,7 @@ def compiles(run: Run) -> bool:
 def _compiled(*arguments: Any) -> tuple[MiningGraph, PrepareFacts]:
     from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
 
-    return prepare(*arguments)
+    return prepare(*arguments, threads=min(count_cores(), MOST_THREADS))
 
 
 def _sorted(*arguments: Any) -> tuple[MiningGraph, PrepareFacts]:

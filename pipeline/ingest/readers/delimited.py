@@ -48,8 +48,12 @@ class Delimited(TextStream):
             refuse_crossed(self.source, right, lambda: self.layout.flags)
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """Parse the block by Arrow, with quotes only if it has some."""
+        """Parse the block, by Arrow unless it is plain, and with quotes only if it has some."""
         data = block.data
+        if self.layout.delimiter.isascii():
+            batch = self.plain(data, self.layout.delimiter, self.layout.columns, self.layout.n_columns)
+            if batch is not None:
+                return batch
         if b"\n\n" in data or data.startswith(b"\n"):
             data = re.sub(rb"\n+", b"\n", data).removeprefix(b"\n")
         quotes = b'"' in data

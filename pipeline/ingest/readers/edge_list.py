@@ -47,14 +47,24 @@ class EdgeList(TextStream):
         self.comment = comment
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """Parse the tidied block by Arrow. All lines must have as many columns as the first."""
+        """Parse the block, which is tidied for Arrow. All lines must have as many columns as the first."""
+        batch = self._plain(block.data, "\t" if b"\t" in block.data[: block.data.find(b"\n")] else " ")
+        if batch is not None:
+            return batch
         data = tidy(block.data, self.comment.encode())
-        n_columns = data.count(b" ", 0, data.find(b"\n") + 1) + 1
+        n_columns = _columns_of(data, " ")
         if data and not 2 <= n_columns <= _MOST_COLUMNS:
             return None
+        batch = self._plain(data, " ")
+        if batch is not None:
+            return batch
         types = {k: TEXT if k < 2 else pa.float64() for k in range(max(n_columns, 2))}
         columns = parse_table(data, max(n_columns, 2), types)
         return None if columns is None else self.typed(columns[0], columns[1])
+
+    def _plain(self, data: bytes, delimiter: str) -> pa.RecordBatch | None:
+        n_columns = _columns_of(data, delimiter)
+        return self.plain(data, delimiter, (0, 1), n_columns) if 2 <= n_columns <= _MOST_COLUMNS else None
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
         """Parse a line, which is at most one edge."""
@@ -76,6 +86,11 @@ class EdgeList(TextStream):
             for text, side, kind in zip(fields, ("left", "right"), self.kinds, strict=False)
         )
         return [(left, right)]
+
+
+def _columns_of(data: bytes, delimiter: str) -> int:
+    """Columns of the first line."""
+    return data.count(delimiter.encode(), 0, data.find(b"\n") + 1) + 1
 
 
 class Konect(EdgeList):

@@ -32,6 +32,7 @@ class Fimi(TextStream):
     """Edges of a file of transactions."""
 
     format = "fimi"
+    most_threads = 4
 
     def __init__(self, path: Path, options: IngestOptions):
         super().__init__(path, options, (INTEGER, TEXT if options.label_type == "string" else INTEGER))

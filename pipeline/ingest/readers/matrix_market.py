@@ -31,6 +31,7 @@ class MatrixMarket(TextStream):
     """Edges of a Matrix Market file. Its header is compared with its entries."""
 
     format = "matrix-market"
+    tallies = (*TextStream.tallies, "entries")
 
     def __init__(self, path: Path, options: IngestOptions):
         with closing(numbered_lines(path)) as lines:

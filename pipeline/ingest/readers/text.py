@@ -1,8 +1,10 @@
-"""The common part of all text formats: a fast pass by Arrow, and a slow pass that finds bad lines.
+"""The common part of all text formats: a fast pass over blocks, and a slow pass that finds bad lines.
 
-Arrow parses a block first. It may refuse the block because of another number of columns, text for a number, or an
-open quote. Then the block is cut into pieces, and pieces that fail again into smaller ones. The smallest are read
-line by line in Python. Only this slow pass decides which lines are bad.
+`pipeline.ingest.readers.digits` or Arrow parses a block first. Arrow may refuse the block because of another number of
+columns, text for a number, or an open quote. Then the block is cut into pieces, and pieces that fail again into smaller
+ones. The smallest are read line by line in Python. Only this slow pass decides which lines are bad.
+
+Blocks are parsed on all cores, and their edges come in the order of the file. So does the first error.
 """
 
 from __future__ import annotations
@@ -11,20 +13,26 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from copy import copy
 from pathlib import Path
+from typing import ClassVar, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from pipeline.ingest.readers.base import SKIP, BadLineError, EdgeStream, shorten, to_batch
 from pipeline.ingest.readers.blocks import Block, blocks
+from pipeline.ingest.readers.digits import plain_integers
 from pipeline.ingest.readers.labels import INTEGER, to_integers, without_empty
 from pipeline.ingest.readers.opening import FileHash, hashed
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import MOST_THREADS, in_order
 from schemas.options import IngestOptions
 
 __all__ = ["SLOW_BYTES", "TextStream", "check_number", "parse_table", "split_blanks", "tidy"]
 
-#: Number of pieces that a refused block is cut into. 8 MiB become 256 KiB, then 8 KiB (and the rest of a line), which
+#: Number of pieces that a refused block is cut into. 2 MiB become 64 KiB, then 2 KiB (and the rest of a line), which
 #: the slow pass reads.
 _PIECES = 32
 SLOW_BYTES = 16 << 10
@@ -47,6 +55,11 @@ class TextStream(EdgeStream):
         Number of the first line that may have an edge. The reader has handled those before it.
     """
 
+    #: Attributes that count something, which is added up over the blocks.
+    tallies: ClassVar[tuple[str, ...]] = ("rows", "skipped")
+    #: Most threads that parse blocks.
+    most_threads = MOST_THREADS
+
     def __init__(
         self,
         path: Path,
@@ -65,13 +78,23 @@ class TextStream(EdgeStream):
         self._digest: str | Future[str] | None = None
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
-        """Batches of edges. See `EdgeStream.chunks`."""
+        """Batches of edges. See `EdgeStream.chunks`. Text has dictionaries."""
         with hashed(self.path) as file:
-            for block in self.blocks(file):
-                batch = pa.concat_batches(list(self.batches_of(block.starting_at(self.first_line))))
-                self.rows += batch.num_rows
+            for batch, part in in_order(self._parsed, self.blocks(file), min(count_cores(), self.most_threads)):
+                for name in self.tallies:
+                    setattr(self, name, getattr(self, name) + getattr(part, name))
                 yield batch
             self.set_digest(file.finish())
+
+    def _parsed(self, block: Block) -> tuple[pa.RecordBatch, Self]:
+        """Edges of a block, and a copy of this stream that counted it, because threads cannot share counts."""
+        part = copy(self)
+        for name in self.tallies:
+            setattr(part, name, 0)
+        batch = pa.concat_batches(list(part.batches_of(block.starting_at(self.first_line))))
+        part.rows = batch.num_rows
+        columns = [column if column.type == INTEGER else column.dictionary_encode() for column in batch.columns]
+        return to_batch(*columns), part
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
         """The blocks of the opened file."""
@@ -126,6 +149,15 @@ class TextStream(EdgeStream):
                 self.skipped += 1
         return to_batch(*(pa.array([edge[k] for edge in edges], self.kinds[k]) for k in (0, 1)))
 
+    def plain(self, data: bytes, delimiter: str, columns: tuple[int, int], n_columns: int) -> pa.RecordBatch | None:
+        """Labels of a block of plain integers. None for any other block, and when a label is below the lowest."""
+        if self.kinds != (INTEGER, INTEGER):
+            return None
+        found = plain_integers(data, delimiter, columns, n_columns)
+        if found is None or min(int(numbers.min()) for numbers in found) < self.lowest:
+            return None
+        return to_batch(*map(pa.array, found))
+
     def typed(self, left: pa.Array, right: pa.Array) -> pa.RecordBatch | None:
         """Two columns of text as labels of this stream's kinds. None when a label is bad."""
         labels = [
@@ -145,10 +177,21 @@ def _decode(line: bytes) -> str:
         raise BadLineError(reason, "convert the file to UTF-8 with iconv") from None
 
 
+def is_tidy(data: bytes) -> bool:
+    """Whether `tidy` leaves a text without comments as it is: a blank or LF is always behind another character."""
+    if not data or b"\t" in data:
+        return not data
+    text = np.frombuffer(data, np.uint8)
+    is_gap = (text == ord(" ")) | (text == ord("\n"))
+    return not (is_gap[0] or (is_gap[1:] & is_gap[:-1]).any())
+
+
 def tidy(data: bytes, comment: bytes = b"") -> bytes:
     """The text without comments, blank lines and blanks around lines, and with one blank between columns."""
     if comment and (data.startswith(comment) or b"\n" + comment in data):
         data = re.sub(rb"(?m)^%s[^\n]*\n" % re.escape(comment), b"", data)
+    if is_tidy(data):
+        return data
     if b"\t" in data:
         data = data.translate(_TAB_TO_BLANK)
     if b"  " in data:

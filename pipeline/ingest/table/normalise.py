@@ -1,14 +1,15 @@
 """Makes dense ids, sorted unique edges and label tables of raw labels. It needs memory for labels and 8 bytes per edge.
 
-Ids are positions in sorted label order (`schemas.edges`). Labels are numbered in the order in which they come, block by
-block. After the last block, the ranks replace the numbers. An edge is a pair of 32-bit ids in one 64-bit word, and is
-sorted as an integer.
+Ids are positions in sorted label order (`schemas.edges`). Integers of 31 bits are their own numbers. Other labels are
+numbered in the order in which they come, block by block. After the last block, the ranks replace the numbers. An edge
+is a pair of 32-bit ids in one 64-bit word, and is sorted as an integer.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,15 +19,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.ingest.readers.digests import Digest
-from pipeline.ingest.table.numbering import Integers, Texts
+from pipeline.ingest.table import in_place
+from pipeline.ingest.table.numbering import Integers, Texts, refuse_too_many
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import MOST_THREADS, in_order
 from pipeline.run.files import create
-from schemas.dtypes import VERTEX
+from schemas.dtypes import MAX_VERTICES, VERTEX
 from schemas.edges import EDGES, label_schema
 
 __all__ = ["SLICE", "EdgeTable", "Labels", "digest_of"]
 
 #: Edges or labels that are handled at a time, and rows of a Parquet row group.
 SLICE = 1 << 20
+#: Slices of text labels that wait. All known text is hashed again when some is numbered, so this is rarely done.
+TEXT_SLICES = 4
 #: Bytes of long labels that are handled at a time.
 SLICE_BYTES = 1 << 26
 
@@ -38,21 +44,33 @@ _RIGHT = 1 - _LEFT
 class _Side:
     """The labels of one side, numbered in the order in which they come.
 
+    Integers are their own numbers until the first one comes that does not fit into 32 bits with a sign.
+
     A block's labels are first numbered within the block. Blocks wait until they have as many distinct labels, or bytes
     of labels, as are known already. Then all are numbered together. So every label is looked up a constant number of
     times per block that it occurs in, whatever the number of blocks.
     """
 
-    def __init__(self, name: str, column: int, integer: pa.DataType):
+    def __init__(self, name: str, column: int, integer: pa.DataType, threads: int):
         self.name = name
         self.column = column
         self.integer = integer
+        self.threads = threads
+        self.by_value: bool | None = None
         self.known: Texts | Integers | None = None
         self.waiting: list[tuple[int, int, pa.Array]] = []
         self.n_waiting = self.waiting_bytes = 0
 
-    def encode(self, labels: pa.Array, start: int) -> np.ndarray:
-        """Numbers within the block of `labels`, whose edges go to rows from `start`."""
+    def encode(self, labels: pa.Array, pairs: np.ndarray, start: int) -> np.ndarray:
+        """Numbers of `labels`, or within their block. Their edges go to the rows of `pairs` from `start`."""
+        if self.by_value is None:
+            self.by_value = pa.types.is_integer(labels.type)
+        if self.by_value:
+            values: np.ndarray = labels.to_numpy()
+            if values.max() <= MAX_VERTICES:
+                return values
+            self.by_value = False
+            self.known = Integers(self.name, in_place.rank_by_value(pairs[:start, self.column], self.threads))
         encoded = labels if pa.types.is_dictionary(labels.type) else labels.dictionary_encode()
         self.waiting.append((start, start + len(labels), encoded.dictionary))
         self.n_waiting += len(encoded.dictionary)
@@ -62,7 +80,8 @@ class _Side:
     def is_due(self) -> bool:
         """Whether the waiting blocks are to be numbered now."""
         known, n_bytes = (0, 0) if self.known is None else (len(self.known), self.known.nbytes)
-        return self.n_waiting > max(SLICE, known) or self.waiting_bytes > max(SLICE_BYTES, n_bytes)
+        few = SLICE if isinstance(self.known, Integers) else TEXT_SLICES * SLICE
+        return self.n_waiting > max(few, known) or self.waiting_bytes > max(SLICE_BYTES, n_bytes)
 
     def settle(self, pairs: np.ndarray) -> Texts | Integers:
         """Replace the numbers within blocks, in `pairs`, by numbers of all labels known."""
@@ -78,11 +97,14 @@ class _Side:
 
     def rank(self, pairs: np.ndarray) -> Labels:
         """Replace the numbers in `pairs` by positions in sorted label order."""
+        column = pairs[:, self.column]
+        if self.by_value:
+            known = in_place.rank_by_value(column, self.threads)
+            refuse_too_many(self.name, len(known))
+            return Labels(pa.array(known.astype(np.int64)), None, self.integer)
         values, order, ranks = self.settle(pairs).ranked()
         self.known = None
-        for start in range(0, len(pairs), SLICE):
-            codes = pairs[start : start + SLICE, self.column]
-            pairs[start : start + SLICE, self.column] = ranks[codes]
+        in_place.replace(column, ranks, self.threads)
         return Labels(values, order, self.integer)
 
 
@@ -93,13 +115,13 @@ class Labels:
     ----------
     values : Array
         int64 or large_string, in any order.
-    order : ndarray
-        Positions in `values` in sorted order.
+    order : ndarray or None
+        Positions in `values` in sorted order. None if they are sorted.
     integer : DataType
         Type in the table if they are integers: int64, or int32 if all fit.
     """
 
-    def __init__(self, values: pa.Array, order: np.ndarray, integer: pa.DataType):
+    def __init__(self, values: pa.Array, order: np.ndarray | None, integer: pa.DataType):
         self.values = values
         self.order = order
         self.type = integer if pa.types.is_integer(values.type) else pa.string()
@@ -110,13 +132,17 @@ class Labels:
     def slices(self) -> Iterator[pa.Array]:
         """The labels in sorted order."""
         for start, stop in pairwise(self._cuts()):
-            yield pc.cast(self.values.take(pa.array(self.order[start:stop])), self.type)
+            values = (
+                self.values[start:stop] if self.order is None else self.values.take(pa.array(self.order[start:stop]))
+            )
+            yield pc.cast(values, self.type)
 
     def _cuts(self) -> list[int]:
         """Positions where slices begin and end. Each slice has at most `SLICE` labels and about `SLICE_BYTES`."""
         if self.type != pa.string():
             return [*range(0, len(self), SLICE), len(self)]
-        until = np.cumsum(pc.binary_length(self.values).to_numpy()[self.order])
+        lengths = pc.binary_length(self.values).to_numpy()
+        until = np.cumsum(lengths if self.order is None else lengths[self.order])
         cuts = [0]
         while cuts[-1] < len(self):
             start = cuts[-1]
@@ -140,17 +166,21 @@ class EdgeTable:
     ----------
     integers : (DataType, DataType)
         See `pipeline.ingest.readers.base.EdgeStream`.
+    threads : int or None
+        Threads that number and sort. None takes one per core.
 
     Notes
     -----
-    Edges need 8 bytes each, and at most an eighth more while the table grows. While labels are numbered, an integer
-    needs up to 60 bytes. Text needs three times its bytes, and up to 130 bytes more per label.
+    Edges need 8 bytes each, and at most an eighth more while the table grows or integers are ranked. While labels are
+    numbered, an integer needs up to 60 bytes. Text needs three times its bytes, and up to 130 bytes more per label.
     """
 
-    def __init__(self, integers: tuple[pa.DataType, pa.DataType]) -> None:
+    def __init__(self, integers: tuple[pa.DataType, pa.DataType], threads: int | None = None) -> None:
         self.n_rows = 0
+        self.threads = threads or min(count_cores(), MOST_THREADS)
         self._pairs = np.empty((SLICE, 2), dtype=VERTEX)
-        self._left, self._right = _Side("left", _LEFT, integers[0]), _Side("right", _RIGHT, integers[1])
+        self._left = _Side("left", _LEFT, integers[0], self.threads)
+        self._right = _Side("right", _RIGHT, integers[1], self.threads)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append the edges of `batch`, columns left and right."""
@@ -160,16 +190,28 @@ class EdgeTable:
             self._pairs.resize((max(stop, len(self._pairs) + len(self._pairs) // 8), 2), refcheck=False)
         self.n_rows = stop
         for side, labels in ((self._left, batch["left"]), (self._right, batch["right"])):
-            self._pairs[start:stop, side.column] = side.encode(labels, start)
-            if side.is_due():
-                side.settle(self._pairs)
+            self._pairs[start:stop, side.column] = side.encode(labels, self._pairs, start)
+        due = [side for side in (self._left, self._right) if side.is_due()]
+        if len(due) == 2 and self.threads > 1:
+            with ThreadPoolExecutor(2) as pool:  # the error of the left side is the first one
+                list(pool.map(_Side.settle, due, [self._pairs] * 2))
+            return
+        for side in due:
+            side.settle(self._pairs)
 
     def finish(self) -> tuple[Labels, Labels, int]:
         """Sort. Returns the labels of both sides and the number of duplicates. Called once, with at least one edge."""
         self._pairs.resize((self.n_rows, 2), refcheck=False)
-        labels = self._left.rank(self._pairs), self._right.rank(self._pairs)
-        self._words().sort()
-        return *labels, self.n_rows - sum(len(words) for words in self._unique())
+        with ThreadPoolExecutor(min(self.threads, 2)) as pool:
+            left, right = pool.map(_Side.rank, (self._left, self._right), [self._pairs] * 2)
+        words = self._words()
+        in_place.sort(words, self.threads)
+
+        def repeated(start: int) -> int:
+            after = words[start : start + SLICE]
+            return int(np.count_nonzero(after == words[start - 1 : start - 1 + len(after)]))
+
+        return left, right, sum(in_order(repeated, range(1, self.n_rows, SLICE), self.threads))
 
     def write(self, path: Path) -> None:
         """Write the sorted unique edges."""
@@ -189,12 +231,15 @@ class EdgeTable:
     def _unique(self) -> Iterator[np.ndarray]:
         """The distinct words, in order, a slice at a time."""
         words = self._words()
-        for start in range(0, len(words), SLICE):
+
+        def distinct(start: int) -> np.ndarray:
             part = words[start : start + SLICE]
             new = np.empty(len(part), dtype=np.bool_)
             new[0] = start == 0 or words[start - 1] != part[0]
             np.not_equal(part[1:], part[:-1], out=new[1:])
-            yield part[new]
+            return part if new.all() else part[new]
+
+        return in_order(distinct, range(0, len(words), SLICE), min(self.threads, 2))
 
 
 def digest_of(left: Labels, right: Labels, words: Iterable[np.ndarray]) -> str:

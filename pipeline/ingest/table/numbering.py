@@ -77,12 +77,20 @@ class Texts:
 
 
 class Integers:
-    """Labels that are integers. Parameters and methods are those of `Texts`."""
+    """Labels that are integers. Methods are those of `Texts`.
 
-    def __init__(self, side: str) -> None:
+    Parameters
+    ----------
+    side : str
+        "left" or "right", for messages.
+    known : ndarray or None
+        Sorted labels whose numbers are their positions.
+    """
+
+    def __init__(self, side: str, known: np.ndarray | None = None) -> None:
         self.side = side
-        self.known = np.empty(0, np.int64)  # sorted
-        self.number = np.empty(0, VERTEX)  # the number of each
+        self.known = np.empty(0, np.int64) if known is None else known.astype(np.int64)  # sorted
+        self.number = np.arange(len(self.known), dtype=VERTEX)  # the number of each
 
     def __len__(self) -> int:
         return len(self.known)

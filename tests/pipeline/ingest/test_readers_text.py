@@ -6,7 +6,6 @@ import csv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from pipeline.ingest.readers import blocks, infer, open_source
 from pipeline.ingest.readers.text import TextStream
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from tests.support.text_files import SEPARATORS, edges_of, files, outcome
 
 
 @pytest.fixture
@@ -29,16 +29,6 @@ def edges_in(tmp_path):
         return (edges, stream.skipped) if options.get("skip_bad_lines") else edges
 
     return read
-
-
-def edges_of(stream) -> list:
-    edges, labels = [], []
-    for batch in stream.chunks():
-        edges.extend(zip(batch["left"].to_pylist(), batch["right"].to_pylist(), strict=True))
-        labels.append(batch)
-    both = pa.Table.from_batches(labels)
-    stream.check(*(both[side].combine_chunks().unique() for side in ("left", "right")))
-    return edges
 
 
 # --- layouts ---
@@ -271,43 +261,10 @@ def test_the_largest_label_is_a_label_for_the_slow_pass_too(edges_in):
 
 # --- the fast pass against the slow one ---
 
-ODD_NUMBERS = ("0", "-1", "007", "0x1F", str(2**63 - 1), str(2**63), "1.5", "nan", "1e999", " 2", "+2")
-QUOTED = ('"a"', '"a""b"', '"a,b"', '"a', 'a"b', '"a"b', '""', '"', '"1"')
-ODD = st.sampled_from(
-    (*ODD_NUMBERS, *QUOTED, "a", "a b", "\u00e9", "", "%", "# a", "\x00", "\x0b", "\ufeff", "1 2", "3\t")
-)
-GOOD = st.sampled_from(["1", "2", "17"])
-ENDS = st.sampled_from(["\n"] * 12 + ["\r\n", "\n\n", " \n", "\n ", "\r", "\n\t\n"])
-
-
-@st.composite
-def files(draw, separator: str) -> str:
-    """Lines of a table, most of them right, with a few odd fields, separators, lengths and line ends."""
-    width, oddness = draw(st.integers(2, 4)), draw(st.sampled_from([0, 5, 30]))
-    rows = []
-    for _ in range(draw(st.integers(1, 6))):
-        odd = [draw(st.integers(1, 100)) <= oddness for _ in range(width + 2)]
-        fields = [draw(ODD if odd[k] else GOOD) for k in range(width)]
-        fields = fields[: draw(st.integers(0, width))] if odd[-1] else fields
-        rows.append(("  " if odd[-2] else separator).join(fields) + draw(ENDS))
-    return "".join(rows)
-
 
 def slow(patch: pytest.MonkeyPatch) -> None:
     for reader in TextStream.__subclasses__():
         patch.setattr(reader, "parse_block", lambda self, block: None)
-
-
-def outcome(path: Path, options: IngestOptions):
-    try:
-        stream = open_source(path, options)
-        edges = edges_of(stream)
-    except InputError as error:
-        return str(error)
-    return edges, stream.skipped, stream.rows
-
-
-SEPARATORS = {"konect": " ", "snap": "\t", "csv": ",", "tsv": "\t", "matrix-market": " ", "fimi": " "}
 
 
 @settings(max_examples=200, deadline=None)
@@ -341,6 +298,7 @@ def test_the_fast_pass_is_taken(tmp_path, monkeypatch):
     for name, content in {
         "out.x": KONECT.replace(" ", "\t\t").replace("\n", " \r\n"),
         "x.el": " 1 2 0.5\n# c\n\n3 4 0.5\n",
+        "y.el": "1 2 0.5\n3  4 0.5\n5 6 0.5 \n",
         "x.csv": CSV,
         "y.csv": "1, 2\n3, 4\n",
         "x.mtx": BANNER.format("real", "symmetric") + "1 1 1\n2 1 1\n3 1 0\n",

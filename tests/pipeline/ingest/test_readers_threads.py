@@ -1,0 +1,140 @@
+"""Text that is parsed on threads: the same edges, counts and errors as on one thread, in the same order."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pipeline.ingest.readers import blocks, fimi, open_source, text
+from pipeline.ingest.readers.digits import plain_integers
+from pipeline.ingest.readers.text import TextStream
+from pipeline.process.in_order import in_order
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+from tests.support.text_files import SEPARATORS, files, outcome
+
+TOGETHER = 120
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(SEPARATORS)), st.sampled_from([1, 8, 40]), st.data())
+def test_the_number_of_threads_does_not_matter(format: str, size: int, data: Any) -> None:
+    """Blocks may have one line each. Then bad lines are in different blocks, and the first one must be named."""
+    content = "".join(data.draw(files(SEPARATORS[format])) for _ in range(data.draw(st.integers(1, 4))))
+    if format == "matrix-market":
+        content = "%%MatrixMarket matrix coordinate real symmetric\n20 20 3\n" + content
+    options = IngestOptions(
+        format=format,
+        header=data.draw(st.booleans()) if format in ("csv", "tsv") else None,
+        label_type="auto" if format == "matrix-market" else data.draw(st.sampled_from(["auto", "string"])),
+        skip_bad_lines=data.draw(st.booleans()),
+    )
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "x"
+        path.write_bytes(content.encode())
+        patch.setattr(blocks, "BLOCK_BYTES", size)
+        patch.setattr(fimi, "BLOCK_BYTES", size)
+        found = []
+        for threads in (1, 2, 7):
+            patch.setattr(text, "count_cores", lambda threads=threads: threads)
+            found.append(outcome(path, options))
+        assert found[0] == found[1] == found[2]
+
+
+def test_a_bad_line_comes_before_damage_further_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stream is read ahead of the parsers, and must not tell of its damage first."""
+    lines = gzip.compress("".join(f"{k} {k}\n" for k in range(1, 5000)).replace("77 77\n", "77 x\n", 1).encode())
+    (tmp_path / "x.el.gz").write_bytes(lines[:-9])
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 10)
+    for threads in (1, 3, 100):
+        monkeypatch.setattr(text, "count_cores", lambda threads=threads: threads)
+        monkeypatch.setattr(TextStream, "most_threads", 100)
+        with pytest.raises(InputError, match=r"line 77: the right label 'x'"):
+            list(open_source(tmp_path / "x.el.gz", IngestOptions()).chunks())
+        with pytest.raises(InputError, match="truncated"):
+            list(open_source(tmp_path / "x.el.gz", IngestOptions(skip_bad_lines=True)).chunks())
+
+
+def test_blocks_are_parsed_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every parser waits for another one."""
+    (tmp_path / "x.el").write_text("".join(f"{k} {k}\n" for k in range(1, 401)))
+    meeting, real = threading.Barrier(2), TextStream.batches_of
+
+    def batches_of(self: TextStream, block: blocks.Block) -> Any:
+        meeting.wait(TOGETHER)
+        return real(self, block)
+
+    monkeypatch.setattr(TextStream, "batches_of", batches_of)
+    monkeypatch.setattr(text, "count_cores", lambda: 2)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 800)
+    batches = list(open_source(tmp_path / "x.el", IngestOptions()).chunks())
+    assert len(batches) == 4
+    assert [k for batch in batches for k in batch["left"].to_pylist()] == list(range(1, 401))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_few_items_are_taken_before_their_turn(threads: int) -> None:
+    """A block is memory, so blocks must not pile up before a slow consumer."""
+    taken: list[int] = []
+    results = in_order(lambda k: -k, (taken.append(k) or k for k in range(50)), threads)  # type: ignore[func-returns-value]
+    for k, result in enumerate(results):
+        assert result == -k
+        assert len(taken) <= k + 1 + threads
+    assert taken == list(range(50))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_an_error_comes_in_its_turn_and_ends_the_work(threads: int) -> None:
+    running = threading.active_count()
+
+    def work(k: int) -> int:
+        if k == 5:
+            raise ValueError("the fifth")
+        return k
+
+    def items() -> Any:
+        yield from range(7)
+        raise OSError("the items")
+
+    found = []
+    with pytest.raises(ValueError, match="the fifth"):
+        found.extend(in_order(work, items(), threads))
+    assert found == [0, 1, 2, 3, 4]
+    with pytest.raises(OSError, match="the items"):
+        found.extend(in_order(abs, items(), threads))
+    assert found == [0, 1, 2, 3, 4, *range(7)]
+    assert threading.active_count() == running
+
+
+FIELDS = st.one_of(
+    st.integers(0, 30), st.integers(0, 10**16 - 1), st.sampled_from([0, 9, 10, 10**8 - 1, 10**8, 10**16 - 1])
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(2, 4).flatmap(lambda n: st.lists(st.tuples(*[FIELDS] * n), min_size=1, max_size=9)))
+@example([(0, 12345678), (123456789, 1)])
+def test_plain_integers_are_read_as_they_are(rows: list[tuple[int, ...]]) -> None:
+    data = "".join(" ".join(map(str, row)) + "\n" for row in rows).encode()
+    columns = range(len(rows[0]))
+    found = plain_integers(data, " ", columns, len(rows[0]))
+    assert found is not None
+    assert [column.tolist() for column in found] == [[row[k] for row in rows] for k in columns]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *("", "1\n", "1 2\n3\n", "1 2 3\n", "1\n2 3 4\n", "1  2\n", " 1 2\n", "1 2 \n", "\n1 2\n", "1 2\n\n", "1\t2\n"),
+        *("01 2\n", "1 00\n", "1 12345678901234567\n", "1 -2\n", "+1 2\n", "1 x\n", "1 0x7\n", "1 2.0\n", "1 2\n: 3\n"),
+    ],
+)
+def test_other_text_is_not_plain(data: str) -> None:
+    assert plain_integers(data.encode(), " ", (0, 1), 2) is None
