@@ -155,7 +155,7 @@ def test_the_column_names_are_on_the_card_page_manifest_and_parts(
         assert wanted.items() <= pq.ParquetFile(file).metadata.metadata.items()
     assert wanted.items() <= results.schema.metadata.items()
     page = re.sub(r"<(script|style).*?</\1>", "", (out / "report.html").read_text(), flags=re.DOTALL)
-    assert "left: user, right: item" in page
+    assert "Between 2 left vertices (user) and 2 right vertices (item)." in page
     assert re.findall(r"<th[^>]*>(user|item|left|right)</th>", page) == ["user", "item", "user", "item", "user", "item"]
 
 
