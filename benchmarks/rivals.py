@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.runs import Edges
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["KNOWN", "Known", "Rival", "add_rival", "edge_list", "named", "rival_of", "rivals_of"]
+__all__ = ["KNOWN", "Known", "Rival", "TooSlowError", "add_rival", "edge_list", "named", "rival_of", "rivals_of"]
 
 #: Number of lines of output that an error shows.
 _LAST_LINES = 8
@@ -69,6 +69,10 @@ KNOWN = {
 }
 
 
+class TooSlowError(ResourceError):
+    """A program was given up, because it took longer than it may."""
+
+
 @dataclass(frozen=True)
 class Rival:
     """Another program to compare with.
@@ -107,15 +111,17 @@ class Rival:
 
         Raises
         ------
+        TooSlowError
+            If the program takes longer than `limit_s`.
         ResourceError
-            If the program fails, takes too long, or its output has no count and seconds.
+            If the program fails, or its output has no count and seconds.
         """
         try:
             ended = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, errors="replace", check=False, timeout=self.limit_s
             )
         except subprocess.TimeoutExpired:
-            raise ResourceError(f"{self.name} took more than {self.limit_s:g} s; give it more with --limit") from None
+            raise TooSlowError(f"{self.name} took more than {self.limit_s:g} s; give it more with --limit") from None
         except OSError as error:
             raise ResourceError(f"{self.name} does not start: {error.strerror}: {self.program}") from None
         found = self.pattern.search(ended.stdout) or self.pattern.search(ended.stderr)

@@ -26,7 +26,7 @@ HashesOf = Callable[[Path, int], np.ndarray]
 
 #: Rows of a row group, per row that is wanted, that are looked at without ranking the sizes of the row group.
 _FEW = 100
-#: Most threads that read row groups to draw a sample. Each of them holds a row group in memory.
+#: Most threads that read row groups. Each of them holds a row group in memory.
 _MOST_THREADS = 8
 
 
@@ -230,7 +230,7 @@ def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
 
 
 def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa.Table:
-    """The rows at `places`, in that order. Every row group is read once, and one is in memory at a time.
+    """The rows at `places`, in that order. Every row group is read once, and a few of them are in memory at a time.
 
     Raises
     ------
@@ -243,8 +243,11 @@ def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa
     groups: dict[tuple[int, int], list[int]] = {}
     for i in order:
         groups.setdefault(places[i][:2], []).append(places[i][2])
-    found = []
-    for (k, group), rows in groups.items():
-        with open_part(files[k]) as part:
-            found.append(part.read_row_group(group).take(rows))
+
+    def read(place: tuple[int, int]) -> pa.Table:
+        with open_part(files[place[0]]) as part:
+            return part.read_row_group(place[1], use_threads=False).take(groups[place])
+
+    with ThreadPoolExecutor(min(_MOST_THREADS, count_cores())) as threads:
+        found = list(threads.map(read, groups))
     return pa.concat_tables(found).take(np.argsort(order))

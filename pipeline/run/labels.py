@@ -88,9 +88,10 @@ def _is_range(labels: pa.Array) -> bool:
 
 def _places(values: np.ndarray, first: int, n: int) -> np.ndarray:
     """Positions of values among `n` consecutive numbers."""
-    places = values - first  # a label that is far away wraps around, and is still no number below n
-    if len(places) and places.view(np.uint64).max() >= n:
-        raise _unknown(int(values[np.argmax(places.view(np.uint64) >= n)]))
+    places = values - first  # a label that is far away wraps around, and as an unsigned number it is not below n
+    numbers = places.view(f"u{places.itemsize}")
+    if len(numbers) and numbers.max() >= n:
+        raise _unknown(int(values[np.argmax(numbers >= n)]))
     return places.astype(VERTEX)
 
 

@@ -274,10 +274,11 @@ def test_a_change_of_any_row_is_noticed(tmp_path: Path) -> None:
         (pa.array([-5, 0, 7, 2**62]), pa.array([7, 7, -5, 2**62])),
         (pa.array([-2, -1, 0, 1]), pa.array([1, -2, -2, 0])),
         (pa.array([2**63 - 2, 2**63 - 1]), pa.array([2**63 - 1])),
+        (pa.array([-1, 0, 1], pa.int32()), pa.array([1, 1, -1], pa.int32())),
         (pa.array(["a", "b", "c d"]), pa.array(["c d", "a", "a"])),
         (pa.array(["a", "b", "c d"]), pa.array(["b", "a", "b"]).dictionary_encode()),
     ],
-    ids=["int", "range", "largest", "string", "dictionary"],
+    ids=["int", "range", "largest", "narrow", "string", "dictionary"],
 )
 def test_ids_of_labels(labels: pa.Array, values: pa.Array) -> None:
     assert labels.take(pa.array(ids_of(values, labels))).to_pylist() == values.to_pylist()
@@ -287,8 +288,15 @@ def test_ids_of_labels(labels: pa.Array, values: pa.Array) -> None:
     ("value", "labels"), [(-6, [-5, 0, 7]), (1, [-5, 0, 7]), (8, [-5, 0, 7]), (4, [5, 6, 7]), (8, [5, 6, 7]), (7, [])]
 )
 def test_an_unknown_number_is_refused(value: int, labels: list[int]) -> None:
+    for kind in (pa.int32(), pa.int64()):
+        with pytest.raises(IncompleteError, match=f"{value} is not the label"):
+            ids_of(pa.array([*labels[-1:], value], kind), pa.array(labels, kind))
+
+
+@pytest.mark.parametrize("value", [-(2**63), 2**63 - 1])
+def test_a_number_far_from_all_labels_is_refused(value: int) -> None:
     with pytest.raises(IncompleteError, match=f"{value} is not the label"):
-        ids_of(pa.array([*labels[-1:], value]), pa.array(labels, pa.int64()))
+        ids_of(pa.array([value]), pa.array([-1, 0, 1]))
 
 
 def test_an_objection_names_the_difference() -> None:
