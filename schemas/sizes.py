@@ -81,6 +81,8 @@ class SizeCounts:
     def rows_of(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
         """The positions at which two columns have one of these sizes, ascending.
 
+        All positions if the sizes are so large that a table of them would be longer than the columns.
+
         Parameters
         ----------
         n_left, n_right : ndarray, shape (n,)
@@ -90,13 +92,11 @@ class SizeCounts:
             return np.empty(0, np.intp)
         width = int(max(n_right.max(), self.n_right.max())) + 1
         height = int(max(n_left.max(), self.n_left.max())) + 1
-        keys = n_left.astype(np.int64) * width + n_right
-        own = self.n_left.astype(np.int64) * width + self.n_right
         if height * width > max(len(n_left), _SHORT_TABLE):
-            return np.flatnonzero(np.isin(keys, own))
+            return np.arange(len(n_left))
         is_own = np.zeros(height * width, np.bool_)
-        is_own[own] = True
-        return np.flatnonzero(is_own[keys])
+        is_own[self.n_left.astype(np.int64) * width + self.n_right] = True
+        return np.flatnonzero(is_own[n_left.astype(np.int64) * width + n_right])
 
     @property
     def total(self) -> int:

@@ -73,7 +73,7 @@ class WorkerOptions:
     )
     write_on: Where = option(
         "auto",
-        help="with a GPU engine: where the results are encoded",
+        help="with a GPU engine: where the results are encoded, and read back",
         group="workers",
         on=("mine", "resume", "flow"),
         otherwise="auto, the GPU if cuDF is there",
