@@ -190,7 +190,7 @@ def test_rows_are_taken_from_the_row_groups_they_are_in(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", count)
     rows_at(files, [(0, 2, 0), (0, 2, 1), (2, 1, 2), (0, 2, 2)], table.schema)
-    assert read == [2, 1]
+    assert sorted(read) == [1, 2], "each row group once, by whichever thread"
 
 
 def test_a_sample_of_many_files_is_that_of_all_rows_by_hash(tmp_path: Path) -> None:
