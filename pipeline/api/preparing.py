@@ -71,8 +71,7 @@ def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     prunes = options.search.min_left > 1 or options.search.min_right > 1
 
     def ready() -> None:
-        if compiles(run):
-            first_use.before_building(options.build, prunes)
+        first_use.before_building(options.build, prunes, compiles(run))
 
     return _once(run, "build", on_progress, ready, lambda: build_graph(run))
 

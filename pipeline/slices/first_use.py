@@ -37,12 +37,25 @@ def before_reading(source: Any, ingest_on: IngestOn) -> None:
 
 
 @cache
-def before_building(options: BuildOptions, prunes: bool) -> None:
-    """Load the compiled code that prepares a graph, also that for thresholds if they prune."""
+def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) -> None:
+    """Load the code that prepares a graph, also that for thresholds if they prune.
+
+    Parameters
+    ----------
+    options : BuildOptions
+    prunes : bool
+        Whether a threshold is more than 1.
+    compiles : bool
+        Whether the code is compiled; see `pipeline.prepare.build.compiles`.
+    """
+    _convert_an_array()
+    if not compiles:
+        import kernels.graph.sorting  # noqa: F401 - loads all that it needs
+
+        return
     with keeping_code():
         from kernels.graph.prepare import prepare
 
-        _convert_an_array()
         edges = pa.table([ids.astype(np.int32) for ids in np.nonzero(np.tri(4))], names=["left", "right"])
         # these arrays are read-only, as those of a run are; Numba makes other code for writable ones
         left, right = edges["left"].to_numpy(), edges["right"].to_numpy()

@@ -182,13 +182,13 @@ def test_all_cores_read_back_the_rows_of_one_gpu(tmp_path: Path, gpu: FakeGpu, m
     seen = []
     prove = proving.prove
 
-    def watch(folder: RunFolder, pool: Any, report: Any) -> Any:
-        seen.append(pool.slots())
-        return prove(folder, pool, report)
+    def watch(run: Any, pool: Any, report: Any, on_device: bool) -> Any:
+        seen.append((pool.slots(), on_device))
+        return prove(run, pool, report, on_device)
 
     monkeypatch.setattr(proving, "prove", watch)
     monkeypatch.setattr(steps.os, "sched_getaffinity", lambda process: range(5))
     folder = prepared(tmp_path)
     steps.run(folder.path, WorkerOptions(workers=0), RunLimits(), False)
-    assert seen == [5]
+    assert seen == [(5, False)]
     assert manifest_pair(folder.path) == answer(EDGES)
