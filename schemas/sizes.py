@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +57,9 @@ class SizeCounts:
         width = int(n_right.max()) + 1
         if (int(n_left.max()) + 1) * width > max(len(n_left), _SHORT_TABLE):
             return None
-        total = np.bincount(n_left.astype(np.intp) * width + n_right)
+        total = np.zeros((int(n_left.max()) + 1) * width, COUNT)
+        for at in _slices(len(n_left)):
+            total += np.bincount(n_left[at].astype(np.intp) * width + n_right[at], minlength=len(total))
         sizes = np.flatnonzero(total)
         return cls((sizes // width).astype(VERTEX), (sizes % width).astype(VERTEX), total[sizes].astype(COUNT))
 
@@ -96,7 +98,8 @@ class SizeCounts:
             return np.arange(len(n_left))
         is_own = np.zeros(height * width, np.bool_)
         is_own[self.n_left.astype(np.int64) * width + self.n_right] = True
-        return np.flatnonzero(is_own[n_left.astype(np.int64) * width + n_right])
+        own = [is_own[n_left[at].astype(np.int64) * width + n_right[at]] for at in _slices(len(n_left))]
+        return np.flatnonzero(np.concatenate(own))
 
     @property
     def total(self) -> int:
@@ -137,6 +140,14 @@ class SizeCounts:
         return cls(columns[0].astype(VERTEX), columns[1].astype(VERTEX), columns[2])
 
 
+def _slices(n: int) -> Iterator[slice]:
+    """Parts of `n` rows. What is computed of one part stays in the cache of the processor."""
+    for begin in range(0, n, _PART):
+        yield slice(begin, begin + _PART)
+
+
+#: Rows of a part.
+_PART = 1 << 17
 #: Entries of a table that is worth making for any number of sizes.
 _SHORT_TABLE = 1 << 12
 _COLUMNS = ("n_left", "n_right", "count")
