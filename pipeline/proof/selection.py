@@ -17,7 +17,7 @@ from schemas.errors import InputError
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
 
-__all__ = ["HashesOf", "Largest", "Place", "largest", "places_of", "rows_at", "sampled"]
+__all__ = ["HashesOf", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
 
 #: The place of a row: number of the file, of the row group in it, and of the row in that, all from 0.
 Place = tuple[int, int, int]
@@ -65,56 +65,50 @@ class Largest:
         hashes: Callable[[], np.ndarray],
         file: int,
         group: int,
-        numbers: np.ndarray | None = None,
     ) -> None:
-        """Add rows of a row group.
+        """Add the rows of a row group; see `add_rows`."""
+        add_rows([self], left, right, sizes, hashes, file, group)
 
-        Parameters
-        ----------
-        left, right : ndarray, shape (rows,), int32 or int64
-            Numbers of left and right members of each row.
-        sizes : SizeCounts
-            The number of rows of each size, in the whole row group.
-        hashes : callable
-            () -> hash of each row, uint64. It is called only if a row is large enough.
-        file, group : int
-            Numbers of the file and of the row group, from 0.
-        numbers : ndarray or None
-            The number of each row in its row group. Rows that `may_add` rules out need not be given. None: 0, 1, 2, ...
+    def add_chosen(
+        self,
+        left: np.ndarray,
+        right: np.ndarray,
+        least: tuple[int, ...],
+        hashes: Callable[[], np.ndarray],
+        file: int,
+        group: int,
+        numbers: np.ndarray,
+    ) -> None:
+        """Add those rows of a row group that may be among the largest. `numbers` has the number of each in the group.
+
+        The other parameters are as of `add_rows`. Rows that rank lower than `least` are left out.
         """
-        least = self._least(sizes)
-        if not self._may_add(sizes, least).any():
-            return
         rows = np.flatnonzero(_reach(left, right, self._by, least))
         if len(rows) == 0:
             return
         left, right = left[rows].astype(np.int64), right[rows].astype(np.int64)
         key, edges = _keys(left, right, self._by), left * right
-        hashed = hashes()[rows].view(np.int64)
+        hashed = hashes()[numbers[rows]].view(np.int64)
         is_tie = (key == least[0]) & (edges == least[1]) & (left == least[2])
         ties = np.flatnonzero(is_tie)
         if len(ties) > self._n:
             ties = ties[np.argpartition(hashed[ties], len(ties) - self._n)[len(ties) - self._n :]]
         chosen = np.concatenate([np.flatnonzero(~is_tie), ties])
-        own = rows if numbers is None else numbers[rows]
-        place = (np.full(len(chosen), file), np.full(len(chosen), group), own[chosen])
+        place = (np.full(len(chosen), file), np.full(len(chosen), group), numbers[rows[chosen]])
         self.merge(np.column_stack([key[chosen], edges[chosen], left[chosen], hashed[chosen], *place]))
 
-    def may_add(self, sizes: SizeCounts) -> np.ndarray:
-        """Which sizes of a row group rows must have to be among the largest, as a mask over `sizes`."""
-        return self._may_add(sizes, self._least(sizes))
-
-    def _least(self, sizes: SizeCounts) -> tuple[int, ...]:
-        """The rank that a row of a row group needs at least."""
+    def least(self, sizes: SizeCounts) -> tuple[int, ...]:
+        """The rank that a row needs at least, in a row group of these sizes: a measure, edges and a left size."""
         if len(self.best) < self._n:
             return _least(sizes, self._by, self._n)
         last: tuple[int, ...] = tuple(self.best[-1, :3].tolist())
         # to rank the sizes takes longer than to look at a few rows too many
-        if int(sizes.count[self._may_add(sizes, last)].sum()) <= _FEW * self._n:
+        if int(sizes.count[self.reach(sizes, last)].sum()) <= _FEW * self._n:
             return last
         return max(_least(sizes, self._by, self._n), last)
 
-    def _may_add(self, sizes: SizeCounts, least: tuple[int, ...]) -> np.ndarray:
+    def reach(self, sizes: SizeCounts, least: tuple[int, ...]) -> np.ndarray:
+        """Which sizes rank at least as high as `least`, as a mask."""
         return _reach(sizes.n_left, sizes.n_right, self._by, least)
 
     def merge(self, best: np.ndarray) -> None:
@@ -125,6 +119,37 @@ class Largest:
     def places(self) -> list[Place]:
         """The places of the rows found, the largest first."""
         return places_of(self.best)
+
+
+def add_rows(
+    rankings: Sequence[Largest],
+    left: np.ndarray,
+    right: np.ndarray,
+    sizes: SizeCounts,
+    hashes: Callable[[], np.ndarray],
+    file: int,
+    group: int,
+) -> None:
+    """Add the rows of a row group to several rankings. Sizes are few and rows are many, so sizes are ranked first.
+
+    Parameters
+    ----------
+    rankings : sequence of Largest
+    left, right : ndarray, shape (rows,), int32 or int64
+        Numbers of left and right members of each row.
+    sizes : SizeCounts
+        The number of rows of each size.
+    hashes : callable
+        () -> hash of each row, uint64. It is called only if a row is large enough.
+    file, group : int
+        Numbers of the file and of the row group, from 0.
+    """
+    least = [ranking.least(sizes) for ranking in rankings]
+    wanted = [ranking.reach(sizes, rank) for ranking, rank in zip(rankings, least, strict=True)]
+    rows = sizes.pick(np.logical_or.reduce(wanted)).rows_of(left, right)
+    left, right = left[rows], right[rows]
+    for ranking, rank in zip(rankings, least, strict=True):
+        ranking.add_chosen(left, right, rank, hashes, file, group, rows)
 
 
 def places_of(best: np.ndarray) -> list[Place]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.proof.selection import Largest, Place, places_of
+from pipeline.proof.selection import Largest, Place, add_rows, places_of
 from pipeline.run.files import disk_errors, whole_file
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import open_labels
@@ -134,11 +134,7 @@ class Tally:
             self._right += counted[1]
         sizes = SizeCounts.of(n_left, n_right)
         self._add_sizes(sizes)
-        # sizes are few and rows are many, so rows are looked at only if the largest may be of their size
-        wanted = np.logical_or.reduce([largest.may_add(sizes) for largest in self._largest.values()])
-        rows = sizes.pick(wanted).rows_of(n_left, n_right)
-        for largest in self._largest.values():
-            largest.add(n_left[rows], n_right[rows], sizes, lambda: hashes[rows], file, group, rows)
+        add_rows(list(self._largest.values()), n_left, n_right, sizes, lambda: hashes, file, group)
         return hashes
 
     def _add_sizes(self, sizes: SizeCounts) -> None:
