@@ -58,7 +58,7 @@ class SizeCounts:
         if (int(n_left.max()) + 1) * width > max(len(n_left), _SHORT_TABLE):
             return None
         total = np.zeros((int(n_left.max()) + 1) * width, COUNT)
-        for at in _slices(len(n_left)):
+        for at in _slices(len(n_left), max(_PART, len(total))):  # a pass over the table per part
             total += np.bincount(n_left[at].astype(np.intp) * width + n_right[at], minlength=len(total))
         sizes = np.flatnonzero(total)
         return cls((sizes // width).astype(VERTEX), (sizes % width).astype(VERTEX), total[sizes].astype(COUNT))
@@ -98,7 +98,7 @@ class SizeCounts:
             return np.arange(len(n_left))
         is_own = np.zeros(height * width, np.bool_)
         is_own[self.n_left.astype(np.int64) * width + self.n_right] = True
-        own = [is_own[n_left[at].astype(np.int64) * width + n_right[at]] for at in _slices(len(n_left))]
+        own = [is_own[n_left[at].astype(np.int64) * width + n_right[at]] for at in _slices(len(n_left), _PART)]
         return np.flatnonzero(np.concatenate(own))
 
     @property
@@ -140,13 +140,12 @@ class SizeCounts:
         return cls(columns[0].astype(VERTEX), columns[1].astype(VERTEX), columns[2])
 
 
-def _slices(n: int) -> Iterator[slice]:
-    """Parts of `n` rows. What is computed of one part stays in the cache of the processor."""
-    for begin in range(0, n, _PART):
-        yield slice(begin, begin + _PART)
+def _slices(n: int, part: int) -> Iterator[slice]:
+    for begin in range(0, n, part):
+        yield slice(begin, begin + part)
 
 
-#: Rows of a part.
+#: Rows that are looked at together, so that what is computed of them stays in the cache of the processor.
 _PART = 1 << 17
 #: Entries of a table that is worth making for any number of sizes.
 _SHORT_TABLE = 1 << 12
