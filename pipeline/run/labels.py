@@ -16,6 +16,8 @@ __all__ = ["LABEL_FILES", "Tables", "ids_of", "open_labels"]
 #: Labels by dense id, left and right; None where the rows of a run hold dense ids.
 Tables = tuple[pa.Array, pa.Array] | None
 
+#: Labels that are looked up together, so that there is no second copy of all of them.
+_PART = 1 << 17
 #: The label tables as uncompressed Arrow files below ``graph/``, which workers share through the page cache.
 LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
 
@@ -88,11 +90,15 @@ def _is_range(labels: pa.Array) -> bool:
 
 def _places(values: np.ndarray, first: int, n: int) -> np.ndarray:
     """Positions of values among `n` consecutive numbers."""
-    places = values - first  # a label that is far away wraps around, and as an unsigned number it is not below n
-    numbers = places.view(f"u{places.itemsize}")
-    if len(numbers) and numbers.max() >= n:
-        raise _unknown(int(values[np.argmax(numbers >= n)]))
-    return places.astype(VERTEX)
+    found = np.empty(len(values), VERTEX)
+    for begin in range(0, len(values), _PART):
+        part = values[begin : begin + _PART]
+        places = part - first  # a label that is far away wraps around, and as an unsigned number it is not below n
+        numbers = places.view(f"u{places.itemsize}")
+        if numbers.max() >= n:
+            raise _unknown(int(part[np.argmax(numbers >= n)]))
+        found[begin : begin + _PART] = places
+    return found
 
 
 def _unknown(label: object) -> IncompleteError:

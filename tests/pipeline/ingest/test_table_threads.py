@@ -30,7 +30,7 @@ def columns(draw: Any) -> list[np.ndarray]:
     most = sorted(draw(RANGES) for _ in range(batches))
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     size = draw(st.integers(1, 40))
-    return [np.unique(rng.integers(0, m, 20, endpoint=True))[rng.integers(0, 5, size) % 5] for m in most]
+    return [rng.choice(np.unique(rng.integers(0, m, 20, endpoint=True))[:5], size) for m in most]
 
 
 def plain_table(left: np.ndarray, right: np.ndarray) -> tuple[list[Any], list[Any], list[list[int]], int]:
