@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,7 +18,7 @@ from schemas.errors import InputError
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
 
-__all__ = ["HashesOf", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
+__all__ = ["BATCH", "HashesOf", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
 
 #: The place of a row: number of the file, of the row group in it, and of the row in that, all from 0.
 Place = tuple[int, int, int]
@@ -26,8 +27,10 @@ HashesOf = Callable[[Path, int], np.ndarray]
 
 #: Rows of a row group, per row that is wanted, that are looked at without ranking the sizes of the row group.
 _FEW = 100
-#: Most threads that read row groups. Each of them holds a row group in memory.
+#: Most threads that read row groups.
 _MOST_THREADS = 8
+#: Rows that are read together where only a few of a row group are wanted.
+BATCH = 1 << 13
 
 
 class Largest:
@@ -255,7 +258,7 @@ def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
 
 
 def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa.Table:
-    """The rows at `places`, in that order. Every row group is read once, and a few of them are in memory at a time.
+    """The rows at `places`, in that order. Every row group is read once, up to the last row wanted of it.
 
     Raises
     ------
@@ -269,10 +272,24 @@ def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa
     for i in order:
         groups.setdefault(places[i][:2], []).append(places[i][2])
 
-    def read(place: tuple[int, int]) -> pa.Table:
+    def read(place: tuple[int, int]) -> list[pa.RecordBatch]:
         with open_part(files[place[0]]) as part:
-            return part.read_row_group(place[1], use_threads=False).take(groups[place])
+            # in batches, because the lists of a whole row group take tens of megabytes
+            batches = part.iter_batches(BATCH, row_groups=[place[1]], use_threads=False)
+            return _taken(batches, np.array(groups[place]))
 
     with ThreadPoolExecutor(min(_MOST_THREADS, count_cores())) as threads:
         found = list(threads.map(read, groups))
-    return pa.concat_tables(found).take(np.argsort(order))
+    return pa.Table.from_batches(itertools.chain.from_iterable(found), schema).take(np.argsort(order))
+
+
+def _taken(batches: Iterator[pa.RecordBatch], rows: np.ndarray) -> list[pa.RecordBatch]:
+    """These rows of all batches together. `rows` ascend, and may repeat."""
+    found, begin = [], 0
+    for batch in batches:
+        own = rows[(rows >= begin) & (rows < begin + len(batch))]
+        found.append(batch.take(pa.array(own - begin)))
+        begin += len(batch)
+        if begin > rows[-1]:
+            return found
+    raise IndexError(f"row {rows[-1]} is beyond the {begin} rows of the row group")

@@ -170,7 +170,9 @@ def hashed_roots(file: Path, group: int) -> np.ndarray:
         return splitmix64(part.read_row_group(group)["root"].to_numpy().astype(np.uint64))
 
 
-def test_rows_at_their_places(tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", [1, 3, 1 << 13])
+def test_rows_at_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    monkeypatch.setattr("pipeline.proof.selection.BATCH", batch)
     files, table = synthetic(tmp_path, FILES)
     places = [(0, 0, 0), (0, 0, 4), (0, 1, 0), (0, 2, 0), (0, 2, 29), (1, 0, 0), (1, 0, 1), (2, 0, 0), (2, 1, 2)]
     roots = [0, 4, 5, 6, 35, 36, 37, 38, 104]
@@ -182,13 +184,13 @@ def test_rows_at_their_places(tmp_path: Path) -> None:
 def test_rows_are_taken_from_the_row_groups_they_are_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files, table = synthetic(tmp_path, FILES)
     read: list[int] = []
-    whole = pq.ParquetFile.read_row_group
+    in_batches = pq.ParquetFile.iter_batches
 
-    def count(self: pq.ParquetFile, group: int, **options: Any) -> pa.Table:
-        read.append(group)
-        return whole(self, group, **options)
+    def count(self: pq.ParquetFile, *args: Any, row_groups: list[int], **options: Any) -> Any:
+        read.extend(row_groups)
+        return in_batches(self, *args, row_groups=row_groups, **options)
 
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", count)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", count)
     rows_at(files, [(0, 2, 0), (0, 2, 1), (2, 1, 2), (0, 2, 2)], table.schema)
     assert sorted(read) == [1, 2], "each row group once, by whichever thread"
 

@@ -343,13 +343,15 @@ def test_energy_is_shown_where_it_is_counted(out: Path) -> None:
     file.write_text(json.dumps(before))
 
 
+def noted(real: Any, read: list[Any]) -> Any:
+    return lambda *args, **options: read.append(options.get("columns")) or real(*args, **options)
+
+
 def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.results.report.content.read_part", lambda *_: pytest.fail("the rows were read"))
     read: list[Any] = []
-    whole = pq.ParquetFile.read_row_group
-    monkeypatch.setattr(
-        pq.ParquetFile, "read_row_group", lambda self, *a, **k: read.append(k.get("columns")) or whole(self, *a, **k)
-    )
+    for name in ("read_row_group", "iter_batches"):
+        monkeypatch.setattr(pq.ParquetFile, name, noted(getattr(pq.ParquetFile, name), read))
     content_of(Run.at(out))
     assert ["n_left", "n_right"] not in read
     assert ["left", "right"] in read, "the edges"
