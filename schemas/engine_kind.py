@@ -38,7 +38,7 @@ class EngineKind:
     workspace_bytes : callable
         (graph, search) -> main memory of one engine besides the graph, in bytes. It does not depend on the results.
     will_compile : callable
-        () -> whether the next use compiles the engine, which takes about half a minute.
+        () -> whether the next use compiles the engine, which takes about ten seconds.
     jobs : frozenset of JobName
         Names of the jobs (`schemas.jobs`) that it can do.
     counts_sizes : bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from kernels.compiled.jit import compiled, entry
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 
@@ -35,7 +35,7 @@ def closures_of(graph: MiningGraph, indptr: np.ndarray, base: np.ndarray) -> tup
     return ends, roots[: ends[-1]]
 
 
-@compiled
+@entry
 def _fill(
     root_indptr: np.ndarray,
     root_indices: np.ndarray,

@@ -13,15 +13,18 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import llvmlite.binding
 import numba
-from numba import njit
+from numba import njit, types
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.runtime import rtsys
 
-__all__ = ["compiled", "inlined"]
+__all__ = ["compiled", "entry", "inlined"]
 
 
 def _cache_folder() -> Path:
@@ -39,6 +42,8 @@ def _cache_folder() -> Path:
     return folder / digest.hexdigest()[:16]
 
 
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+
 numba.config.CACHE_DIR = str(_cache_folder())
 
 
@@ -55,16 +60,71 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
         return self._load_overload(sig, target_context)
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for functions to compile.
+class _PartOfACaller(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a function that only compiled code calls. It stays as it is until it is in its callers.
+
+    Numba optimises every function together with all that it calls, makes machine code of it, and does the same once
+    more for each caller. Of a chain of calls only the outermost machine code is used.
+    """
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """The null pointer, because there is no machine code."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What Numba tells the addresses of Python objects, which code without machine code does not need."""
+        return SimpleNamespace(set_env=lambda name, environment: None)
+
+
+class _ForCallers(Compiler):  # type: ignore[misc]
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        self.state.library = _PartOfACaller(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+
+def entry(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for functions to compile that Python calls.
 
     They release the GIL and divide without checks. The code is kept on disk, and fast-math is never used.
     """
-    dispatcher = njit(nogil=True, error_model="numpy", boundscheck=False)(function)
+    dispatcher = njit(**_OPTIONS)(function)
     dispatcher._cache = _KeptCode(function)  # as its `enable_caching` does
     return dispatcher
 
 
-#: Like `compiled`, but copied into the callers. It is for functions that return record pointers, because Numba cannot
-#: return those from a call.
-inlined = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False, inline="always")
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for functions to compile that only compiled functions call. Their code is part of that of an `entry`.
+
+    Raises
+    ------
+    TypeError
+        If Python calls the function.
+    """
+    dispatcher = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_ForCallers, **_OPTIONS)(function)
+
+    def refuse(*args: object) -> None:
+        raise TypeError(f"{function.__name__} can be called from compiled code only; decorate it with `entry` instead")
+
+    template = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda args, kws: template(list(map(types.unliteral, args)), kws)
+    dispatcher._compile_for_args = refuse
+    # Python would find the missing machine code if the dispatcher offered it
+    dispatcher.add_overload = lambda result: dispatcher.overloads.update({tuple(result.signature.args): result})
+    return dispatcher
+
+
+#: Like `compiled`, but copied into the callers before types are known. It is for functions that return record pointers,
+#: because Numba cannot return those from a call.
+inlined = njit(inline="always", **_OPTIONS)

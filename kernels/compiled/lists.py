@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from kernels.compiled.jit import entry
 
 __all__ = ["sum_lists"]
 
 
-@compiled
+@entry
 def sum_lists(
     ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: np.ndarray, sums: np.ndarray
 ) -> int:

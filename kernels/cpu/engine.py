@@ -52,7 +52,7 @@ class CpuEngine:
 
     Notes
     -----
-    The first call in a new environment compiles for some tens of seconds. The machine code is kept on disk.
+    The first call in a new environment compiles for some ten seconds. The machine code is kept on disk.
     Slices of the same graph and search share one workspace.
     """
 

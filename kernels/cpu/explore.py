@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels.compiled.jit import compiled
+from kernels.compiled.jit import compiled, entry
 from kernels.cpu.hub import search_hub
 from kernels.cpu.open_hub import open_hub
 from kernels.cpu.open_word import open_word
@@ -18,7 +18,7 @@ __all__ = ["FINISHED", "explore"]
 FINISHED = 3
 
 
-@compiled
+@entry
 def explore(graph, pieces, n_pieces, word, hub, out):
     """Work until all pieces are done, the output is full, or the steps are used up. Returns which of them it was.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import carray
 
 from kernels.compiled.jit import compiled
 from kernels.cpu.pointers import hub_frame
+from kernels.cpu.rows import sort
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 
 __all__ = ["open_hub"]
@@ -120,7 +120,7 @@ def _number_rows(hub, n_excluded, n_candidates, todo):
         hub.row[i] = hub.sorter[i]
         hub.key[hub.sorter[i]] = i
     end = h.n_sorter
-    carray(hub.sorter, end)[end - n_candidates :].sort()
+    sort(hub.sorter, end - n_candidates, end)
     n_explored = 0
     for i in range(n_candidates):
         packed = hub.sorter[end - n_candidates + i]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from kernels.compiled.jit import entry
 from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
@@ -41,7 +41,7 @@ def _expand(
     return out_indptr, _fill(values, at, n, indptr, members, out_indptr)
 
 
-@compiled
+@entry
 def _member_counts(values, at, n, indptr):
     sizes = np.empty(at.size, dtype=np.int64)
     for i in range(at.size):
@@ -52,7 +52,7 @@ def _member_counts(values, at, n, indptr):
     return sizes
 
 
-@compiled
+@entry
 def _fill(values, at, n, indptr, members, out_indptr):
     out = np.empty(out_indptr[-1], dtype=np.int32)
     for i in range(at.size):
@@ -64,7 +64,7 @@ def _fill(values, at, n, indptr, members, out_indptr):
     return out
 
 
-@compiled
+@entry
 def _smallest(values, at, n):
     out = np.empty(at.size, dtype=np.int64)
     for i in range(at.size):

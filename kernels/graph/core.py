@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from kernels.compiled.jit import entry
 from kernels.graph.csr import transpose
 
 __all__ = ["core_edges"]
@@ -40,7 +40,7 @@ def core_edges(indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: 
     return left_alive[rows] & right_alive[indices]
 
 
-@compiled
+@entry
 def _peel(left_indptr, left_indices, right_indptr, right_indices, min_left, min_right):
     """Peel with a queue in O(n + m). In the queue, left vertices are 0..n_left-1, and right vertices follow."""
     n_left, n_right = left_indptr.size - 1, right_indptr.size - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from kernels.compiled.jit import entry
 from kernels.graph.threads import borders, even, on_slices
 from schemas.dtypes import OFFSET, VERTEX
 
@@ -99,13 +99,13 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-@compiled
+@entry
 def _count(indices, counts):
     for e in range(indices.size):
         counts[indices[e]] += 1
 
 
-@compiled
+@entry
 def _fill(indptr, indices, start, stop, free, out):
     for r in range(start, stop):
         for e in range(indptr[r], indptr[r + 1]):
@@ -114,7 +114,7 @@ def _fill(indptr, indices, start, stop, free, out):
             free[c] += 1
 
 
-@compiled
+@entry
 def copy_lists(values, at, indptr, lists):
     """Write ``values[at[i]:...]`` to ``lists[indptr[i]:indptr[i + 1]]``, for every ``i``."""
     for i in range(len(at)):

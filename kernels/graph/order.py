@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from kernels.compiled.jit import entry
 
 __all__ = ["rank_order"]
 
@@ -42,7 +42,7 @@ def rank_order(
     return _peel_two_hop(root_indptr, root_indices, base_indptr, base_indices, degree)
 
 
-@compiled
+@entry
 def _two_hop_degree(root_indptr, root_indices, base_indptr, base_indices):
     n = root_indptr.size - 1
     seen = np.full(n, -1, dtype=np.int64)
@@ -58,7 +58,7 @@ def _two_hop_degree(root_indptr, root_indices, base_indptr, base_indices):
     return degree
 
 
-@compiled
+@entry
 def _peel_two_hop(root_indptr, root_indices, base_indptr, base_indices, degree):
     """Minimum-degree peeling of the 2-hop graph with a bucket queue (Batagelj and Zaversnik, 2003)."""
     n = degree.size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from kernels.compiled.jit import compiled, entry
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import Subtrees
@@ -52,7 +52,7 @@ def _listed(graph: MiningGraph, nodes: Subtrees, begin: np.ndarray) -> Subtrees:
     return Subtrees.of_lists(nodes.path_indptr, nodes.path, *found[:2], found[2], nodes.fresh)
 
 
-@compiled
+@entry
 def _common(
     root_indptr: np.ndarray, root_indices: np.ndarray, path_indptr: np.ndarray, path: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +116,7 @@ def candidates_of(
     return indptr, candidates, todo
 
 
-@compiled
+@entry
 def _count(
     edges: Edges, n_roots: int, base: np.ndarray, at: np.ndarray, n: np.ndarray, begin: np.ndarray
 ) -> np.ndarray:
@@ -132,7 +132,7 @@ def _count(
     return counts
 
 
-@compiled
+@entry
 def _fill(
     edges: Edges,
     n_roots: int,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from kernels.compiled.jit import compiled, entry
 from kernels.graph.csr import read_only, transpose
 from kernels.graph.threads import borders, on_slices
 from schemas.bicliques import LEFT_SALT, splitmix64
@@ -50,7 +50,7 @@ def group_twins(indptr: np.ndarray, indices: np.ndarray, threads: int = 1) -> tu
     return representatives, *transpose(np.arange(n + 1, dtype=OFFSET), group, len(representatives))
 
 
-@compiled
+@entry
 def _hash_rows(indptr, indices, hashes, start, stop, key):
     """The sum of the hashes of every row from `start` to `stop`."""
     for row in range(start, stop):
@@ -60,7 +60,7 @@ def _hash_rows(indptr, indices, hashes, start, stop, key):
         key[row] = total
 
 
-@compiled
+@entry
 def _first_equal(indptr, indices, key, part, parts, first):
     """For every row of a part, the smallest row that is equal to it. The upper bits of its hash tell the part.
 

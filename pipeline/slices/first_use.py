@@ -96,7 +96,7 @@ def before_mining(engine: str, on_progress: OnProgress, lists: bool = True) -> N
     """
     kind = engines.kind(engine)
     if kind.will_compile():
-        note = f"compiling the {kind.name} engine, once in this environment: about half a minute"
+        note = f"compiling the {kind.name} engine, once in this environment: about ten seconds"
         on_progress(Progress("mine", note=note))
     if kind.platform.is_used_by_driver:
         _mine_an_edge(kind.name)

@@ -1,4 +1,4 @@
-"""Numba keeps machine code in a folder whose name depends on the sources, so old code is never used."""
+"""Numba keeps machine code in a folder named after the sources, and only that of functions that Python calls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+from numba import njit
+
+from kernels.cpu.output import mix64
+from schemas.bicliques import splitmix64
 from tests.house.tree import ROOT, clean_environment
 
 SAY = "from kernels.compiled import jit; print(jit.numba.config.CACHE_DIR)"
@@ -34,3 +40,29 @@ def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path: Path)
 def test_the_folder_of_machine_code_can_be_chosen(tmp_path: Path) -> None:
     assert folder_of(ROOT, NUMBA_CACHE_DIR=str(tmp_path / "a")).parent == tmp_path / "a"
     assert folder_of(ROOT, XDG_CACHE_HOME=str(tmp_path / "b")).parent == tmp_path / "b" / "bicliques"
+
+
+MINE_ONCE = """
+from kernels import engines
+from kernels.cpu.rows import covered
+engines.compile_engine("cpu")
+print(sorted({type(result.library).__name__ for result in covered.overloads.values()}))
+"""
+
+
+def test_functions_that_python_does_not_call_have_no_machine_code_of_their_own(tmp_path: Path) -> None:
+    """To make it for every one of a hundred functions took three times as long as the whole search does."""
+    environment = clean_environment() | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", MINE_ONCE]
+    first = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert first.stdout.strip() == "['_PartOfACaller']"
+    assert {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")} == {"explore.explore", "lists.sum_lists"}
+    again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert again.stdout.strip() == "[]", "what is kept contains all that it calls"
+
+
+def test_functions_for_compiled_code_cannot_be_called_from_python() -> None:
+    for _ in range(2):
+        with pytest.raises(TypeError, match="mix64 can be called from compiled code only"):
+            mix64(np.uint64(1))
+        assert njit(lambda x: mix64(x))(np.uint64(1)) == splitmix64(np.array([1], np.uint64))[0]

@@ -41,17 +41,17 @@ def on_rows(rows, which, t=0):
 
 @njit
 def _bits(x, mask):
-    return popcount(x), trailing_zeros(x), extract_bits(x, mask), mix64(x)
+    return popcount(x), trailing_zeros(x), extract_bits(x, mask), _extract_one_by_one(x, mask), mix64(x)
 
 
 @given(WORDS, WORDS)
 def test_bit_instructions_equal_their_definitions(x, mask):
-    ones, zeros, extracted, mixed = _bits(np.uint64(x), np.uint64(mask))
+    ones, zeros, extracted, one_by_one, mixed = _bits(np.uint64(x), np.uint64(mask))
     assert ones == x.bit_count()
     assert zeros == (x & -x).bit_length() - 1 if x else zeros == 64
     positions = [i for i in range(64) if mask >> i & 1]
     assert extracted == sum((x >> p & 1) << k for k, p in enumerate(positions))
-    assert _extract_one_by_one(np.uint64(x), np.uint64(mask)) == extracted
+    assert one_by_one == extracted
     assert mixed == int(splitmix64(np.array([x], dtype=np.uint64))[0])
 
 
@@ -85,13 +85,18 @@ def test_intersections_of_all_choices_of_rows_are_found_once(rows):
     assert len(set(found)) == n
 
 
+@njit
+def _closed_subsets(excluded, candidates, k):
+    return closed_subsets(excluded, candidates, k)
+
+
 @given(st.integers(1, MAX_BITS), st.data())
 def test_closed_subsets_are_the_intersections_that_no_excluded_set_contains(k, data):
     subset = st.integers(1, max(1, 2**k - 2))
     candidates = data.draw(st.sets(subset, min_size=1)) if k > 1 else set()
     excluded = data.draw(st.sets(subset)) if k > 1 else set()
     closed = int(
-        closed_subsets(np.uint64(sum(1 << e for e in excluded)), np.uint64(sum(1 << c for c in candidates)), k)
+        _closed_subsets(np.uint64(sum(1 << e for e in excluded)), np.uint64(sum(1 << c for c in candidates)), k)
     )
     expected = set(candidates)
     while True:
