@@ -67,8 +67,8 @@ def build(run: Run) -> dict[str, Any]:
 
     Notes
     -----
-    It takes O(m + n log n) time and about 60 bytes per edge. The GPU builds the graph if it has read the input and has
-    room.
+    It takes O(m + n log n) time, and 20 to 80 bytes per edge, most where vertices have few edges. The GPU builds the
+    graph if it has read the input and has room.
     """
     started = time.perf_counter()
     options, sizes, folder = run.options, run.input, run.folder

@@ -60,9 +60,22 @@ def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Pa
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # an error here would hide the one that ended the block
+        _remove(folder)
         if os.path.lexists(folder):
             logger.warning("%s could not be removed; delete it", folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder with all that is in it, however often Ctrl-C is pressed meanwhile; that is raised at the end."""
+    pressed: KeyboardInterrupt | None = None
+    while True:
+        try:
+            shutil.rmtree(folder, ignore_errors=True)  # an error here would hide the one that ended the block
+            break
+        except KeyboardInterrupt as error:
+            pressed = error
+    if pressed is not None:
+        raise pressed
 
 
 @contextmanager
