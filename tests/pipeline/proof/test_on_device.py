@@ -20,7 +20,7 @@ from pipeline.api.runs import mine
 from pipeline.output import part_writer
 from pipeline.proof import on_device, proving
 from pipeline.proof.on_device import Columns, why_not
-from pipeline.proof.read_back import ProofTask, in_pieces, prove_part
+from pipeline.proof.read_back import ProofTask, proof_tasks, prove_part
 from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
@@ -118,7 +118,7 @@ def test_row_groups_are_read_together_as_far_as_memory_goes(run: RunFolder, read
     metadata = pq.read_metadata(run.bicliques / part.name)
     assert metadata.num_row_groups > 3
     task = ProofTask(str(run.path), run.run_id(), part, on_device=True)
-    assert in_pieces(task) == [task]
+    assert proof_tasks(task) == [task]
     everything = list(range(metadata.num_row_groups))
     for free, expected in ((1 << 33, [everything]), (1, [[group] for group in everything])):
         reader.free = free
