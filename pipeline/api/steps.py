@@ -260,11 +260,16 @@ def complete_run(
 
 @contextmanager
 def _provers(run: Run, pool: Pool, workers: WorkerOptions, on_device: bool) -> Iterator[Pool]:
-    """The pool that reads the parts back. It is the pool that mined, unless that leaves processor cores idle."""
-    if on_device or not _platform(run).leaves_cores or workers.scheduler is not None:
+    """The pool that reads the parts back: the one that mined, unless more threads of this process read faster."""
+    if not _platform(run).leaves_cores or workers.scheduler is not None or (on_device and type(pool) is not InThreads):
         yield pool
         return
-    provers = InThreads(count_cores())
+    if on_device:
+        from pipeline.proof.on_device import READERS  # only where there is a GPU engine
+
+        provers = InThreads(READERS)
+    else:
+        provers = InThreads(count_cores())
     try:
         yield provers
     finally:

@@ -25,6 +25,7 @@ from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
 from pipeline.slices import worker
+from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
@@ -169,6 +170,26 @@ def prove(folder: RunFolder) -> None:
         proving.prove(opened, pool, lambda progress: None, on_device=True)
     finally:
         pool.close()
+
+
+def test_four_threads_read_onto_the_device_of_this_process(
+    tmp_path: Path, reader: type[HostReader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    prove = proving.prove
+
+    def watch(run: Run, pool: Pool, report: Any, on_device: bool) -> Any:
+        seen.append((pool.slots(), on_device))
+        return prove(run, pool, report, on_device)
+
+    monkeypatch.setattr(proving, "prove", watch)
+    monkeypatch.setattr("pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
+    with engines.registered(toy_kind()):
+        source = write_edges(tmp_path / "g.parquet", EDGES)
+        mine(source, tmp_path / "out", engine="bitmatrix", workers=0, report=False, progress=False)
+    assert seen == [(on_device.READERS, True)]
+    assert on_device.READERS == 4
+    assert manifest_pair(tmp_path / "out") == answer(EDGES)
 
 
 def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(
