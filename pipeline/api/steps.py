@@ -169,12 +169,13 @@ def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress
     """Prove the run and write its manifest; see `pipeline.proof.proving.prove`."""
     workers = workers or WorkerOptions(workers=0)
     with _opened(path) as run:
+        manifest = run.folder.manifest()
+        if manifest is not None:
+            return manifest
         on_device = _reads_on_device(run, workers)
-        if not on_device:
-            with startup.getting_ready():
-                first_use.before_proving()
+        _get_ready_to_prove(run, on_device)
         with open_pool(workers, _platform(run) if on_device else CORES) as pool:
-            return run.folder.manifest() or proving.prove(run, pool, to_callback(progress), on_device)
+            return proving.prove(run, pool, to_callback(progress), on_device)
 
 
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
@@ -276,6 +277,13 @@ def _provers(run: Run, pool: Pool, workers: WorkerOptions, on_device: bool) -> I
         provers.close()
 
 
+def _get_ready_to_prove(run: Run, on_device: bool) -> None:
+    """Load the code that reads rows back, if there will be rows, and the GPUs do not read them."""
+    if run.job.rows != "none" and not on_device:
+        with startup.getting_ready():
+            first_use.before_proving()
+
+
 def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
     """Whether the GPUs that mine read the parts back, too."""
     if not _platform(run).works_with_cudf or run.job.rows != "slices":
@@ -321,9 +329,8 @@ def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progr
         return
     logger.warning("%s; it is made anew from the parts", reason)
     on_device = _reads_on_device(run, workers)
+    _get_ready_to_prove(run, on_device)
     with open_pool(workers, _platform(run)) as pool, _provers(run, pool, workers, on_device) as provers:
-        with startup.getting_ready():
-            first_use.before_proving()
         proving.sum_up(run, provers, on_progress, on_device)
 
 
@@ -337,7 +344,8 @@ def _mine(
     on_device: bool,
 ) -> MiningSession:
     with startup.getting_ready():
-        first_use.before_mining(run.options.engine, on_progress, run.job.rows != "none" and not on_device)
+        first_use.before_mining(run.options.engine, on_progress)
+    _get_ready_to_prove(run, on_device)  # now, because it belongs to no step, and the proof follows at once
     return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
 
 

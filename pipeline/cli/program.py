@@ -91,6 +91,8 @@ def run(argv: list[str] | None) -> int:
             if not command.gets_ready:
                 startup.over()
             return command.run(arguments)
+    except SystemExit:  # argparse has printed the text of --help or --version
+        return COMPLETE
     except InputError as error:
         complain(arguments, str(error))
         return BAD_INPUT
