@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.prepare.build import read_edges
+from pipeline.prepare.members import find_members
 from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.equal_rows import refuse_equal_rows
@@ -110,6 +111,7 @@ def verify_run(
             f"their {reading.rows} rows have the count and the fingerprint that the engine reported while mining",
             "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
             "every row has the sizes it states, within the limits of the run",
+            *(("every row contains the members that were asked for",) if search.is_containing else ()),
             "the summary, if there is one, counts these rows",
             "the ledger accounts for every first-level subtree and every left-over exactly once",
         ),
@@ -135,6 +137,7 @@ class _Reading:
         self.adjacency = Adjacency(*read_edges(run.folder), run.input["n_left"], run.input["n_right"])
         generator = np.random.default_rng(seed)
         self.wanted = np.sort(generator.choice(manifest.count, min(sample, manifest.count), replace=False))
+        self.members = find_members(run)
         self.tally = Tally(run.hashes)
         self.rows = self.fingerprint = 0
 
@@ -148,6 +151,7 @@ class _Reading:
                     hashes = self.tally.add(batch, k, group)
                     repeats.add(hashes)
                     self._check_sizes(path, batch)
+                    self._check_members(path, batch)
                     self._check_sample(path, batch)
                     self.fingerprint = (self.fingerprint + int(np.add.reduce(hashes, dtype=np.uint64))) % 2**64
                     self.rows += len(batch)
@@ -165,6 +169,14 @@ class _Reading:
             smallest, largest = getattr(search, f"min_{side}"), getattr(search, f"max_{side}")
             if sizes.min() < smallest or (largest is not None and sizes.max() > largest):
                 raise IncompleteError(f"{path} has a row whose {side} side is outside the limits of the run")
+
+    def _check_members(self, path: Path, batch: Bicliques) -> None:
+        for side, given in zip(("left", "right"), self.members, strict=True):
+            if len(given):
+                members, indptr = getattr(batch, side), getattr(batch, f"{side}_indptr")
+                there = np.add.reduceat(np.isin(members, given), indptr[:-1], dtype=np.int64)
+                if there.min() < len(given):
+                    raise IncompleteError(f"{path} has a row whose {side} side lacks a member that was asked for")
 
     def _check_sample(self, path: Path, batch: Bicliques) -> None:
         first, last = np.searchsorted(self.wanted, [self.rows, self.rows + len(batch)])
