@@ -41,7 +41,7 @@ def _hint(entry: Entry) -> Any:
     if entry.choices is not None:
         return Literal[entry.choices]
     if get_origin(entry.hint) is Sequence:
-        return list[str]  # text may stand for a number
+        return tuple[str, ...]  # text may stand for a number
     kinds: Iterable[Any] = get_args(entry.hint)
     if any(get_origin(kind) is PathLike for kind in kinds):
         return str | None
