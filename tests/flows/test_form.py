@@ -66,6 +66,14 @@ def test_a_group_may_be_given_in_part() -> None:
     assert found["thresholds"].model_dump() == of_search | members | files
 
 
+def test_given_members_are_lists_of_text() -> None:
+    fields = fields_of(mine)
+    for side in ("left", "right"):
+        assert fields[f"Thresholds.containing_{side}"]["items"] == {"type": "string"}
+    given = mine.validate_parameters({"source": "X", "thresholds": {"containing_left": ["ann", "7"]}})
+    assert given["thresholds"].containing_left == ("ann", "7")
+
+
 def test_what_is_deployed_fits() -> None:
     deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
     for deployment in deployments:
