@@ -173,7 +173,7 @@ class _Side:
         found = labels[max(place - _AROUND, 0) : place + _AROUND].to_pylist()
         for part in labels.iterchunks():
             for is_like in (
-                pc.ends_with(part, label[len(label) // 2 :]),
+                pc.ends_with(part, label[-max(len(label) // 3, 3) :]),
                 pc.match_substring(part, label, ignore_case=True),
             ):
                 found += part.filter(is_like)[:_AROUND].to_pylist()

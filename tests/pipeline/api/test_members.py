@@ -319,6 +319,7 @@ def test_near_labels_of_many_are_found_without_comparing_all(tmp_path: Path, mon
         ("Person 01234 of somewhere", "person 01234 of somewhere"),
         ("qerson 01234 of somewhere", "person 01234 of somewhere"),
         ("person 01234 of nowhere", "person 01234 of somewhere"),
+        ("qerson_01234 of somewhere", "person 01234 of somewhere"),
         ("01234", "person 01234 of somewhere"),
     ):
         with pytest.raises(InputError, match=f"near it are .*{meant}"):
