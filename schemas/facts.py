@@ -73,6 +73,7 @@ class GraphFacts(TypedDict):
     root_side: str
     profile: Profile
     seconds: float
+    nothing: NotRequired[str]
     files: NotRequired[dict[str, int]]
 
 

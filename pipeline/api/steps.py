@@ -20,6 +20,7 @@ from kernels import engines
 from pipeline.api import preparing
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.mining import driver
+from pipeline.prepare.members import find_members
 from pipeline.process import startup
 from pipeline.process.cores import count_cores
 from pipeline.proof import proving
@@ -88,7 +89,9 @@ def started(
     date: str | None = None,
     keep: bool = True,
 ) -> Iterator[Run]:
-    """Make a new run, read its input, and hold its lock during the block. If reading fails, the folder is removed.
+    """Make a new run, read its input, and hold its lock during the block.
+
+    If reading fails, or a given label is not in the input, the folder is removed.
 
     Parameters
     ----------
@@ -111,7 +114,7 @@ def started(
     Raises
     ------
     InputError
-        If the input or the folder cannot be used.
+        If the input, the folder or a given label cannot be used.
     ResourceError
         If the disk is full, or a file cannot be written for another reason.
     """
@@ -122,6 +125,7 @@ def started(
         new.folder.write_options(options, limits, series, date)
         run = Run(new.folder)
         preparing.ingest(run, to_callback(progress), source, ingest_on)
+        find_members(run)  # raises while the folder still goes if a label is wrong
         new.stays()
         with _resumable(run, keep):
             yield run

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.prepare.build import read_edges
+from pipeline.prepare.members import find_members
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
 from pipeline.proof.adjacency import Adjacency
@@ -116,6 +117,7 @@ def verify_run(
             f"their {reading.rows} rows have the count and the fingerprint that the engine reported while mining",
             "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
             "every row has the sizes it states, within the limits of the run",
+            *(("every row contains the members that were asked for",) if search.is_containing else ()),
             "the summary, if there is one, counts these rows",
             "the ledger accounts for every first-level subtree and every left-over exactly once",
         ),
@@ -150,6 +152,7 @@ class _Reading:
         self.adjacency = Adjacency(*read_edges(run.folder), run.input["n_left"], run.input["n_right"])
         generator = np.random.default_rng(seed)
         self.wanted = np.sort(generator.choice(manifest.count, min(sample, manifest.count), replace=False))
+        self.members = find_members(run)
         self.rows = self.fingerprint = 0
 
     def run(self) -> None:
@@ -188,6 +191,7 @@ class _Reading:
         for group, batch in enumerate(read_part(piece.path, self.opened.tables, piece.groups), piece.groups[0]):
             hashes.append(tally.add(batch, piece.part, group))
             self._check_sizes(piece.path, batch)
+            self._check_members(piece.path, batch)
             self._check_sample(piece.path, batch, row)
             row += len(batch)
         return np.sort(np.concatenate([np.empty(0, np.uint64), *hashes])), tally.result()
@@ -199,6 +203,14 @@ class _Reading:
             smallest, largest = getattr(search, f"min_{side}"), getattr(search, f"max_{side}")
             if sizes.min() < smallest or (largest is not None and sizes.max() > largest):
                 raise IncompleteError(f"{path} has a row whose {side} side is outside the limits of the run")
+
+    def _check_members(self, path: Path, batch: Bicliques) -> None:
+        for side, given in zip(("left", "right"), self.members, strict=True):
+            if len(given):
+                members, indptr = getattr(batch, side), getattr(batch, f"{side}_indptr")
+                there = np.add.reduceat(np.isin(members, given), indptr[:-1], dtype=np.int64)
+                if there.min() < len(given):
+                    raise IncompleteError(f"{path} has a row whose {side} side lacks a member that was asked for")
 
     def _check_sample(self, path: Path, batch: Bicliques, first_row: int) -> None:
         first, last = np.searchsorted(self.wanted, [first_row, first_row + len(batch)])
