@@ -126,9 +126,9 @@ def test_a_command_imports_nothing_that_it_does_not_use(words: str, run: Path, t
 
 
 def processor_seconds(words: list[str]) -> float:
-    """Processor time of a Python process, the least of three. Others on the machine hardly change it."""
+    """Processor time of a Python process, the least of five. Others on the machine hardly change it."""
     least = float("inf")
-    for _ in range(3):
+    for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, *words], env=environment(), capture_output=True, timeout=300, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -137,10 +137,10 @@ def processor_seconds(words: list[str]) -> float:
 
 
 @pytest.mark.parametrize(
-    ("words", "most"), [("--help", 6), ("status RUN", 25), ("show RUN", 40), ("count SOURCE --quiet", 70)]
+    ("words", "most"), [("--help", 5.5), ("status RUN", 25), ("show RUN", 40), ("count SOURCE --quiet", 70)]
 )
-def test_a_command_takes_no_more_time_than_it_did(words: str, most: int, run: Path) -> None:
-    """At most so many times what an interpreter takes to start, 0.02 s. Three fifths of each bound were measured."""
+def test_a_command_takes_no_more_time_than_it_did(words: str, most: float, run: Path) -> None:
+    """At most so many times what an interpreter takes to start, 0.02 s. Three to four fifths of each were measured."""
     given = {"RUN": run, "SOURCE": run.parent / "g.parquet"}
     command = ["-m", "pipeline", *(str(given.get(word, word)) for word in words.split())]
     assert processor_seconds(command) < most * processor_seconds(["-c", "pass"])
