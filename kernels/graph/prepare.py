@@ -9,7 +9,7 @@ from kernels.graph.csr import compact_columns, from_sorted_pairs, select_rows, t
 from kernels.graph.facts import PrepareFacts
 from kernels.graph.order import rank_order
 from kernels.graph.twins import group_twins
-from kernels.graph.wedges import wedges
+from kernels.graph.wedges import root_side_of
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.jobs import EVERY_REDUCTION, Reduction
@@ -77,8 +77,7 @@ def prepare(
         by_right = _without_twins(by_right, right_rows, threads)
         by_left = transpose(*by_right, len(left_rows), threads)
 
-    cost: dict[Side, int] = {"left": wedges(by_right[0]), "right": wedges(by_left[0])}
-    root_side: Side = options.root_side if options.root_side != "auto" else min(("right", "left"), key=cost.__getitem__)
+    root_side, cost = root_side_of(options, by_left[0], by_right[0])
     sides = {
         "left": (by_left, left_members_indptr, left_core[left_members].astype(VERTEX)),
         "right": (by_right, right_members_indptr, right_core[right_members].astype(VERTEX)),

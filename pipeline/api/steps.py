@@ -173,12 +173,13 @@ def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress
     """Prove the run and write its manifest; see `pipeline.proof.proving.prove`."""
     workers = workers or WorkerOptions(workers=0)
     with _opened(path) as run:
+        manifest = run.folder.manifest()
+        if manifest is not None:
+            return manifest
         on_device = _reads_on_device(run, workers)
-        if not on_device:
-            with startup.getting_ready():
-                first_use.before_proving()
+        _get_ready_to_prove(run, on_device)
         with open_pool(workers, _platform(run) if on_device else CORES) as pool:
-            return run.folder.manifest() or proving.prove(run, pool, to_callback(progress), on_device)
+            return proving.prove(run, pool, to_callback(progress), on_device)
 
 
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
@@ -264,15 +265,27 @@ def complete_run(
 
 @contextmanager
 def _provers(run: Run, pool: Pool, workers: WorkerOptions, on_device: bool) -> Iterator[Pool]:
-    """The pool that reads the parts back. It is the pool that mined, unless that leaves processor cores idle."""
-    if on_device or not _platform(run).leaves_cores or workers.scheduler is not None:
+    """The pool that reads the parts back: the one that mined, unless more threads of this process read faster."""
+    if not _platform(run).leaves_cores or workers.scheduler is not None or (on_device and type(pool) is not InThreads):
         yield pool
         return
-    provers = InThreads(count_cores())
+    if on_device:
+        from pipeline.proof.on_device import READERS  # only where there is a GPU engine
+
+        provers = InThreads(READERS)
+    else:
+        provers = InThreads(count_cores())
     try:
         yield provers
     finally:
         provers.close()
+
+
+def _get_ready_to_prove(run: Run, on_device: bool) -> None:
+    """Load the code that reads rows back, if there will be rows, and the GPUs do not read them."""
+    if run.job.rows != "none" and not on_device:
+        with startup.getting_ready():
+            first_use.before_proving()
 
 
 def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
@@ -320,9 +333,8 @@ def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progr
         return
     logger.warning("%s; it is made anew from the parts", reason)
     on_device = _reads_on_device(run, workers)
+    _get_ready_to_prove(run, on_device)
     with open_pool(workers, _platform(run)) as pool, _provers(run, pool, workers, on_device) as provers:
-        with startup.getting_ready():
-            first_use.before_proving()
         proving.sum_up(run, provers, on_progress, on_device)
 
 
@@ -336,7 +348,8 @@ def _mine(
     on_device: bool,
 ) -> MiningSession:
     with startup.getting_ready():
-        first_use.before_mining(run.options.engine, on_progress, run.job.rows != "none" and not on_device)
+        first_use.before_mining(run.options.engine, on_progress)
+    _get_ready_to_prove(run, on_device)  # now, because it belongs to no step, and the proof follows at once
     return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
 
 

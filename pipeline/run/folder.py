@@ -378,9 +378,12 @@ class RunFolder:
             header = read_json(file)
         except IncompleteError as error:
             raise IncompleteError(f"{error}; {_ANEW}") from error
-        if header.get("schema_version") != SCHEMA_VERSION:
+        schema, version = header.get("schema_version"), header.get("version")
+        if schema is None or version is None:
+            raise IncompleteError(f"{file} does not say which version wrote it; {_ANEW}")
+        if schema != SCHEMA_VERSION:
             raise InputError(
-                f"{self.path} was made with schema version {header.get('schema_version')}, and this package reads "
-                f"version {SCHEMA_VERSION}; use version {header.get('version')} of the package"
+                f"{self.path} was made with schema version {schema}, and this package reads version {SCHEMA_VERSION}; "
+                f"use version {version} of the package"
             )
         return header
