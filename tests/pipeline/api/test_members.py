@@ -175,9 +175,10 @@ def test_a_source_run_that_is_damaged_or_not_read_is_refused(
 ) -> None:
     first, out = shutil.copytree(whole.path, tmp_path / "first"), tmp_path / "out"
     labels = first / "labels" / "left.parquet"
-    with monkeypatch.context() as owned, pytest.raises(InputError, match="left.parquet may not be read; ask its owner"):
+    with monkeypatch.context() as owned:
         owned.setattr("pipeline.ingest.from_run.os.access", lambda *_: False)
-        take_from_run(first, IngestOptions(), tmp_path)
+        with pytest.raises(InputError, match=r"left.parquet may not be read; ask its owner"):
+            take_from_run(first, IngestOptions(), tmp_path)
     content = labels.read_bytes()
     labels.write_bytes(content[:-1] + b"!")
     with pytest.raises(InputError, match=r"left.parquet is missing or damaged; mend it with: bicliques resume"):
