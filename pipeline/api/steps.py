@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from pipeline.mining import driver
 from pipeline.prepare.members import find_members
 from pipeline.process import startup
 from pipeline.process.cores import count_cores
+from pipeline.process.logs import tell
 from pipeline.proof import proving
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
@@ -184,13 +186,16 @@ def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress
 
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
     """Write ``report.html``; see `pipeline.results.report.make.report`. The run is only read, so no lock is needed."""
+    began = time.monotonic()
     from pipeline.results.report import make  # imported only here, because most commands make no page
 
     startup.over()
     on_progress = to_callback(progress)
     on_progress(Progress("report"))
     written = make.report(path)
-    on_progress(Progress("report", share=1.0))
+    seconds = time.monotonic() - began
+    on_progress(Progress("report", share=1.0, seconds=seconds))
+    tell(logger, "step", f"step report is done in {seconds:.2f} s", step="report", seconds=round(seconds, 6))
     return written
 
 
