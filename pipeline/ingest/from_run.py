@@ -32,7 +32,7 @@ def is_run_folder(source: Any) -> bool:
 
 
 def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on: IngestOn = "auto") -> dict[str, Any]:
-    """Put the tables of another run into `folder`, and return its facts of the input, with the digest of that input.
+    """Put the tables of another run into `folder`. Returns the facts of that run about its input, and ``from_run``.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on:
             if checksum(staging / file) != sums.get(str(file)):
                 raise InputError(f"{source / file} is missing or damaged; mend it with: {how_to_resume(source)}")
     seconds = time.perf_counter() - started
-    return facts | {"seconds": seconds, "tables_seconds": seconds, "read_on": f"nowhere: it is of the run {source}"}
+    return facts | {"seconds": seconds, "tables_seconds": seconds, "from_run": str(source)}
 
 
 def _refuse_reading(source: Path, options: IngestOptions, ingest_on: IngestOn) -> None:
@@ -78,6 +78,8 @@ def _refuse_reading(source: Path, options: IngestOptions, ingest_on: IngestOn) -
 def _link_or_copy(source: Path, target: Path) -> None:
     if not source.is_file():
         raise InputError(f"{source} is missing or damaged; mend it with: {how_to_resume(source.parents[1])}")
+    if not os.access(source, os.R_OK):
+        raise InputError(f"{source} may not be read; ask its owner")
     real = source.resolve()  # a link to a file is not a file of the new run
     try:
         target.hardlink_to(real)

@@ -58,7 +58,7 @@ class IngestSummary:
         Doubts about the input, in sentences.
     seconds : float
     read_on : str
-        "gpu", or "cpu" and why not on a GPU, or "nowhere" and of which run the tables are (`pipeline.ingest.from_run`).
+        "gpu", or "cpu" and why not on a GPU.
     tables_seconds : float
         Seconds until the tables were written. On a GPU the digest of a large file takes longer.
     """

@@ -16,9 +16,11 @@ import pytest
 
 import pipeline
 from pipeline.api import steps
+from pipeline.ingest.from_run import take_from_run
 from pipeline.prepare import members
 from schemas.errors import IncompleteError, InputError
 from schemas.members import as_labels
+from schemas.options import IngestOptions
 from tests.support.runs import random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.35, 8)
@@ -122,6 +124,7 @@ def test_a_run_as_source_is_not_read_again_and_what_comes_of_it_stands_alone(
     assert options["source"] == str(first)
     assert options["search"]["containing_right"] == [label]
     assert found.manifest.input["digest"] == whole.manifest.input["digest"]
+    assert found.manifest.input["from_run"] == str(first)
     assert pipeline.count(first, containing_right=[label], **QUIET).count == len(found)
     shutil.rmtree(first)
     assert pipeline.verify(tmp_path / "out").count == len(found)
@@ -167,9 +170,15 @@ def test_a_link_to_a_run_is_a_source_and_what_it_held_then_counts(whole: pipelin
         pipeline.resume(tmp_path / "out", max_results=None, **MINE)
 
 
-def test_a_source_run_that_is_damaged_or_not_read_is_refused(whole: pipeline.Results, tmp_path: Path) -> None:
+def test_a_source_run_that_is_damaged_or_not_read_is_refused(
+    whole: pipeline.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, out = shutil.copytree(whole.path, tmp_path / "first"), tmp_path / "out"
     labels = first / "labels" / "left.parquet"
+    with monkeypatch.context() as owned:
+        owned.setattr("pipeline.ingest.from_run.os.access", lambda *_: False)
+        with pytest.raises(InputError, match=r"left.parquet may not be read; ask its owner"):
+            take_from_run(first, IngestOptions(), tmp_path)
     content = labels.read_bytes()
     labels.write_bytes(content[:-1] + b"!")
     with pytest.raises(InputError, match=r"left.parquet is missing or damaged; mend it with: bicliques resume"):
