@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from kernels import engines
 from pipeline.api import steps
 from pipeline.api.choices import Asked, with_engine
 from pipeline.api.table import described
@@ -19,6 +20,7 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, pass_on
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
+from pipeline.workers.opening import check_workers
 from schemas.members import Labels
 from schemas.options import LabelType, Order, RootSide, Where
 
@@ -95,6 +97,7 @@ def count(
     asked = Asked.of(source, given, mode="fingerprint" if fingerprint else "count", ids="dense")
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)
+    check_workers(asked.workers, engines.kind(options.engine).platform)
     startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
         temporary_folder(folder) as temporary,

@@ -139,6 +139,11 @@ def open_run(folder: PathLike) -> Results:
     folder : path
         Folder of the run.
 
+    Returns
+    -------
+    Results
+        Rows are read only when they are asked for. ``complete`` is False if there may be more.
+
     Raises
     ------
     InputError
@@ -149,7 +154,8 @@ def open_run(folder: PathLike) -> Results:
     Examples
     --------
     >>> import pipeline
-    >>> results = pipeline.open_run("OUT")
+    >>> made = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-open", report=False)
+    >>> results = pipeline.open_run("OUT-open")
     >>> results.top(1, by="edges").column_names
     ['left', 'right', 'n_left', 'n_right', 'root']
     """
@@ -186,6 +192,7 @@ def resume(
     Returns
     -------
     Results
+        As of `mine`.
 
     Raises
     ------
@@ -250,8 +257,9 @@ def verify(
     Examples
     --------
     >>> import pipeline
-    >>> pipeline.verify("OUT").count
-    11869
+    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-verify", report=False)
+    >>> pipeline.verify("OUT-verify").count
+    56688
     """
     from pipeline.proof.verification import verify_run  # not before it is needed: it imports a compiler
 

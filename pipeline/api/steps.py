@@ -38,7 +38,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession, last_session, mend_sessions
 from pipeline.series.marks import withdraw_mark
 from pipeline.slices import first_use
-from pipeline.workers.opening import open_pool
+from pipeline.workers.opening import check_workers, open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
@@ -214,6 +214,7 @@ def run(
 ) -> MiningSession | None:
     """Open a run and do all steps that are not done yet; see `complete_run`."""
     with _opened(path) as run:
+        check_workers(workers, _platform(run))  # before anything is changed
         return complete_run(run, workers, limits, progress, stop)
 
 

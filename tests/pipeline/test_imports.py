@@ -176,3 +176,16 @@ def test_no_command_is_there_twice() -> None:
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_modules_that_a_command_gets_ready_are_there(command: Command) -> None:
     assert [name for name in command.imports if importlib.util.find_spec(f"pipeline.{name}") is None] == []
+
+
+def test_counting_loads_no_code_of_the_proof() -> None:
+    program = (
+        "import sys, pipeline, pyarrow as pa\n"
+        "edges = pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]})\n"
+        "assert pipeline.count(edges, engine='cpu', workers=0).count == 2\n"
+        "print('kernels.compiled.lists' in sys.modules)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "False\n"
