@@ -11,6 +11,7 @@ from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
 from kernels import engines
+from pipeline.ingest.from_run import is_run_folder
 from pipeline.ingest.readers.digests import file_digest
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.folder import RunFolder
@@ -141,10 +142,10 @@ def _why_another(folder: RunFolder, options: RunOptions, asked: RunOptions) -> s
     except IncompleteError:  # going on does the step again, and refuses an input that has changed
         return None
     source = Path(asked.source)
-    if facts is None or not source.is_file():
+    if facts is None or not (source.is_file() or is_run_folder(source)):
         return None
     try:
-        digest = file_digest(source)
+        digest = RunFolder(source).need("ingest")["digest"] if is_run_folder(source) else file_digest(source)
     except OSError as error:
         raise InputError(f"{source} cannot be read ({error.strerror}); ask its owner") from error
     return None if digest == facts["digest"] else f"{source} has changed since {folder.path} read it"

@@ -21,6 +21,7 @@ from pipeline.run.progress import OnProgress, Progress, pass_on
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
+from schemas.members import Labels
 from schemas.options import LabelType, Order, RootSide, Where
 
 __all__ = ["count"]
@@ -37,6 +38,10 @@ def count(
     min_right: int = 1,
     max_left: int | None = None,
     max_right: int | None = None,
+    containing_left: Labels = (),
+    containing_right: Labels = (),
+    containing_left_from: str | os.PathLike[str] | None = None,
+    containing_right_from: str | os.PathLike[str] | None = None,
     max_results: int | None = None,
     time_limit: float | None = None,
     engine: str = "auto",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +22,7 @@ from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
+from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
 from schemas.search import By
 
@@ -45,6 +47,10 @@ def mine(
     min_right: int = 1,
     max_left: int | None = None,
     max_right: int | None = None,
+    containing_left: Labels = (),
+    containing_right: Labels = (),
+    containing_left_from: str | os.PathLike[str] | None = None,
+    containing_right_from: str | os.PathLike[str] | None = None,
     max_results: int | None = None,
     time_limit: float | None = None,
     engine: str = "auto",
@@ -74,7 +80,7 @@ def mine(
     ----------
     source : path or object
         An edge list in a format of ``bicliques formats``, or a pandas, Polars or Arrow table, a scipy.sparse
-        matrix or a networkx graph.
+        matrix or a networkx graph. Or the folder of a run: then the edges that it has read are used.
     output : path
         Folder of the run. It is empty, or does not exist yet.
     {options}

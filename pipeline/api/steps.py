@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,10 @@ from kernels import engines
 from pipeline.api import preparing
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.mining import driver
+from pipeline.prepare.members import find_members
 from pipeline.process import startup
 from pipeline.process.cores import count_cores
+from pipeline.process.logs import tell
 from pipeline.proof import proving
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
@@ -88,7 +91,9 @@ def started(
     date: str | None = None,
     keep: bool = True,
 ) -> Iterator[Run]:
-    """Make a new run, read its input, and hold its lock during the block. If reading fails, the folder is removed.
+    """Make a new run, read its input, and hold its lock during the block.
+
+    If reading fails, or a given label is not in the input, the folder is removed.
 
     Parameters
     ----------
@@ -111,7 +116,7 @@ def started(
     Raises
     ------
     InputError
-        If the input or the folder cannot be used.
+        If the input, the folder or a given label cannot be used.
     ResourceError
         If the disk is full, or a file cannot be written for another reason.
     """
@@ -122,6 +127,7 @@ def started(
         new.folder.write_options(options, limits, series, date)
         run = Run(new.folder)
         preparing.ingest(run, to_callback(progress), source, ingest_on)
+        find_members(run)  # raises while the folder still goes if a label is wrong
         new.stays()
         with _resumable(run, keep):
             yield run
@@ -180,13 +186,16 @@ def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress
 
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
     """Write ``report.html``; see `pipeline.results.report.make.report`. The run is only read, so no lock is needed."""
+    began = time.monotonic()
     from pipeline.results.report import make  # imported only here, because most commands make no page
 
     startup.over()
     on_progress = to_callback(progress)
     on_progress(Progress("report"))
     written = make.report(path)
-    on_progress(Progress("report", share=1.0))
+    seconds = time.monotonic() - began
+    on_progress(Progress("report", share=1.0, seconds=seconds))
+    tell(logger, "step", f"step report is done in {seconds:.2f} s", step="report", seconds=round(seconds, 6))
     return written
 
 
@@ -262,11 +271,16 @@ def complete_run(
 
 @contextmanager
 def _provers(run: Run, pool: Pool, workers: WorkerOptions, on_device: bool) -> Iterator[Pool]:
-    """The pool that reads the parts back. It is the pool that mined, unless that leaves processor cores idle."""
-    if on_device or not _platform(run).leaves_cores or workers.scheduler is not None:
+    """The pool that reads the parts back: the one that mined, unless more threads of this process read faster."""
+    if not _platform(run).leaves_cores or workers.scheduler is not None or (on_device and type(pool) is not InThreads):
         yield pool
         return
-    provers = InThreads(count_cores())
+    if on_device:
+        from pipeline.proof.on_device import READERS  # only where there is a GPU engine
+
+        provers = InThreads(READERS)
+    else:
+        provers = InThreads(count_cores())
     try:
         yield provers
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -79,6 +80,23 @@ def test_another_run_of_the_day_gets_a_number(
     assert reason in caplog.messages[0]
     with pytest.raises(InputError, match="name another output folder, or finish that run as it is with: bicliques"):
         folder_for(day, asked(day, **others), False)
+
+
+def test_a_run_as_source_has_the_digest_of_its_input(day: Path, tmp_path: Path) -> None:
+    """It is another input once the run is another one, also where a link such as ``latest`` leads to it."""
+    (tmp_path / "latest").symlink_to(day)
+    out, search = tmp_path / "query", {"containing_left": ["5"]}
+    pipeline.mine(tmp_path / "latest", out, workers=0, progress=False, report=False, **search)  # type: ignore[arg-type]
+    query = RunOptions(source=str(tmp_path / "latest"), search=Search(containing_left=("5",)), engine=engines.AUTO)
+    assert folder_for(out, query, False) == out
+    with pytest.raises(InputError, match=r"holds a run with containing_left \('5',\), not \('8',\)"):
+        folder_for(out, replace(query, search=Search(containing_left=("8",))), False)
+    source = write_edges(tmp_path / "other.parquet", EDGES[1:])
+    other = pipeline.mine(source, tmp_path / "other", workers=0, progress=False, report=False).path
+    (tmp_path / "latest").unlink()
+    (tmp_path / "latest").symlink_to(other)
+    with pytest.raises(InputError, match="latest has changed since"):
+        folder_for(out, query, False)
 
 
 def test_only_the_last_run_of_the_day_is_gone_on_with(day: Path) -> None:
