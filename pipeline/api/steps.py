@@ -298,9 +298,10 @@ def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
     """Whether the GPUs that mine read the parts back, too."""
     if not _platform(run).works_with_cudf or run.job.rows != "slices":
         return False
-    from pipeline.proof.on_device import why_not  # only where there is a GPU engine
+    with startup.getting_ready():  # it imports cuDF
+        from pipeline.proof.on_device import why_not  # only where there is a GPU engine
 
-    reason = why_not(_platform(run), run.tables, workers.write_on)
+        reason = why_not(_platform(run), run.tables, workers.write_on)
     if reason is not None:
         logger.info("processor cores read the parts back, because %s", reason)
     return reason is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -25,18 +26,30 @@ class RootWeights:
     ----------
     graph : MiningGraph
 
-    Attributes
-    ----------
-    by_rank : ndarray, shape (n_roots,), float64
-        ``later ** 1.5 + wedges + 1`` of each root. `wedges` counts all of its wedges, of which its local matrix is
-        built. `later` counts those to higher ranks, which become candidates.
-
     Notes
     -----
-    It takes O(edges) time, and 16 bytes per root; while it is made, also 8 bytes per base vertex and some megabytes.
+    The roots are weighed when a weight is asked for. It takes O(edges) time, and 16 bytes per root; meanwhile also 8
+    bytes per base vertex and some megabytes.
     """
 
     def __init__(self, graph: MiningGraph):
+        self._graph = graph
+
+    @cached_property
+    def by_rank(self) -> np.ndarray:
+        """``later ** 1.5 + wedges + 1`` of each root, shape (n_roots,), float64.
+
+        `wedges` counts all of its wedges, of which its local matrix is built. `later` counts those to higher ranks,
+        which become candidates.
+        """
+        later, wedges = self._wedges
+        weights: np.ndarray = later**_POWER + wedges + 1.0
+        return weights
+
+    @cached_property
+    def _wedges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The wedges of each root to higher ranks, and all of them."""
+        graph = self._graph
         n, indptr, degrees = graph.n_roots, graph.base_indptr, np.diff(graph.base_indptr)
         later, wedges = np.zeros(n), np.zeros(n)
         cuts = np.append(np.searchsorted(indptr, np.arange(0, int(indptr[-1]), _AT_A_TIME)), len(degrees))
@@ -47,8 +60,12 @@ class RootWeights:
             behind = np.repeat(indptr[first + 1 : last + 1], own) - np.arange(begin + 1, end + 1)
             np.add.at(later, roots, behind.astype(np.float64))
             np.add.at(wedges, roots, np.repeat(own, own).astype(np.float64))
-        self.by_rank: np.ndarray = later**_POWER + wedges + 1.0
-        self._candidates = np.minimum(later, np.arange(n - 1, -1, -1))
+        return later, wedges
+
+    @cached_property
+    def _candidates(self) -> np.ndarray:
+        later, _ = self._wedges
+        return np.minimum(later, np.arange(len(later) - 1, -1, -1))
 
     def of(self, pieces: Subtrees) -> np.ndarray:
         """Weight of each node of a list, float64.

@@ -10,7 +10,8 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +23,7 @@ from schemas.records import checked, with_checksum
 __all__ = [
     "PathLike",
     "checksum",
+    "checksums_of",
     "create",
     "disk_errors",
     "flush",
@@ -41,6 +43,9 @@ logger = logging.getLogger(__name__)
 
 #: Errors of a file system that has no room left. The remedy is to make room, not to change permissions.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+#: Files whose checksums are computed at a time. A step makes no more than three large ones.
+_FILES_AT_A_TIME = 4
 
 
 @contextmanager
@@ -188,6 +193,12 @@ def checksum(file: Path) -> int:
         while block := stream.read(1 << 20):
             crc = zlib.crc32(block, crc)
     return crc
+
+
+def checksums_of(files: Sequence[Path]) -> dict[Path, int]:
+    """The `checksum` of each file. Several are computed at a time."""
+    with ThreadPoolExecutor(_FILES_AT_A_TIME) as threads:
+        return dict(zip(files, threads.map(checksum, files), strict=True))
 
 
 def write_json(target: Path, data: dict[str, Any]) -> None:
