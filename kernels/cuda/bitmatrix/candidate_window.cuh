@@ -34,6 +34,7 @@ __device__ inline void open_range(const Worker& w, HubFrame* f) {
     f->window = 0;
     f->window_begin = 0x7fffffff;
     if (f->cand != 0 || f->end - f->next <= SHORT_RANGE) return;
+    // A lane takes a base vertex. It keeps its own end and its own count, and the warp joins them after the loop.
     i64 neighbours = 0;
     i32 end = f->next;
     ROLLED for (i32 i = lane_id(); i < f->n_base; i += 32) {
@@ -50,20 +51,21 @@ __device__ inline void open_range(const Worker& w, HubFrame* f) {
 
 // Fill the window that begins at the first rank from `next` on that is adjacent to L. Returns that rank, or the end.
 __device__ inline i32 fill_window(const HubFrame& f, i32 next) {
+    // A lane takes a base vertex, and looks at its first neighbour from `next` on. The smallest begins the window.
     i32 first = f.end;
     ROLLED for (i32 i = lane_id(); i < f.n_base; i += 32) {
         Neighbours near = neighbours_from(f.base[i], next);
         if (near.at < near.n && near.v[near.at] < first) first = near.v[near.at];
     }
     first = (i32)__reduce_min_sync(ALL_LANES, (u32)first);
-    if (first == f.end) return first;
+    if (first == f.end) return first;  // the same in all lanes
     ROLLED for (i32 word = lane_id(); word < WINDOW_WORDS; word += 32) f.window[word] = 0;
-    __syncwarp();
+    __syncwarp();  // a lane sets bits in words that other lanes have cleared
     ROLLED for (i32 i = lane_id(); i < f.n_base; i += 32) {
         Neighbours near = neighbours_from(f.base[i], first);
         ROLLED for (; near.at < near.n; near.at++) {
             i32 v = near.v[near.at] - first;
-            if (v >= 32 * WINDOW_WORDS) break;
+            if (v >= 32 * WINDOW_WORDS) break;  // neighbours ascend, so the others are behind the window, too
             atomicOr(&f.window[v >> 5], 1u << (v & 31));
         }
     }
@@ -78,6 +80,7 @@ __device__ __noinline__ i32 next_in_window(Worker& w, i32 depth) {
     i32 next = f.next;
     if (f.window == 0) return next;
     ROLLED while (next < f.end) {
+        // `next` and the frame are the same in all lanes, so the warp fills a window as a whole.
         i64 seen = (i64)next - f.window_begin;
         if (seen < 0 || seen >= 32 * WINDOW_WORDS) {
             f.window_begin = next = fill_window(f, next);
@@ -87,6 +90,7 @@ __device__ __noinline__ i32 next_in_window(Worker& w, i32 depth) {
         }
         i32 word = (i32)(seen >> 5) + lane_id();
         u32 bits = word < WINDOW_WORDS ? f.window[word] : 0;
+        // Lane 0 has the word of `next` itself, in which earlier ranks do not count.
         if (lane_id() == 0) bits &= ~0u << (seen & 31);
         u32 holders = warp_ballot(bits != 0);
         if (holders != 0) {

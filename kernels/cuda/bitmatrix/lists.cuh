@@ -43,6 +43,8 @@ __device__ inline i32 intersect(const i32* base, i32 n, i32 v, i32* out) {
     const u32* row = bit_row(v);
     i32 found = 0;
     ROLLED for (i32 chunk = 0; row != 0 && chunk < n; chunk += 32 * AHEAD) {
+        // A lane takes every 32nd entry of the chunk. The three passes stay apart, so that all loads of one pass are on
+        // their way together.
         i32 u[AHEAD];
         u32 word[AHEAD];
 #pragma unroll
@@ -55,6 +57,8 @@ __device__ inline i32 intersect(const i32* base, i32 n, i32 v, i32* out) {
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) found = keep(out, found, (word[k] >> (u[k] & 31)) & 1, u[k]);
     }
+    // `row` is the same in all lanes, so the warp takes one of the two loops as a whole. A lane behind the end has
+    // NOBODY, and stays for the ballot in `keep`.
     ROLLED for (i32 chunk = 0; row == 0 && chunk < n; chunk += 32) {
         i32 i = chunk + lane_id();
         i32 u = i < n ? base[i] : NOBODY;
@@ -66,6 +70,7 @@ __device__ inline i32 intersect(const i32* base, i32 n, i32 v, i32* out) {
 
 // The base vertex of smallest degree among the first 32. Its neighbours include the closure of the list.
 __device__ inline i32 rarest(const i32* base, i32 n) {
+    // A lane takes an entry. Lanes behind the end repeat the first, which changes no minimum.
     i32 u = base[lane_id() < n ? lane_id() : 0];
     u32 degree = (u32)(params.base_indptr[u + 1] - params.base_indptr[u]);
     u32 least = __reduce_min_sync(ALL_LANES, degree);
@@ -89,6 +94,7 @@ __device__ inline bool contains_all(i32 v, const i32* base, i32 n) {
     const u32* row = bit_row(v);
     ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
         i32 i = chunk + lane_id();
+        // A lane looks at one entry, and the vote lets the warp leave at the first chunk in which one is missing.
         bool missing = i < n && !is_neighbour(row, v, base[i]);
         if (warp_any(missing)) return false;
     }

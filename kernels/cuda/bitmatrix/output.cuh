@@ -96,6 +96,8 @@ __device__ inline u32 emit_batch(Worker& w, const OneBiclique& one, const Write&
     u32 wanted = warp_ballot(one.there && (!MEASURED || is_wanted(&params, one.base.members, one.root.members)));
     u64 share = params.prove ? fingerprint_of(&params, one.base.hash, one.root.hash) : 0;
     ROLLED while (wanted) {
+        // `wanted` is the same in all lanes, and so is every decision below that is made of ballots. The prefix sum
+        // gives each biclique its place behind those of lower lanes.
         bool own = (wanted >> lane_id()) & 1;
         i32 length = own ? one.n_base + one.n_root : 0, before = sum_below(length);
         i32 rank = __popc(wanted & lanes_below());
@@ -109,6 +111,7 @@ __device__ inline u32 emit_batch(Worker& w, const OneBiclique& one, const Write&
             }
         }
         if (params.limited) {
+            // Only the lowest lane goes on in this round, because each place below the limit is drawn alone.
             lanes &= ~lanes + 1;
             if (!within_limit()) return wanted;
         }
@@ -122,6 +125,7 @@ __device__ inline u32 emit_batch(Worker& w, const OneBiclique& one, const Write&
         if (own) params.records[w.record_at + rank] = record;
         write(own, params.values + w.value_at + before);
         w.record_at += __popc(lanes);
+        // The highest lane of the round knows where the values of the round end.
         w.value_at += from(before + length, 31 - __clz(lanes));
         __syncwarp();
     }

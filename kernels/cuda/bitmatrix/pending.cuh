@@ -14,6 +14,7 @@
 // Add a node, by its base side and its closure bits. All lanes copy words of the closure.
 __device__ inline void add_pending(Worker& w, const Problem& problem, u64 base, const u32* closed) {
     Scratch* s = w.s;
+    // Slot l is emitted by lane l. `pending_any` is the union of all slots, so that each_row can skip empty words.
     i32 n_words = problem.n_words, slot = w.n_pending;
     if (lane_id() == 0) s->pending_base[slot] = base;
     ROLLED for (i32 word = lane_id(); word < n_words; word += 32) {
@@ -35,6 +36,7 @@ __device__ __forceinline__ void each_base(const Scratch* s, u64 base, const See&
 template <class See>
 __device__ __forceinline__ void each_row(const Scratch* s, const Problem& problem, bool own, const See& see) {
     ROLLED for (i32 first = 0; first < problem.n_words; first += 32) {
+        // A lane looks at one word of the union. Behind the ballot all lanes visit the same word, each in its own slot.
         u32 any = first + lane_id() < problem.n_words ? s->pending_any[first + lane_id()] : 0;
         ROLLED for (u32 holders = warp_ballot(any != 0); holders; holders &= holders - 1) {
             i32 word = first + __ffs(holders) - 1;
@@ -69,12 +71,14 @@ __device__ inline void write_pending(const Worker& w, const Problem& problem, u6
 // Emit all pending nodes. False when the output is full; nodes that could not be emitted are written down then.
 __device__ __noinline__ bool emit_pending(Worker& w, const Problem& problem) {
     if (w.n_pending == 0) return true;
-    __syncwarp();
+    __syncwarp();  // other lanes wrote the words that a lane reads now
     u64 base = lane_id() < w.n_pending ? w.s->pending_base[lane_id()] : 0;
     u32 stuck = emit_batch(w, sum_pending(w, problem, base), [&](bool own, i32* out) {
         write_pending(w, problem, base, own, out);
     });
     w.n_pending = 0;
+    // `stuck` is the same in all lanes. The warp writes these nodes down one by one, and `base` comes from the lane of
+    // the node.
     ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) leave_node(w, from(base, __ffs(rest) - 1));
     __syncwarp();
     return stuck == 0;

@@ -146,6 +146,7 @@ __device__ __forceinline__ Level* level_of(const Block& b, i32 depth) {
 
 // The next free entries of a list, one for every lane with `mine`, by one atomic per warp. Warp.
 __device__ __forceinline__ i32 claim(i32* counter, bool mine) {
+    // Lane 0 draws for the whole warp, and the ballot gives each lane its place behind the lower lanes with `mine`.
     u32 all = warp_ballot(mine);
     i32 first = 0;
     if (lane_id() == 0 && all) first = atomicAdd(counter, __popc(all));
@@ -154,6 +155,7 @@ __device__ __forceinline__ i32 claim(i32* counter, bool mine) {
 
 // As `claim`, with `n` entries per lane. Warp.
 __device__ __forceinline__ i32 claim_many(i32* counter, i32 n) {
+    // Lane 31 draws, because it alone knows the sum over the warp without another collective.
     i32 before = sum_below(n), first = 0;
     if (lane_id() == 31) first = atomicAdd(counter, before + n);
     return from(first, 31) + before;

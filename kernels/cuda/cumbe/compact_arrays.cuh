@@ -13,6 +13,8 @@
 // `movers`. `step` is the direction of `members` and of `movers`. The table has an entry every STRIDE ints.
 template <i32 STRIDE>
 __device__ inline void mark_members(const i32* members, i32 step, i32 n, i32* table, i32* movers, i32* n_movers) {
+    // A thread takes a member. The members differ, so no two threads write the same entry of the table. Only `movers`
+    // is shared, and the order of movers does not matter.
     for (i32 i = threadIdx.x; i < n; i += BLOCK) {
         i32 id = members[i * step];
         i32 at = table[id * STRIDE];
@@ -24,6 +26,7 @@ __device__ inline void mark_members(const i32* members, i32 step, i32 n, i32* ta
 // Second half, after a barrier: entries before n that are not marked change places with the movers.
 template <i32 STRIDE>
 __device__ inline void swap_members(i32* array, i32 step, i32 n, i32* table, const i32* movers, i32* n_holes) {
+    // A thread takes a place of the new prefix. A member that is marked there stays, and loses its mark.
     for (i32 at = threadIdx.x; at < n; at += BLOCK) {
         i32 id = array[at];
         i32 mark = table[id * STRIDE];
@@ -31,6 +34,8 @@ __device__ inline void swap_members(i32* array, i32 step, i32 n, i32* table, con
             table[id * STRIDE] = mark & ~MARK;
             continue;
         }
+        // The place is a hole: its entry is not a member. There are as many holes as movers, and the atomic gives each
+        // hole another mover. So a thread alone changes the two places and the two entries of the table.
         i32 mover = movers[atomicAdd(n_holes, 1) * step];
         i32 behind = table[mover * STRIDE] & ~MARK;
         array[at] = mover;
@@ -42,13 +47,15 @@ __device__ inline void swap_members(i32* array, i32 step, i32 n, i32* table, con
 
 // Move candidate `id` of a level from P to Q, because it has been explored. Leader.
 __device__ inline void retire(Subgraph& g, Level* level, i32 id) {
+    // The last candidate of the prefix takes its place. The explored one stays behind the prefix, where `recall` finds it.
     i32 last = --level->n_cand, at = g.place[id].cand, other = g.cands[last];
     g.cands[at] = other;
     g.place[other].cand = at;
     g.cands[last] = id;
     g.place[id].cand = last;
     level->todo -= 1;
-    level->known = 0;
+    level->known = 0;  // the next candidate of this level has to be selected
+    // Behind the prefix of Q lie entries of the levels above. The first of them gives up its place.
     i32 end = level->n_excluded++;
     i32 displaced = g.n_excluded++;
     if (end < displaced) {
@@ -62,6 +69,7 @@ __device__ inline void retire(Subgraph& g, Level* level, i32 id) {
 
 // A level ends. Take the candidates that it put into Q out again, the last one first. Leader.
 __device__ inline void recall(Subgraph& g, Level* level) {
+    // `retire` fills the range from its end, so the candidate that was explored last comes first.
     for (i32 i = level->n_cand; i < level->cand_end; i++) {
         i32 id = g.cands[i], at = g.place[id].excluded;
         i32 end = --level->n_excluded, displaced = --g.n_excluded;
