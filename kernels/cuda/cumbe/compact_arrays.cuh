@@ -47,7 +47,7 @@ __device__ inline void swap_members(i32* array, i32 step, i32 n, i32* table, con
 
 // Move candidate `id` of a level from P to Q, because it has been explored. Leader.
 __device__ inline void retire(Subgraph& g, Level* level, i32 id) {
-    // The last candidate of the prefix takes its place. The explored one stays behind the prefix, where `recall` finds it.
+    // The last candidate of the prefix takes its place. The explored one stays behind it, where `recall` looks.
     i32 last = --level->n_cand, at = g.place[id].cand, other = g.cands[last];
     g.cands[at] = other;
     g.place[other].cand = at;
