@@ -4,7 +4,8 @@ Only rows that can matter get bits. These are the candidates, and those excluded
 to contain a node with more than 64 base vertices. A child with at most 64 base vertices becomes a word
 problem, which is built from the graph itself. Candidates keep one order in the whole problem. So a row is
 excluded if its position is before that of the child. A hub whose bit rows would not fit is *wide*: each of
-its large children is put aside as a smaller problem of its own.
+its large children is put aside as a smaller problem of its own. With thresholds, only wide hubs come here: all
+others are problems of `kernels.cpu.sieve`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def search_hub(g, word, hub, out):
         r = hub.list[f.list0 + f.next]
         n = _child_of_wide(g, hub, r) if h.wide else _child(hub, r)
         s.steps -= 1 + (h.words >> 3)
-        if n > WORD_BITS:
+        if n > WORD_BITS or (s.sieving and n > 0):
             if h.wide:
                 _put_aside(hub, out, r)
             elif not _open_child(g, hub, out, r, n):

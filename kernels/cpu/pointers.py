@@ -8,22 +8,37 @@ from kernels.cpu.workspace import (
     HUB_FRAME,
     HUB_STATE,
     OUTPUT_STATE,
+    SIEVE_FRAME,
+    SIEVE_STATE,
     WORD_FRAME,
     WORD_STATE,
     Graph,
     Hub,
     Output,
     Pieces,
+    Sieve,
     Word,
 )
 
-__all__ = ["graph_at", "hub_at", "hub_frame", "output_at", "pieces_at", "word_at", "word_frame"]
+__all__ = [
+    "graph_at",
+    "hub_at",
+    "hub_frame",
+    "output_at",
+    "pieces_at",
+    "sieve_at",
+    "sieve_frame",
+    "word_at",
+    "word_frame",
+]
 
 _word_state, _word_frame = record_type(WORD_STATE), record_type(WORD_FRAME)
 _hub_state, _hub_frame = record_type(HUB_STATE), record_type(HUB_FRAME)
+_sieve_state, _sieve_frame = record_type(SIEVE_STATE), record_type(SIEVE_FRAME)
 _output_state = record_type(OUTPUT_STATE)
 _WORD_FRAME_BYTES = WORD_FRAME.itemsize
 _HUB_FRAME_BYTES = HUB_FRAME.itemsize
+_SIEVE_FRAME_BYTES = SIEVE_FRAME.itemsize
 
 
 @inlined
@@ -36,6 +51,12 @@ def word_frame(word, i):
 def hub_frame(hub, i):
     """Frame `i` of the hub problem."""
     return _hub_frame(hub.frame + i * _HUB_FRAME_BYTES)
+
+
+@inlined
+def sieve_frame(sieve, i):
+    """Frame `i` of the sieve problem."""
+    return _sieve_frame(sieve.frame + i * _SIEVE_FRAME_BYTES)
 
 
 @inlined
@@ -102,6 +123,22 @@ def hub_at(a):
         a[11],
         uint64s(a[12]),
         int32s(a[13]),
+    )
+
+
+@inlined
+def sieve_at(a):
+    """`Sieve` from the addresses of its fields; `frame` stays an address."""
+    return Sieve(
+        _sieve_state(a[0]),
+        a[1],
+        uint64s(a[2]),
+        int32s(a[3]),
+        int32s(a[4]),
+        int32s(a[5]),
+        int32s(a[6]),
+        int64s(a[7]),
+        uint64s(a[8]),
     )
 
 

@@ -1,8 +1,9 @@
 """Search of a problem with at most 64 base vertices. A row is one word, and a node is a few rows.
 
 A frame's rows lie in one stretch of the stack: first the Q rows (excluded), then the C rows (candidates)
-by ascending number of base vertices. C rows are all different, and none lies inside a Q row. So every C row
-is a canonical child and a maximal biclique without any test. The visit of a C row emits it and finds its
+by ascending number of base vertices. C rows are all different, and none lies inside a Q row. With thresholds, each has
+enough base members, and the closure of the problem enough root members. So every C row is a canonical child and a
+maximal biclique without any test. The visit of a C row emits it and finds its
 own candidates. Children with at most six base vertices, or with few candidates, are solved without a frame
 (`kernels.cpu.leaf`).
 """
@@ -18,7 +19,7 @@ from kernels.cpu.pointers import word_frame
 from kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
 from kernels.cpu.simd import PADDING, extract_bits, popcount, trailing_zeros
 
-__all__ = ["EMPTY", "FULL", "PAUSED", "WIDE_Q", "found", "reachable_roots", "search_word", "solve_few", "solve_leaf"]
+__all__ = ["EMPTY", "FULL", "PAUSED", "WIDE_Q", "found", "is_small", "search_word", "solve_few", "solve_leaf"]
 
 #: Results of a search function: nothing is left here; the output is full; the steps are used up, or the buffer for
 #: pieces that are put aside may become too short.
@@ -65,16 +66,16 @@ def _visit(g, word, out):
         t = stack[first + j]
         j += 1
         s.steps -= 1
-        if s.min_base > 1 and _weight(g, word, s.unit, t) < s.min_base:
-            continue
         found(word, out, t)
         m = restrict(stack, first + j, free, t, free)
-        if m == 0 or solve_leaf(word, out, t, f.q0, first + j - 1, free, m):
+        if s.min_base > 1:
+            m = _drop_small(g, word, out, free, m)
+        if m == 0 or solve_leaf(g, word, out, t, f.q0, first + j - 1, free, m):
             continue
         m = distinct_by_size(stack, free, m)
         m = drop_covered(stack, f.q0, first + j - 1, free, m)
         if m <= MAX_ROWS:
-            solve_few(word, out, f.q0, first + j - 1, free, m)
+            solve_few(g, word, out, f.q0, first + j - 1, free, m)
             continue
         f.next = j
         _push_frame(g, word, out, t, f.q0, first + j - 1, free, m)
@@ -95,7 +96,24 @@ def found(word, out, t):
 
 
 @compiled
-def solve_leaf(word, out, t, q0, q1, at, m):
+def is_small(g, word, out, t):
+    """Whether the base side `t` has fewer members than are wanted."""
+    s = out.state
+    return s.min_base > 1 and _weight(g, word, s.unit, t) < s.min_base
+
+
+@compiled
+def _drop_small(g, word, out, at, n):
+    """R1: keep those of ``stack[at:at + n]`` that have enough base members. Returns their number."""
+    stack, m = word.stack, at
+    for i in range(at, at + n):
+        stack[m] = stack[i]
+        m += not is_small(g, word, out, stack[i])
+    return m - at
+
+
+@compiled
+def solve_leaf(g, word, out, t, q0, q1, at, m):
     """Emit everything below `t` if `t` has at most six base vertices and at least two candidates.
 
     Excluded rows are ``stack[q0:q1]``, candidates ``stack[at:at + m]``. All may have bits outside `t`.
@@ -112,13 +130,15 @@ def solve_leaf(word, out, t, q0, q1, at, m):
     for i in range(q0, q1):
         excluded |= _ONE << extract_bits(stack[i], t)
     closed = closed_subsets(excluded, candidates, k)
-    if out.state.plain:
+    if out.state.plain and out.state.min_base <= 1:
         out.state.count += popcount(closed)
         return True
     while closed != _ZERO:
         subset = np.uint64(trailing_zeros(closed))
         closed &= closed - _ONE
-        found(word, out, _spread(subset, t))
+        x = _spread(subset, t)
+        if not is_small(g, word, out, x):
+            found(word, out, x)
     return True
 
 
@@ -136,7 +156,7 @@ def _spread(subset, t):
 
 
 @compiled
-def solve_few(word, out, q0, q1, at, m):
+def solve_few(g, word, out, q0, q1, at, m):
     """Emit `m` <= MAX_ROWS canonical candidates ``stack[at:at + m]`` and everything below them."""
     stack = word.stack
     for i in range(at, at + m):
@@ -145,12 +165,12 @@ def solve_few(word, out, q0, q1, at, m):
         return
     if m == 2:
         x = stack[at] & stack[at + 1]
-        if x != _ZERO and x != stack[at] and not covered(stack, q0, q1, x):
+        if x != _ZERO and x != stack[at] and not (is_small(g, word, out, x) or covered(stack, q0, q1, x)):
             found(word, out, x)
         return
     n = intersections(stack, at, m, word.leaf)
     for i in range(m, n):
-        if not covered(stack, q0, q1, word.leaf[i]):
+        if not (is_small(g, word, out, word.leaf[i]) or covered(stack, q0, q1, word.leaf[i])):
             found(word, out, word.leaf[i])
 
 
@@ -165,12 +185,9 @@ def _push_frame(g, word, out, t, q0, q1, at, m):
     if begin + 2 * (q1 - q0) + 3 * m + PADDING > w.max_stack:
         _put_aside(word, out, t, at, m)
         return
-    if not s.plain:
-        if not _push_near(g, word, out, t):
-            _put_aside(word, out, t, at, m)
-            return
-        if s.min_root > 1 and reachable_roots(g, word, w.depth) < s.min_root:
-            return
+    if not s.plain and not _push_near(g, word, out, t):
+        _put_aside(word, out, t, at, m)
+        return
     n_q = 0
     for i in range(q0, q1):
         x = stack[i] & t
@@ -188,7 +205,7 @@ def _push_frame(g, word, out, t, q0, q1, at, m):
 
 @compiled
 def _push_near(g, word, out, t):
-    """List the candidate rows that touch `t`: only these can be in a closure below it. False if they do not fit."""
+    """List the candidate rows that hold enough of `t` to be in a closure below it. False if they do not fit."""
     w = word.state
     parent, f = word_frame(word, w.depth - 1), word_frame(word, w.depth)
     at = parent.near0 + parent.n_near
@@ -198,22 +215,9 @@ def _push_near(g, word, out, t):
     for i in range(parent.near0, at):
         word.near[n] = word.near[i]
         word.near_mask[n] = word.near_mask[i]
-        n += word.near_mask[i] & t != _ZERO
+        n += word.near_mask[i] & t != _ZERO and not is_small(g, word, out, word.near_mask[i] & t)
     f.near0, f.n_near = at, n - at
     return True
-
-
-@compiled
-def reachable_roots(g, word, depth):
-    """An upper bound of the root members of any biclique below the frame at `depth`."""
-    total = 0
-    for i in range(word.state.n_full):
-        total += g.root_members_indptr[word.full[i] + 1] - g.root_members_indptr[word.full[i]]
-    f = word_frame(word, depth)
-    for i in range(f.near0, f.near0 + f.n_near):
-        v = word.row[word.near[i]]
-        total += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
-    return total
 
 
 @compiled
