@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kernels.compiled.jit import compiled, entry
 from kernels.cpu.hub import search_hub
 from kernels.cpu.open_hub import open_hub
@@ -73,14 +75,15 @@ def _take(g, pieces, i, word, hub, sieve, out):
             hub.base[k] = g.root_indices[g.root_indptr[root] + k]
     if n == 0:
         return
+    todo, fresh = np.int64(pieces.todo[i]), pieces.fresh[i] != 0  # as in all calls, because each type is compiled anew
     if s.sieving and (n > WORD_BITS or _members(g, pieces, i) < s.min_root):
-        open_sieve(g, hub, sieve, out, n, keyed, root, pieces.todo[i], pieces.fresh[i])
+        open_sieve(g, hub, sieve, out, n, keyed, root, todo, fresh)
     elif n > WORD_BITS:
-        open_hub(g, hub, out, n, keyed, root, pieces.todo[i], pieces.fresh[i])
+        open_hub(g, hub, out, n, keyed, root, todo, fresh)
     else:
         for k in range(n):
             word.base[k] = hub.base[k]
-        open_word(g, word, hub, out, n, keyed, -1 if keyed else root, pieces.todo[i], pieces.fresh[i])
+        open_word(g, word, hub, out, n, keyed, -1 if keyed else root, todo, fresh)
 
 
 @compiled

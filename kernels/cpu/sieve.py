@@ -49,7 +49,7 @@ def search_sieve(g, word, hub, sieve, out):
             continue
         j = f.next
         s.steps -= 1 + ((f.n_rows - j) * f.words >> 8)
-        became = _child(g, word, hub, sieve, out, v.depth, j)
+        became = _child(g, word, hub, sieve, out, f, sieve_frame(sieve, v.depth), j)
         if became == _NO_ROOM:
             return FULL
         f.next = j + 1
@@ -63,19 +63,18 @@ def search_sieve(g, word, hub, sieve, out):
 
 
 @compiled
-def _child(g, word, hub, sieve, out, depth, j):
+def _child(g, word, hub, sieve, out, f, child, j):
     """Open child `j` of the top frame, and deliver its biclique. Returns what became of it."""
     s, bits, count = out.state, sieve.bits, sieve.count
-    f, child = sieve_frame(sieve, depth - 1), sieve_frame(sieve, depth)
     at = f.top
     if at + f.planes * f.words > sieve.state.max_bits:
-        _put_aside(sieve, out, depth, j, False)
+        _put_aside(sieve, out, f, j, False)
         return _OPEN
     for k in range(f.planes):
         for w in range(f.words):
             bits[at + k * f.words + w] = bits[f.at + k * f.words + w] & bits[f.rows + w * f.stride + j]
     need = s.min_root - f.members - sieve.weight[f.list0 + j]
-    size = _reduce(sieve, out, depth, at, j, need)
+    size = _reduce(sieve, out, f, at, j, need)
     if size == 0:
         return _NOTHING
     count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, 0, j, count)
@@ -84,17 +83,17 @@ def _child(g, word, hub, sieve, out, depth, j):
         if count[i] == size:
             return _EXCLUDED
         n_excluded += count[i] >= s.min_base
-    n_candidates = _join_closure(hub, sieve, out, depth, j, size)
+    n_candidates = _join_closure(hub, sieve, out, f, child, j, size)
     n_base = _load_mask(sieve, at, f.words, f.planes)
     words = (n_base + 63) >> 6 if ((n_base + 63) >> 6) * 2 <= f.words else f.words
     n_rows = n_excluded + n_candidates
     list0 = f.list0 + f.n_rows
     if (
-        depth + 1 == SIEVE_FRAMES
+        sieve.state.depth + 1 == SIEVE_FRAMES
         or list0 + n_rows > sieve.state.max_list
         or at + (f.planes + n_rows) * max(words, f.words) > sieve.state.max_bits
     ):
-        _put_aside(sieve, out, depth, j, True)
+        _put_aside(sieve, out, f, j, True)
         return _OPEN
     if child.members >= s.min_root and not _deliver(g, hub, sieve, out, f.base0, f.words, child.n_closed):
         return _NO_ROOM
@@ -105,22 +104,21 @@ def _child(g, word, hub, sieve, out, depth, j):
     child.next, child.end = n_excluded, n_rows
     child.top = child.rows + words * n_rows
     child.base0, child.n_base = f.base0, f.n_base
-    _copy_rows(hub, sieve, out, depth, j, n_excluded, n_candidates)
+    _copy_rows(hub, sieve, out, f, child, j, n_excluded, n_candidates)
     if child.members >= s.min_root and n_base <= WORD_BITS:
-        _hand_over(g, word, hub, sieve, out, depth)
+        _hand_over(g, word, hub, sieve, out, child)
         return _WORD
-    sieve.state.depth = depth + 1
+    sieve.state.depth += 1
     return _OPEN
 
 
 @compiled
-def _reduce(sieve, out, depth, at, j, need):
+def _reduce(sieve, out, f, at, j, need):
     """Reduce the child `j` whose L is at `at`, with R1, R2 and R4. Returns the weight of its L, 0 if it leads nowhere.
 
     ``count`` then has the overlaps of the rows behind `j`.
     """
     s, bits, count = out.state, sieve.bits, sieve.count
-    f = sieve_frame(sieve, depth - 1)
     while True:
         size = 0
         for k in range(f.planes):
@@ -133,15 +131,14 @@ def _reduce(sieve, out, depth, at, j, need):
             return size
         if alive_members(count, sieve.weight, f.list0, j + 1, f.n_rows, s.min_base) < need:
             return 0
-        if need > MOST_NEEDED or not _drop_base(sieve, out, depth, at, j, need):
+        if need > MOST_NEEDED or not _drop_base(sieve, out, f, at, j, need):
             return size
 
 
 @compiled
-def _drop_base(sieve, out, depth, at, j, need):
+def _drop_base(sieve, out, f, at, j, need):
     """R2: drop base vertices that do not occur in enough candidates. Returns whether there were any."""
     bits = sieve.bits
-    f = sieve_frame(sieve, depth - 1)
     dropped = False
     for w in range(f.words):
         x = _ZERO
@@ -169,10 +166,9 @@ def _drop_base(sieve, out, depth, at, j, need):
 
 
 @compiled
-def _join_closure(hub, sieve, out, depth, j, size):
+def _join_closure(hub, sieve, out, f, child, j, size):
     """Write the closure of child `j`, and list its candidates in `hub.sorter`. Returns their number."""
     count = sieve.count
-    f, child = sieve_frame(sieve, depth - 1), sieve_frame(sieve, depth)
     sieve.closed[f.n_closed] = sieve.row[f.list0 + j]
     n_closed, members, left, n = f.n_closed + 1, f.members + sieve.weight[f.list0 + j], 0, 0
     for i in range(j + 1, f.n_rows):
@@ -189,10 +185,9 @@ def _join_closure(hub, sieve, out, depth, j, size):
 
 
 @compiled
-def _copy_rows(hub, sieve, out, depth, j, n_excluded, n_candidates):
+def _copy_rows(hub, sieve, out, f, child, j, n_excluded, n_candidates):
     """Write L and the rows of the new frame at `depth`, candidates by ascending overlap."""
     bits, mask = sieve.bits, sieve.mask
-    f, child = sieve_frame(sieve, depth - 1), sieve_frame(sieve, depth)
     if child.words < f.words:
         for k in range(f.planes):
             pack_row(bits, child.at + k * f.words, 1, mask, f.words, child.at + k * child.words, 1)
@@ -201,16 +196,15 @@ def _copy_rows(hub, sieve, out, depth, j, n_excluded, n_candidates):
     r = 0
     for i in range(j):
         if sieve.count[i] >= out.state.min_base:
-            _copy_row(sieve, depth, i, r)
+            _copy_row(sieve, f, child, i, r)
             r += 1
     sort(hub.sorter, 0, n_candidates)
     for i in range(n_candidates):
-        _copy_row(sieve, depth, hub.sorter[i] & 0x7FFFFFFF, n_excluded + i)
+        _copy_row(sieve, f, child, hub.sorter[i] & 0x7FFFFFFF, n_excluded + i)
 
 
 @compiled
-def _copy_row(sieve, depth, i, r):
-    f, child = sieve_frame(sieve, depth - 1), sieve_frame(sieve, depth)
+def _copy_row(sieve, f, child, i, r):
     bits, mask = sieve.bits, sieve.mask
     sieve.row[child.list0 + r] = sieve.row[f.list0 + i]
     sieve.weight[child.list0 + r] = sieve.weight[f.list0 + i]
@@ -247,9 +241,8 @@ def _deliver(g, hub, sieve, out, base0, words, n_closed):
 
 
 @compiled
-def _hand_over(g, word, hub, sieve, out, depth):
+def _hand_over(g, word, hub, sieve, out, f):
     """Make the new frame at `depth`, which has rows of one word, a word problem."""
-    f = sieve_frame(sieve, depth)
     w = word.state
     for i in range(f.n_closed):
         word.full[i] = sieve.closed[i]
@@ -266,9 +259,8 @@ def _hand_over(g, word, hub, sieve, out, depth):
 
 
 @compiled
-def _put_aside(sieve, out, depth, j, counted):
+def _put_aside(sieve, out, f, j, counted):
     """Make child `j` of the top frame a piece of its own. If its rows are `counted`, R1 shortens its candidates."""
-    f = sieve_frame(sieve, depth - 1)
     for i in range(f.n_closed):
         out.closure[i] = sieve.closed[i]
     out.closure[f.n_closed] = sieve.row[f.list0 + j]
