@@ -1,6 +1,6 @@
 """Operations on the bit rows of a sieve problem, whose word `w` lies in one stretch for all rows together.
 
-So a loop over rows reads consecutive words, and the compiler makes vector instructions of it.
+So a loop over rows reads consecutive words, eight at a time.
 """
 
 from __future__ import annotations
@@ -8,79 +8,29 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
-from kernels.cpu.simd import extract_bits, popcount, trailing_zeros
+from kernels.cpu.simd import PADDING, extract_bits, overlaps, popcount, trailing_zeros
 
-__all__ = ["MOST_NEEDED", "alive_members", "base_of", "count_overlaps", "pack_row", "reached"]
+__all__ = ["base_of", "count_overlaps", "pack_row"]
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
-#: Most root members that `reached` can ask for. Its counters have eight bits.
-MOST_NEEDED = 255
 
 
 @compiled
-def count_overlaps(bits, rows, stride, words, planes, at, lo, hi, count):
-    """Write the weights of the overlaps of rows `lo` to `hi` with the base vertices at `at` to ``count[lo:hi]``.
+def count_overlaps(bits, rows, stride, words, planes, at, lo, hi, count, k0):
+    """Write the weights of the overlaps of rows `lo` to `hi` with the base vertices at `at` to ``count[k0:]``.
 
-    The base vertices are `planes` bit vectors: vector `k` has those with bit `k` in their weight.
+    The base vertices are `planes` bit vectors: vector `p` has those with bit `p` in their weight. Up to eight entries
+    behind the counts are overwritten.
     """
-    for i in range(lo, hi):
-        count[i] = 0
-    for k in range(planes):
+    kept = 0
+    for p in range(planes):
         for w in range(words):
-            x = bits[at + k * words + w]
-            if x != _ZERO:
-                _add_overlaps(bits, rows + w * stride, lo, hi, x, k, count)
-
-
-@compiled
-def _add_overlaps(bits, row, lo, hi, x, k, count):
-    for i in range(lo, hi):
-        count[i] += popcount(bits[row + i] & x) << k
-
-
-@compiled
-def alive_members(count, weight, list0, lo, hi, least):
-    """Members of those of the rows `lo` to `hi` whose overlap weighs at least `least`."""
-    total = 0
-    for i in range(lo, hi):
-        total += (count[i] >= least) * weight[list0 + i]
-    return total
-
-
-@compiled
-def reached(bits, row, lo, hi, x, count, weight, list0, least, need):
-    """Those base vertices of word `x` that occur in rows with `need` members, at most `MOST_NEEDED`.
-
-    Only rows `lo` to `hi` whose overlap weighs at least `least` count. Each base vertex has a counter. Bit `k` of all 64
-    counters is one word, and a counter begins so that its carry says that `need` is reached.
-    """
-    c0, c1, c2, c3 = _begin(need, 0), _begin(need, 1), _begin(need, 2), _begin(need, 3)
-    c4, c5, c6, c7 = _begin(need, 4), _begin(need, 5), _begin(need, 6), _begin(need, 7)
-    there = ~x
-    for i in range(lo, hi):
-        if count[i] < least:
-            continue
-        row_x = bits[row + i] & x
-        for _ in range(min(weight[list0 + i], need)):
-            y = row_x
-            c0, y = c0 ^ y, c0 & y
-            c1, y = c1 ^ y, c1 & y
-            c2, y = c2 ^ y, c2 & y
-            c3, y = c3 ^ y, c3 & y
-            c4, y = c4 ^ y, c4 & y
-            c5, y = c5 ^ y, c5 & y
-            c6, y = c6 ^ y, c6 & y
-            c7, y = c7 ^ y, c7 & y
-            there |= y
-        if there == ~_ZERO:
-            return x
-    return there & x
-
-
-@compiled
-def _begin(need, k):
-    return _ZERO - np.uint64(((MOST_NEEDED + 1 - need) >> k) & 1)
+            x = bits[at + p * words + w]
+            if x != _ZERO or kept == 0:
+                for i in range(lo, hi, PADDING):
+                    overlaps(bits, rows + w * stride + i, x, p, count, k0 + i - lo, kept)
+                kept = -1
 
 
 @compiled

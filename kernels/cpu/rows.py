@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
-from kernels.cpu.simd import PADDING, covers, popcount
+from kernels.cpu.simd import PADDING, at_least, covers, popcount
 
-__all__ = ["covered", "distinct_by_size", "drop_covered", "keep_widest", "restrict", "sort"]
+__all__ = ["RANKED", "covered", "distinct_by_size", "drop_covered", "keep_widest", "restrict", "sort", "sort_few"]
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 # up to this many words are sorted by insertion, which was measured to be faster than counting there
 _FEW = 20
+#: Up to this many values are sorted by their ranks. There are no branches, so none is predicted wrong.
+RANKED = 48
 
 
 @compiled
@@ -145,3 +147,20 @@ def sort(values, lo, hi):
             values[k] = values[k - 1]
             k -= 1
         values[k] = x
+
+
+@compiled
+def sort_few(values, n):
+    """Sort ``values[:n]``, which are different int64, by counting for each how many are smaller if there are few.
+
+    Returns where the sorted values begin. Up to 2 `RANKED` entries are used in any case.
+    """
+    if n > RANKED:
+        sort(values, 0, n)
+        return 0
+    for i in range(n):
+        place = RANKED + n
+        for k in range(0, n, PADDING):
+            place -= popcount(at_least(values, k, n - k, values[i]))
+        values[place] = values[i]
+    return RANKED

@@ -1,4 +1,4 @@
-"""Search of nodes that thresholds may still reduce: the upper part of the tree, where the root side is not large enough.
+"""Search of nodes that thresholds may still reduce. It is the upper part of the tree, where the root side is small.
 
 The reductions R1 to R6 of `kernels.reference.tree` are made at every child. The rows of a frame are those of its parent
 that are left, restricted to its L. First come the excluded rows, then the candidates, by ascending overlap. So the rows
@@ -14,10 +14,10 @@ import numpy as np
 from kernels.compiled.jit import compiled
 from kernels.cpu.open_word import begin_word
 from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
-from kernels.cpu.overlaps import MOST_NEEDED, alive_members, base_of, count_overlaps, pack_row, reached
+from kernels.cpu.overlaps import base_of, count_overlaps, pack_row
 from kernels.cpu.pointers import sieve_frame
-from kernels.cpu.rows import sort
-from kernels.cpu.simd import popcount
+from kernels.cpu.rows import sort_few
+from kernels.cpu.simd import PADDING, at_least, members_of, occurring, popcount, trailing_zeros
 from kernels.cpu.word import EMPTY, FULL, PAUSED
 from kernels.cpu.workspace import SIEVE_FRAMES, WORD_BITS
 
@@ -26,6 +26,8 @@ __all__ = ["search_sieve"]
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 
+#: Most root members that R2 can ask for, because its counters have eight bits. A node that needs more is left as it is.
+_MOST_NEEDED = 255
 #: What became of a child: it leads nowhere; an excluded row contains it; it is open or done; there was no room.
 _NOTHING, _EXCLUDED, _OPEN, _NO_ROOM, _WORD = 0, 1, 2, 3, 4
 
@@ -77,12 +79,13 @@ def _child(g, word, hub, sieve, out, f, child, j):
     size = _reduce(sieve, out, f, at, j, need)
     if size == 0:
         return _NOTHING
-    count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, 0, j, count)
+    aside = f.n_rows + PADDING  # where the counts of the excluded rows are
+    count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, 0, j, count, aside)
     n_excluded = 0
-    for i in range(j):
-        if count[i] == size:
+    for i in range(0, j, PADDING):
+        if at_least(count, aside + i, j - i, size) != _ZERO:
             return _EXCLUDED
-        n_excluded += count[i] >= s.min_base
+        n_excluded += popcount(at_least(count, aside + i, j - i, s.min_base))
     n_candidates = _join_closure(hub, sieve, out, f, child, j, size)
     n_base = _load_mask(sieve, at, f.words, f.planes)
     words = (n_base + 63) >> 6 if ((n_base + 63) >> 6) * 2 <= f.words else f.words
@@ -126,12 +129,13 @@ def _reduce(sieve, out, f, at, j, need):
                 size += popcount(bits[at + k * f.words + w]) << k
         if size < s.min_base:
             return 0
-        count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, j + 1, f.n_rows, count)
+        count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, j + 1, f.n_rows, count, j + 1)
         if need <= 0:
             return size
-        if alive_members(count, sieve.weight, f.list0, j + 1, f.n_rows, s.min_base) < need:
+        n = f.n_rows - j - 1
+        if members_of(count, j + 1, n, s.min_base, sieve.weight, f.list0 + j + 1) < need:
             return 0
-        if need > MOST_NEEDED or not _drop_base(sieve, out, f, at, j, need):
+        if need > _MOST_NEEDED or not _drop_base(sieve, out, f, at, j, need):
             return size
 
 
@@ -146,18 +150,8 @@ def _drop_base(sieve, out, f, at, j, need):
             x |= bits[at + k * f.words + w]
         if x == _ZERO:
             continue
-        kept = reached(
-            bits,
-            f.rows + w * f.stride,
-            j + 1,
-            f.n_rows,
-            x,
-            sieve.count,
-            sieve.weight,
-            f.list0,
-            out.state.min_base,
-            need,
-        )
+        lo, n, row = f.list0 + j + 1, f.n_rows - j - 1, f.rows + w * f.stride + j + 1
+        kept = x & occurring(bits, row, n, sieve.count, j + 1, out.state.min_base, sieve.weight, lo, need)
         if kept != x:
             dropped = True
             for k in range(f.planes):
@@ -186,7 +180,7 @@ def _join_closure(hub, sieve, out, f, child, j, size):
 
 @compiled
 def _copy_rows(hub, sieve, out, f, child, j, n_excluded, n_candidates):
-    """Write L and the rows of the new frame at `depth`, candidates by ascending overlap."""
+    """Write L and the rows of the new frame `child`, candidates by ascending overlap."""
     bits, mask = sieve.bits, sieve.mask
     if child.words < f.words:
         for k in range(f.planes):
@@ -194,13 +188,15 @@ def _copy_rows(hub, sieve, out, f, child, j, n_excluded, n_candidates):
         child.base0 = f.base0 + f.n_base
         child.n_base = base_of(sieve.base, f.base0, mask, f.words, sieve.base, child.base0)
     r = 0
-    for i in range(j):
-        if sieve.count[i] >= out.state.min_base:
-            _copy_row(sieve, f, child, i, r)
+    for i in range(0, j, PADDING):
+        alive = at_least(sieve.count, f.n_rows + PADDING + i, j - i, out.state.min_base)
+        while alive != _ZERO:
+            _copy_row(sieve, f, child, i + trailing_zeros(alive), r)
+            alive &= alive - _ONE
             r += 1
-    sort(hub.sorter, 0, n_candidates)
+    first = sort_few(hub.sorter, n_candidates)
     for i in range(n_candidates):
-        _copy_row(sieve, f, child, hub.sorter[i] & 0x7FFFFFFF, n_excluded + i)
+        _copy_row(sieve, f, child, hub.sorter[first + i] & 0x7FFFFFFF, n_excluded + i)
 
 
 @compiled
@@ -242,7 +238,7 @@ def _deliver(g, hub, sieve, out, base0, words, n_closed):
 
 @compiled
 def _hand_over(g, word, hub, sieve, out, f):
-    """Make the new frame at `depth`, which has rows of one word, a word problem."""
+    """Make the new frame `f`, whose rows have one word, a word problem."""
     w = word.state
     for i in range(f.n_closed):
         word.full[i] = sieve.closed[i]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.cpu.leaf import MAX_ROWS
+from kernels.cpu.rows import RANKED
 from kernels.cpu.simd import PADDING
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX, WORD
@@ -152,7 +153,7 @@ class Sieve(NamedTuple):
     weight: Any  # int32: its members
     base: Any  # int32: base vertex of each bit, once for all frames with the same bits
     closed: Any  # (n_roots,) int32: closure of the last frame; those of earlier frames are its beginnings
-    count: Any  # (n_roots,) int64: weight of the overlap of each row with the child at hand
+    count: Any  # int64: weight of the overlap of each row with the child at hand
     mask: Any  # uint64: L of the node at hand
 
 
@@ -251,7 +252,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         key=np.empty(n_roots, i32),
         closed_at=np.empty(n_roots, i32),
         count=np.empty(n_roots, i32),
-        sorter=np.empty(n_roots, OFFSET),
+        sorter=np.empty(n_roots + 2 * RANKED, OFFSET),
         bits=np.zeros(0 if search.has_thresholds else sizes.hub_bits, u64),
         list=np.empty(n_roots + sizes.hub_list, i32),
         frame=np.zeros(HUB_FRAMES, HUB_FRAME),
@@ -290,15 +291,15 @@ def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
     sieve = Sieve(
         state=np.zeros(1, SIEVE_STATE),
         frame=np.zeros(SIEVE_FRAMES, SIEVE_FRAME),
-        bits=np.zeros(bits, WORD),
+        bits=np.zeros(bits + PADDING, WORD),
         row=np.empty(rows, VERTEX),
-        weight=np.empty(rows, VERTEX),
+        weight=np.empty(rows + PADDING, VERTEX),
         base=np.empty(2 * n_base + 2 * WORD_BITS, VERTEX),
         closed=np.empty(n_roots, VERTEX),
-        count=np.empty(n_roots, OFFSET),
+        count=np.empty(2 * n_roots + 3 * PADDING, OFFSET),
         mask=np.empty(-(-n_base // WORD_BITS) + 1, WORD),
     )
-    sieve.state[0]["max_bits"], sieve.state[0]["max_list"] = len(sieve.bits), len(sieve.row)
+    sieve.state[0]["max_bits"], sieve.state[0]["max_list"] = bits, rows
     return sieve
 
 
