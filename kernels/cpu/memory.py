@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
-__all__ = ["addresses", "int32s", "int64s", "record_type", "uint64s"]
+__all__ = ["addresses", "as_int64s", "int32s", "int64s", "record_type", "uint64s"]
 
 
 def addresses(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
@@ -42,3 +42,13 @@ def record_type(dtype: np.dtype):
 int32s = _pointer_maker(types.CPointer(types.int32))
 int64s = _pointer_maker(types.CPointer(types.int64))
 uint64s = _pointer_maker(types.CPointer(types.uint64))
+
+
+@intrinsic
+def as_int64s(typing, pointer):
+    """The same words as int64."""
+
+    def codegen(context, builder, signature, args):
+        return args[0]
+
+    return types.CPointer(types.int64)(types.CPointer(types.uint64)), codegen

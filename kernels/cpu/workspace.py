@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.cpu.leaf import MAX_ROWS
-from kernels.cpu.rows import RANKED
+from kernels.cpu.rows import COUNTERS, RANKED
 from kernels.cpu.simd import PADDING
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX, WORD
@@ -231,7 +231,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         full=np.empty(touch, i32),
         row=np.empty(touch, i32),
         mask=np.zeros(touch, u64),
-        stack=np.zeros(3 * touch + sizes.word_stack, u64),
+        stack=np.zeros(3 * touch + sizes.word_stack + COUNTERS, u64),
         near=np.empty(touch + sizes.word_stack, i32),
         near_mask=np.zeros(touch + sizes.word_stack, u64),
         frame=np.zeros(WORD_BITS + 1, WORD_FRAME),
@@ -274,7 +274,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         odd=np.empty(2 * sizes.odd if search.sizes else 0, i32),
     )
     _set_options(out.state[0], graph, search)
-    word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack), len(word.near)
+    word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack) - COUNTERS, len(word.near)
     word.state[0]["max_found"] = len(word.found)
     hub.state[0]["max_bits"], hub.state[0]["max_list"] = len(hub.bits), len(hub.list)
     hub.state[0]["max_frame_bits"], hub.state[0]["n_sorter"] = len(hub.frame_bits), n_roots
