@@ -7,7 +7,6 @@ import numpy as np
 from kernels.compiled.jit import compiled, entry
 from kernels.cpu.hub import search_hub
 from kernels.cpu.open_hub import open_hub
-from kernels.cpu.open_sieve import open_sieve
 from kernels.cpu.open_word import open_word
 from kernels.cpu.output import aside_is_full
 from kernels.cpu.pointers import graph_at, hub_at, output_at, pieces_at, sieve_at, word_at
@@ -76,10 +75,8 @@ def _take(g, pieces, i, word, hub, sieve, out):
     if n == 0:
         return
     todo, fresh = np.int64(pieces.todo[i]), pieces.fresh[i] != 0  # as in all calls, because each type is compiled anew
-    if s.sieving and (n > WORD_BITS or _members(g, pieces, i) < s.min_root):
-        open_sieve(g, hub, sieve, out, n, keyed, root, todo, fresh)
-    elif n > WORD_BITS:
-        open_hub(g, hub, out, n, keyed, root, todo, fresh)
+    if n > WORD_BITS or (s.sieving and _members(g, pieces, i) < s.min_root):
+        open_hub(g, hub, sieve, out, n, keyed, root, todo, fresh)
     else:
         for k in range(n):
             word.base[k] = hub.base[k]

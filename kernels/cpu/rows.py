@@ -8,7 +8,17 @@ from kernels.compiled.jit import compiled
 from kernels.cpu.memory import as_int64s
 from kernels.cpu.simd import PADDING, at_least, covers, popcount
 
-__all__ = ["COUNTERS", "RANKED", "covered", "distinct_by_size", "drop_covered", "keep_widest", "restrict", "sort", "sort_few"]
+__all__ = [
+    "COUNTERS",
+    "RANKED",
+    "covered",
+    "distinct_by_size",
+    "drop_covered",
+    "keep_widest",
+    "restrict",
+    "sort",
+    "sort_few",
+]
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
