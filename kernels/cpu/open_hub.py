@@ -14,7 +14,7 @@ from kernels.cpu.pointers import hub_frame, sieve_frame
 from kernels.cpu.rows import sort
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 
-__all__ = ["open_hub"]
+__all__ = ["forget", "open_hub"]
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -49,7 +49,7 @@ def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
         size = _reduce(g, hub, out, n, n_base, total, keyed, root)
     first, members, dead = _close_rows(g, hub, n, size, keyed, root)
     if dead or size == 0:
-        _forget(hub, n, n_base)
+        forget(hub, n, n_base)
         return
     if keyed and size < total:
         fresh = first < todo  # then all bicliques below have this candidate, so they belong to this piece
@@ -64,7 +64,7 @@ def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
     h.wide = s.sieving or h.n_rows * h.words > h.max_bits
     if not h.wide:
         _set_bits(g, hub, out)
-    f = hub_frame(hub, 0)
+    f = hub_frame(hub.frame, 0)
     f.list0, f.n_list, f.next, f.end = 0, n_candidates, 0, n_explored
     for i in range(n_candidates):
         hub.list[i] = n_excluded + i
@@ -187,9 +187,10 @@ def _close_rows(g, hub, n, size, keyed, root):
 def _sort_rows(hub, out, n, size, keyed, root, todo):
     """Write the excluded rows and the candidates that can matter to both ends of `hub.sorter`.
 
-    Candidates are sorted by what they have of L, then rank; those that are not to be explored come last. The counts of all
-    rows that cannot matter are reset. Those are candidates by R1, and excluded rows by R3. Without thresholds, an excluded
-    row matters to nodes with more than 64 base vertices only. Returns the numbers of excluded rows and of candidates.
+    Candidates are sorted by what they have of L, then rank; those that are not to be explored come last. The counts of
+    rows that cannot matter are reset. R1 says which candidates these are, and R3 which excluded rows. Without
+    thresholds, an excluded row only matters to nodes with more than 64 base vertices. Returns the numbers of excluded
+    rows and of candidates.
     """
     n_excluded = n_candidates = 0
     end = hub.state.n_sorter
@@ -249,7 +250,7 @@ def _number_base(hub, n_base):
 
 
 @compiled
-def _forget(hub, n, n_base):
+def forget(hub, n, n_base):
     """Reset what was written to the arrays that are indexed by vertex, for rows ``hub.row[:n]`` and the closure."""
     for i in range(n):
         hub.count[hub.row[i]] = 0
@@ -286,7 +287,7 @@ def _set_bits(g, hub, out):
 def _fits(g, hub, sieve, out):
     """Note words and planes of the problem in frame 0 of the sieve. Returns whether its bit rows fit."""
     h = hub.state
-    f = sieve_frame(sieve, 0)
+    f = sieve_frame(sieve.frame, 0)
     f.words, f.planes = h.words, 1
     for i in range(h.n_base):
         while _weight(g, out, hub.base[i]) >> f.planes:
@@ -298,7 +299,7 @@ def _fits(g, hub, sieve, out):
 def _begin_sieve(g, hub, sieve, out, n_explored, members):
     """Write the first frame of the sieve, and leave the hub as if nothing had been."""
     h, v, bits = hub.state, sieve.state, sieve.bits
-    f = sieve_frame(sieve, 0)
+    f = sieve_frame(sieve.frame, 0)
     f.at, f.rows, f.stride, f.list0 = 0, f.planes * f.words, h.n_rows, 0
     f.next, f.end, f.n_rows = h.first, h.first + n_explored, h.n_rows
     f.base0, f.n_base, f.n_closed, f.members, f.members_left = 0, h.n_base, h.n_full, members, 0
@@ -326,4 +327,4 @@ def _begin_sieve(g, hub, sieve, out, n_explored, members):
                 bits[f.rows + word * f.stride + q] |= bit
     out.state.steps -= f.top >> 6
     v.fresh, v.depth = h.fresh, 1
-    _forget(hub, h.n_rows, h.n_base)
+    forget(hub, h.n_rows, h.n_base)

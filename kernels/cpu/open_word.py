@@ -67,7 +67,7 @@ def begin_word(g, word, hub, out, full, n_q, keyed, todo):
         if n_q > WIDE_Q:
             n_q = keep_widest(word.stack, 0, n_q)
         n_c, n_todo = _stack_candidates(g, word, out, hub, full, n_q, keyed, todo)
-    f = word_frame(word, 0)
+    f = word_frame(word.frame, 0)
     f.q0, f.n_q, f.n_c, f.next, f.end = 0, n_q, n_c, 0, n_todo
     word.frame_mask[0] = full
     w.depth = w.found_depth = 1
@@ -133,7 +133,7 @@ def _open_near(word):
     for i in range(n):
         word.near[i] = i
         word.near_mask[i] = word.mask[i]
-    f = word_frame(word, 0)
+    f = word_frame(word.frame, 0)
     f.near0, f.n_near = 0, n
 
 

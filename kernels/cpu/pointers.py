@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernels.compiled.jit import inlined
-from kernels.cpu.memory import int32s, int64s, record_type, uint64s
+from kernels.cpu.memory import int32s, int64s, record_type, records_of, uint64s
 from kernels.cpu.workspace import (
     HUB_FRAME,
     HUB_STATE,
@@ -32,31 +32,11 @@ __all__ = [
     "word_frame",
 ]
 
-_word_state, _word_frame = record_type(WORD_STATE), record_type(WORD_FRAME)
-_hub_state, _hub_frame = record_type(HUB_STATE), record_type(HUB_FRAME)
-_sieve_state, _sieve_frame = record_type(SIEVE_STATE), record_type(SIEVE_FRAME)
+_word_state, _hub_state, _sieve_state = record_type(WORD_STATE), record_type(HUB_STATE), record_type(SIEVE_STATE)
 _output_state = record_type(OUTPUT_STATE)
-_WORD_FRAME_BYTES = WORD_FRAME.itemsize
-_HUB_FRAME_BYTES = HUB_FRAME.itemsize
-_SIEVE_FRAME_BYTES = SIEVE_FRAME.itemsize
 
-
-@inlined
-def word_frame(word, i):
-    """Frame `i` of the word problem; its fields can be read and assigned."""
-    return _word_frame(word.frame + i * _WORD_FRAME_BYTES)
-
-
-@inlined
-def hub_frame(hub, i):
-    """Frame `i` of the hub problem."""
-    return _hub_frame(hub.frame + i * _HUB_FRAME_BYTES)
-
-
-@inlined
-def sieve_frame(sieve, i):
-    """Frame `i` of the sieve problem."""
-    return _sieve_frame(sieve.frame + i * _SIEVE_FRAME_BYTES)
+#: ``word_frame(word.frame, i)`` is frame `i`; its fields can be read and assigned.
+word_frame, hub_frame, sieve_frame = records_of(WORD_FRAME), records_of(HUB_FRAME), records_of(SIEVE_FRAME)
 
 
 @inlined

@@ -37,7 +37,7 @@ def search_sieve(g, word, hub, sieve, out):
     """Explore the open sieve problem until a child becomes a word problem, or until `search_word` would end."""
     v, s = sieve.state, out.state
     if v.fresh:
-        f = sieve_frame(sieve, 0)
+        f = sieve_frame(sieve.frame, 0)
         _load_mask(sieve, f.at, f.words, f.planes)
         if not _deliver(g, hub, sieve, out, f.base0, f.words, f.n_closed):
             return FULL
@@ -45,13 +45,13 @@ def search_sieve(g, word, hub, sieve, out):
     while v.depth > 0:
         if s.steps <= 0 or aside_is_full(out):
             return PAUSED
-        f = sieve_frame(sieve, v.depth - 1)
+        f = sieve_frame(sieve.frame, v.depth - 1)
         if f.next == f.end or f.members + f.members_left < s.min_root:
             v.depth -= 1
             continue
         j = f.next
         s.steps -= 1 + ((f.n_rows - j) * f.words >> 8)
-        became = _child(g, word, hub, sieve, out, f, sieve_frame(sieve, v.depth), j)
+        became = _child(g, word, hub, sieve, out, f, sieve_frame(sieve.frame, v.depth), j)
         if became == _NO_ROOM:
             return FULL
         f.next = j + 1

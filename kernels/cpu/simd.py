@@ -26,7 +26,8 @@ __all__ = [
     "trailing_zeros",
 ]
 
-#: Entries that `covers` and the other functions on eight lanes read or write at once. Arrays that it reads are longer than their content by this number.
+#: Entries that `covers` and the other functions on eight lanes read or write at once. Arrays that they use are longer
+#: than their content by this number.
 PADDING = 8
 
 _U64 = ir.IntType(64)

@@ -53,7 +53,7 @@ def _visit(g, word, out):
     Returns False when the frame has no children left.
     """
     w, s = word.state, out.state
-    f = word_frame(word, w.depth - 1)
+    f = word_frame(word.frame, w.depth - 1)
     w.found_depth = w.depth
     stack = word.stack
     first = f.q0 + f.n_q
@@ -197,7 +197,7 @@ def _push_frame(g, word, out, t, q0, q1, at, m):
         n_q = keep_widest(stack, begin, n_q)
     for i in range(m):
         stack[begin + n_q + i] = stack[at + i]
-    f = word_frame(word, w.depth)
+    f = word_frame(word.frame, w.depth)
     f.q0, f.n_q, f.n_c, f.next, f.end = begin, n_q, m, 0, m
     word.frame_mask[w.depth] = t
     w.depth += 1
@@ -207,7 +207,7 @@ def _push_frame(g, word, out, t, q0, q1, at, m):
 def _push_near(g, word, out, t):
     """List the candidate rows that hold enough of `t` to be in a closure below it. False if they do not fit."""
     w = word.state
-    parent, f = word_frame(word, w.depth - 1), word_frame(word, w.depth)
+    parent, f = word_frame(word.frame, w.depth - 1), word_frame(word.frame, w.depth)
     at = parent.near0 + parent.n_near
     if at + parent.n_near > w.max_near:
         return False
@@ -263,7 +263,7 @@ def _closure(word, out, t, lo, hi, all_rows):
 def _deliver_found(g, word, out):
     """Deliver what was found at the top frame. Returns False when the output is full."""
     w = word.state
-    f = word_frame(word, w.found_depth - 1)
+    f = word_frame(word.frame, w.found_depth - 1)
     if out.state.sizing and not out.state.prove:
         return _count_reports(g, word, out, f.near0, f.near0 + f.n_near)
     while w.delivered < w.n_found:
