@@ -71,8 +71,9 @@ class CpuEngine:
             self._memory = (graph_arrays(graph), *allocate(graph, search, self._sizes))
             self._graph, self._search = graph, search
         job = job_of(search)
-        plain = search.mode == "count" and not (search.has_filters or search.sizes) and limits.rows is None
-        self._memory[4].state[0]["plain"] = plain
+        state = self._memory[4].state[0]
+        wants_all = state["min_base"] <= 1 and not search.has_filters  # of the nodes with enough root members
+        state["plain"] = wants_all and search.mode == "count" and not search.sizes and limits.rows is None
         run = _Run(graph, *self._memory, subtrees, limits, job.taker(emit, limits), job)
         result = run.slice()
         self._memory = (*self._memory[:4], run.out)

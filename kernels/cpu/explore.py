@@ -42,7 +42,7 @@ def _explore(g, pieces, n_pieces, word, hub, sieve, out):
         status = search_word(g, word, out)
         if status == EMPTY:
             status = search_hub(g, word, hub, out)
-        if status == EMPTY:
+        if status == EMPTY and sieve.state.depth > 0:
             status = search_sieve(g, word, hub, sieve, out)
         if status != EMPTY:
             return status
@@ -70,16 +70,15 @@ def _take(g, pieces, i, word, hub, sieve, out):
         s.keyed = i
     else:
         n = g.root_indptr[root + 1] - g.root_indptr[root]
-        for k in range(n):
-            hub.base[k] = g.root_indices[g.root_indptr[root] + k]
-    if n == 0:
-        return
     todo, fresh = np.int64(pieces.todo[i]), pieces.fresh[i] != 0  # as in all calls, because each type is compiled anew
     if n > WORD_BITS or (s.sieving and _members(g, pieces, i) < s.min_root):
+        if not keyed:
+            for k in range(n):
+                hub.base[k] = g.root_indices[g.root_indptr[root] + k]
         open_hub(g, hub, sieve, out, n, keyed, root, todo, fresh)
-    else:
+    elif n > 0:
         for k in range(n):
-            word.base[k] = hub.base[k]
+            word.base[k] = hub.base[k] if keyed else g.root_indices[g.root_indptr[root] + k]
         open_word(g, word, hub, out, n, keyed, -1 if keyed else root, todo, fresh)
 
 

@@ -50,11 +50,11 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
     if not dead:
         if fresh:
             found(word, out, full)
-        begin_word(g, word, hub, out, full, n_q, keyed, todo)
+        begin_word(word, hub, out, full, n_q, keyed, todo)
 
 
 @compiled
-def begin_word(g, word, hub, out, full, n_q, keyed, todo):
+def begin_word(word, hub, out, full, n_q, keyed, todo):
     """Begin the search below `full`, with the candidates in `word.row` and `word.mask`, and `n_q` excluded rows.
 
     The excluded rows are on the stack.
@@ -66,7 +66,7 @@ def begin_word(g, word, hub, out, full, n_q, keyed, todo):
     if w.n_rows:
         if n_q > WIDE_Q:
             n_q = keep_widest(word.stack, 0, n_q)
-        n_c, n_todo = _stack_candidates(g, word, out, hub, full, n_q, keyed, todo)
+        n_c, n_todo = _stack_candidates(word, out, hub, full, n_q, keyed, todo)
     f = word_frame(word.frame, 0)
     f.q0, f.n_q, f.n_c, f.next, f.end = 0, n_q, n_c, 0, n_todo
     word.frame_mask[0] = full
@@ -104,7 +104,7 @@ def _classify(g, word, hub, out, n, full, keyed, bound):
     Returns the number of excluded rows, and whether the node is dead.
     """
     w = word.state
-    n_q = 0
+    n_q, with_threshold = 0, out.state.min_base > 1
     for i in range(n):
         v = word.touched[i]
         mask = word.touched_mask[i]
@@ -115,7 +115,7 @@ def _classify(g, word, hub, out, n, full, keyed, bound):
                     return 0, True
             word.full[w.n_full] = v
             w.n_full += 1
-        elif is_small(g, word, out, mask):
+        elif with_threshold and is_small(g, word, out, mask):
             continue
         elif rank > bound:
             word.row[w.n_rows] = v
@@ -138,7 +138,7 @@ def _open_near(word):
 
 
 @compiled
-def _stack_candidates(g, word, out, hub, full, at, keyed, todo):
+def _stack_candidates(word, out, hub, full, at, keyed, todo):
     """Write the candidates to ``stack[at:]``, those that are to be explored first. Solves what is small.
 
     Returns the number of candidates, and how many of them are to be explored. Both are zero when nothing
@@ -147,12 +147,12 @@ def _stack_candidates(g, word, out, hub, full, at, keyed, todo):
     stack = word.stack
     n_todo = _place(word, hub, at, keyed, todo, True)
     rest = word.state.n_rows - n_todo
-    if rest == 0 and solve_leaf(g, word, out, full, 0, at, at, n_todo):
+    if rest == 0 and solve_leaf(word, out, full, 0, at, at, n_todo):
         return 0, 0
     n_todo = drop_covered(stack, 0, at, at, distinct_by_size(stack, at, n_todo))
     if rest == 0:
         if n_todo <= MAX_ROWS:
-            solve_few(g, word, out, 0, at, at, n_todo)
+            solve_few(word, out, 0, at, at, n_todo)
             return 0, 0
         return n_todo, n_todo
     end = at + n_todo

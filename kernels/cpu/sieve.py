@@ -109,7 +109,7 @@ def _child(g, word, hub, sieve, out, f, child, j):
     child.base0, child.n_base = f.base0, f.n_base
     _copy_rows(hub, sieve, out, f, child, j, n_excluded, n_candidates)
     if child.members >= s.min_root and n_base <= WORD_BITS:
-        _hand_over(g, word, hub, sieve, out, child)
+        _hand_over(word, hub, sieve, out, child)
         return _WORD
     sieve.state.depth += 1
     return _OPEN
@@ -237,7 +237,7 @@ def _deliver(g, hub, sieve, out, base0, words, n_closed):
 
 
 @compiled
-def _hand_over(g, word, hub, sieve, out, f):
+def _hand_over(word, hub, sieve, out, f):
     """Make the new frame `f`, whose rows have one word, a word problem."""
     w = word.state
     for i in range(f.n_closed):
@@ -251,7 +251,7 @@ def _hand_over(g, word, hub, sieve, out, f):
         word.row[i - f.next] = sieve.row[f.list0 + i]
         word.mask[i - f.next] = sieve.bits[f.rows + i]
     _load_mask(sieve, f.at, 1, f.planes)
-    begin_word(g, word, hub, out, sieve.mask[0], f.next, False, 0)
+    begin_word(word, hub, out, sieve.mask[0], f.next, False, 0)
 
 
 @compiled

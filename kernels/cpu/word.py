@@ -70,12 +70,12 @@ def _visit(g, word, out):
         m = restrict(stack, first + j, free, t, free)
         if s.min_base > 1:
             m = _drop_small(g, word, out, free, m)
-        if m == 0 or solve_leaf(g, word, out, t, f.q0, first + j - 1, free, m):
+        if m == 0 or solve_leaf(word, out, t, f.q0, first + j - 1, free, m):
             continue
         m = distinct_by_size(stack, free, m)
         m = drop_covered(stack, f.q0, first + j - 1, free, m)
         if m <= MAX_ROWS:
-            solve_few(g, word, out, f.q0, first + j - 1, free, m)
+            solve_few(word, out, f.q0, first + j - 1, free, m)
             continue
         f.next = j
         _push_frame(g, word, out, t, f.q0, first + j - 1, free, m)
@@ -113,7 +113,7 @@ def _drop_small(g, word, out, at, n):
 
 
 @compiled
-def solve_leaf(g, word, out, t, q0, q1, at, m):
+def solve_leaf(word, out, t, q0, q1, at, m):
     """Emit everything below `t` if `t` has at most six base vertices and at least two candidates.
 
     Excluded rows are ``stack[q0:q1]``, candidates ``stack[at:at + m]``. All may have bits outside `t`.
@@ -130,15 +130,13 @@ def solve_leaf(g, word, out, t, q0, q1, at, m):
     for i in range(q0, q1):
         excluded |= _ONE << extract_bits(stack[i], t)
     closed = closed_subsets(excluded, candidates, k)
-    if out.state.plain and out.state.min_base <= 1:
+    if out.state.plain:
         out.state.count += popcount(closed)
         return True
     while closed != _ZERO:
         subset = np.uint64(trailing_zeros(closed))
         closed &= closed - _ONE
-        x = _spread(subset, t)
-        if not is_small(g, word, out, x):
-            found(word, out, x)
+        found(word, out, _spread(subset, t))
     return True
 
 
@@ -156,7 +154,7 @@ def _spread(subset, t):
 
 
 @compiled
-def solve_few(g, word, out, q0, q1, at, m):
+def solve_few(word, out, q0, q1, at, m):
     """Emit `m` <= MAX_ROWS canonical candidates ``stack[at:at + m]`` and everything below them."""
     stack = word.stack
     for i in range(at, at + m):
@@ -165,12 +163,12 @@ def solve_few(g, word, out, q0, q1, at, m):
         return
     if m == 2:
         x = stack[at] & stack[at + 1]
-        if x != _ZERO and x != stack[at] and not (is_small(g, word, out, x) or covered(stack, q0, q1, x)):
+        if x != _ZERO and x != stack[at] and not covered(stack, q0, q1, x):
             found(word, out, x)
         return
     n = intersections(stack, at, m, word.leaf)
     for i in range(m, n):
-        if not (is_small(g, word, out, word.leaf[i]) or covered(stack, q0, q1, word.leaf[i])):
+        if not covered(stack, q0, q1, word.leaf[i]):
             found(word, out, word.leaf[i])
 
 
@@ -205,7 +203,7 @@ def _push_frame(g, word, out, t, q0, q1, at, m):
 
 @compiled
 def _push_near(g, word, out, t):
-    """List the candidate rows that hold enough of `t` to be in a closure below it. False if they do not fit."""
+    """List the candidate rows that touch `t`: only these can be in a closure below it. False if they do not fit."""
     w = word.state
     parent, f = word_frame(word.frame, w.depth - 1), word_frame(word.frame, w.depth)
     at = parent.near0 + parent.n_near
@@ -215,7 +213,7 @@ def _push_near(g, word, out, t):
     for i in range(parent.near0, at):
         word.near[n] = word.near[i]
         word.near_mask[n] = word.near_mask[i]
-        n += word.near_mask[i] & t != _ZERO and not is_small(g, word, out, word.near_mask[i] & t)
+        n += word.near_mask[i] & t != _ZERO
     f.near0, f.n_near = at, n - at
     return True
 
