@@ -8,8 +8,8 @@ r"""Whole commands by the wall clock, as a person waits for them, and where thei
 Each graph is written as a text file, an edge per line, and read by ``bicliques count``, ``bicliques mine --no-report``
 and ``bicliques mine``. Every command is run once to warm up, and then several times, all commands and the other program
 in turns, so that what disturbs the machine disturbs all. The time of a command begins before its process is started and
-ends when the process has ended. The steps are those that the command itself reports, in the run with the median time.
-The rest is time that no step explains.
+ends when the process has ended. The steps are those that the command itself reports, in the run with the median time,
+and the end of the process after its answer. The rest is time that no step explains.
 
 Other programs read a file that was written before, in their own format, and only count. They are timed on both sides of
 the graph, because some are much faster on one of them, and no program says on which.
@@ -34,6 +34,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,20 +64,30 @@ class Timed(NamedTuple):
 def command(words: Sequence[str]) -> Timed:
     """Run ``bicliques`` with these words. Steps and count are known only if the words include ``--json``.
 
+    The steps are those that the command tells, the page of `mine`, and the end of the process after its last word.
+
     Raises
     ------
     ResourceError
         If the command fails.
     """
-    began = time.perf_counter()
-    ended = subprocess.run([sys.executable, "-m", "pipeline", *words], capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - began
-    if ended.returncode:
-        raise ResourceError(f"bicliques {' '.join(words)} ended with {ended.returncode}: {ended.stderr.strip()}")
+    with tempfile.TemporaryFile("w+") as log:
+        began = time.perf_counter()
+        process = subprocess.Popen([sys.executable, "-m", "pipeline", *words], stdout=PIPE, stderr=log, text=True)
+        first = process.stdout.readline()  # type: ignore[union-attr]  # it is a pipe
+        said = time.perf_counter()
+        rest, _ = process.communicate()
+        ended = time.perf_counter()
+        log.seek(0)
+        lines = log.read().splitlines()
+    if process.returncode:
+        raise ResourceError(f"bicliques {' '.join(words)} ended with {process.returncode}: {' '.join(lines).strip()}")
     if "--json" not in words:
-        return Timed(seconds, {}, None)
-    told = json.loads(ended.stdout)
-    return Timed(seconds, told["seconds"], told["count"])
+        return Timed(ended - began, {}, None)
+    told = json.loads(first + rest)
+    events = (json.loads(line) for line in lines if line.startswith("{"))
+    pages = {e["step"]: e["seconds"] for e in events if e.get("event") == "step" and e["step"] == "report"}
+    return Timed(ended - began, told["seconds"] | pages | {"end": ended - said}, told["count"])
 
 
 def of_graph(
@@ -99,7 +110,7 @@ def of_graph(
         source, out = folder / "edges.txt", folder / "out"
         with source.open("w") as file:
             file.writelines(edge_list(edges))
-        reads = [str(source), "--format", "snap", "--quiet", "--json", "--engine", engine]
+        reads = [str(source), "--format", "snap", "--quiet", "--json", "--log", "json", "--engine", engine]
         runs: dict[str, Callable[[], Timed]] = {}
         for name in names:
             word, *options = name.split()
@@ -184,7 +195,7 @@ def _summary(times: list[Timed]) -> dict[str, Any]:
 
 def table(result: dict[str, Any]) -> str:
     """The result as a Markdown table with a line per command."""
-    steps = ["startup", "ingest", "build", "plan", "mine", "prove"]
+    steps = ["startup", "ingest", "build", "plan", "mine", "prove", "report", "end"]
     lines = [f"| | whole, s | {' | '.join(steps)} | rest |", "|---|" + "--:|" * (len(steps) + 2)]
     for name, entry in result["commands"].items():
         lines.append(f"| `{name}` | {entry['seconds']:.2f} |{' |' * (len(steps) + 1)}")

@@ -129,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sources = {Path(word).stem: None if word == "random" else find(word, words.data).path for word in words.graphs}
     output = output_file(words, "scaling")
     engines.compile_engine("cpu")
+    engines.compile_proof()
     runs: dict[str, list[dict[str, Any]]] = {}
     for name, path in sources.items():
         source = path or random_graph()

@@ -106,9 +106,9 @@ PROSE = """\
 
 A person waits for the whole process, from a text file to the answer. The numbers are seconds by the wall clock,
 medians of {commands_repeats} after one run that warms up, all commands and the other program in turns
-(`python -m benchmarks.commands`). The steps are those of the median run, as the command itself tells them. *rest* is
-what no step explains, such as the page of `mine`. The other programs are timed in the same way, from their better side
-of the graph; they only count.
+(`python -m benchmarks.commands`). The steps are those of the median run, as the command itself tells them. *report* is
+the page of `mine`, *end* is the end of the process after its answer, and *rest* is what no step explains. The other
+programs are timed in the same way, from their better side of the graph; they only count.
 
 {commands}
 

@@ -6,6 +6,7 @@ Prefect shows each model as a part of the form of a run. The fields have the des
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from os import PathLike
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
 
@@ -36,10 +37,14 @@ def _model(key: str) -> type[BaseModel]:
 
 
 def _hint(entry: Entry) -> Any:
-    """The type of an option, changed where a form cannot ask for it: words to choose from, and lists of numbers."""
+    """The type of an option, changed where a form cannot ask for it: words to choose from, lists, and paths."""
     if entry.choices is not None:
         return Literal[entry.choices]
+    if get_origin(entry.hint) is Sequence:
+        return tuple[str, ...]  # text may stand for a number
     kinds: Iterable[Any] = get_args(entry.hint)
+    if any(get_origin(kind) is PathLike for kind in kinds):
+        return str | None
     if any(get_origin(kind) is Sequence for kind in kinds):
         return list[int] | None if NoneType in kinds else list[int]
     return entry.hint

@@ -11,6 +11,7 @@ from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
 from kernels import engines
+from pipeline.ingest.from_run import is_run_folder
 from pipeline.ingest.readers.digests import file_digest
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.folder import RunFolder
@@ -76,26 +77,41 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
     ------
     InputError
         If the folder holds another run and may not get a number, or the source cannot be read.
+    IncompleteError
+        If the options of the run are damaged, and the folder may not get a number. The error names the remedy.
     """
     numbered = _numbered(named) if may_be_numbered else {}
     runs = {number: path for number, path in ({1: named} | numbered).items() if is_run(path)}
     if not runs:
         return named
     last = runs[max(runs)]
-    reason = _why_another(RunFolder(last), asked)
-    if reason is None:
-        return last
-    if not may_be_numbered:
-        raise InputError(
-            f"{reason}; name another output folder, or finish that run as it is with: {how_to_resume(last)}"
-        )
+    try:
+        options = RunFolder(last).options()
+    except BicliqueError as error:
+        if not may_be_numbered:
+            raise
+        reason: str | None = f"the run in {last} cannot be gone on with ({error})"
+    else:
+        reason = _why_another(RunFolder(last), options, asked)
+        if reason is None:
+            return last
+        if not may_be_numbered:
+            raise InputError(
+                f"{reason}; name another output folder, or finish that run as it is with: {how_to_resume(last)}"
+            )
     new = named.with_name(f"{named.name}.{max([1, *numbered]) + 1}")
     get_run_logger().info("%s, so a new run begins in %s", reason, new)
     return new
 
 
 def complete_since(path: Path) -> str | None:
-    """When the run in a folder was proven, in words. None if it is not complete, or its files have changed."""
+    """When the run in a folder was proven, in words. None if it is not complete, or its files have changed.
+
+    Raises
+    ------
+    InputError, IncompleteError
+        If the options of the run cannot be read. Damage that going on mends is no error.
+    """
     run = Run.at(path)
     try:
         manifest = run.folder.manifest()
@@ -115,20 +131,21 @@ def _numbered(named: Path) -> dict[int, Path]:
     return {int(match[1]): path for path, match in found.items() if match}
 
 
-def _why_another(folder: RunFolder, asked: RunOptions) -> str | None:
-    """One clause that says why the run in `folder` is not the one asked for. None if it is."""
-    try:
-        there, facts = _flat(folder.options().to_json()), folder.facts("ingest")
-    except BicliqueError as error:
-        return f"the run in {folder.path} cannot be gone on with ({error})"
+def _why_another(folder: RunFolder, options: RunOptions, asked: RunOptions) -> str | None:
+    """One clause that says why the run in `folder`, which has `options`, is not the one asked for. None if it is."""
+    there = _flat(options.to_json())
     for name, value in _flat(asked.to_json()).items():
         if there[name] != value and (name, value) != ("engine", engines.AUTO):
             return f"{folder.path} holds a run with {name} {there[name]}, not {value}"
+    try:
+        facts = folder.facts("ingest")
+    except IncompleteError:  # going on does the step again, and refuses an input that has changed
+        return None
     source = Path(asked.source)
-    if facts is None or not source.is_file():
+    if facts is None or not (source.is_file() or is_run_folder(source)):
         return None
     try:
-        digest = file_digest(source)
+        digest = RunFolder(source).need("ingest")["digest"] if is_run_folder(source) else file_digest(source)
     except OSError as error:
         raise InputError(f"{source} cannot be read ({error.strerror}); ask its owner") from error
     return None if digest == facts["digest"] else f"{source} has changed since {folder.path} read it"

@@ -63,13 +63,13 @@ def mine(
     bicliques, and Needs attention if all bicliques are there, but something else went wrong.
 
     Args:
-        source: Path of an edge list, as the worker sees it. {date} and {time} are filled in, as in the output.
+        source: Path of an edge list or a run, as the worker sees it. {date} and {time} are filled in, as in the output.
         output: Folder of the run. {date} becomes the day and {time} the time for which the run was scheduled, UTC. If
             the folder holds this run already, the run goes on, and a complete one is left alone. If it holds another
             run of that day, this one begins in a folder with a number, as runs/2026-01-31.2.
         date: The day to fill in, such as 2026-01-31, if it is not the scheduled one, as to make up for a night.
         result: What the run gives: bicliques, or only their number and fingerprint; a page.
-        thresholds: Which bicliques count, by the sizes of their sides.
+        thresholds: Which bicliques count, by the sizes of their sides and by given members.
         limits: When the run stops although work is left. They may differ when the run goes on.
         search: How to search; none of these changes the result. A run that goes on keeps its engine if this says auto.
         workers: Who searches, and where; the result is the same. They may differ when the run goes on.

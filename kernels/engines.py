@@ -125,7 +125,7 @@ def choose(name: str, why_not: Callable[[EngineKind], str | None] = here) -> Cho
 
 
 def compile_engine(name: str) -> None:
-    """Compile an engine and its proof once, so that workers that start together find the machine code on disk."""
+    """Compile an engine once, so that workers that start together find the machine code on disk."""
     import numpy as np  # not before it is needed: this module is read for the names of the engines
 
     from schemas.emit import nowhere
@@ -137,7 +137,6 @@ def compile_engine(name: str) -> None:
     engine = kind(name)
     least = engine.make(engine.platform.most_halvings)
     least.mine(edge, Subtrees.of_roots(one), Search(), Limits(), nowhere)
-    compile_proof()
 
 
 def compile_proof() -> None:

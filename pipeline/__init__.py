@@ -5,15 +5,16 @@ import pipeline
 results = pipeline.mine("purchases.csv", "OUT", min_left=2, min_right=2)
 results.to_pandas(columns=["left", "right"])
 
-A public name is imported when it is first used, so that ``bicliques --help`` does not wait for the compiler.
+A public name is imported when it is first used, so that ``bicliques --help`` does not wait for the compiler. Nothing
+else is imported here, because Ctrl-C is not handled before the command line is imported; see `pipeline.cli.main`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers take it for that of typing, whose import takes two milliseconds
 if TYPE_CHECKING:
+    from typing import Any
+
     from pipeline.api.counting import count
     from pipeline.api.dry_running import dry_run
     from pipeline.api.runs import mine, open_run, resume, verify
@@ -58,6 +59,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     from pipeline.process.startup import getting_ready
 
     with getting_ready():

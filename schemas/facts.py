@@ -31,7 +31,7 @@ class StepFiles(TypedDict):
 
 
 class InputFacts(TypedDict):
-    """Facts of `pipeline.ingest.step.IngestSummary`."""
+    """Facts of `pipeline.ingest.step.IngestSummary`. ``from_run`` is the run from which the tables were taken."""
 
     n_left: Vertices
     n_right: Vertices
@@ -45,6 +45,7 @@ class InputFacts(TypedDict):
     right_name: NotRequired[str]
     notes: NotRequired[list[str]]
     read_on: NotRequired[str]
+    from_run: NotRequired[str]
     files: NotRequired[dict[str, int]]
 
 
@@ -73,6 +74,7 @@ class GraphFacts(TypedDict):
     root_side: str
     profile: Profile
     seconds: float
+    nothing: NotRequired[str]
     files: NotRequired[dict[str, int]]
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "CallOptions",
     "Ids",
     "IngestOptions",
+    "LabelFiles",
     "LabelType",
     "Order",
     "RootSide",
@@ -97,6 +98,26 @@ class IngestOptions:
             raise InputError(f"label type must be auto, int or string, not {self.label_type!r}")
         if self.left is not None and self.left == self.right:
             raise InputError(f"left and right name the same column {self.left!r}; name two columns")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelFiles:
+    """Files from which a call reads labels of `Search`. The run stores the labels, and not the names of the files."""
+
+    containing_left_from: str | os.PathLike[str] | None = option(
+        None,
+        help="file of more labels for --containing-left, one per line",
+        group="thresholds",
+        metavar="FILE",
+        otherwise="none",
+    )
+    containing_right_from: str | os.PathLike[str] | None = option(
+        None,
+        help="file of more labels for --containing-right, one per line",
+        group="thresholds",
+        metavar="FILE",
+        otherwise="none",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

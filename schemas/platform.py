@@ -8,6 +8,10 @@ from dataclasses import dataclass
 __all__ = ["CORES", "Platform"]
 
 
+def _nothing_to_do() -> None:
+    pass
+
+
 @dataclass(frozen=True, kw_only=True)
 class Platform:
     """What an engine runs on, and what follows from that. The pipeline reads these fields, and never asks for the name.
@@ -22,6 +26,8 @@ class Platform:
         () -> one clause that says why this process has no such device, or None when it has one.
     release : callable
         () -> None. It returns memory that engines no longer use to the device.
+    wake : callable
+        () -> None. If it takes time until a device answers, that time begins to run, and the caller does not wait.
     shares_engine : bool
         Whether all threads of a process take turns on one engine, because the memory of a device holds only one.
         Otherwise each thread has its own.
@@ -59,6 +65,7 @@ class Platform:
     is_used_by_driver: bool
     works_with_cudf: bool = False
     energy_counter: str | None = None
+    wake: Callable[[], None] = _nothing_to_do
     fatal_errors: frozenset[str] = frozenset()
 
 
@@ -66,16 +73,12 @@ def _never_absent() -> str | None:
     return None
 
 
-def _nothing_to_release() -> None:
-    pass
-
-
 #: Processor cores with one engine each. Their energy is that of the machine, which the driver reads.
 CORES = Platform(
     name="cores",
     devices="cores",
     why_absent=_never_absent,
-    release=_nothing_to_release,
+    release=_nothing_to_do,
     shares_engine=False,
     slices_in_hand=1,
     most_halvings=0,

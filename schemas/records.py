@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import types
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from typing import (
@@ -111,7 +111,7 @@ def _read(hint: Any, value: object, name: str) -> Any:
         if not isinstance(value, str) or value not in inner:
             raise _unfit(name, value, f"one of {', '.join(inner)}")
         return value
-    if origin in (list, tuple):
+    if origin in (list, tuple, Sequence):
         return _sequence(origin, inner, value, name)
     if is_dataclass(hint) or is_typeddict(hint):
         return _fields(hint, value, name)
@@ -141,11 +141,12 @@ def _any_of(hints: tuple[Any, ...], value: object, name: str) -> Any:
 def _sequence(origin: type, inner: tuple[Any, ...], value: object, name: str) -> Any:
     if not isinstance(value, (list, tuple)):
         raise _unfit(name, value, "a list")
-    any_length = origin is list or inner[-1] is Ellipsis
+    any_length = origin in (list, Sequence) or inner[-1] is Ellipsis
     hints = [inner[0]] * len(value) if any_length else list(inner)
     if len(hints) != len(value):
         raise _unfit(name, value, f"a list of {len(hints)}")
-    return origin(_read(hint, item, f"{name}[{k}]") for k, (hint, item) in enumerate(zip(hints, value, strict=True)))
+    make = list if origin is list else tuple
+    return make(_read(hint, item, f"{name}[{k}]") for k, (hint, item) in enumerate(zip(hints, value, strict=True)))
 
 
 def _fields(kind: Any, value: object, name: str) -> Any:

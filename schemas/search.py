@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from schemas.members import Labels
 from schemas.option import option
 
 __all__ = ["MEASURES", "By", "JobName", "Limits", "Mode", "Search", "Side"]
@@ -37,6 +38,9 @@ class Search:
     max_left, max_right : int or None
         Largest sides. They filter the *maximal* bicliques. If one is larger, it is left out, and its parts do not
         take its place.
+    containing_left, containing_right : Labels
+        Labels of vertices that every biclique has to contain. The graph is restricted to them before an engine gets it,
+        so engines do not look at them. See `kernels.graph.members`.
     sizes : bool
         Whether to count the bicliques of each size, too, in any mode.
     largest : int or None
@@ -60,6 +64,20 @@ class Search:
         help="most right members; a filter: larger ones are left out, their parts do not appear",
         group="thresholds",
         metavar="N",
+        otherwise="any",
+    )
+    containing_left: Labels = option(
+        (),
+        help="left labels; only bicliques that contain all of these",
+        group="thresholds",
+        metavar="LABEL",
+        otherwise="any",
+    )
+    containing_right: Labels = option(
+        (),
+        help="right labels; only bicliques that contain all of these",
+        group="thresholds",
+        metavar="LABEL",
         otherwise="any",
     )
     sizes: bool = option(
@@ -91,8 +109,13 @@ class Search:
 
     @property
     def is_plain(self) -> bool:
-        """Whether every maximal biclique is a result."""
+        """Whether every maximal biclique of the graph that an engine gets is a result."""
         return not (self.has_thresholds or self.has_filters)
+
+    @property
+    def is_containing(self) -> bool:
+        """Whether vertices are given that every biclique has to contain."""
+        return bool(self.containing_left or self.containing_right)
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,14 @@ class SizeCounts:
 
     @classmethod
     def of(cls, n_left: np.ndarray, n_right: np.ndarray, count: np.ndarray | None = None) -> SizeCounts:
-        """Add up sizes in any order, which may repeat. `count` has the count of each, which is 1 without it.
+        """Add up sizes in any order, which may repeat.
 
         Parameters
         ----------
-        n_left, n_right : ndarray, shape (n,)
+        n_left, n_right : ndarray, shape (n,), int32 or int64
             At least 0.
+        count : ndarray, shape (n,), int64, or None
+            The count of each. None: 1.
         """
         if count is None and len(n_left) and (found := cls._by_table(n_left, n_right)) is not None:
             return found
@@ -77,7 +79,7 @@ class SizeCounts:
         return cls.of(*(np.concatenate([getattr(part, name) for part in each]) for name in _COLUMNS))
 
     def pick(self, which: np.ndarray) -> SizeCounts:
-        """The counts of the sizes where a mask is true."""
+        """The counts of the sizes where the mask `which` is true."""
         return SizeCounts(*(getattr(self, name)[which] for name in _COLUMNS))
 
     def rows_of(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
@@ -87,7 +89,7 @@ class SizeCounts:
 
         Parameters
         ----------
-        n_left, n_right : ndarray, shape (n,)
+        n_left, n_right : ndarray, shape (n,), int32 or int64
             At least 0.
         """
         if len(self) == 0 or len(n_left) == 0:
@@ -122,7 +124,7 @@ class SizeCounts:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> SizeCounts:
-        """Inverse of `to_json`.
+        """Inverse of `to_json`, which gave `data`.
 
         Raises
         ------

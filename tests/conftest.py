@@ -23,6 +23,7 @@ from pipeline.slices import first_use
 from schemas.options import BuildOptions
 first_use.before_building(BuildOptions(), True)
 first_use.before_mining("cpu", lambda progress: None)
+first_use.before_proving()
 """
 
 

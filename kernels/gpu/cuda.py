@@ -19,12 +19,19 @@ def _release() -> None:
     release_memory()
 
 
+def _wake() -> None:
+    from kernels.gpu.wake import wake
+
+    wake()
+
+
 #: CUDA GPUs, one worker each.
 CUDA = Platform(
     name="cuda",
     devices="gpus",
     why_absent=_why_absent,
     release=_release,
+    wake=_wake,
     shares_engine=True,
     slices_in_hand=2,
     most_halvings=4,  # to a sixteenth

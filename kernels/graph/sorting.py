@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.graph.facts import PrepareFacts
+from kernels.graph.wedges import root_side_of
 from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
@@ -83,8 +84,7 @@ def prepare_on(
     by_right = _select(xp, by_right, right_twins.representatives)
     by_left = _transpose(xp, by_right, len(left_twins.representatives))
 
-    cost: dict[Side, int] = {"left": _wedges(xp, by_right), "right": _wedges(xp, by_left)}
-    root_side: Side = options.root_side if options.root_side != "auto" else min(("right", "left"), key=cost.__getitem__)
+    root_side, cost = root_side_of(options, by_left.indptr, by_right.indptr)
     sides = {"left": (by_left, left_twins, left_core), "right": (by_right, right_twins, right_core)}
     base_side: Side = "left" if root_side == "right" else "right"
     graph = _ranked(xp, sides[root_side], sides[base_side], root_side, (n_left, n_right), options)
@@ -197,10 +197,6 @@ def _twins(xp: Any, csr: _Csr) -> _Twins | None:
         xp.concatenate([begins.astype(OFFSET), ends]),
         (words & 0xFFFFFFFF).astype(VERTEX),
     )
-
-
-def _wedges(xp: Any, csr: _Csr) -> int:
-    return int(xp.square(xp.diff(csr.indptr).astype(np.float64)).sum())
 
 
 def _ranked(

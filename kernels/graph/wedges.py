@@ -1,22 +1,51 @@
-"""Degrees and wedges of root vertices, and lists taken out of a CSR. Small ones need no compiled code."""
+"""Wedges, the root side that has fewer of them, and lists taken out of a CSR. Small ones need no compiled code."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from schemas.dtypes import OFFSET
 from schemas.graph import MiningGraph
+from schemas.options import BuildOptions
+from schemas.search import Side
 
-__all__ = ["degrees_of", "gather", "wedges", "wedges_of"]
+__all__ = ["degrees_of", "gather", "root_side_of", "wedges", "wedges_of"]
 
 #: Entries from which on compiled code copies lists. It is several times as fast, and takes no memory besides the
 #: result, but loading a compiler takes 0.3 s.
 _MANY = 1 << 22
 
 
-def wedges(indptr: np.ndarray) -> int:
-    """Sum of squared degrees. It is the cost of walking from every vertex of the other side to its 2-hop neighbours."""
-    return int(np.square(np.diff(indptr).astype(np.float64)).sum())
+def wedges(indptr: Any) -> int:
+    """Sum of squared degrees. It is the cost of walking from every vertex of the other side to its 2-hop neighbours.
+
+    Parameters
+    ----------
+    indptr : ndarray, shape (n + 1,), int64
+        Offsets of the rows of one side. An array of CuPy or of NumPy.
+    """
+    degree = (indptr[1:] - indptr[:-1]).astype(np.float64)
+    return int((degree * degree).sum())
+
+
+def root_side_of(options: BuildOptions, left_indptr: Any, right_indptr: Any) -> tuple[Side, dict[Side, int]]:
+    """The side that roots are on: the one that the options name, or else the one with fewer wedges to walk.
+
+    Parameters
+    ----------
+    options : BuildOptions
+    left_indptr, right_indptr : ndarray, int64
+        Offsets of the rows of both sides, without twins. Arrays of CuPy or of NumPy.
+
+    Returns
+    -------
+    (Side, dict)
+        The side, and the number of wedges with either side as roots. If both have as many, it is the right side.
+    """
+    cost: dict[Side, int] = {"left": wedges(right_indptr), "right": wedges(left_indptr)}
+    return options.root_side if options.root_side != "auto" else min(("right", "left"), key=cost.__getitem__), cost
 
 
 def degrees_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:

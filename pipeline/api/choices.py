@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels import engines
+from pipeline.api.label_files import labels_asked
 from pipeline.api.table import record
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.workers.options import WorkerOptions
@@ -60,11 +61,12 @@ class Asked:
         Raises
         ------
         InputError
-            If `source` is None, or an option is wrong.
+            If `source` is None, or an option is wrong, or a file of labels cannot be read.
         """
         if source is None:
             raise InputError("there is no source; give a path, a table or a graph")
         given = {**given, **fixed}
+        given |= labels_asked(given)
         if given.get("largest") is not None and given.get("max_results") is not None:
             raise InputError("the largest are known once all have been seen: leave max_results or largest out")
         options = record(

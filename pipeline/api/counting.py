@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from kernels import engines
 from pipeline.api import steps
 from pipeline.api.choices import Asked, with_engine
 from pipeline.api.table import described
@@ -19,6 +20,8 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, pass_on
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
+from pipeline.workers.opening import check_workers
+from schemas.members import Labels
 from schemas.options import LabelType, Order, RootSide, Where
 
 __all__ = ["count"]
@@ -35,6 +38,10 @@ def count(
     min_right: int = 1,
     max_left: int | None = None,
     max_right: int | None = None,
+    containing_left: Labels = (),
+    containing_right: Labels = (),
+    containing_left_from: str | os.PathLike[str] | None = None,
+    containing_right_from: str | os.PathLike[str] | None = None,
     max_results: int | None = None,
     time_limit: float | None = None,
     engine: str = "auto",
@@ -90,6 +97,7 @@ def count(
     asked = Asked.of(source, given, mode="fingerprint" if fingerprint else "count", ids="dense")
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)
+    check_workers(asked.workers, engines.kind(options.engine).platform)
     startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
         temporary_folder(folder) as temporary,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from pipeline.run.progress import OnProgress, to_callback
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers, count_workers
 from schemas.errors import ResourceError
+from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, Where
 
 __all__ = ["DryRun", "dry_run"]
@@ -87,6 +89,10 @@ def dry_run(
     min_right: int = 1,
     max_left: int | None = None,
     max_right: int | None = None,
+    containing_left: Labels = (),
+    containing_right: Labels = (),
+    containing_left_from: str | os.PathLike[str] | None = None,
+    containing_right_from: str | os.PathLike[str] | None = None,
     engine: str = "auto",
     root_side: RootSide = "auto",
     order: Order = "degree",

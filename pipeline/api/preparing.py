@@ -10,10 +10,10 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pipeline.ingest.from_run import is_run_folder, take_from_run
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.ingest.step import ingest as ingest_source
 from pipeline.prepare.build import build as build_graph
@@ -42,7 +42,10 @@ def prepare(run: Run, on_progress: OnProgress) -> None:
 
 
 def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: IngestOn = "auto") -> dict[str, Any]:
-    """Read the input; see `pipeline.ingest.step.ingest`. `source` None opens it by the name in the options of the run.
+    """Read the input, or take it from a run that has read it.
+
+    See `pipeline.ingest.step.ingest` and `pipeline.ingest.from_run`. `source` None opens it by the name in the options
+    of the run.
 
     Raises
     ------
@@ -50,28 +53,37 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
         If the input cannot be used, or cannot be opened by its name.
     """
     options = run.options
+    given = options.source if source is None else source
+    is_run = is_run_folder(given)
 
     def read() -> dict[str, Any]:
-        given = options.source if source is None else source
         if source is None and isinstance(given, str) and not Path(given).exists():
             raise InputError(
                 f"{given} cannot be read again, and {run.path} does not hold all of it; start the run anew"
             )
-        facts = asdict(ingest_source(given, options.ingest, run.path, ingest_on))
+        if is_run:
+            facts = take_from_run(Path(given), options.ingest, run.path, ingest_on)
+        else:
+            facts = asdict(ingest_source(given, options.ingest, run.path, ingest_on))
         run.finish("ingest", facts, [run.path / file for file in INGEST_FILES])
         return facts
 
-    ready = partial(first_use.before_reading, options.source if source is None else source, ingest_on)
+    def ready() -> None:
+        if not is_run:
+            first_use.before_reading(given, ingest_on)
+
     return _once(run, "ingest", on_progress, ready, read)
 
 
 def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     """Make the graph; see `pipeline.prepare.build.build`."""
-    options = run.options
-    prunes = options.search.min_left > 1 or options.search.min_right > 1
+    options, search = run.options, run.options.search
+    prunes = search.min_left > 1 or search.min_right > 1
 
     def ready() -> None:
-        first_use.before_building(options.build, prunes, compiles(run))
+        # how little is left with given members is not known yet, and it is mostly too little for compiled code
+        n_edges = 0 if search.is_containing else run.input["n_edges"]
+        first_use.before_building(options.build, prunes, compiles(run, n_edges))
 
     return _once(run, "build", on_progress, ready, lambda: build_graph(run))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +22,7 @@ from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
+from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
 from schemas.search import By
 
@@ -45,6 +47,10 @@ def mine(
     min_right: int = 1,
     max_left: int | None = None,
     max_right: int | None = None,
+    containing_left: Labels = (),
+    containing_right: Labels = (),
+    containing_left_from: str | os.PathLike[str] | None = None,
+    containing_right_from: str | os.PathLike[str] | None = None,
     max_results: int | None = None,
     time_limit: float | None = None,
     engine: str = "auto",
@@ -74,7 +80,7 @@ def mine(
     ----------
     source : path or object
         An edge list in a format of ``bicliques formats``, or a pandas, Polars or Arrow table, a scipy.sparse
-        matrix or a networkx graph.
+        matrix or a networkx graph. Or the folder of a run: then the edges that it has read are used.
     output : path
         Folder of the run. It is empty, or does not exist yet.
     {options}
@@ -133,6 +139,11 @@ def open_run(folder: PathLike) -> Results:
     folder : path
         Folder of the run.
 
+    Returns
+    -------
+    Results
+        Rows are read only when they are asked for. ``complete`` is False if there may be more.
+
     Raises
     ------
     InputError
@@ -143,7 +154,8 @@ def open_run(folder: PathLike) -> Results:
     Examples
     --------
     >>> import pipeline
-    >>> results = pipeline.open_run("OUT")
+    >>> made = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-open", report=False)
+    >>> results = pipeline.open_run("OUT-open")
     >>> results.top(1, by="edges").column_names
     ['left', 'right', 'n_left', 'n_right', 'root']
     """
@@ -180,6 +192,7 @@ def resume(
     Returns
     -------
     Results
+        As of `mine`.
 
     Raises
     ------
@@ -244,8 +257,9 @@ def verify(
     Examples
     --------
     >>> import pipeline
-    >>> pipeline.verify("OUT").count
-    11869
+    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-verify", report=False)
+    >>> pipeline.verify("OUT-verify").count
+    56688
     """
     from pipeline.proof.verification import verify_run  # not before it is needed: it imports a compiler
 

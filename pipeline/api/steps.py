@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,10 @@ from kernels import engines
 from pipeline.api import preparing
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.mining import driver
+from pipeline.prepare.members import find_members
 from pipeline.process import startup
 from pipeline.process.cores import count_cores
+from pipeline.process.logs import tell
 from pipeline.proof import proving
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
@@ -35,7 +38,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession, last_session, mend_sessions
 from pipeline.series.marks import withdraw_mark
 from pipeline.slices import first_use
-from pipeline.workers.opening import open_pool
+from pipeline.workers.opening import check_workers, open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
@@ -88,7 +91,9 @@ def started(
     date: str | None = None,
     keep: bool = True,
 ) -> Iterator[Run]:
-    """Make a new run, read its input, and hold its lock during the block. If reading fails, the folder is removed.
+    """Make a new run, read its input, and hold its lock during the block.
+
+    If reading fails, or a given label is not in the input, the folder is removed.
 
     Parameters
     ----------
@@ -111,7 +116,7 @@ def started(
     Raises
     ------
     InputError
-        If the input or the folder cannot be used.
+        If the input, the folder or a given label cannot be used.
     ResourceError
         If the disk is full, or a file cannot be written for another reason.
     """
@@ -122,6 +127,7 @@ def started(
         new.folder.write_options(options, limits, series, date)
         run = Run(new.folder)
         preparing.ingest(run, to_callback(progress), source, ingest_on)
+        find_members(run)  # raises while the folder still goes if a label is wrong
         new.stays()
         with _resumable(run, keep):
             yield run
@@ -169,23 +175,27 @@ def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress
     """Prove the run and write its manifest; see `pipeline.proof.proving.prove`."""
     workers = workers or WorkerOptions(workers=0)
     with _opened(path) as run:
+        manifest = run.folder.manifest()
+        if manifest is not None:
+            return manifest
         on_device = _reads_on_device(run, workers)
-        if not on_device:
-            with startup.getting_ready():
-                first_use.before_proving()
+        _get_ready_to_prove(run, on_device)
         with open_pool(workers, _platform(run) if on_device else CORES) as pool:
-            return run.folder.manifest() or proving.prove(run, pool, to_callback(progress), on_device)
+            return proving.prove(run, pool, to_callback(progress), on_device)
 
 
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
     """Write ``report.html``; see `pipeline.results.report.make.report`. The run is only read, so no lock is needed."""
+    began = time.monotonic()
     from pipeline.results.report import make  # imported only here, because most commands make no page
 
     startup.over()
     on_progress = to_callback(progress)
     on_progress(Progress("report"))
     written = make.report(path)
-    on_progress(Progress("report", share=1.0))
+    seconds = time.monotonic() - began
+    on_progress(Progress("report", share=1.0, seconds=seconds))
+    tell(logger, "step", f"step report is done in {seconds:.2f} s", step="report", seconds=round(seconds, 6))
     return written
 
 
@@ -204,6 +214,7 @@ def run(
 ) -> MiningSession | None:
     """Open a run and do all steps that are not done yet; see `complete_run`."""
     with _opened(path) as run:
+        check_workers(workers, _platform(run))  # before anything is changed
         return complete_run(run, workers, limits, progress, stop)
 
 
@@ -260,24 +271,37 @@ def complete_run(
 
 @contextmanager
 def _provers(run: Run, pool: Pool, workers: WorkerOptions, on_device: bool) -> Iterator[Pool]:
-    """The pool that reads the parts back. It is the pool that mined, unless that leaves processor cores idle."""
-    if on_device or not _platform(run).leaves_cores or workers.scheduler is not None:
+    """The pool that reads the parts back: the one that mined, unless more threads of this process read faster."""
+    if not _platform(run).leaves_cores or workers.scheduler is not None or (on_device and type(pool) is not InThreads):
         yield pool
         return
-    provers = InThreads(count_cores())
+    if on_device:
+        from pipeline.proof.on_device import READERS  # only where there is a GPU engine
+
+        provers = InThreads(READERS)
+    else:
+        provers = InThreads(count_cores())
     try:
         yield provers
     finally:
         provers.close()
 
 
+def _get_ready_to_prove(run: Run, on_device: bool) -> None:
+    """Load the code that reads rows back, if there will be rows, and the GPUs do not read them."""
+    if run.job.rows != "none" and not on_device:
+        with startup.getting_ready():
+            first_use.before_proving()
+
+
 def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
     """Whether the GPUs that mine read the parts back, too."""
     if not _platform(run).works_with_cudf or run.job.rows != "slices":
         return False
-    from pipeline.proof.on_device import why_not  # only where there is a GPU engine
+    with startup.getting_ready():  # it imports cuDF
+        from pipeline.proof.on_device import why_not  # only where there is a GPU engine
 
-    reason = why_not(_platform(run), run.tables, workers.write_on)
+        reason = why_not(_platform(run), run.tables, workers.write_on)
     if reason is not None:
         logger.info("processor cores read the parts back, because %s", reason)
     return reason is None
@@ -316,9 +340,8 @@ def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progr
         return
     logger.warning("%s; it is made anew from the parts", reason)
     on_device = _reads_on_device(run, workers)
+    _get_ready_to_prove(run, on_device)
     with open_pool(workers, _platform(run)) as pool, _provers(run, pool, workers, on_device) as provers:
-        with startup.getting_ready():
-            first_use.before_proving()
         proving.sum_up(run, provers, on_progress, on_device)
 
 
@@ -332,7 +355,8 @@ def _mine(
     on_device: bool,
 ) -> MiningSession:
     with startup.getting_ready():
-        first_use.before_mining(run.options.engine, on_progress, run.job.rows != "none" and not on_device)
+        first_use.before_mining(run.options.engine, on_progress)
+    _get_ready_to_prove(run, on_device)  # now, because it belongs to no step, and the proof follows at once
     return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
 
 

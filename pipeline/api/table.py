@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from kernels import engines
 from pipeline.workers.options import WorkerOptions
 from schemas.option import GROUPS, Call, Option, option_of
-from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
+from schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
 from schemas.search import Search
 
 __all__ = ["AS_BEFORE", "RECORDS", "TABLE", "Entry", "described", "entries_of", "record"]
@@ -25,7 +25,10 @@ __all__ = ["AS_BEFORE", "RECORDS", "TABLE", "Entry", "described", "entries_of", 
 AS_BEFORE: Literal["as before"] = "as before"
 
 #: Within a group, options are shown in this order of records.
-RECORDS: tuple[type, ...] = (CallOptions, Search, RunLimits, RunOptions, BuildOptions, WorkerOptions, IngestOptions)
+RECORDS: tuple[type, ...] = (
+    *(CallOptions, Search, LabelFiles, RunLimits, RunOptions, BuildOptions),
+    *(WorkerOptions, IngestOptions),
+)
 
 _INDENT = 4 * " "
 

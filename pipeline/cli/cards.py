@@ -124,7 +124,8 @@ def dry_run_card(dry: DryRun) -> str:
         ("memory", _dry_memory(dry)),
     ]
     if guess is None:
-        return _lines([*rows, ("bicliques", "none: the thresholds leave nothing of the graph")])
+        reason = graph.get("nothing", "the thresholds leave nothing of the graph")
+        return _lines([*rows, ("bicliques", f"none: {reason}")])
     busy = ", if none of them ever waits" if (dry.workers or 1) > 1 else ""
     rows += [
         ("bicliques", f"about {_range(guess.bicliques, lambda x: f'{x:,.0f}')}"),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
-import sys  # and no module that takes time to import, because Ctrl-C during an import must end in a sentence, too
+import sys  # and no module that the interpreter has not loaded already, because `main` is the first to handle Ctrl-C
 
 __all__ = ["main", "program"]
 
@@ -16,9 +14,12 @@ def program() -> None:
     The interpreter would need another 0.15 seconds to free what Numba and Arrow hold. That is of no use: a command has
     closed what it writes, and its workers have ended.
     """
-    code = main()
+    code = _without_ctrl_c()
+    import atexit
+    from contextlib import suppress
+
     atexit._run_exitfuncs()
-    with contextlib.suppress(OSError, ValueError):  # what cannot be said does not change how the command ended
+    with suppress(OSError, ValueError):  # what cannot be said does not change how the command ended
         sys.stderr.flush()
     try:
         if sys.stdout is not None:  # as where the caller has closed it
@@ -26,6 +27,23 @@ def program() -> None:
     except (OSError, ValueError):  # the result has no reader any more, or its disk is full
         code = code or 1
     os._exit(code)
+
+
+def _without_ctrl_c() -> int:
+    """Run the command of this process. From then on Ctrl-C does nothing, because all that is left takes no time."""
+    code = 130
+    try:
+        code = main()
+        _ignore_ctrl_c()
+    except KeyboardInterrupt:  # between the end of the command and the line above
+        _ignore_ctrl_c()
+    return code
+
+
+def _ignore_ctrl_c() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def main(argv: list[str] | None = None) -> int:

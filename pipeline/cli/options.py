@@ -17,7 +17,11 @@ __all__ = ["add_options", "add_quiet", "add_run", "add_source", "chosen", "natur
 
 def add_source(command: argparse.ArgumentParser) -> None:
     """Add the argument for the input."""
-    command.add_argument("source", metavar="SOURCE", help="an edge list; see: bicliques formats")
+    command.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="an edge list (see: bicliques formats), or the folder of a run that has read one",
+    )
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
@@ -71,6 +75,14 @@ class _Unsaid:
 _UNSAID = _Unsaid()
 
 
+class _Gather(argparse.Action):
+    """Takes several values, and those of the same option given again. The default does not count among them."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, [*(before if isinstance(before, list) else []), *values])
+
+
 def word(entry: Entry) -> str:
     """An option as it is written on the command line. For a switch that is on by default, the option turns it off."""
     hyphens = entry.name.replace("_", "-")
@@ -92,6 +104,8 @@ def _how(entry: Entry) -> dict[str, Any]:
     """Arguments that tell argparse how to parse the value of an option."""
     if entry.is_switch:
         return {"action": "store_false" if entry.default else "store_true"}
+    if get_origin(entry.hint) is Sequence:
+        return {"action": _Gather, "nargs": "+", "metavar": entry.told.metavar}
     kinds = set(get_args(entry.hint)) - {NoneType} or {entry.hint}
     if kinds == {bool}:
         return {"action": argparse.BooleanOptionalAction}

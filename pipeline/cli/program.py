@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 from typing import NoReturn
 
+from kernels import engines
 from pipeline.cli.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, TERMINATED, complain
 from pipeline.cli.commands import COMMANDS
 from pipeline.process import startup
@@ -82,12 +83,16 @@ def run(argv: list[str] | None) -> int:
         if argv is None:
             _leave_out()
         command = next(command for command in COMMANDS if command.name == arguments.command)
+        if command.gets_ready:
+            _wake_devices(arguments)
         for module in command.imports:
             import_module(f"pipeline.{module}")
         with terminable(TERMINATED):
             if not command.gets_ready:
                 startup.over()
             return command.run(arguments)
+    except SystemExit:  # argparse has printed the text of --help or --version
+        return COMPLETE
     except InputError as error:
         complain(arguments, str(error))
         return BAD_INPUT
@@ -109,6 +114,15 @@ def run(argv: list[str] | None) -> int:
             raise
         complain(arguments, sentence)
         return FAILURE
+
+
+def _wake_devices(arguments: argparse.Namespace) -> None:
+    """Let a device start while modules are imported, if this process may use one."""
+    if any(getattr(arguments, option, None) for option in ("workers", "scheduler", "devices")):
+        return
+    for kind in engines.kinds():
+        if getattr(arguments, "engine", None) in (engines.AUTO, kind.name):
+            kind.platform.wake()
 
 
 #: What Arrow and Numba import wherever it is installed, for half a second, and what no command needs.

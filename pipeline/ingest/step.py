@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,9 +16,10 @@ from pipeline.ingest.doubts import duplicate_doubt, float_doubt, variants_of
 from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from pipeline.ingest.readers import EdgeStream, open_source
+from pipeline.ingest.staging import all_or_nothing
 from pipeline.ingest.table.normalise import EdgeTable, Labels
-from pipeline.run.names import EDGES_FILE, INGEST_FILES, LEFT_LABELS_FILE, RIGHT_LABELS_FILE, STAGING, refuse_links
-from schemas.errors import InputError, ResourceError
+from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from schemas.errors import InputError
 from schemas.options import IngestOptions
 
 __all__ = ["IngestSummary", "ingest"]
@@ -126,7 +124,7 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
     with guard():
         left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
-    with _all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
+    with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE)]
         labels.append(threads.submit(right.write, staging / RIGHT_LABELS_FILE))
         with guard():
@@ -171,35 +169,3 @@ def _doubts(
     for note in found:
         logger.warning("%s: %s", stream.source, note)
     return counts, found
-
-
-@contextmanager
-def _all_or_nothing(folder: Path) -> Iterator[Path]:
-    """A folder to write into. At the end its files move to `folder`, the edges last; after an error they disappear."""
-    refuse_links(folder)
-    try:
-        staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written into ({error.strerror}); choose another folder") from error
-    made: list[Path] = []
-    try:
-        for file in INGEST_FILES:
-            (staging / file).parent.mkdir(exist_ok=True)
-        yield staging
-        for file in INGEST_FILES:
-            target = folder / file
-            if not target.parent.exists():
-                target.parent.mkdir()
-                made.append(target.parent)
-            (staging / file).replace(target)
-            made.append(target)
-    except BaseException as error:
-        for path in reversed(made):
-            path.rmdir() if path.is_dir() else path.unlink()
-        if isinstance(error, OSError):
-            reason = error.strerror or str(error)
-            place = error.filename2 or error.filename or folder
-            raise ResourceError(f"cannot write {place} ({reason}); make room, or choose another folder") from error
-        raise
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)  # files that stay are removed when the run goes on

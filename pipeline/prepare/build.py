@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels import engines
+from pipeline.prepare.members import restricted, why_nothing
 from pipeline.process.cores import count_cores
 from pipeline.run.files import disk_errors, settle
 from pipeline.run.folder import RunFolder
@@ -57,33 +58,34 @@ class DegreeProfile:
 
 
 def build(run: Run) -> dict[str, Any]:
-    """Reduce to the core, merge twins, choose the root side, rank, and store. See `kernels.graph.prepare`.
+    """Restrict, reduce to the core, merge twins, choose the root side, rank, and store. See `kernels.graph.prepare`.
 
     Returns
     -------
     dict
-        `kernels.graph.facts.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides,
-        ``built_on`` ("gpu", or "cpu") and ``seconds``.
+        `kernels.graph.facts.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides of the input,
+        ``built_on`` ("gpu", or "cpu"), ``seconds``, and ``nothing`` if no biclique contains the given members: why.
 
     Notes
     -----
-    It takes O(m + n log n) time and about 60 bytes per edge. The GPU builds the graph if it has read the input and has
-    room.
+    It takes O(m + n log n) time, and 20 to 80 bytes per edge, most where vertices have few edges. The GPU builds the
+    graph if it has read the input and has room, unless members are given, which leave little of a large graph.
     """
     started = time.perf_counter()
     options, sizes, folder = run.options, run.input, run.folder
-    left, right = read_edges(folder)
+    edges = read_edges(folder)
     search = options.search
+    kept = restricted(run, *edges)
     arguments = (
-        *(left, right, sizes["n_left"], sizes["n_right"], options.build, search.min_left, search.min_right),
+        *(kept.left, kept.right, sizes["n_left"], sizes["n_right"], options.build, search.min_left, search.min_right),
         run.job.reductions,
     )
-    made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" else None
+    made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" and not search.is_containing else None
     built_on = "cpu" if made is None else "gpu"
     if made is None:
-        made_here = _compiled(*arguments) if compiles(run) else _sorted(*arguments)
+        made_here = _compiled(*arguments) if compiles(run, len(kept.left)) else _sorted(*arguments)
         with ThreadPoolExecutor(2) as pool:
-            made = *made_here, list(pool.map(np.bincount, (left, right)))
+            made = *made_here, list(pool.map(np.bincount, edges))
     graph, prepared, degrees = made
     sources = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
     tables = {side: read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
@@ -100,17 +102,17 @@ def build(run: Run) -> dict[str, Any]:
         "built_on": built_on,
         "seconds": time.perf_counter() - started,
     }
+    if (nothing := why_nothing(run, kept)) is not None:
+        facts["nothing"] = nothing
     MiningGraph.open(target).validate()
     run.finish("build", facts, folder.own_files(target))
     return facts
 
 
-def compiles(run: Run) -> bool:
-    """Whether compiled code builds the graph of a run whose input is read, unless the GPU does."""
+def compiles(run: Run, n_edges: int) -> bool:
+    """Whether compiled code builds the graph of a run from so many edges, unless the GPU does."""
     used = engines.kind(run.options.engine).platform.is_used_by_driver
-    return run.options.build.order not in ("degree", "id") or run.input["n_edges"] >= (
-        MANY_EDGES if used else MANY_WITHOUT_COMPILER
-    )
+    return run.options.build.order not in ("degree", "id") or n_edges >= (MANY_EDGES if used else MANY_WITHOUT_COMPILER)
 
 
 def _compiled(*arguments: Any) -> tuple[MiningGraph, PrepareFacts]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from itertools import pairwise
+
 import numpy as np
 
 from schemas.graph import MiningGraph
@@ -12,6 +15,8 @@ __all__ = ["RootWeights", "weights_of"]
 
 #: Work grows with this power of the wedges of a root. docs/design.md has the measurement.
 _POWER = 1.5
+#: Edges that are weighed together. Their arrays fit into a core's cache, which is four times as fast.
+_AT_A_TIME = 1 << 16
 
 
 class RootWeights:
@@ -21,25 +26,46 @@ class RootWeights:
     ----------
     graph : MiningGraph
 
-    Attributes
-    ----------
-    by_rank : ndarray, shape (n_roots,), float64
-        ``later ** 1.5 + wedges + 1`` of each root. `wedges` counts all of its wedges, of which its local matrix is
-        built. `later` counts those to higher ranks, which become candidates.
-
     Notes
     -----
-    It takes O(edges) time, about 40 bytes per edge while it is made, and 16 bytes per root afterwards.
+    The roots are weighed when a weight is asked for. It takes O(edges) time, and 16 bytes per root; meanwhile also 8
+    bytes per base vertex and some megabytes.
     """
 
     def __init__(self, graph: MiningGraph):
-        n, degrees = graph.n_roots, np.diff(graph.base_indptr)
-        ends = np.repeat(graph.base_indptr[1:], degrees)
-        behind = ends - np.arange(1, len(ends) + 1)  # neighbours of the base vertex with a higher rank
-        later = np.bincount(graph.base_indices, weights=behind, minlength=n)
-        wedges = np.bincount(graph.base_indices, weights=np.repeat(degrees, degrees), minlength=n)
-        self.by_rank: np.ndarray = later**_POWER + wedges + 1.0
-        self._candidates = np.minimum(later, np.arange(n - 1, -1, -1))
+        self._graph = graph
+
+    @cached_property
+    def by_rank(self) -> np.ndarray:
+        """``later ** 1.5 + wedges + 1`` of each root, shape (n_roots,), float64.
+
+        `wedges` counts all of its wedges, of which its local matrix is built. `later` counts those to higher ranks,
+        which become candidates.
+        """
+        later, wedges = self._wedges
+        weights: np.ndarray = later**_POWER + wedges + 1.0
+        return weights
+
+    @cached_property
+    def _wedges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The wedges of each root to higher ranks, and all of them."""
+        graph = self._graph
+        n, indptr, degrees = graph.n_roots, graph.base_indptr, np.diff(graph.base_indptr)
+        later, wedges = np.zeros(n), np.zeros(n)
+        cuts = np.append(np.searchsorted(indptr, np.arange(0, int(indptr[-1]), _AT_A_TIME)), len(degrees))
+        for first, last in pairwise(np.unique(cuts).tolist()):
+            begin, end = int(indptr[first]), int(indptr[last])
+            roots, own = graph.base_indices[begin:end], degrees[first:last]
+            # neighbours of the base vertex with a higher rank
+            behind = np.repeat(indptr[first + 1 : last + 1], own) - np.arange(begin + 1, end + 1)
+            np.add.at(later, roots, behind.astype(np.float64))
+            np.add.at(wedges, roots, np.repeat(own, own).astype(np.float64))
+        return later, wedges
+
+    @cached_property
+    def _candidates(self) -> np.ndarray:
+        later, _ = self._wedges
+        return np.minimum(later, np.arange(len(later) - 1, -1, -1))
 
     def of(self, pieces: Subtrees) -> np.ndarray:
         """Weight of each node of a list, float64.

@@ -26,11 +26,13 @@ from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.options import Where
 from schemas.platform import Platform
 
-__all__ = ["CudfReader", "HashedGroup", "hashed_groups", "why_not"]
+__all__ = ["READERS", "CudfReader", "HashedGroup", "hashed_groups", "why_not"]
 
+#: Threads that read onto one device at a time. While one sums up on the host, the device works for the others.
+READERS = 4
 #: Bytes of free device memory per member that is read at a time, and the most members. Besides the labels, the device
-#: holds what it decompresses, and another thread reads at the same time.
-_BYTES_A_MEMBER, _MOST_MEMBERS = 64, 1 << 27
+#: holds what it decompresses, for every thread.
+_BYTES_A_MEMBER, _MOST_MEMBERS = 32 * READERS, 1 << 27
 
 
 class HashedGroup(NamedTuple):

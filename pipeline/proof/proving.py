@@ -27,7 +27,7 @@ from pipeline.process import startup
 from pipeline.process.logs import tell
 from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.ranking import rank_correlation
-from pipeline.proof.read_back import PartProof, ProofTask, in_pieces, prove_part
+from pipeline.proof.read_back import PartProof, ProofTask, proof_tasks, prove_part
 from pipeline.proof.summary import PartSummary, Summary
 from pipeline.proof.wholeness import check_cover
 from pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
@@ -188,7 +188,7 @@ def prove_parts(
     tasks = [
         (claim, task)
         for k, (claim, part) in enumerate(parts)
-        for task in in_pieces(ProofTask(path, run.identity, part, k, keep_hashes=compares, on_device=on_device))
+        for task in proof_tasks(ProofTask(path, run.identity, part, k, keep_hashes=compares, on_device=on_device))
     ]
     hashes = np.empty(total if compares else 0, np.uint64)
     outstanding = Counter(task.part.name for _, task in tasks)

@@ -25,7 +25,7 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["PIECE_BYTES", "PartProof", "ProofTask", "in_pieces", "prove_part", "read_part"]
+__all__ = ["PIECE_BYTES", "PartProof", "ProofTask", "in_pieces", "proof_tasks", "prove_part", "read_part"]
 
 logger = logging.getLogger(__name__)
 
@@ -81,21 +81,25 @@ class PartProof:
     hashes: np.ndarray | None = None
 
 
-def in_pieces(task: ProofTask) -> list[ProofTask]:
-    """Divide the task of a whole part into tasks that can run at the same time. A device takes the part as a whole.
+def in_pieces(part: Part, row_groups: int) -> Iterator[tuple[int, int]]:
+    """Divide the row groups of a part between tasks that can run at the same time: start and stop of each."""
+    pieces = max(1, min(-(-part.bytes // PIECE_BYTES), row_groups))
+    return pairwise(row_groups * k // pieces for k in range(pieces + 1))
+
+
+def proof_tasks(task: ProofTask) -> list[ProofTask]:
+    """Divide the task of a whole part by `in_pieces`. A device takes the part as a whole.
 
     Raises
     ------
     IncompleteError
         If the part is large enough to be divided, and cannot be read.
     """
-    pieces = -(-task.part.bytes // PIECE_BYTES)
-    if pieces < 2 or task.on_device:
+    if task.part.bytes <= PIECE_BYTES or task.on_device:
         return [task]
     with open_part(RunFolder(Path(task.folder)).bicliques / task.part.name) as file:
         n = file.num_row_groups
-    pieces = max(1, min(pieces, n))
-    return [replace(task, groups=groups) for groups in pairwise(n * k // pieces for k in range(pieces + 1))]
+    return [replace(task, groups=groups) for groups in in_pieces(task.part, n)]
 
 
 def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:

@@ -6,21 +6,27 @@ The answer says what is proven and what is not: see `Verification`.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from pipeline.prepare.build import read_edges
+from pipeline.prepare.members import find_members
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import in_order
 from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.equal_rows import refuse_equal_rows
-from pipeline.proof.read_back import read_part
-from pipeline.proof.summary import Summary, Tally
+from pipeline.proof.read_back import in_pieces, read_part
+from pipeline.proof.summary import PartSummary, Summary, Tally
 from pipeline.proof.wholeness import check_cover
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.tables import open_part
 from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
@@ -83,7 +89,8 @@ def verify_run(
 
     Notes
     -----
-    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, a row group, and some 100 MB.
+    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, some 200 MB, and for each core a row
+    group and 16 bytes per vertex.
     Disk: 8 bytes per row for temporary files.
     """
     started = time.perf_counter()
@@ -110,6 +117,7 @@ def verify_run(
             f"their {reading.rows} rows have the count and the fingerprint that the engine reported while mining",
             "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
             "every row has the sizes it states, within the limits of the run",
+            *(("every row contains the members that were asked for",) if search.is_containing else ()),
             "the summary, if there is one, counts these rows",
             "the ledger accounts for every first-level subtree and every left-over exactly once",
         ),
@@ -127,36 +135,66 @@ def verify_run(
     )
 
 
+class _Piece(NamedTuple):
+    """Some row groups of a part: start to stop - 1."""
+
+    part: int
+    path: Path
+    groups: tuple[int, int]
+    first_row: int  # of the run
+
+
 class _Reading:
-    """One pass over all rows, and what it adds up."""
+    """One pass over all rows, on all cores, and what it adds up."""
 
     def __init__(self, run: Run, manifest: Manifest, sample: int, seed: int, on_progress: OnProgress):
         self.opened, self.folder, self.manifest, self.on_progress = run, run.folder, manifest, on_progress
         self.adjacency = Adjacency(*read_edges(run.folder), run.input["n_left"], run.input["n_right"])
         generator = np.random.default_rng(seed)
         self.wanted = np.sort(generator.choice(manifest.count, min(sample, manifest.count), replace=False))
-        self.tally = Tally(run.hashes)
+        self.members = find_members(run)
         self.rows = self.fingerprint = 0
 
     def run(self) -> None:
         """Read all rows and check them. Raises an `IncompleteError` at the first check that fails."""
-        started = time.monotonic()
         with Repeats(self.manifest.count) as repeats:
-            for k, part in enumerate(self.manifest.parts):
-                path = self.folder.bicliques / part.name
-                for group, batch in enumerate(read_part(path, self.opened.tables)):
-                    hashes = self.tally.add(batch, k, group)
-                    repeats.add(hashes)
-                    self._check_sizes(path, batch)
-                    self._check_sample(path, batch)
-                    self.fingerprint = (self.fingerprint + int(np.add.reduce(hashes, dtype=np.uint64))) % 2**64
-                    self.rows += len(batch)
-                seconds = time.monotonic() - started
-                share = self.rows / max(self.manifest.count, 1)
-                self.on_progress(Progress("prove", min(share, 1.0), self.rows, self.rows / max(seconds, 1e-3)))
+            summary = Summary.of(self._read_all(repeats), *map(len, self.opened.hashes))
             self._check_totals()
             refuse_equal_rows(self.opened, self.manifest.parts, repeats.found())
-        self._check_summary()
+        self._check_summary(summary)
+
+    def _read_all(self, repeats: Repeats) -> Iterator[PartSummary]:
+        started = time.monotonic()
+        for hashes, summary in in_order(self._read, self._pieces(), count_cores()):
+            repeats.add(hashes)
+            self.fingerprint = (self.fingerprint + int(np.add.reduce(hashes, dtype=np.uint64))) % 2**64
+            self.rows += len(hashes)
+            seconds = time.monotonic() - started
+            share = self.rows / max(self.manifest.count, 1)
+            self.on_progress(Progress("prove", min(share, 1.0), self.rows, self.rows / max(seconds, 1e-3)))
+            yield summary
+
+    def _pieces(self) -> Iterator[_Piece]:
+        row = 0
+        for k, part in enumerate(self.manifest.parts):
+            path = self.folder.bicliques / part.name
+            with open_part(path) as file:
+                rows = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            for groups in in_pieces(part, len(rows)):
+                yield _Piece(k, path, groups, row + sum(rows[: groups[0]]))
+            row += sum(rows)
+
+    def _read(self, piece: _Piece) -> tuple[np.ndarray, PartSummary]:
+        """The hashes of the rows, ascending, and the summary of the rows."""
+        tally, row = Tally(self.opened.hashes), piece.first_row
+        hashes = []
+        for group, batch in enumerate(read_part(piece.path, self.opened.tables, piece.groups), piece.groups[0]):
+            hashes.append(tally.add(batch, piece.part, group))
+            self._check_sizes(piece.path, batch)
+            self._check_members(piece.path, batch)
+            self._check_sample(piece.path, batch, row)
+            row += len(batch)
+        return np.sort(np.concatenate([np.empty(0, np.uint64), *hashes])), tally.result()
 
     def _check_sizes(self, path: Path, batch: Bicliques) -> None:
         search = self.opened.options.search
@@ -166,9 +204,17 @@ class _Reading:
             if sizes.min() < smallest or (largest is not None and sizes.max() > largest):
                 raise IncompleteError(f"{path} has a row whose {side} side is outside the limits of the run")
 
-    def _check_sample(self, path: Path, batch: Bicliques) -> None:
-        first, last = np.searchsorted(self.wanted, [self.rows, self.rows + len(batch)])
-        for row in (self.wanted[first:last] - self.rows).tolist():
+    def _check_members(self, path: Path, batch: Bicliques) -> None:
+        for side, given in zip(("left", "right"), self.members, strict=True):
+            if len(given):
+                members, indptr = getattr(batch, side), getattr(batch, f"{side}_indptr")
+                there = np.add.reduceat(np.isin(members, given), indptr[:-1], dtype=np.int64)
+                if there.min() < len(given):
+                    raise IncompleteError(f"{path} has a row whose {side} side lacks a member that was asked for")
+
+    def _check_sample(self, path: Path, batch: Bicliques, first_row: int) -> None:
+        first, last = np.searchsorted(self.wanted, [first_row, first_row + len(batch)])
+        for row in (self.wanted[first:last] - first_row).tolist():
             left = batch.left[batch.left_indptr[row] : batch.left_indptr[row + 1]]
             right = batch.right[batch.right_indptr[row] : batch.right_indptr[row + 1]]
             reason = self.adjacency.objection(left, right)
@@ -185,10 +231,7 @@ class _Reading:
                 f"{said[1]}"
             )
 
-    def _check_summary(self) -> None:
-        if not self.folder.summary.exists():
-            return
-        own = Summary.of([self.tally.result()], *map(len, self.opened.hashes))
-        if Summary.read(self.folder) != own:
+    def _check_summary(self, own: Summary) -> None:
+        if self.folder.summary.exists() and Summary.read(self.folder) != own:
             remedy = f"delete it, and make it anew with: {how_to_resume(self.folder.path)}"
             raise IncompleteError(f"{self.folder.summary} is not of these rows; {remedy}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.run.progress import size
 from schemas.facts import side_names
 from schemas.manifest import Manifest
+from schemas.members import label_words
 from schemas.options import RunOptions
 from schemas.search import Search
 
@@ -55,25 +56,31 @@ def reduced_words(graph: Mapping[str, Any]) -> str:
 
 
 def search_words(search: Search) -> str:
-    """The sizes that were asked for, such as "at least 3 left members, at most 9 right members". Empty for any size."""
+    """Which bicliques were asked for, such as "at least 3 left members, on the right 'a' and 'b'". Empty for all."""
     words = []
     for word, bound in (("at least", "min"), ("at most", "max")):
         for side in ("left", "right"):
             size = getattr(search, f"{bound}_{side}")
             if size is not None and (bound == "max" or size > 1):
                 words.append(f"{word} {size:,} {side} member{'' if size == 1 else 's'}")
+    for side in ("left", "right"):
+        if given := getattr(search, f"containing_{side}"):
+            words.append(f"on the {side} {label_words(given)}")
     return ", ".join(words)
 
 
 def why_none(facts: Mapping[str, Any], graph: Mapping[str, Any], search: Search) -> str:
     """Why no biclique was found, in one clause, from the facts of reading and building."""
+    if "nothing" in graph:
+        return str(graph["nothing"])
     for side, least in (("right", search.min_left), ("left", search.min_right)):
         most, name = graph["profile"][side]["max"], facts.get(f"{side}_name", side)
         if most < least:
             vertex = f"{side} vertex" if name == side else name
             return f"no {vertex} has {least:,} neighbours; the most is {most:,}"
     if graph["merged_edges"] == 0:
-        return "the two thresholds together leave nothing of the graph"
+        with_members = "with the given members, " if search.is_containing else ""
+        return f"{with_members}the two thresholds together leave nothing of the graph"
     return "no maximal biclique has the sizes that were asked for"
 
 

@@ -44,8 +44,12 @@ class Count:
         Wall time of the whole call. For the command line: since its process was started.
     sizes : SizeCounts or None
         Number of bicliques of each size. None unless it was asked for.
-    input, graph, options, seconds, peak_rss : dict
+    input, graph, options : dict
         As in `schemas.manifest.Manifest`.
+    seconds : dict of float
+        Seconds of start-up and of each step.
+    peak_rss : dict
+        Largest resident memory in bytes, of this process and of its workers.
     """
 
     count: int
@@ -191,6 +195,13 @@ class Results:
     def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:
         """All rows, or those that the `pyarrow.dataset` expression `filter` selects, as one Arrow table in memory.
 
+        Parameters
+        ----------
+        columns : list of str or None
+            Names of columns of `schema`, which come in this order. None: all.
+        filter : pyarrow.dataset.Expression or None
+            Which rows, such as ``pyarrow.dataset.field("n_left") > 3``. None: all.
+
         Raises
         ------
         InputError
@@ -200,6 +211,11 @@ class Results:
 
     def to_pandas(self, columns: list[str] | None = None, filter: Any = None) -> pd.DataFrame:
         """The rows of `to_arrow` as a pandas frame. Each list of members is a NumPy array.
+
+        Parameters
+        ----------
+        columns, filter
+            As of `to_arrow`.
 
         Raises
         ------

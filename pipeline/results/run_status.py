@@ -120,6 +120,11 @@ def status(folder: PathLike) -> Status:
     folder : path
         Folder of the run.
 
+    Returns
+    -------
+    Status
+        What is done and what is left, in numbers and words.
+
     Raises
     ------
     InputError

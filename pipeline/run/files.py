@@ -10,7 +10,8 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +23,7 @@ from schemas.records import checked, with_checksum
 __all__ = [
     "PathLike",
     "checksum",
+    "checksums_of",
     "create",
     "disk_errors",
     "flush",
@@ -42,6 +44,9 @@ logger = logging.getLogger(__name__)
 #: Errors of a file system that has no room left. The remedy is to make room, not to change permissions.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+#: Files whose checksums are computed at a time. A step makes no more than three large ones.
+_FILES_AT_A_TIME = 4
+
 
 @contextmanager
 def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Path]:
@@ -60,9 +65,22 @@ def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Pa
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # an error here would hide the one that ended the block
+        _remove(folder)
         if os.path.lexists(folder):
             logger.warning("%s could not be removed; delete it", folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder with all that is in it, however often Ctrl-C is pressed meanwhile; that is raised at the end."""
+    pressed: KeyboardInterrupt | None = None
+    while True:
+        try:
+            shutil.rmtree(folder, ignore_errors=True)  # an error here would hide the one that ended the block
+            break
+        except KeyboardInterrupt as error:
+            pressed = error
+    if pressed is not None:
+        raise pressed
 
 
 @contextmanager
@@ -175,6 +193,12 @@ def checksum(file: Path) -> int:
         while block := stream.read(1 << 20):
             crc = zlib.crc32(block, crc)
     return crc
+
+
+def checksums_of(files: Sequence[Path]) -> dict[Path, int]:
+    """The `checksum` of each file. Several are computed at a time."""
+    with ThreadPoolExecutor(_FILES_AT_A_TIME) as threads:
+        return dict(zip(files, threads.map(checksum, files), strict=True))
 
 
 def write_json(target: Path, data: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline.run.files import checksum, disk_errors, read_json, write_json
+from pipeline.run.files import checksum, checksums_of, disk_errors, read_json, write_json
 from pipeline.run.names import (
     LOCK_FILE,
     MANIFEST_FILE,
@@ -207,7 +207,7 @@ class RunFolder:
         """Mark a step as done. This is written after all `files` that the step made."""
         with disk_errors(self.step_file(step)):
             self.step_file(step).parent.mkdir(exist_ok=True)
-            sums = {str(file.relative_to(self.path)): checksum(file) for file in sorted(files)}
+            sums = {str(file.relative_to(self.path)): crc for file, crc in checksums_of(sorted(files)).items()}
         write_json(self.step_file(step), facts | ({"files": sums} if sums else {}))
 
     def checksums(self, step: str) -> dict[str, int]:
@@ -230,7 +230,8 @@ class RunFolder:
             sums = None
         if not isinstance(sums, dict):
             there = (path for name in _PLACES[step] for path in _children(self.path / name))
-            sums = {str(path.relative_to(self.path)): checksum(path) for path in there if path.is_file()}
+            found = checksums_of([path for path in there if path.is_file()])
+            sums = {str(path.relative_to(self.path)): crc for path, crc in found.items()}
         try:
             self.facts(step)
         except IncompleteError:
@@ -378,9 +379,12 @@ class RunFolder:
             header = read_json(file)
         except IncompleteError as error:
             raise IncompleteError(f"{error}; {_ANEW}") from error
-        if header.get("schema_version") != SCHEMA_VERSION:
+        schema, version = header.get("schema_version"), header.get("version")
+        if schema is None or version is None:
+            raise IncompleteError(f"{file} does not say which version wrote it; {_ANEW}")
+        if schema != SCHEMA_VERSION:
             raise InputError(
-                f"{self.path} was made with schema version {header.get('schema_version')}, and this package reads "
-                f"version {SCHEMA_VERSION}; use version {header.get('version')} of the package"
+                f"{self.path} was made with schema version {schema}, and this package reads version {SCHEMA_VERSION}; "
+                f"use version {version} of the package"
             )
         return header

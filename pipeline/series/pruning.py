@@ -122,6 +122,14 @@ def prune(folder: PathLike, keep: int = 7, *, unfinished: bool = False, remove: 
     -----
     Runs are ordered by the day that they stand for, then by when they were created. Both are in ``options.json``; times
     of files do not matter. A run stays if its folder has anything that the run has not made. Its reason names that.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> source = "examples/debian12_package_tag.parquet"
+    >>> nights = [pipeline.mine(source, f"OUT-nights/{day}", report=False).path.name for day in (1, 2, 3)]
+    >>> [old.path.name for old in pipeline.prune("OUT-nights", keep=2).chosen]
+    ['1']
     """
     found = survey(folder, keep, unfinished)
     return carry_out(found) if remove else found

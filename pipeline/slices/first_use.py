@@ -20,7 +20,7 @@ from pipeline.run.progress import OnProgress, Progress
 from schemas.errors import ResourceError
 from schemas.options import BuildOptions
 
-__all__ = ["before_building", "before_mining", "before_proving", "before_reading", "keeping_code"]
+__all__ = ["before_building", "before_mining", "before_proving", "before_reading", "load_engine"]
 
 
 def before_reading(source: Any, ingest_on: IngestOn) -> None:
@@ -53,7 +53,7 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) 
         import kernels.graph.sorting  # noqa: F401 - loads all that it needs
 
         return
-    with keeping_code():
+    with _keeping_code():
         from kernels.graph.prepare import prepare
 
         edges = pa.table([ids.astype(np.int32) for ids in np.nonzero(np.tri(4))], names=["left", "right"])
@@ -64,7 +64,7 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) 
 
 
 @contextmanager
-def keeping_code() -> Iterator[None]:
+def _keeping_code() -> Iterator[None]:
     """Turn an error of the disk on which Numba keeps machine code into one sentence.
 
     Raises
@@ -89,8 +89,8 @@ def _convert_an_array() -> None:
     pa.array(np.zeros(1, np.int32)).to_numpy()
 
 
-def before_mining(engine: str, on_progress: OnProgress, lists: bool = True) -> None:
-    """Load the code of the engine, and of the proof if there will be rows. If it has to be compiled first, say so.
+def before_mining(engine: str, on_progress: OnProgress) -> None:
+    """Load the code of the engine. If it has to be compiled first, say so.
 
     The code of a device's engine is loaded in the worker: `pipeline.slices.worker.warm_up`.
     """
@@ -99,20 +99,19 @@ def before_mining(engine: str, on_progress: OnProgress, lists: bool = True) -> N
         note = f"compiling the {kind.name} engine, once in this environment: about ten seconds"
         on_progress(Progress("mine", note=note))
     if kind.platform.is_used_by_driver:
-        _mine_an_edge(kind.name)
-    if lists:
-        before_proving()
+        load_engine(kind.name)
 
 
 @cache
-def _mine_an_edge(engine: str) -> None:
-    with keeping_code():
-        engines.compile_engine(engine)
+def load_engine(name: str) -> None:
+    """Load the code of an engine into this process, or compile it."""
+    with _keeping_code():
+        engines.compile_engine(name)
 
 
 @cache
 def before_proving() -> None:
     """Load the code that reads rows back."""
     _convert_an_array()
-    with keeping_code():
+    with _keeping_code():
         engines.compile_proof()

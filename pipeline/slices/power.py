@@ -13,7 +13,9 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
+
+from pipeline.slices.nvml import Nvml
 
 __all__ = [
     "COUNTERS",
@@ -69,18 +71,18 @@ class Usage:
 class NvmlCounter:
     """The counter of one GPU, by its PCI bus address. Use `gpu_counter`, which says why there is none."""
 
-    def __init__(self, nvml: Any, bus: str):
+    def __init__(self, nvml: Nvml, bus: str):
         self._nvml = nvml
-        self._handle = nvml.nvmlDeviceGetHandleByPciBusId(bus)
-        self.name = str(nvml.nvmlDeviceGetUUID(self._handle))
+        self._device = nvml.device(bus)
+        self.name = nvml.uuid(self._device)
 
     def joules(self) -> float:
         """Energy since the driver was loaded, in whole millijoules. It is updated some ten times per second or more."""
-        return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1e3
+        return self._nvml.millijoules(self._device) / 1e3
 
     def watts(self) -> float | None:
         """The driver's reading of the power."""
-        return float(self._nvml.nvmlDeviceGetPowerUsage(self._handle)) / 1e3
+        return self._nvml.milliwatts(self._device) / 1e3
 
 
 class RaplCounter:
@@ -120,12 +122,10 @@ def gpu_counter() -> NvmlCounter | str:
     """The counter of the current CUDA device of this process, or a clause that says why there is none."""
     try:
         import cupy
-        import pynvml
     except ImportError as error:
         return f"{error.name} is not installed"
     try:
-        pynvml.nvmlInit()
-        counter = NvmlCounter(pynvml, cupy.cuda.Device().pci_bus_id)
+        counter = NvmlCounter(Nvml(), cupy.cuda.Device().pci_bus_id)
         counter.joules()
     except Exception as error:  # NVML and CuPy have many classes of errors
         return f"NVML gives no energy counter ({error})"

@@ -27,9 +27,8 @@ from pipeline.output.writers import WriteOn, Writer, open_writer
 from pipeline.run.accounts import peak_rss
 from pipeline.run.opened import Run
 from pipeline.run.version import __version__
-from pipeline.slices import engine_turns
+from pipeline.slices import engine_turns, first_use
 from pipeline.slices.engine_turns import Server, turn
-from pipeline.slices.first_use import keeping_code
 from pipeline.slices.power import COUNTERS, PowerMeter, Usage
 from pipeline.slices.run_in_worker import close_in_worker, open_in_worker
 from pipeline.slices.slice_search import SliceSearch
@@ -222,7 +221,7 @@ def forget() -> None:
 
 
 def warm_up(task: tuple[str, str, WriteOn]) -> None:
-    """Load all that the first slice would load: machine code, imports of pyarrow, a device's graph, cuDF.
+    """Load all that the first task would load: machine code, imports of pyarrow, a device's graph, cuDF.
 
     Parameters
     ----------
@@ -232,16 +231,22 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     folder, run, write_on = task
     opened = open_in_worker(folder, run)
     kind = engines.kind(opened.options.engine)
-    if not kind.platform.shares_engine:
-        with keeping_code():
-            engines.compile_engine(kind.name)
-    else:
-        with turn(kind, run) as server:
-            first = Subtrees.of_roots(np.zeros(min(1, opened.graph.n_roots), np.int32))
-            with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
-                server.engine.mine(opened.graph, first, opened.options.search, Limits(), nowhere)
-                _open_writer(opened, kind, 0, write_on).discard()
+    if kind.platform.shares_engine:
+        _warm_up_device(opened, kind, write_on)
+    else:  # every thread has an engine of its own, and they share its code
+        first_use.load_engine(kind.name)
+        if opened.job.rows != "none":
+            first_use.before_proving()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
+
+
+def _warm_up_device(run: Run, kind: EngineKind, write_on: WriteOn) -> None:
+    """Bring the graph onto the device, and use the engine on one root and the writer on no rows."""
+    with turn(kind, run.identity) as server:
+        first = Subtrees.of_roots(np.zeros(min(1, run.graph.n_roots), np.int32))
+        with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
+            server.engine.mine(run.graph, first, run.options.search, Limits(), nowhere)
+            _open_writer(run, kind, 0, write_on).discard()
 
 
 class _Thread(threading.local):

@@ -43,6 +43,7 @@ def load() -> None:
     first_use.before_reading("none", "cpu")
     first_use.before_building(BuildOptions(), False)
     first_use.before_mining("cpu", lambda _: None)
+    first_use.before_proving()
 
 
 def carry_out(shim: ctypes.CDLL, job: dict[str, Any]) -> None:

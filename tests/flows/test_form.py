@@ -60,7 +60,18 @@ def test_what_is_misspelt_is_refused_before_the_flow_runs(given: dict[str, Any])
 
 def test_a_group_may_be_given_in_part() -> None:
     found = mine.validate_parameters({"source": "X", "thresholds": {"min_left": 3}})
-    assert found["thresholds"].model_dump() == {"min_left": 3, "min_right": 1, "max_left": None, "max_right": None}
+    of_search = {"min_left": 3, "min_right": 1, "max_left": None, "max_right": None}
+    members = {f"containing_{side}": () for side in ("left", "right")}
+    files = {f"containing_{side}_from": None for side in ("left", "right")}
+    assert found["thresholds"].model_dump() == of_search | members | files
+
+
+def test_given_members_are_lists_of_text() -> None:
+    fields = fields_of(mine)
+    for side in ("left", "right"):
+        assert fields[f"Thresholds.containing_{side}"]["items"] == {"type": "string"}
+    given = mine.validate_parameters({"source": "X", "thresholds": {"containing_left": ["ann", "7"]}})
+    assert given["thresholds"].containing_left == ("ann", "7")
 
 
 def test_what_is_deployed_fits() -> None:

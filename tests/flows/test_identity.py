@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,9 +16,10 @@ import pipeline
 from flows import identity
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from kernels import engines
+from pipeline.api import steps
 from pipeline.run.files import read_json, write_json
 from pipeline.run.folder import RunFolder
-from schemas.errors import InputError
+from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.options import RunOptions
 from schemas.search import Search
 from tests.support.runs import random_edges, write_edges
@@ -80,6 +82,23 @@ def test_another_run_of_the_day_gets_a_number(
         folder_for(day, asked(day, **others), False)
 
 
+def test_a_run_as_source_has_the_digest_of_its_input(day: Path, tmp_path: Path) -> None:
+    """It is another input once the run is another one, also where a link such as ``latest`` leads to it."""
+    (tmp_path / "latest").symlink_to(day)
+    out, search = tmp_path / "query", {"containing_left": ["5"]}
+    pipeline.mine(tmp_path / "latest", out, workers=0, progress=False, report=False, **search)  # type: ignore[arg-type]
+    query = RunOptions(source=str(tmp_path / "latest"), search=Search(containing_left=("5",)), engine=engines.AUTO)
+    assert folder_for(out, query, False) == out
+    with pytest.raises(InputError, match=r"holds a run with containing_left \('5',\), not \('8',\)"):
+        folder_for(out, replace(query, search=Search(containing_left=("8",))), False)
+    source = write_edges(tmp_path / "other.parquet", EDGES[1:])
+    other = pipeline.mine(source, tmp_path / "other", workers=0, progress=False, report=False).path
+    (tmp_path / "latest").unlink()
+    (tmp_path / "latest").symlink_to(other)
+    with pytest.raises(InputError, match="latest has changed since"):
+        folder_for(out, query, False)
+
+
 def test_only_the_last_run_of_the_day_is_gone_on_with(day: Path) -> None:
     """An input that is as it was in the morning, after it was corrected at noon, is a new run, and the newest."""
     source = write_edges(day.parent / "g.parquet", EDGES[1:])
@@ -101,11 +120,41 @@ def test_numbers_are_not_given_twice(day: Path) -> None:
     assert folder_for(day, asked(day), True) == day.with_name("2026-11-23.10")
 
 
-def test_a_run_that_cannot_be_read_makes_way(day: Path) -> None:
-    write_json(day / "options.json", read_json(day / "options.json") | {"schema_version": 99})
+@pytest.mark.parametrize(
+    ("damage", "error", "sentence"),
+    [
+        (b"", IncompleteError, r"options\.json cannot be read \(.*\); start the run again in another folder"),
+        (b"[]", IncompleteError, r"options\.json does not hold a JSON object; start the run again in another folder"),
+        (b"{}", IncompleteError, r"options\.json does not say which version wrote it; start the run again in another"),
+        (b'{"schema_version": 9, "version": "2"}', InputError, r"schema version 9, and .* 1; use version 2 of the"),
+        (b'{"schema_version": 1, "version": "0"}', IncompleteError, r"options\.json cannot be used .*; start the run"),
+    ],
+)
+def test_a_run_whose_options_cannot_be_read_makes_way(
+    day: Path, damage: bytes, error: type[BicliqueError], sentence: str
+) -> None:
+    (day / "options.json").write_bytes(damage)
     assert folder_for(day, asked(day), True) == day.with_name("2026-11-23.2")
-    with pytest.raises(InputError, match=r"cannot be gone on with .*schema version 99"):
+    with pytest.raises(error, match=sentence) as told:
         folder_for(day, asked(day), False)
+    assert "resume" not in str(told.value), "it cannot be resumed without options"
+    with pytest.raises(error, match=sentence):
+        complete_since(day)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff", b"null", b"{}", b'{"digest": 1}'])
+def test_a_run_whose_record_of_its_input_is_damaged_is_gone_on_with(day: Path, damage: bytes) -> None:
+    record = day / "steps" / "ingest.json"
+    facts = read_json(record)
+    record.write_bytes(damage)
+    assert folder_for(day, asked(day), True) == folder_for(day, asked(day), False) == day
+    with pytest.raises(IncompleteError, match=r"ingest\.json .*; mend it with: bicliques resume"):
+        RunFolder(day).facts("ingest")
+    assert steps.ingest(day, progress=False)["digest"] == facts["digest"], "going on mends it"
+    record.write_bytes(damage)
+    write_edges(day.parent / "g.parquet", EDGES[1:])
+    with pytest.raises(IncompleteError, match=r"as after a change of the input .*; start the run again"):
+        steps.ingest(day, progress=False)
 
 
 def test_a_new_folder_is_the_named_one(tmp_path: Path) -> None:

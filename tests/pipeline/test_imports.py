@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,27 @@ def test_a_command_imports_nothing_that_it_does_not_use(words: str, run: Path, t
     assert set(ast.literal_eval(ended.stdout.splitlines()[-1])) <= IMPORTS[words]
 
 
+def processor_seconds(words: list[str]) -> float:
+    """Processor time of a Python process, the least of five. Others on the machine hardly change it."""
+    least = float("inf")
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *words], env=environment(), capture_output=True, timeout=300, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        least = min(least, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return least
+
+
+@pytest.mark.parametrize(
+    ("words", "most"), [("--help", 5.5), ("status RUN", 25), ("show RUN", 40), ("count SOURCE --quiet", 70)]
+)
+def test_a_command_takes_no_more_time_than_it_did(words: str, most: float, run: Path) -> None:
+    """At most so many times what an interpreter takes to start, 0.02 s. Three to four fifths of each were measured."""
+    given = {"RUN": run, "SOURCE": run.parent / "g.parquet"}
+    command = ["-m", "pipeline", *(str(given.get(word, word)) for word in words.split())]
+    assert processor_seconds(command) < most * processor_seconds(["-c", "pass"])
+
+
 def test_python_callers_keep_the_libraries_that_commands_leave_out() -> None:
     program = (
         "import sys\nfrom pipeline.cli.main import main\nmain(['formats'])\n"
@@ -154,3 +176,16 @@ def test_no_command_is_there_twice() -> None:
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_modules_that_a_command_gets_ready_are_there(command: Command) -> None:
     assert [name for name in command.imports if importlib.util.find_spec(f"pipeline.{name}") is None] == []
+
+
+def test_counting_loads_no_code_of_the_proof() -> None:
+    program = (
+        "import sys, pipeline, pyarrow as pa\n"
+        "edges = pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]})\n"
+        "assert pipeline.count(edges, engine='cpu', workers=0).count == 2\n"
+        "print('kernels.compiled.lists' in sys.modules)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "False\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.ingest.readers.arrow import open_arrow
-from pipeline.ingest.readers.base import EdgeStream, Format, refuse_unused
+from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, EdgeStream, Format, refuse_unused
 from pipeline.ingest.readers.blocks import beginning
 from pipeline.ingest.readers.delimited import open_csv, open_tsv
 from pipeline.ingest.readers.edge_list import open_konect, open_snap
@@ -23,24 +23,22 @@ from schemas.options import IngestOptions
 
 __all__ = ["EdgeStream", "Format", "formats", "infer", "open_source"]
 
-_TABLE = frozenset({"left", "right", "label_type"})
-_CSV = _TABLE | {"delimiter", "header"}
-_LABELS = frozenset({"label_type"})
+_CSV = ON_TABLES | {"delimiter", "header"}
 
 _FORMATS = (
-    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", _LABELS, open_konect),
+    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", ON_LABELS, open_konect),
     Format(
-        "snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", _LABELS, open_snap
+        "snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", ON_LABELS, open_snap
     ),
     Format("csv", ("*.csv",), "columns between commas, semicolons, bars or tabs; named or counted", _CSV, open_csv),
     Format("tsv", ("*.tsv", "*.tab"), "the same with tabs", _CSV, open_tsv),
     Format(
         "matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", frozenset(), open_matrix_market
     ),
-    Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", _LABELS, open_fimi),
-    Format("parquet", ("*.parquet", "*.pq"), "two columns, named or the first two", _TABLE, open_parquet),
+    Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", ON_LABELS, open_fimi),
+    Format("parquet", ("*.parquet", "*.pq"), "two columns, named or the first two", ON_TABLES, open_parquet),
     Format(
-        "arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC file or stream, columns as above", _TABLE, open_arrow
+        "arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC file or stream, columns as above", ON_TABLES, open_arrow
     ),
 )
 

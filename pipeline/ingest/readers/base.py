@@ -18,13 +18,28 @@ import pyarrow as pa
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["SIDES", "SKIP", "BadLineError", "EdgeStream", "Format", "refuse_unused", "shorten", "to_batch"]
+__all__ = [
+    "ON_LABELS",
+    "ON_TABLES",
+    "SIDES",
+    "SKIP",
+    "BadLineError",
+    "EdgeStream",
+    "Format",
+    "refuse_unused",
+    "shorten",
+    "to_batch",
+]
 
 #: The two sides, and their names where the input has none.
 SIDES = ("left", "right")
 
 #: The remedy that every bad line has, besides its own remedies.
 SKIP = "leave such lines out with --skip-bad-lines"
+
+#: The options that apply to labels which may be text, and those that apply to a table with columns of such labels.
+ON_LABELS = frozenset({"label_type"})
+ON_TABLES = ON_LABELS | {"left", "right"}
 
 _UNUSED = {
     "left": "--left names a column",

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import SIDES, EdgeStream, refuse_unused, shorten, to_batch
+from pipeline.ingest.readers.base import (
+    ON_LABELS,
+    ON_TABLES,
+    SIDES,
+    EdgeStream,
+    refuse_unused,
+    shorten,
+    to_batch,
+)
 from pipeline.ingest.readers.columns import find_columns, side_names
 from pipeline.ingest.readers.labels import INTEGER
 from pipeline.ingest.readers.sieve import integers_of
@@ -254,13 +262,12 @@ def _odd_value(what: str, values: Iterable[Any], unit: str, reason: str) -> Inpu
 
 
 _Opener = Callable[[Any, str, IngestOptions], EdgeStream]
-_TABLE = frozenset({"left", "right", "label_type"})
 
 #: Library, an attribute that only its tables or graphs have, opener, and options that apply.
 _LIBRARIES: tuple[tuple[str, str, _Opener, frozenset[str]], ...] = (
-    ("pandas", "itertuples", _open_pandas, _TABLE),
-    ("polars", "lazy", _open_polars, _TABLE),
+    ("pandas", "itertuples", _open_pandas, ON_TABLES),
+    ("polars", "lazy", _open_polars, ON_TABLES),
     ("scipy.sparse", "tocoo", _open_scipy, frozenset()),
-    ("networkx", "nodes", _open_networkx, frozenset({"label_type"})),
-    ("", "__arrow_c_stream__", _open_arrow, _TABLE),
+    ("networkx", "nodes", _open_networkx, ON_LABELS),
+    ("", "__arrow_c_stream__", _open_arrow, ON_TABLES),
 )

@@ -177,10 +177,12 @@ def _decode(line: bytes) -> str:
         raise BadLineError(reason, "convert the file to UTF-8 with iconv") from None
 
 
-def is_tidy(data: bytes) -> bool:
-    """Whether `tidy` leaves a text without comments as it is: a blank or LF is always behind another character."""
-    if not data or b"\t" in data:
-        return not data
+def _is_tidy(data: bytes) -> bool:
+    """Whether a text without comments has no tab, and no blank or LF at its start or behind another blank or LF."""
+    if not data:
+        return True
+    if b"\t" in data:
+        return False
     text = np.frombuffer(data, np.uint8)
     is_gap = (text == ord(" ")) | (text == ord("\n"))
     return not (is_gap[0] or (is_gap[1:] & is_gap[:-1]).any())
@@ -190,7 +192,7 @@ def tidy(data: bytes, comment: bytes = b"") -> bytes:
     """The text without comments, blank lines and blanks around lines, and with one blank between columns."""
     if comment and (data.startswith(comment) or b"\n" + comment in data):
         data = re.sub(rb"(?m)^%s[^\n]*\n" % re.escape(comment), b"", data)
-    if is_tidy(data):
+    if _is_tidy(data):
         return data
     if b"\t" in data:
         data = data.translate(_TAB_TO_BLANK)

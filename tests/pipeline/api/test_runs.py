@@ -323,3 +323,22 @@ def test_progress_grows_and_ends_with_everything(tmp_path: Path) -> None:
     assert [m.bicliques for m in mining] == sorted(m.bicliques for m in mining)
     assert (mining[-1].share, mining[-1].bicliques) == (1.0, len(results))
     assert mining[-1].bytes == results.manifest.bytes
+
+
+@pytest.mark.parametrize("call", ["mine", "count", "dry_run", "resume"])
+def test_workers_that_an_engine_cannot_have_are_refused_before_anything_is_read_or_written(
+    call: str, tmp_path: Path
+) -> None:
+    source = write_edges(tmp_path / "g.parquet", SMALL)
+    pipeline.mine(source, tmp_path / "run", engine="reference", max_results=2, workers=0, progress=False)
+    (tmp_path / "run" / "steps" / "plan.json").unlink()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    asked: dict[str, Callable[[], object]] = {
+        "mine": lambda: pipeline.mine(tmp_path / "not there", tmp_path / "new", engine="cpu", devices=(0,)),
+        "count": lambda: pipeline.count(tmp_path / "not there", engine="cpu", devices=(0,)),
+        "dry_run": lambda: pipeline.dry_run(tmp_path / "not there", engine="cpu", devices=(0,)),
+        "resume": lambda: pipeline.resume(tmp_path / "run", max_results=3, devices=(0,)),
+    }
+    with pytest.raises(InputError, match="works on processor cores: leave --devices"):
+        asked[call]()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -32,6 +32,7 @@ peaks = {}
 def watch(progress):
     peaks[progress.step] = peak()
 engines.compile_engine("cpu")
+engines.compile_proof()
 pa.array([1])  # imports pandas
 before = peak()
 results = pipeline.mine(sys.argv[1], sys.argv[2], max_results=int(sys.argv[3]), engine="cpu", workers=0, progress=watch)
@@ -50,6 +51,7 @@ def peaks(source: Path, out: Path, most: int) -> tuple[int, int, int]:
 
 def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: Path) -> None:
     engines.compile_engine("cpu")  # else the first child does, and compiling is not part of the bound
+    engines.compile_proof()
     source = write_edges(tmp_path / "g.parquet", EDGES)
     _, few, _ = peaks(source, tmp_path / "few", 500_000)
     before, many, whole = peaks(source, tmp_path / "many", 10**9)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.ingest.readers import blocks, infer, open_source
-from pipeline.ingest.readers.text import TextStream
+from pipeline.ingest.readers.text import TextStream, tidy
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from tests.support.text_files import SEPARATORS, edges_of, files, outcome
@@ -330,3 +330,10 @@ def test_the_format_is_inferred(tmp_path, name, content, format):
     path = tmp_path / name
     path.write_text(content)
     assert infer(path) == format
+
+
+@given(st.text(" \tab%\n", max_size=40))
+def test_a_tidy_text_has_its_columns_and_no_other_blanks(text: str) -> None:
+    columns = [line.replace("\t", " ").split() for line in f"{text}\n".split("\n") if not line.startswith("%")]
+    lines = [" ".join(line) for line in columns if line]
+    assert tidy(f"{text}\n".encode(), b"%") == "".join(f"{line}\n" for line in lines).encode()

@@ -39,7 +39,7 @@ def test_the_json_log_has_a_line_with_facts_per_step_and_slice(source: Path, tmp
     assert ended.returncode == 0
     lines = lines_of(ended.stderr)
     assert all(line["level"] == "info" and line["time"].endswith("+00:00") for line in lines)
-    assert [line["step"] for line in lines if line["event"] == "step"] == ["ingest", "build", "plan"]
+    assert [line["step"] for line in lines if line["event"] == "step"] == ["ingest", "build", "plan", "report"]
     slices = [line for line in lines if line["event"] == "slice"]
     count, fingerprint = answer(EDGES)
     assert sum(line["rows"] for line in slices) == count == slices[-1]["total_rows"]

@@ -101,5 +101,5 @@ def test_small_graphs_are_built_without_the_compiler_into_the_same_files(
 )
 def test_the_compiler_is_loaded_where_it_pays(engine: str, n_edges: int, order: str, compiles: bool) -> None:
     options = RunOptions(source="g", engine=engine, build=BuildOptions(order=order))  # type: ignore[arg-type]
-    run = types.SimpleNamespace(options=options, input={"n_edges": n_edges})
-    assert build.compiles(run) == compiles  # type: ignore[arg-type]
+    run = types.SimpleNamespace(options=options)
+    assert build.compiles(run, n_edges) == compiles  # type: ignore[arg-type]

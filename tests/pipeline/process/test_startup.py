@@ -174,3 +174,51 @@ def test_ctrl_c_soon_after_the_start_leaves_no_traceback(tmp_path: Path, delay_s
     assert started.returncode == 130
     assert error.splitlines()[-1].startswith("bicliques: ")
     assert "Traceback" not in error
+
+
+def test_nothing_is_imported_before_ctrl_c_is_handled() -> None:
+    """An import takes milliseconds, in which Ctrl-C would print a traceback. -S: the interpreter has loaded little."""
+    program = (
+        "import os, sys\n"
+        f"sys.path.insert(0, {environment()['PYTHONPATH']!r})\n"
+        "before = set(sys.modules)\n"
+        "from pipeline.cli.main import main\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    ended = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["__future__", "pipeline", "pipeline.cli", "pipeline.cli.main"]
+
+
+def test_ctrl_c_after_the_command_has_ended_changes_nothing() -> None:
+    program = (
+        "import atexit, signal, sys\n"
+        "atexit.register(print, 'the last words')\n"
+        "atexit.register(signal.raise_signal, 2)\n"
+        "from pipeline.cli.main import program\n"
+        "sys.argv = ['bicliques', '--version']\n"
+        "program()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == [f"bicliques {pipeline.__version__}", "the last words"]
+
+
+def test_ctrl_c_between_a_command_and_the_end_changes_nothing() -> None:
+    """The command has printed its result, and no handler is there any more."""
+    program = (
+        "import signal\n"
+        "from pipeline.cli import main\n"
+        "handle = signal.signal\n"
+        "def pressed(*_):\n"
+        "    signal.signal = handle\n"
+        "    signal.raise_signal(2)\n"
+        "signal.signal = pressed\n"
+        "main.main = lambda: print('the result') or 3\n"
+        "main.program()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "the result\n", "")

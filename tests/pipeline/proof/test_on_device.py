@@ -20,11 +20,12 @@ from pipeline.api.runs import mine
 from pipeline.output import part_writer
 from pipeline.proof import on_device, proving
 from pipeline.proof.on_device import Columns, why_not
-from pipeline.proof.read_back import ProofTask, in_pieces, prove_part
+from pipeline.proof.read_back import ProofTask, proof_tasks, prove_part
 from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
 from pipeline.slices import worker
+from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
@@ -118,7 +119,7 @@ def test_row_groups_are_read_together_as_far_as_memory_goes(run: RunFolder, read
     metadata = pq.read_metadata(run.bicliques / part.name)
     assert metadata.num_row_groups > 3
     task = ProofTask(str(run.path), run.run_id(), part, on_device=True)
-    assert in_pieces(task) == [task]
+    assert proof_tasks(task) == [task]
     everything = list(range(metadata.num_row_groups))
     for free, expected in ((1 << 33, [everything]), (1, [[group] for group in everything])):
         reader.free = free
@@ -169,6 +170,26 @@ def prove(folder: RunFolder) -> None:
         proving.prove(opened, pool, lambda progress: None, on_device=True)
     finally:
         pool.close()
+
+
+def test_four_threads_read_onto_the_device_of_this_process(
+    tmp_path: Path, reader: type[HostReader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    prove = proving.prove
+
+    def watch(run: Run, pool: Pool, report: Any, on_device: bool) -> Any:
+        seen.append((pool.slots(), on_device))
+        return prove(run, pool, report, on_device)
+
+    monkeypatch.setattr(proving, "prove", watch)
+    monkeypatch.setattr("pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
+    with engines.registered(toy_kind()):
+        source = write_edges(tmp_path / "g.parquet", EDGES)
+        mine(source, tmp_path / "out", engine="bitmatrix", workers=0, report=False, progress=False)
+    assert seen == [(on_device.READERS, True)]
+    assert on_device.READERS == 4
+    assert manifest_pair(tmp_path / "out") == answer(EDGES)
 
 
 def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(

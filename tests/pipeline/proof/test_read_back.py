@@ -13,7 +13,7 @@ from pipeline.api import steps
 from pipeline.api.runs import mine, resume, verify
 from pipeline.output import part_writer
 from pipeline.proof import proving, read_back
-from pipeline.proof.read_back import ProofTask, in_pieces, prove_part, read_part
+from pipeline.proof.read_back import ProofTask, proof_tasks, prove_part, read_part
 from pipeline.proof.selection import places_of, rows_at
 from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
@@ -44,7 +44,7 @@ def test_pieces_are_all_row_groups_once(run: tuple[RunFolder, np.ndarray], monke
     assert n_groups > 3
     for size, pieces in ((1, n_groups), (part.bytes // 3 + 1, 3), (part.bytes, 1)):
         monkeypatch.setattr(read_back, "PIECE_BYTES", size)
-        tasks = in_pieces(ProofTask(str(folder.path), folder.run_id(), part))
+        tasks = proof_tasks(ProofTask(str(folder.path), folder.run_id(), part))
         assert len(tasks) == pieces
         read = [group for task in tasks for group in range(*(task.groups or (0, n_groups)))]
         assert read == list(range(n_groups))
@@ -76,7 +76,7 @@ def test_the_pieces_of_a_part_sum_up_to_the_part(
     )
     task = ProofTask(str(folder.path), folder.run_id(), part, 3, keep_hashes=True)
     monkeypatch.setattr(read_back, "PIECE_BYTES", 1)
-    pieces = in_pieces(task)
+    pieces = proof_tasks(task)
     assert len(pieces) > 3
     sides = [int(edges[:, k].max()) + 1 for k in (0, 1)]
     whole, *of_pieces = (prove_part(each) for each in (task, *pieces))

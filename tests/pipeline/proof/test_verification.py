@@ -231,7 +231,7 @@ def test_repeats_are_found(numbers: list[int], again: list[int], buckets: int) -
     repeats.n_buckets = buckets
     with repeats:
         for start in range(0, len(numbers), 50):
-            repeats.add(np.array(numbers[start : start + 50], dtype=np.uint64))
+            repeats.add(np.sort(np.array(numbers[start : start + 50], dtype=np.uint64)))
         found = set(repeats.found().tolist())
     assert found == {number for number in numbers if numbers.count(number) > 1}
 
@@ -244,7 +244,7 @@ def test_all_repeated_numbers_are_found() -> None:
     repeats.n_buckets = 7
     with repeats:
         for batch in np.array_split(numbers, 9) + np.array_split(numbers[::-1], 11):
-            repeats.add(batch)
+            repeats.add(np.sort(batch))
         found = repeats.found(most=10**6)
     assert np.array_equal(np.sort(found), np.unique(numbers))
 

@@ -108,6 +108,22 @@ def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(
         assert list(tmp_path.iterdir()) == []
 
 
+def test_ctrl_c_while_a_temporary_folder_is_removed_does_not_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove, presses = shutil.rmtree, [KeyboardInterrupt, KeyboardInterrupt]
+
+    def press_and_remove(folder: str, ignore_errors: bool) -> None:
+        if presses:
+            raise presses.pop()
+        remove(folder, ignore_errors=ignore_errors)
+
+    monkeypatch.setattr(shutil, "rmtree", press_and_remove)
+    with pytest.raises(KeyboardInterrupt), temporary_folder(tmp_path) as folder:
+        (folder / "large").write_bytes(b"")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_temporary_folder_that_cannot_be_removed_hides_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

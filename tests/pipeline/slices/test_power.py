@@ -10,33 +10,41 @@ from typing import Any
 
 import pytest
 
+from pipeline.slices.nvml import Nvml
 from pipeline.slices.power import NvmlCounter, PowerMeter, RaplCounter, gpu_counter, processor_counter
 
 
-class Nvml:
-    """The functions of pynvml that are used, for a device that takes 100 W, and once 250 W."""
+class Driver:
+    """The functions of NVML that are used, for a device that takes 100 W, and once 250 W."""
 
     def __init__(self) -> None:
-        self.millijoules = 5000
+        self.joules = 5
         self.milliwatts = iter([100_000, 250_000])
+        self.nvmlErrorString = lambda code: {2: b"Invalid Argument"}[code]
 
-    def nvmlInit(self) -> None:
-        pass
+    def nvmlInit_v2(self) -> int:
+        return 0
 
-    def nvmlDeviceGetHandleByPciBusId(self, bus: str) -> str:
-        if bus != "0000:1B:00.0":
-            raise RuntimeError(f"there is no device {bus}")
-        return bus
+    def nvmlDeviceGetHandleByPciBusId_v2(self, bus: bytes, handle: Any) -> int:
+        handle._obj.value = 77
+        return 0 if bus == b"0000:1B:00.0" else 2
 
-    def nvmlDeviceGetUUID(self, handle: str) -> str:
-        return "GPU-7"
+    def nvmlDeviceGetUUID(self, handle: Any, text: Any, n: Any) -> int:
+        text.value = b"GPU-7"
+        return 0 if handle.value == 77 and n.value == len(text) else 2
 
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:
-        self.millijoules += 1500
-        return self.millijoules
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: Any, found: Any) -> int:
+        self.joules += 1
+        found._obj.value = 2**33 + 1500 * self.joules  # more than 32 bits
+        return 0 if handle.value == 77 else 2
 
-    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:
-        return next(self.milliwatts, 100_000)
+    def nvmlDeviceGetPowerUsage(self, handle: Any, found: Any) -> int:
+        found._obj.value = next(self.milliwatts, 100_000)
+        return 0 if handle.value == 77 else 2
+
+
+def of_a_device() -> NvmlCounter:
+    return NvmlCounter(Nvml(Driver()), "0000:1B:00.0")
 
 
 def domain(folder: Path, number: int, name: str, microjoules: int) -> Path:
@@ -48,16 +56,16 @@ def domain(folder: Path, number: int, name: str, microjoules: int) -> Path:
     return path
 
 
-def device(monkeypatch: pytest.MonkeyPatch, nvml: Any, bus: str = "0000:1B:00.0") -> None:
+def device(monkeypatch: pytest.MonkeyPatch, bus: str = "0000:1B:00.0") -> None:
     current = types.SimpleNamespace(Device=lambda: types.SimpleNamespace(pci_bus_id=bus))
     monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=current))
-    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.setattr("ctypes.CDLL", lambda name: {"libnvidia-ml.so.1": Driver()}[name])
 
 
 def test_gpu_joules_are_a_counter_difference_and_the_peak_a_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    device(monkeypatch, Nvml())
+    device(monkeypatch)
     counter = gpu_counter()
     assert isinstance(counter, NvmlCounter)
     assert counter.name == "GPU-7"
@@ -80,17 +88,15 @@ def test_gpu_joules_are_a_counter_difference_and_the_peak_a_reading(
     assert usage.mean_watts == pytest.approx(usage.joules / usage.seconds)
 
 
-def test_a_block_that_raises_an_error_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    device(monkeypatch, Nvml())
-    meter = PowerMeter(NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0"), 0.001)
+def test_a_block_that_raises_an_error_is_measured() -> None:
+    meter = PowerMeter(of_a_device(), 0.001)
     with pytest.raises(ValueError, match="boom"), meter.stretch() as measured:
         raise ValueError("boom")
     assert measured.result(60).joules > 0
 
 
 def test_the_measured_block_does_not_wait_for_the_counter(monkeypatch: pytest.MonkeyPatch) -> None:
-    device(monkeypatch, Nvml())
-    counter, go = NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0"), threading.Event()
+    counter, go = of_a_device(), threading.Event()
     joules = counter.joules
     monkeypatch.setattr(counter, "joules", lambda: joules() if go.wait(60) else 0.0)
     with PowerMeter(counter).stretch() as measured:
@@ -103,8 +109,7 @@ def test_the_measured_block_does_not_wait_for_the_counter(monkeypatch: pytest.Mo
 def test_the_error_of_a_counter_comes_with_its_result_not_in_the_measured_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    device(monkeypatch, Nvml())
-    counter = NvmlCounter(sys.modules["pynvml"], "0000:1B:00.0")
+    counter = of_a_device()
     monkeypatch.setattr(counter, "joules", lambda: 1 / 0)
     with PowerMeter(counter).stretch() as measured:
         pass
@@ -112,20 +117,22 @@ def test_the_error_of_a_counter_comes_with_its_result_not_in_the_measured_block(
         measured.result(10)
 
 
-@pytest.mark.parametrize(("missing", "reason"), [("cupy", "cupy is not installed"), ("pynvml", "pynvml is not")])
-def test_the_reason_for_no_gpu_counter_names_the_missing_package(
-    monkeypatch: pytest.MonkeyPatch, missing: str, reason: str
-) -> None:
-    device(monkeypatch, Nvml())
-    monkeypatch.setitem(sys.modules, missing, None)
-    found = gpu_counter()
-    assert isinstance(found, str)
-    assert reason in found
+def test_the_reason_for_no_gpu_counter_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    device(monkeypatch)
+    monkeypatch.setattr("ctypes.CDLL", no_library)
+    assert gpu_counter() == "NVML gives no energy counter (libnvidia-ml.so.1: cannot open shared object file)"
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert gpu_counter() == "cupy is not installed"
+
+
+def no_library(name: str) -> None:
+    raise OSError(f"{name}: cannot open shared object file")
 
 
 def test_a_device_without_a_counter_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    device(monkeypatch, Nvml(), "ffff:00:00.0")
-    assert gpu_counter() == "NVML gives no energy counter (there is no device ffff:00:00.0)"
+    device(monkeypatch, "ffff:00:00.0")
+    reason = "NVML gives no energy counter (nvmlDeviceGetHandleByPciBusId_v2: Invalid Argument)"
+    assert gpu_counter() == reason
 
 
 def test_joules_of_all_processor_packages_add_up_also_when_a_counter_wraps(tmp_path: Path) -> None:

@@ -102,9 +102,15 @@ def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> No
     killed: list[int] = []
 
     def kill_one(progress: Progress) -> None:
-        if not killed and progress.bicliques and progress.running:
+        if killed or not (progress.bicliques and progress.running):
+            return
+        os.kill(pids[0], signal.SIGSTOP)  # what it has in hand stays there
+        time.sleep(0.2)  # until the scheduler knows what it has handed over
+        if any(pool.who(tag).endswith(f":{pids[0]}") for tag in range(1000)):
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
+        else:
+            os.kill(pids[0], signal.SIGCONT)
 
     session = driver.mine_run(Run(folder), pool, RunLimits(), kill_one, 0.05)
     assert killed

@@ -45,6 +45,7 @@ MORE = random_edges(250, 80, 0.35, 7)
 @pytest.fixture(scope="module")
 def pool() -> Iterator[DaskPool]:
     engines.compile_engine("cpu")  # the driver of a run compiles, too: a worker's memory bound is without compiling
+    engines.compile_proof()
     with open_pool(WorkerOptions(workers=2)) as pool:
         assert isinstance(pool, DaskPool)
         yield pool

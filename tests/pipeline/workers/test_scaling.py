@@ -10,6 +10,7 @@ from kernels import engines
 
 def test_two_workers_find_what_one_finds(tmp_path: Path) -> None:
     engines.compile_engine("cpu")
+    engines.compile_proof()
     alone, both = (measure(random_graph(150), workers, tmp_path) for workers in (1, 2))
     assert (alone["count"], alone["fingerprint"]) == (both["count"], both["fingerprint"])
     assert [len(run["processor_s"]) for run in (alone, both)] == [1, 2]

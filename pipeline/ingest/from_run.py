@@ -1,0 +1,87 @@
+"""Takes the tables of the input from a run that has read it, so that nothing is read again.
+
+The new run holds them itself, and stays valid when the other one is removed. On the same file system it shares the
+files (hard links), which takes no time and no room: a run never changes such a file, it only removes or replaces it.
+Elsewhere the files are copied.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from pipeline.ingest.gpu.ingest_on import IngestOn
+from pipeline.ingest.staging import all_or_nothing
+from pipeline.run.files import checksum
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import INGEST_FILES, OPTIONS_FILE
+from pipeline.run.resuming import how_to_resume
+from schemas.errors import IncompleteError, InputError
+from schemas.options import IngestOptions
+
+__all__ = ["is_run_folder", "take_from_run"]
+
+
+def is_run_folder(source: Any) -> bool:
+    """Whether a source is the folder of a run, or a link to one."""
+    return isinstance(source, (str, os.PathLike)) and os.path.isfile(Path(source) / OPTIONS_FILE)  # noqa: PTH113 - never raises
+
+
+def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on: IngestOn = "auto") -> dict[str, Any]:
+    """Put the tables of another run into `folder`. Returns the facts of that run about its input, and ``from_run``.
+
+    Parameters
+    ----------
+    source : Path
+        Folder of a run whose step ``ingest`` is done. It may be incomplete otherwise, or at work.
+    options : IngestOptions
+        How to read an input. Here nothing is read, so no option may be given.
+    folder : Path
+        An existing folder. After an error it is as it was before.
+    ingest_on : "auto", "cpu" or "gpu"
+        As `options`: "gpu" is refused.
+
+    Raises
+    ------
+    InputError
+        An option says how to read, or the other run has not read its input, or its tables are damaged.
+    ResourceError
+        Writing fails, as on a full disk.
+    """
+    started = time.perf_counter()
+    _refuse_reading(source, options, ingest_on)
+    run = RunFolder(source)
+    try:
+        facts, sums = run.need("ingest"), run.checksums("ingest")
+    except IncompleteError as error:
+        raise InputError(f"{source} cannot be taken as a source: {error}") from error
+    with all_or_nothing(folder) as staging:
+        for file in INGEST_FILES:
+            _link_or_copy(source / file, staging / file)
+            if checksum(staging / file) != sums.get(str(file)):
+                raise InputError(f"{source / file} is missing or damaged; mend it with: {how_to_resume(source)}")
+    seconds = time.perf_counter() - started
+    return facts | {"seconds": seconds, "tables_seconds": seconds, "from_run": str(source)}
+
+
+def _refuse_reading(source: Path, options: IngestOptions, ingest_on: IngestOn) -> None:
+    usual = IngestOptions()
+    given = [each.name for each in fields(options) if getattr(options, each.name) != getattr(usual, each.name)]
+    if given or ingest_on == "gpu":
+        raise InputError(f"{source} is a run, which has read its input already; leave {(*given, 'ingest_on')[0]} out")
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    if not source.is_file():
+        raise InputError(f"{source} is missing or damaged; mend it with: {how_to_resume(source.parents[1])}")
+    if not os.access(source, os.R_OK):
+        raise InputError(f"{source} may not be read; ask its owner")
+    real = source.resolve()  # a link to a file is not a file of the new run
+    try:
+        target.hardlink_to(real)
+    except OSError:  # another file system, or one without links, or the file of another user
+        shutil.copyfile(real, target)

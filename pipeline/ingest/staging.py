@@ -1,0 +1,46 @@
+"""A folder into which the tables of the input are written before they get their places, all at once."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.run.names import INGEST_FILES, STAGING, refuse_links
+from schemas.errors import InputError, ResourceError
+
+__all__ = ["all_or_nothing"]
+
+
+@contextmanager
+def all_or_nothing(folder: Path) -> Iterator[Path]:
+    """A folder to write into. At the end its files move to `folder`, the edges last; after an error they disappear."""
+    refuse_links(folder)
+    try:
+        staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written into ({error.strerror}); choose another folder") from error
+    made: list[Path] = []
+    try:
+        for file in INGEST_FILES:
+            (staging / file).parent.mkdir(exist_ok=True)
+        yield staging
+        for file in INGEST_FILES:
+            target = folder / file
+            if not target.parent.exists():
+                target.parent.mkdir()
+                made.append(target.parent)
+            (staging / file).replace(target)
+            made.append(target)
+    except BaseException as error:
+        for path in reversed(made):
+            path.rmdir() if path.is_dir() else path.unlink()
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            place = error.filename2 or error.filename or folder
+            raise ResourceError(f"cannot write {place} ({reason}); make room, or choose another folder") from error
+        raise
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)  # files that stay are removed when the run goes on

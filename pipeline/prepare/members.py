@@ -1,0 +1,180 @@
+"""Finds the vertices that every biclique is to contain by their labels, and says why there is none."""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kernels.graph.members import Restricted, restrict
+from pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from pipeline.run.opened import Run
+from pipeline.run.tables import read_table
+from schemas.dtypes import VERTEX
+from schemas.errors import InputError
+from schemas.members import Label, Labels, label_words
+from schemas.search import Side
+
+__all__ = ["MANY", "Members", "find_members", "restricted", "why_nothing"]
+
+#: From so many labels on, an unknown label is compared only with those that share a part with it.
+MANY = 20_000
+#: Labels on each side of the place of an unknown label in the sorted ones, which begin as it does, and most labels that
+#: end as it does or contain it. Labels of more characters are not compared, because that takes too long.
+_AROUND, _SHORT = 2_000, 200
+_FILES = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
+_OTHER: dict[Side, Side] = {"left": "right", "right": "left"}
+
+
+class Members(NamedTuple):
+    """Dense ids of the vertices that every biclique is to contain, ascending, each once."""
+
+    left: np.ndarray
+    right: np.ndarray
+
+
+def find_members(run: Run) -> Members:
+    """The vertices that the options of a run name. The input of the run has been read.
+
+    Raises
+    ------
+    InputError
+        If a label is none of its side. The sentence says what is near it, or that it is on the other side.
+    """
+    search = run.options.search
+    return Members(_Side(run, "left").ids(search.containing_left), _Side(run, "right").ids(search.containing_right))
+
+
+def restricted(run: Run, left: np.ndarray, right: np.ndarray) -> Restricted:
+    """The edges of a run, as `pipeline.prepare.build.read_edges` gives them, among which its bicliques are."""
+    if not run.options.search.is_containing:
+        return Restricted(left, right)
+    return restrict(left, right, run.input["n_left"], run.input["n_right"], *find_members(run))
+
+
+def why_nothing(run: Run, kept: Restricted) -> str | None:
+    """Why no biclique contains the given vertices, in one clause. None if some do, or if none are given."""
+    search = run.options.search
+    if len(kept.left) or not search.is_containing:
+        return None
+    if kept.first_missing is not None:
+        pair = " and ".join(
+            f"{side} {_Side(run, side).labels[vertex].as_py()!r}"
+            for side, vertex in zip(_OTHER, kept.first_missing, strict=True)
+        )
+        n = kept.missing - 1
+        others = (
+            f", nor {'is' if n == 1 else 'are'} {n:,} other pair{'' if n == 1 else 's'} of given members" if n else ""
+        )
+        return f"{pair} are not joined by an edge{others}"
+    side: Side = "left" if search.containing_left else "right"
+    given = search.containing_left or search.containing_right
+    return f"no {_OTHER[side]} vertex is joined to all of {label_words(given)}"
+
+
+class _Side:
+    """The labels of one side of the input of a run."""
+
+    def __init__(self, run: Run, side: Side):
+        self._run, self._side = run, side
+        self._labels: pa.ChunkedArray | None = None
+
+    @property
+    def labels(self) -> pa.ChunkedArray:
+        """Sorted: integers by value, text by its bytes."""
+        if self._labels is None:
+            self._labels = read_table(self._run.path / _FILES[self._side])["label"]
+        return self._labels
+
+    def ids(self, asked: Labels) -> np.ndarray:
+        """Dense ids of the labels, ascending, each once."""
+        found = {label: self._place(label) for label in asked}
+        unknown = [label for label, place in found.items() if place is None]
+        if unknown:
+            others = f"; {len(unknown) - 1:,} more of the labels are not there, either" if len(unknown) > 1 else ""
+            raise InputError(f"{self._objection(unknown[0])}{others}")
+        return np.unique(np.array(list(found.values()), VERTEX))
+
+    def _place(self, label: Label) -> int | None:
+        key = self._key(label)
+        if key is None:
+            return None
+        place = self._first_not_below(key)
+        return place if place < len(self.labels) and self.labels[place].as_py() == self._value(key) else None
+
+    def _key(self, label: Label) -> int | bytes | None:
+        """What the label is sorted by. None if no label of this side can be equal to it."""
+        if not self._are_numbers:
+            return label.encode() if isinstance(label, str) else None
+        if isinstance(label, int):
+            return label
+        # as when a file is read: 007 and +7 are not 7
+        return int(label) if label.isascii() and label.isdecimal() and str(int(label[:20])) == label else None
+
+    def _value(self, key: int | bytes) -> Label:
+        return key if isinstance(key, int) else key.decode()
+
+    def _first_not_below(self, key: int | bytes) -> int:
+        def key_at(place: int) -> int | bytes:
+            value = self.labels[place].as_py()
+            return value if self._are_numbers else value.encode()
+
+        return bisect_left(range(len(self.labels)), key, key=key_at)
+
+    @property
+    def _are_numbers(self) -> bool:
+        return pa.types.is_integer(self.labels.type)
+
+    @property
+    def _name(self) -> str:
+        own = self._run.names[self._side == "right"]
+        return "" if own == self._side else f" ({own})"
+
+    def _objection(self, label: Label) -> str:
+        """Why a label is none of this side, in one sentence."""
+        side, other = self._side, _Side(self._run, _OTHER[self._side])
+        source, option = self._run.input["source"], f"containing_{side}"
+        if other._place(label) is not None:
+            there = f"a {other._side} label{other._name} of {source}, not a {side} one{self._name}"
+            return f"{label!r} is {there}; give it as containing_{other._side}"
+        if self._key(label) is None:
+            kind, what = ("whole numbers", "none") if self._are_numbers else ("text", "a number")
+            remedy = f"correct {option}" if self._are_numbers else f"give it as '{label}'"
+            return f"the {side} labels{self._name} of {source} are {kind}, and {label!r} is {what}; {remedy}"
+        near = self._near(label)
+        words = f"near it are {', '.join(map(repr, near))}" if near else "no label is near it"
+        return f"no {side} vertex{self._name} of {source} has the label {label!r}; {words}; correct {option}"
+
+    def _near(self, label: Label) -> list[Label]:
+        """A few labels that may be meant."""
+        key = self._key(label)
+        assert key is not None
+        place = self._first_not_below(key)
+        if self._are_numbers:
+            return self.labels[max(place - 1, 0) : place + 1].to_pylist()
+        assert isinstance(label, str)
+        if len(label) > _SHORT:
+            return []
+        folded = label.casefold()
+        by_folded = {one.casefold(): one for one in self._candidates(label, place) if len(one) <= _SHORT}
+        close = difflib.get_close_matches(folded, by_folded, 3)
+        within = (key for key in by_folded if folded in key)
+        return [by_folded[key] for key in close or sorted(within, key=len)[:3]]
+
+    def _candidates(self, label: str, place: int) -> Iterable[str]:
+        labels = self.labels
+        if len(labels) <= MANY:
+            return labels.to_pylist()
+        found = labels[max(place - _AROUND, 0) : place + _AROUND].to_pylist()
+        for part in labels.iterchunks():
+            for is_like in (
+                pc.ends_with(part, label[-max(len(label) // 3, 3) :]),
+                pc.match_substring(part, label, ignore_case=True),
+            ):
+                found += part.filter(is_like)[:_AROUND].to_pylist()
+        return found

@@ -1,0 +1,62 @@
+"""The example of docs/asking-for-less.md runs as it stands, and its numbers are those that it gives."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import ROOT, clean_environment
+
+PAGE = (ROOT / "docs" / "asking-for-less.md").read_text()
+MEMBERS = PAGE.partition("## With given members")[2].partition("\n## ")[0]
+
+
+def run(folder: Path, *command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=clean_environment(PYTHONPATH=str(ROOT), COLUMNS="120"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{' '.join(command)} gave {done.returncode}: {done.stderr[-2000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What each command of the section prints, and the program; one after the other, as a reader would run them."""
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    blocks = re.findall(r"(?ms)^```(sh|python)\n(.*?)^```", MEMBERS)
+    found = {}
+    for language, text in blocks:
+        if language == "python":
+            found["python"] = run(folder, "-c", text)
+            continue
+        for line in text.splitlines():
+            _, *words = shlex.split(line)
+            found[line] = run(folder, "-m", "pipeline", *words)
+    return found
+
+
+def count_of(card: str) -> str:
+    match = re.search(r"(?m)^bicliques: ([\d,]+|none: .*?)(?:, all of them)?$", card)
+    assert match is not None, card
+    return match[1]
+
+
+def test_the_numbers_of_the_page_are_those_of_the_commands(said: dict[str, str]) -> None:
+    whole, gimp, *_, two_left, two_right, none = [text for line, text in said.items() if line != "python"]
+    assert f"It finds {count_of(gimp)} of the {count_of(whole)} bicliques" in MEMBERS
+    counts = f"{count_of(two_left)}, {count_of(two_right)} and *{count_of(none)}*"
+    assert f"They say {counts}." in " ".join(MEMBERS.split())
+    assert "verified: 378 bicliques" in next(text for line, text in said.items() if "verify" in line)
+    assert said["python"].splitlines()[0] == f"{count_of(two_right)} True"

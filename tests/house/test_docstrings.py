@@ -1,0 +1,163 @@
+"""What users call says what it takes, gives and raises, with units and dtypes, and its examples run."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import doctest
+import inspect
+import re
+import typing
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pipeline
+from pipeline.api.dry_running import DryRun
+from pipeline.proof.verification import Verification
+from pipeline.results.run_status import Status
+from pipeline.series.pruning import Pruning
+from schemas import errors
+from schemas.sizes import SizeCounts
+from tests.house.tree import ROOT
+
+FUNCTIONS = {name: getattr(pipeline, name) for name in pipeline.__all__ if inspect.isroutine(getattr(pipeline, name))}
+#: What the functions return, and what methods of that return.
+RECORDS = (pipeline.Count, DryRun, Pruning, SizeCounts, Status, Verification)
+
+#: What the text of a parameter tells if its name has the word on the left.
+UNITS = {
+    "seconds": "[Ss]econds|[Tt]ime",
+    "time": "[Ss]econds",
+    "bytes": "[Bb]ytes|[Ss]ize",
+    "memory": "[Bb]ytes",
+    "rss": "[Bb]ytes",
+}
+
+
+def methods(home: type) -> dict[str, Callable[..., Any]]:
+    """The public methods and properties of a class, by name."""
+    found: dict[str, Callable[..., Any]] = {}
+    for name, member in vars(home).items():
+        if isinstance(member, property):
+            member = member.fget
+        elif isinstance(member, cached_property):
+            member = member.func
+        elif isinstance(member, classmethod):
+            member = member.__func__
+        if not name.startswith("_") and inspect.isfunction(member):
+            found[f"{home.__name__}.{name}"] = member
+    return found
+
+
+METHODS = {name: one for home in (pipeline.Results, *RECORDS) for name, one in methods(home).items()}
+CALLS = FUNCTIONS | METHODS
+
+
+def sections(documented: Any) -> dict[str, str]:
+    """The parts of a docstring by their headings. The part before the first heading is called "summary"."""
+    text = inspect.cleandoc(documented.__doc__ or "")
+    pieces = re.split(r"^([A-Z]\w+)\n-+\n", text, flags=re.MULTILINE)
+    return {"summary": pieces[0].strip()} | dict(zip(pieces[1::2], pieces[2::2], strict=True))
+
+
+def entries(section: str) -> dict[str, str]:
+    """Type and text of each name in a section such as Parameters."""
+    found: dict[str, str] = {}
+    for entry in re.split(r"\n(?=\S)", section.strip("\n")):
+        head, _, text = entry.partition("\n")
+        names, _, kind = head.partition(" : ")
+        found |= dict.fromkeys(names.split(", "), f"{kind} {inspect.cleandoc(text)}".strip())
+    return found
+
+
+def undocumented(call: Callable[..., Any]) -> list[str]:
+    """What a docstring of a function or method leaves out, in words."""
+    told, signature = sections(call), inspect.signature(call)
+    wrong = [] if re.match(r"\S.*[.:]", told["summary"], re.DOTALL) else ["it has no sentence that says what it does"]
+    taken = [name for name in signature.parameters if name not in ("self", "cls")]
+    listed = entries(told["Parameters"]) if "Parameters" in told else {}
+    for name in taken:
+        if not listed.get(name) and f"`{name}`" not in told["summary"]:
+            wrong.append(f"nothing is said of {name}")
+    wrong += [f"there is no parameter {name}" for name in listed.keys() - set(taken)]
+    if call in FUNCTIONS.values():
+        wrong += [f"there is no section {name}" for name in ("Returns", "Raises", "Examples") if name not in told]
+    return wrong + without_units(listed)
+
+
+def without_units(listed: dict[str, str]) -> list[str]:
+    """The names whose unit or dtype is not told."""
+    wrong = []
+    for name, text in listed.items():
+        for word, unit in UNITS.items():
+            if word in name.split("_") and not re.search(unit, text):
+                wrong.append(f"{name} is without a unit")
+        if "ndarray" in text and not ("shape" in text and re.search(r"u?int\d|float\d|bool", text)):
+            wrong.append(f"{name} is without shape or dtype")
+    return wrong
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_says_what_it_takes_gives_and_raises(name: str) -> None:
+    assert undocumented(CALLS[name]) == []
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_a_record_says_what_its_fields_are(record: type) -> None:
+    listed = entries(sections(record)["Parameters"])
+    assert list(listed) == [field.name for field in dataclasses.fields(record)]
+    assert without_units(listed) == []
+    arrays = [name for name, kind in typing.get_type_hints(record).items() if kind is np.ndarray]
+    assert all("ndarray, shape" in listed[name] for name in arrays)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if "Raises" in sections(CALLS[name])])
+def test_errors_that_are_told_exist(name: str) -> None:
+    for told in entries(sections(CALLS[name])["Raises"]):
+        assert issubclass(getattr(errors, told, None) or getattr(builtins, told), BaseException)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_error_of_bad_input_is_told(name: str, tmp_path: Path) -> None:
+    others = [tmp_path / "out"] if name == "mine" else []
+    with pytest.raises(errors.BicliqueError) as ended:
+        FUNCTIONS[name](tmp_path / "not there", *others)
+    assert type(ended.value).__name__ in entries(sections(FUNCTIONS[name])["Raises"])
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "Results"])
+def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(pipeline, name), name)
+    assert example.examples
+    lines: list[str] = []
+    result = doctest.DocTestRunner().run(example, out=lines.append)
+    assert result.failed == 0, "".join(lines)
+
+
+def test_what_a_docstring_leaves_out_is_found() -> None:
+    def call(one: int, max_time: float, mask: Any) -> int:
+        """Do it.
+
+        Parameters
+        ----------
+        max_time : float
+            The longest one.
+        mask : ndarray, shape (n,)
+        two : int
+            Not there.
+        """
+        return one
+
+    assert undocumented(call) == [
+        "nothing is said of one",
+        "there is no parameter two",
+        "max_time is without a unit",
+        "mask is without shape or dtype",
+    ]

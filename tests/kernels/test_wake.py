@@ -1,0 +1,84 @@
+"""The CUDA driver starts on a thread, and a process makes a context only where it will use it."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+import pytest
+
+from kernels.gpu.wake import wake
+from pipeline.cli.main import main
+
+
+class Driver:
+    """A driver with some devices, and what it was asked."""
+
+    def __init__(self, devices: int, error: int = 0):
+        self.devices, self.error, self.asked, self.threads = devices, error, [], set()
+
+    def cuInit(self, flags: int) -> int:
+        self.threads.add(threading.current_thread())
+        self.asked.append("start")
+        return self.error
+
+    def cuDeviceGetCount(self, found: Any) -> int:
+        found._obj.value = self.devices
+        return 0
+
+    def cuDevicePrimaryCtxRetain(self, context: Any, device: int) -> int:
+        assert isinstance(context._obj, ctypes.c_void_p)
+        self.asked.append(f"context {device}")
+        return 0
+
+
+def woken(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> list[str]:
+    monkeypatch.setattr("ctypes.CDLL", {"libcuda.so.1": driver}.__getitem__)
+    wake.cache_clear()
+    wake().join(60)
+    assert wake() is wake(), "once is enough"
+    assert threading.current_thread() not in driver.threads
+    wake.cache_clear()
+    return driver.asked
+
+
+def test_a_process_with_one_device_makes_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert woken(monkeypatch, Driver(1)) == ["start", "context 0"]
+
+
+def test_a_process_with_several_devices_or_none_makes_no_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert woken(monkeypatch, Driver(2)) == ["start"]
+    assert woken(monkeypatch, Driver(0)) == ["start"]
+    assert woken(monkeypatch, Driver(1, error=100)) == ["start"]
+
+
+def test_without_a_driver_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr("ctypes.CDLL", missing)
+    wake.cache_clear()
+    wake().join(60)
+    wake.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("words", "wakes"),
+    [
+        ([], True),
+        (["--engine", "bitmatrix"], True),
+        (["--workers", "0"], True),
+        (["--engine", "cpu"], False),
+        (["--workers", "2"], False),
+        (["--devices", "0"], False),
+        (["--scheduler", "tcp://localhost:1"], False),
+    ],
+)
+def test_a_command_wakes_the_device_that_it_may_use(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], wakes: bool
+) -> None:
+    called: list[bool] = []
+    monkeypatch.setattr("kernels.gpu.wake.wake", lambda: called.append(True))
+    assert main(["count", "no-such-file", *words]) != 0
+    assert bool(called) is wakes
