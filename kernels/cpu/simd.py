@@ -19,6 +19,7 @@ __all__ = [
     "at_least",
     "covers",
     "extract_bits",
+    "extract_one_by_one",
     "members_of",
     "occurring",
     "overlaps",
@@ -212,7 +213,8 @@ def _pext(typing, x, mask):
 
 
 @compiled
-def _extract_one_by_one(x, mask):
+def extract_one_by_one(x, mask):
+    """As `extract_bits`, on processors without an instruction for it."""
     out = types.uint64(0)
     k = types.uint64(0)
     while mask:
@@ -232,4 +234,4 @@ if _HAS_PEXT:
         return _pext(x, mask)
 
 else:
-    extract_bits = _extract_one_by_one
+    extract_bits = extract_one_by_one

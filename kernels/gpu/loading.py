@@ -14,7 +14,7 @@ from typing import Any
 from kernels.gpu.machine_code import code_for
 from kernels.gpu.source import Variant, compile_options, source_of
 
-__all__ = ["Kernel", "load"]
+__all__ = ["Kernel", "load", "load_on"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,8 @@ _loading = threading.Lock()
 
 
 @functools.lru_cache(maxsize=64)
-def _load(device: int, variant: Variant) -> Kernel:
+def load_on(device: int, variant: Variant) -> Kernel:
+    """The kernel on the current device, whose number is `device`. Use `load`, which many threads can call."""
     import cupy
 
     capability = cupy.cuda.Device().compute_capability  # "90", "121": the last digit is the minor one
@@ -61,4 +62,4 @@ def load(variant: Variant) -> Kernel:
     import cupy
 
     with _loading:  # otherwise two threads could get two locks for one parameter block
-        return _load(cupy.cuda.Device().id, variant)
+        return load_on(cupy.cuda.Device().id, variant)

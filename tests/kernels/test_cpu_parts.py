@@ -15,7 +15,7 @@ from kernels.cpu.memory import addresses, uint64s
 from kernels.cpu.output import mix64
 from kernels.cpu.overlaps import pack_row
 from kernels.cpu.rows import covered, distinct_by_size, keep_widest
-from kernels.cpu.simd import PADDING, _extract_one_by_one, extract_bits, popcount, trailing_zeros
+from kernels.cpu.simd import PADDING, extract_bits, extract_one_by_one, popcount, trailing_zeros
 from schemas.bicliques import splitmix64
 
 WORDS = st.integers(0, 2**64 - 1)
@@ -42,7 +42,7 @@ def on_rows(rows, which, t=0):
 
 @njit
 def _bits(x, mask):
-    return popcount(x), trailing_zeros(x), extract_bits(x, mask), _extract_one_by_one(x, mask), mix64(x)
+    return popcount(x), trailing_zeros(x), extract_bits(x, mask), extract_one_by_one(x, mask), mix64(x)
 
 
 @given(WORDS, WORDS)

@@ -175,11 +175,11 @@ def test_a_device_gets_what_it_can_run(folder, capability, monkeypatch, caplog):
     )
     monkeypatch.setitem(sys.modules, "cupy", toy)
     monkeypatch.setattr(machine_code, "CODE", folder)
-    loading._load.cache_clear()
+    loading.load_on.cache_clear()
     caplog.set_level(logging.INFO, "kernels")
     kernel = load(PLAIN)
     assert load(PLAIN) is kernel
-    loading._load.cache_clear()
+    loading.load_on.cache_clear()
     [given], [record] = modules, caplog.records
     wanted = LOADED[capability]
     if wanted == "nvrtc":
