@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from kernels.cpu.explore import FINISHED, explore
+from kernels.cpu.explore import FINISHED, explore, explore_with_thresholds
 from kernels.cpu.left_over import drain_aside, left_over
 from kernels.cpu.memory import addresses
 from kernels.cpu.word import FULL
@@ -108,12 +108,15 @@ class _Run:
 
     def slice(self) -> Slice:
         pieces = self._next_pieces()
-        graph, *problems = (addresses(arrays) for arrays in (self.graph, self.word, self.hub, self.sieve))
+        graph, *problems = (addresses(arrays) for arrays in (self.graph, self.word, self.hub))
+        search, sieve = explore, []
+        if self.state["sieving"]:
+            search, sieve = explore_with_thresholds, [addresses(self.sieve)]
         pulse = 10_000
         while True:
             self.state["steps"] = pulse
             began = time.perf_counter()
-            status = explore(graph, addresses(pieces), len(pieces.todo), *problems, addresses(self.out))
+            status = search(graph, addresses(pieces), len(pieces.todo), *problems, addresses(self.out), *sieve)
             ended = time.perf_counter()
             self.waiting.append(drain_aside(self.out))
             if status == FULL:

@@ -45,7 +45,7 @@ def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
     h.n_full = h.n_rows = h.first = h.depth = 0
     n = _count_rows(g, hub, out, n_base)
     size = total = _size_of(g, hub, out, n_base)
-    if s.sieving:
+    if sieve is not None:
         size = _reduce(g, hub, out, n, n_base, total, keyed, root)
     first, members, dead = _close_rows(g, hub, n, size, keyed, root)
     if dead or size == 0:
@@ -58,9 +58,10 @@ def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
     n_explored = _number_rows(hub, n_excluded, n_candidates)
     _number_base(hub, n_base)
     h.words, h.fresh, h.depth = (h.n_base + 63) >> 6, fresh and members >= s.min_root, 1
-    if s.sieving and _fits(g, hub, sieve, out):
-        _begin_sieve(g, hub, sieve, out, n_explored, members)
-        return
+    if sieve is not None:
+        if _fits(g, hub, sieve, out):
+            _begin_sieve(g, hub, sieve, out, n_explored, members)
+            return
     h.wide = s.sieving or h.n_rows * h.words > h.max_bits
     if not h.wide:
         _set_bits(g, hub, out)
