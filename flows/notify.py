@@ -39,10 +39,10 @@ def note(name: str, folder: Path) -> None:
 
 
 def tell(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """A hook that tells the block in the parameter ``notify`` how the run ended, and which runs it kept from running.
+    """A hook that tells the block in the parameter ``notify`` how the run ended, and which runs had to be left out.
 
-    Nothing is sent without that parameter. Nothing is sent either if the state is called Completed and no run was kept
-    from running. If sending fails, the log of the run says so.
+    Nothing is sent without that parameter. Nothing is sent either if the state is called Completed and no run was left
+    out. If sending fails, the log of the run says so.
     """
     block_name = flow_run.parameters.get("notify")
     if block_name is None:
@@ -83,7 +83,7 @@ def _count(folder: Path) -> str:
 
 
 def _skipped_meanwhile(client: Any, flow_run: FlowRun) -> list[str]:
-    """The times at which runs of the same deployment were due that the server cancelled, because this run had the slot.
+    """When the runs of the same deployment were due that the server cancelled because this run had the slot.
 
     A worker never begins such runs, so none of their hooks is called.
     """

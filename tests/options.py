@@ -34,7 +34,7 @@ keywords with underscores, `pipeline.mine(..., min_left=3)`. Limits of `resume` 
 and the word `none` lifts one (from Python, `None`). The flow takes them in groups, which the headings name:
 `thresholds={"min_left": 3}`.
 
-This page is made from the fields of the records in `schemas/options.py`, `schemas/work.py` and
+This page is made from the fields of the records in `schemas/options.py`, `schemas/search.py` and
 `pipeline/workers/options.py`, by `python -m tests.options --write`.
 """
 

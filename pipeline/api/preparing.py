@@ -81,7 +81,7 @@ def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     prunes = search.min_left > 1 or search.min_right > 1
 
     def ready() -> None:
-        # how little is left with given members is not known yet, and it is mostly too little for compiled code
+        # Given members mostly leave too few edges for compiled code. How many they leave is not known yet.
         n_edges = 0 if search.is_containing else run.input["n_edges"]
         first_use.before_building(options.build, prunes, compiles(run, n_edges))
 
@@ -132,9 +132,9 @@ def _once(
 
 
 def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Redo a step whose files or record are damaged, and refuse other files than it made before.
+    """Redo a step whose files or record are damaged. Refuse the result if it differs from what the step made before.
 
-    The reason is that slices may be mined already, and their results belong to the files that were there.
+    Slices may be mined already, and their results belong to the files that were there.
     """
     sums = folder.keep_checksums(step)
     told = folder.step_file(step).read_bytes()

@@ -111,7 +111,7 @@ def started(
     series, date : str or None
         See `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of the folder.
     keep : bool
-        False for a temporary folder. Errors do not say then how to resume the run.
+        False for a temporary folder. Then errors do not say how to resume the run.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Estimates the number of bicliques, the time and the disk of a run from a sample of its roots.
 
 The plan is cut into strata of about equal weight. From each stratum, roots are drawn at random and mined, each
-for a bounded time. The results per weight of these roots are taken for those of the whole stratum.
+for a bounded time. What these roots give per unit of weight is taken as what the whole stratum gives.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 GROW_AFTER_S, GROW_FOR_S = 1.0, 4.0
 #: Seconds between two checks of the number of workers.
 LOOK_S = 1.0
-#: Seconds that this process needs for one slice that has come back, and for the next one. Writing to disk is not in it.
+#: Seconds that this process needs to take one slice back and to deal the next one. Writing to disk is not included.
 _EVENT_S = 0.003
 #: Seconds that a run without workers waits for one.
 NO_WORKERS_S = 60.0

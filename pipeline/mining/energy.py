@@ -26,7 +26,7 @@ class ProcessorEnergy:
     def facts(self) -> dict[str, Any]:
         """``joules`` so far, or the reason why they cannot be read.
 
-        Has to be called at least once per minute, because the counters start again from 0 after some time.
+        The caller has to ask at least once per minute, because the counters start again from 0 after some time.
         """
         if isinstance(self._counter, str):
             return {NOT_READABLE: self._counter}
@@ -50,8 +50,9 @@ def energy_facts(entries: Iterable[LedgerEntry], sessions: Sequence[Session], pl
     dict
         ``processors``: energy of the processors of the driver's machine. Other programs on that machine are included.
         Sessions that were killed are not.
-        ``gpus``, or the word for other devices, if their energy can be counted: energy while slices were searched, for
-        all workers together and for each. Idle time between and after slices is not included.
+        ``gpus``, or the word for other devices: the energy that they took while slices were searched, for all workers
+        together and for each. Idle time between and after slices is not included. The entry is missing if the platform
+        has no counter of energy.
     """
     facts: dict[str, Any] = {"processors": _processors(sessions)}
     if (counter := platform.energy_counter) is not None:

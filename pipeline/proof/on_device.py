@@ -1,7 +1,7 @@
 """Reading parts back on a GPU: cuDF decodes them, and a kernel hashes the rows.
 
 The members, which are most of a part, never reach the host. Sizes and hashes do, 16 bytes per row.
-`pipeline.proof.read_back` does the same on the host, and decides which of the two does it.
+`pipeline.proof.read_back` does the same on the host, and decides which of the two is used.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ __all__ = ["READERS", "CudfReader", "HashedGroup", "hashed_groups", "why_not"]
 
 #: Threads that read onto one device at a time. While one sums up on the host, the device works for the others.
 READERS = 4
-#: Bytes of free device memory per member that is read at a time, and the most members. Besides the labels, the device
-#: holds what it decompresses, for every thread.
+#: Bytes of free device memory that one thread needs per member that it reads, times the threads, because each of them
+#: holds what it decompresses. The labels are not in it. Then the most members that a thread reads at a time.
 _BYTES_A_MEMBER, _MOST_MEMBERS = 32 * READERS, 1 << 27
 
 

@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 #: If there are more rows, their hashes are not compared here. `verify` compares them, because it keeps them on disk.
 COMPARED_ROWS = 1 << 23
-#: If there are more rows, the pool is asked to grow. One process reads fewer rows back before others have started.
+#: If there are more rows, the pool is asked to grow. One process has read fewer rows back before others have started.
 ROWS_WORTH_WORKERS = 10_000_000
 
 
@@ -106,7 +106,7 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False
         peak_rss=taken | {"driver": max(taken["driver"], peak_rss())},
     )
     write_json(run.folder.manifest_file, manifest.to_json())
-    word = "proven" if listing else "counted"  # of a run that only counts, no rows were read back
+    word = "proven" if listing else "counted"  # a run that only counts has no rows to read back
     number = None if manifest.fingerprint is None else str(manifest.fingerprint)
     text = f"{word}: {manifest.count:,} bicliques" + (f", fingerprint {number}" if number else "")
     tell(logger, word, text, count=manifest.count, fingerprint=number, rows_read=proven)

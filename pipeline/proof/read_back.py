@@ -50,7 +50,7 @@ class ProofTask:
         Whether to return the hashes of all rows, 8 bytes per row.
     on_device : bool
         Whether the GPU of the worker reads the part; see `pipeline.proof.on_device`. If its memory does not suffice,
-        the CPU does, and the log says so.
+        the CPU reads the part, and the log says so.
     """
 
     folder: str

@@ -25,7 +25,7 @@ Place = tuple[int, int, int]
 #: (file, row group) -> hash of each row of the row group, uint64.
 HashesOf = Callable[[Path, int], np.ndarray]
 
-#: Rows of a row group, per row that is wanted, that are looked at without ranking the sizes of the row group.
+#: If at most so many rows per wanted row may be among the largest, all of them are looked at, and sizes are not ranked.
 _FEW = 100
 #: Most threads that read row groups.
 _MOST_THREADS = 8
@@ -105,7 +105,7 @@ class Largest:
         if len(self.best) < self._n:
             return _least(sizes, self._by, self._n)
         last: tuple[int, ...] = tuple(self.best[-1, :3].tolist())
-        # to rank the sizes takes longer than to look at a few rows too many
+        # ranking the sizes would take longer than looking at a few rows too many
         if int(sizes.count[self.reach(sizes, last)].sum()) <= _FEW * self._n:
             return last
         return max(_least(sizes, self._by, self._n), last)
@@ -163,7 +163,7 @@ def places_of(best: np.ndarray) -> list[Place]:
 def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[Place]:
     """The places of the `n` largest bicliques, the largest first; see `Largest`.
 
-    Reads the two size columns twice, and the row groups whole that may hold one of the largest.
+    The two size columns are read twice. Row groups that may hold one of the largest are then read as a whole.
 
     Raises
     ------

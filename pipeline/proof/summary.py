@@ -91,7 +91,7 @@ class Tally:
         ----------
         batch : Bicliques
         file, group : int
-            Numbers of the file and of the row group that the batch is. `PartSummary.largest` names them.
+            Numbers of the file and of the row group that the batch comes from. `PartSummary.largest` names them.
 
         Returns
         -------

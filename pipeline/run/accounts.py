@@ -103,8 +103,8 @@ def seconds_of(run: Run) -> dict[str, float]:
 def peak_rss_of(run: Run, entries: Iterable[LedgerEntry]) -> dict[str, Any]:
     """Most main memory that the processes of a run took, in bytes.
 
-    ``driver`` is the most of all sessions. ``workers`` has the most of each worker, by its name, until the end of its
-    last slice.
+    ``driver`` is the most that the driver took in any session. ``workers`` has the most of each worker, by its name,
+    until the end of its last slice.
     """
     workers = {worker: account.peak_rss for worker, account in by_worker(entries).items()}
     return {"driver": max((session.get("peak_rss", 0) for session in run.sessions()), default=0), "workers": workers}

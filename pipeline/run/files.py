@@ -71,7 +71,7 @@ def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Pa
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder with all that is in it, however often Ctrl-C is pressed meanwhile; that is raised at the end."""
+    """Remove a folder with all that is in it. Ctrl-C does not stop this, and is raised again at the end."""
     pressed: KeyboardInterrupt | None = None
     while True:
         try:
@@ -145,7 +145,7 @@ def create(path: Path) -> IO[bytes]:
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[IO[bytes]]:
-    """A new file to write into. It gets the name `target` after the block; after an error it is removed.
+    """A new file to write into. After the block it gets the name `target`. If the block raises an error, it is removed.
 
     Raises
     ------

@@ -78,7 +78,7 @@ class Ledger:
 
     @classmethod
     def survey(cls, folder: RunFolder, job: Job, n_plan: int) -> tuple[Ledger, dict[Path, str]]:
-        """A ledger of the entries that count, and, for each file that does not, the reason. No file is changed."""
+        """A ledger of the entries that count, and the files of the others with the reason. No file is changed."""
         ledger, found, problems = cls(folder, job, n_plan, {}), {}, {}
         for file in folder.entries_there():
             try:

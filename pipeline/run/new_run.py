@@ -119,7 +119,7 @@ def _how_to_go_on(path: Path) -> str:
 
 
 def _is_left_over(path: Path) -> bool:
-    """Whether a run may have left `path` that was killed before it had options, or while it removed its files."""
+    """Whether `path` may be left from a run that was killed before it had options or while it removed its files."""
     if path.name in (LOCK_FILE, temporary_name(OPTIONS_FILE)):
         return not is_folder(path)
     if is_staging(path):

@@ -36,7 +36,7 @@ class Run:
     -----
     What a run writes only once is read when it is first asked for, and kept: options, facts of steps, plan, graph,
     labels. What changes while a run goes on is read by a method at each call: its ledger, its sessions. Code that
-    finishes a step calls `finish`, which forgets what was kept of the step before.
+    finishes a step calls `finish`, which forgets what was read before the step was done.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class Run:
         self._made.add(step)
 
     def sessions(self) -> list[Session]:
-        """The record of each call of mining, oldest first. Of a call that was killed, it says how the call began."""
+        """The record of each call of mining, oldest first. The record of a killed call says only how the call began."""
         return sessions(self.folder)
 
     def ledger(self) -> Ledger:

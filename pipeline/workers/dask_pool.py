@@ -232,7 +232,7 @@ class DaskPool:
                 pass
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Submit a task under a key of its own. Dask would not run the same task again, and a slice may have to."""
+        """Submit a task under a key of its own. Dask would not run the same task twice, and a slice may need it."""
         key = f"bicliques-{function.__name__}-{tag}-{time.monotonic_ns()}"
         if self._platform.fatal_errors:
             function = partial(guarded, function, self._platform.fatal_errors)

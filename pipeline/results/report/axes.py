@@ -199,7 +199,7 @@ def _mixed(share: float) -> str:
 
 
 def _that_fit(places: Sequence[float], rooms: Sequence[float]) -> list[tuple[int, str]]:
-    """Positions of the texts that do not touch each other. A class says if they fit on a wide screen only.
+    """Positions of the texts that do not touch each other, and a class that says which fit on a wide screen only.
 
     `rooms` has the length of each text along the axis, as a multiple of the size of its letters.
     """
@@ -209,7 +209,7 @@ def _that_fit(places: Sequence[float], rooms: Sequence[float]) -> list[tuple[int
 
 
 def _apart(places: Sequence[float], lengths: Sequence[float], taken: Sequence[int]) -> list[int]:
-    """The texts that are `taken`, and of the others, from the first one on, each that touches none of those before."""
+    """The texts in `taken`, and others: from the first one on, each text that touches none of those found so far."""
     found = list(taken)
     for k in range(len(places)):
         if all(abs(places[k] - places[j]) >= (lengths[k] + lengths[j]) / 2 for j in found):

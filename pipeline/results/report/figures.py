@@ -51,7 +51,7 @@ _MOST_POINTS = 200
 _BAR, _LANES_HEIGHT = 26, 900
 #: Room below a picture for the numbers of its axis and its title, and above it for the title of the other axis.
 _BELOW, _ABOVE = 58, 30
-#: Room at the right of a picture, for half of the last number.
+#: Room at the right of a picture, because half of the last number stands to the right of its axis.
 _RIGHT = 36
 
 
