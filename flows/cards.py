@@ -20,7 +20,7 @@ from pipeline.results.results import Results
 from pipeline.run.opened import Run
 from schemas.search import By
 
-__all__ = ["publish_run", "publish_verification"]
+__all__ = ["facts_of", "publish_run", "publish_verification", "table_of"]
 
 _LARGEST = 10
 _MEMBERS = 150
@@ -50,7 +50,7 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None) -> None:
         The page of the run. If there is one, its pictures are published, too.
     """
     where = plain(str(results.path))
-    create_markdown_artifact(_facts(cards.run_card(results)), key=keys.key("run-card"), description=where)
+    create_markdown_artifact(facts_of(cards.run_card(results)), key=keys.key("run-card"), description=where)
     if not results.complete:
         return
     manifest = results.manifest
@@ -68,7 +68,7 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None) -> None:
     )
     if manifest.parts:
         for by, (key, words) in _TOPS.items():
-            text = _top(results.top(_LARGEST, by))
+            text = table_of(results.top(_LARGEST, by))
             create_markdown_artifact(text, key=keys.key(key), description=f"{words} {where}")
     if page is not None:
         _publish_page(results, where, keys)
@@ -104,7 +104,7 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>()#+!|&~-])", r"\\\1", " ".join(text.split()))
 
 
-def _facts(card: str) -> str:
+def facts_of(card: str) -> str:
     """The lines ``key: value`` of a card, as a Markdown table."""
     return _table(["", ""], [line.partition(": ")[::2] for line in card.splitlines()], _CARD_WIDTH)
 
@@ -115,7 +115,8 @@ def _item(line: str) -> str:
     return f"- {plain(words[2:])}" if words.startswith("- ") else f"\n{plain(words)}\n"
 
 
-def _top(rows: pa.Table) -> str:
+def table_of(rows: pa.Table) -> str:
+    """Rows of a result, the first with rank 1, as a Markdown table."""
     lines = [
         (
             rank,

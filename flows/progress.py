@@ -41,7 +41,7 @@ class ProgressArtifact:
         self._id: UUID = create_progress_artifact(0.0, key=key, description="waiting")  # type: ignore[assignment]
         self._latest: Progress | None = None
         self._has_failed = False
-        self._ended = threading.Event()
+        self.ended = threading.Event()
         context = contextvars.copy_context()  # tells the thread which server to use
         self._thread = threading.Thread(target=context.run, args=(self._publish,), daemon=True)
 
@@ -50,7 +50,7 @@ class ProgressArtifact:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._ended.set()
+        self.ended.set()
         self._thread.join(_LAST_S)
         if error is None and self._latest is None:
             self._send(100.0, "was done already")
@@ -65,7 +65,7 @@ class ProgressArtifact:
     def _publish(self) -> None:
         sent = None
         while True:
-            ended = self._ended.wait(EVERY_S)
+            ended = self.ended.wait(EVERY_S)
             latest = self._latest
             if latest is not None and latest is not sent:
                 self._send(100 * latest.share, line(latest))

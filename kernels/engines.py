@@ -124,8 +124,15 @@ def choose(name: str, why_not: Callable[[EngineKind], str | None] = here) -> Cho
     raise ResourceError(f"no engine can run here: {'; '.join(passed_over)}")
 
 
-def compile_engine(name: str) -> None:
-    """Compile an engine once, so that workers that start together find the machine code on disk."""
+def compile_engine(name: str, search: Search | None = None) -> None:
+    """Compile an engine once, so that workers that start together find the machine code on disk.
+
+    Parameters
+    ----------
+    name : str
+    search : Search or None
+        What it is going to search. If that has no thresholds, what only they need is not compiled.
+    """
     import numpy as np  # not before it is needed: this module is read for the names of the engines
 
     from schemas.emit import nowhere
@@ -136,7 +143,8 @@ def compile_engine(name: str) -> None:
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
     engine = kind(name)
     least = engine.make(engine.platform.most_halvings)
-    least.mine(edge, Subtrees.of_roots(one), Search(), Limits(), nowhere)
+    thresholds = Search(min_left=2) if search is not None and search.has_thresholds else Search()
+    least.mine(edge, Subtrees.of_roots(one), thresholds, Limits(), nowhere)
 
 
 def compile_proof() -> None:

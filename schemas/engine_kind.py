@@ -38,7 +38,7 @@ class EngineKind:
     workspace_bytes : callable
         (graph, search) -> main memory of one engine besides the graph, in bytes. It does not depend on the results.
     will_compile : callable
-        () -> whether the next use compiles the engine, which takes about ten seconds.
+        (search) -> whether the next such search compiles the engine, which takes about ten seconds.
     jobs : frozenset of JobName
         Names of the jobs (`schemas.jobs`) that it can do.
     counts_sizes : bool
@@ -51,7 +51,7 @@ class EngineKind:
     make: Callable[[int], Engine]
     why_not: Callable[[], str | None]
     workspace_bytes: Callable[[MiningGraph, Search], int]
-    will_compile: Callable[[], bool] = lambda: False
+    will_compile: Callable[[Search], bool] = lambda search: False
     jobs: frozenset[JobName] = frozenset({"all"})
     counts_sizes: bool = True
 

@@ -98,9 +98,19 @@ class Search:
     by: By = option("edges", help="measure of --largest", group="result", on=("mine",))
 
     @property
+    def has_thresholds(self) -> bool:
+        """Whether bicliques have to be larger than the smallest ones."""
+        return self.min_left > 1 or self.min_right > 1
+
+    @property
+    def has_filters(self) -> bool:
+        """Whether bicliques that are too large are left out."""
+        return self.max_left is not None or self.max_right is not None
+
+    @property
     def is_plain(self) -> bool:
         """Whether every maximal biclique of the graph that an engine gets is a result."""
-        return self.min_left <= 1 and self.min_right <= 1 and self.max_left is None and self.max_right is None
+        return not (self.has_thresholds or self.has_filters)
 
     @property
     def is_containing(self) -> bool:

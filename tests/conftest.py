@@ -21,8 +21,10 @@ settings.load_profile("quick")
 _COMPILE = """
 from pipeline.slices import first_use
 from schemas.options import BuildOptions
+from schemas.search import Search
 first_use.before_building(BuildOptions(), True)
-first_use.before_mining("cpu", lambda progress: None)
+for search in (Search(), Search(min_left=2)):
+    first_use.before_mining("cpu", search, lambda progress: None)
 first_use.before_proving()
 """
 

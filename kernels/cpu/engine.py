@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from kernels.cpu.explore import FINISHED, explore
+from kernels.cpu.explore import FINISHED, explore, explore_with_thresholds
 from kernels.cpu.left_over import drain_aside, left_over
 from kernels.cpu.memory import addresses
 from kernels.cpu.word import FULL
@@ -16,6 +16,7 @@ from kernels.cpu.workspace import (
     Hub,
     Output,
     Pieces,
+    Sieve,
     Sizes,
     Word,
     allocate,
@@ -62,7 +63,7 @@ class CpuEngine:
         self._sizes = sizes or Sizes()
         self._graph: MiningGraph | None = None
         self._search: Search | None = None
-        self._memory: tuple[Graph, Word, Hub, Output] | None = None
+        self._memory: tuple[Graph, Word, Hub, Sieve, Output] | None = None
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
@@ -70,12 +71,12 @@ class CpuEngine:
             self._memory = (graph_arrays(graph), *allocate(graph, search, self._sizes))
             self._graph, self._search = graph, search
         job = job_of(search)
-        plain = search.mode == "count" and search.is_plain and limits.rows is None and not search.sizes
-        self._memory[3].state[0]["plain"] = plain
+        state = self._memory[4].state[0]
+        wants_all = state["min_base"] <= 1 and not search.has_filters  # of the nodes with enough root members
+        state["plain"] = wants_all and search.mode == "count" and not search.sizes and limits.rows is None
         run = _Run(graph, *self._memory, subtrees, limits, job.taker(emit, limits), job)
         result = run.slice()
-        graph_memory, word, hub, _ = self._memory
-        self._memory = (graph_memory, word, hub, run.out)
+        self._memory = (*self._memory[:4], run.out)
         return result
 
 
@@ -88,6 +89,7 @@ class _Run:
         graph: Graph,
         word: Word,
         hub: Hub,
+        sieve: Sieve,
         out: Output,
         subtrees: Subtrees,
         limits: Limits,
@@ -96,22 +98,25 @@ class _Run:
     ) -> None:
         self.started = time.perf_counter()
         self.source = source
-        self.graph, self.word, self.hub, self.out = graph, word, hub, out
+        self.graph, self.word, self.hub, self.sieve, self.out = graph, word, hub, sieve, out
         self.limits, self.take, self.job = limits, take, job
         self.waiting = [subtrees]
         self.odd = SizeCounts.empty()
         self.state = out.state[0]
-        reset(word, hub, out)
+        reset(word, hub, sieve, out)
         self.state["rows_left"] = -1 if limits.rows is None else limits.rows
 
     def slice(self) -> Slice:
         pieces = self._next_pieces()
-        graph, word, hub = (addresses(arrays) for arrays in (self.graph, self.word, self.hub))
+        graph, *problems = (addresses(arrays) for arrays in (self.graph, self.word, self.hub))
+        search, sieve = explore, []
+        if self.state["sieving"]:
+            search, sieve = explore_with_thresholds, [addresses(self.sieve)]
         pulse = 10_000
         while True:
             self.state["steps"] = pulse
             began = time.perf_counter()
-            status = explore(graph, addresses(pieces), len(pieces.todo), word, hub, addresses(self.out))
+            status = search(graph, addresses(pieces), len(pieces.todo), *problems, addresses(self.out), *sieve)
             ended = time.perf_counter()
             self.waiting.append(drain_aside(self.out))
             if status == FULL:
@@ -179,7 +184,7 @@ class _Run:
         untouched = Subtrees.of_lists(*pieces[:5], pieces.fresh.astype(np.bool_)).take(
             int(self.state["item"]), len(pieces.todo)
         )
-        rest = Subtrees.concat([left_over(self.word, self.hub), *self.waiting, untouched])
+        rest = Subtrees.concat([left_over(self.word, self.hub, self.sieve), *self.waiting, untouched])
         found = Found(int(self.state["count"]), int(self.state["fingerprint"]), self._sizes())
         return Slice(self.job.total(found, self.take), rest, EngineStats(seconds=time.perf_counter() - self.started))
 

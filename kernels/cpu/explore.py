@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kernels.compiled.jit import compiled, entry
 from kernels.cpu.hub import search_hub
 from kernels.cpu.open_hub import open_hub
 from kernels.cpu.open_word import open_word
 from kernels.cpu.output import aside_is_full
-from kernels.cpu.pointers import graph_at, hub_at, output_at, pieces_at, word_at
+from kernels.cpu.pointers import graph_at, hub_at, output_at, pieces_at, sieve_at, word_at
+from kernels.cpu.sieve import search_sieve
 from kernels.cpu.word import EMPTY, PAUSED, search_word
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 from schemas.work import EVERYTHING
 
-__all__ = ["FINISHED", "explore"]
+__all__ = ["FINISHED", "explore", "explore_with_thresholds"]
 
 #: Result of `explore`: every piece is done. The other results are those of `kernels.cpu.word`.
 FINISHED = 3
@@ -28,32 +31,49 @@ def explore(graph, pieces, n_pieces, word, hub, out):
         Addresses of the fields of `workspace.Graph`, `Pieces`, `Word`, `Hub` and `Output`.
     n_pieces : int
     """
-    return _explore(graph_at(graph), pieces_at(pieces), n_pieces, word_at(word), hub_at(hub), output_at(out))
+    return _explore(graph_at(graph), pieces_at(pieces), n_pieces, word_at(word), hub_at(hub), None, output_at(out))
+
+
+@entry
+def explore_with_thresholds(graph, pieces, n_pieces, word, hub, out, sieve):
+    """As `explore`, for searches with thresholds. `sieve` has the addresses of the fields of `workspace.Sieve`.
+
+    It is a function of its own because it takes a fifth longer to compile.
+    """
+    problems = word_at(word), hub_at(hub), sieve_at(sieve)
+    return _explore(graph_at(graph), pieces_at(pieces), n_pieces, *problems, output_at(out))
 
 
 @compiled
-def _explore(g, pieces, n_pieces, word, hub, out):
+def _explore(g, pieces, n_pieces, word, hub, sieve, out):
+    """`sieve` is None without thresholds. Numba leaves out what is below a condition that says no more than that."""
     s = out.state
     while True:
         status = search_word(g, word, out)
         if status == EMPTY:
             status = search_hub(g, word, hub, out)
+        if sieve is not None:
+            if status == EMPTY and sieve.state.depth > 0:
+                status = search_sieve(g, word, hub, sieve, out)
         if status != EMPTY:
             return status
         if word.state.depth > 0 or hub.state.depth > 0:
             continue
+        if sieve is not None:
+            if sieve.state.depth > 0:
+                continue
         _forget_keys(pieces, hub, out)
         if s.item == n_pieces:
             return FINISHED
         if s.steps <= 0 or aside_is_full(out):
             return PAUSED
-        _take(g, pieces, s.item, word, hub, out)
+        _take(g, pieces, s.item, word, hub, sieve, out)
         s.item += 1
         s.steps -= 1
 
 
 @compiled
-def _take(g, pieces, i, word, hub, out):
+def _take(g, pieces, i, word, hub, sieve, out):
     """Open piece `i`."""
     s = out.state
     keyed = pieces.todo[i] != EVERYTHING
@@ -64,15 +84,25 @@ def _take(g, pieces, i, word, hub, out):
         s.keyed = i
     else:
         n = g.root_indptr[root + 1] - g.root_indptr[root]
-        if n > WORD_BITS:
+    todo, fresh = np.int64(pieces.todo[i]), pieces.fresh[i] != 0  # as in all calls, because each type is compiled anew
+    if n > WORD_BITS or (s.sieving and _members(g, pieces, i) < s.min_root):
+        if not keyed:
             for k in range(n):
                 hub.base[k] = g.root_indices[g.root_indptr[root] + k]
-    if n > WORD_BITS:
-        open_hub(g, hub, out, n, keyed, root, pieces.todo[i], pieces.fresh[i])
+        open_hub(g, hub, sieve, out, n, keyed, root, todo, fresh)
     elif n > 0:
         for k in range(n):
             word.base[k] = hub.base[k] if keyed else g.root_indices[g.root_indptr[root] + k]
-        open_word(g, word, hub, out, n, keyed, -1 if keyed else root, pieces.todo[i], pieces.fresh[i])
+        open_word(g, word, hub, out, n, keyed, -1 if keyed else root, todo, fresh)
+
+
+@compiled
+def _members(g, pieces, i):
+    """Root members of the path of piece `i`."""
+    total = 0
+    for e in range(pieces.path_indptr[i], pieces.path_indptr[i + 1]):
+        total += g.root_members_indptr[pieces.path[e] + 1] - g.root_members_indptr[pieces.path[e]]
+    return total
 
 
 @compiled

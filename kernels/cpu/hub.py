@@ -4,7 +4,8 @@ Only rows that can matter get bits. These are the candidates, and those excluded
 to contain a node with more than 64 base vertices. A child with at most 64 base vertices becomes a word
 problem, which is built from the graph itself. Candidates keep one order in the whole problem. So a row is
 excluded if its position is before that of the child. A hub whose bit rows would not fit is *wide*: each of
-its large children is put aside as a smaller problem of its own.
+its large children is put aside as a smaller problem of its own. With thresholds, only wide hubs come here: all
+others are problems of `kernels.cpu.sieve`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
+from kernels.cpu.open_hub import forget
 from kernels.cpu.open_word import open_word
 from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
 from kernels.cpu.pointers import hub_frame
@@ -36,14 +38,14 @@ def search_hub(g, word, hub, out):
     while h.depth > 0:
         if s.steps <= 0 or aside_is_full(out):
             return PAUSED
-        f = hub_frame(hub, h.depth - 1)
+        f = hub_frame(hub.frame, h.depth - 1)
         if f.next == f.end:
             _pop(hub)
             continue
         r = hub.list[f.list0 + f.next]
         n = _child_of_wide(g, hub, r) if h.wide else _child(hub, r)
         s.steps -= 1 + (h.words >> 3)
-        if n > WORD_BITS:
+        if n > WORD_BITS or (s.sieving and n > 0):
             if h.wide:
                 _put_aside(hub, out, r)
             elif not _open_child(g, hub, out, r, n):
@@ -57,9 +59,9 @@ def search_hub(g, word, hub, out):
             else:
                 for i in range(n):
                     word.base[i] = hub.child[i]
-            open_word(g, word, hub, out, n, True, r, CLOSED, True)
+            open_word(g, word, hub, out, n, True, np.int64(r), CLOSED, True)
             return EMPTY
-    _close(hub)
+    forget(hub, h.n_rows, h.n_base)
     return EMPTY
 
 
@@ -126,7 +128,7 @@ def _open_child(g, hub, out, r, n):
     for q in range(r):
         if hub.count[hub.row[q]] >= n and hub.closed_at[q] == 0 and _contains(hub, q, at):
             return True
-    f, child = hub_frame(hub, depth - 1), hub_frame(hub, depth)
+    f, child = hub_frame(hub.frame, depth - 1), hub_frame(hub.frame, depth)
     list0 = f.list0 + f.n_list
     if depth + 1 == HUB_FRAMES or list0 + f.n_list > h.max_list or at + 2 * h.words > h.max_frame_bits:
         _put_aside(hub, out, r)
@@ -188,7 +190,7 @@ def _closure(hub, out):
 def _put_aside(hub, out, r):
     """Make the top frame's child `r` a piece of its own. It is tested for being dead when it is opened."""
     h = hub.state
-    f = hub_frame(hub, h.depth - 1)
+    f = hub_frame(hub.frame, h.depth - 1)
     n_path = _closure(hub, out)
     out.closure[n_path] = hub.row[r]
     first = end = begin_aside(out, n_path + 1)
@@ -205,18 +207,3 @@ def _pop(hub):
         if hub.closed_at[q] == h.depth:
             hub.closed_at[q] = 0
     h.depth -= 1
-
-
-@compiled
-def _close(hub):
-    """Reset what the problem wrote to the arrays that are indexed by vertex."""
-    h = hub.state
-    for i in range(h.n_base):
-        hub.local[hub.base[i]] = OUTSIDE
-    for q in range(h.n_rows):
-        hub.key[hub.row[q]] = OUTSIDE
-        hub.count[hub.row[q]] = 0
-    for i in range(h.n_full):
-        hub.key[hub.full[i]] = OUTSIDE
-        hub.count[hub.full[i]] = 0
-    h.n_base = h.n_rows = h.n_full = 0

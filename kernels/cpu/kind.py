@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KIND"]
 
-#: The file of machine code that Numba writes when everything that `explore` calls has been compiled.
-_OUTERMOST = "explore.explore-*.nbi"
+#: The files of machine code that Numba writes when everything has been compiled: without and with thresholds.
+_OUTERMOST = "explore.explore-*.nbi", "explore.explore_with_thresholds-*.nbi"
 
 
 def _make(halvings: int) -> Engine:
@@ -31,12 +31,12 @@ def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
     return workspace_bytes(graph, search)
 
 
-def _will_compile() -> bool:
+def _will_compile(search: Search) -> bool:
     import numba
 
     import kernels.compiled.jit  # noqa: F401 - says where machine code is kept
 
-    return not any(Path(numba.config.CACHE_DIR).glob(f"*/{_OUTERMOST}"))
+    return not any(Path(numba.config.CACHE_DIR).glob(f"*/{_OUTERMOST[search.has_thresholds]}"))
 
 
 KIND = EngineKind(

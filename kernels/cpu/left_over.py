@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.cpu.workspace import Hub, Output, Word
+from kernels.cpu.workspace import Hub, Output, Sieve, Word
 from schemas.dtypes import VERTEX
 from schemas.work import Piece, Subtrees
 
 __all__ = ["drain_aside", "left_over"]
 
 
-def left_over(word: Word, hub: Hub) -> Subtrees:
+def left_over(word: Word, hub: Hub, sieve: Sieve) -> Subtrees:
     """What the open problems still have to explore and to emit."""
-    return Subtrees.of_pieces([*_word_pieces(word), *_hub_pieces(hub)])
+    return Subtrees.of_pieces([*_word_pieces(word), *_hub_pieces(hub), *_sieve_pieces(sieve)])
 
 
 def drain_aside(out: Output) -> Subtrees:
@@ -60,4 +60,15 @@ def _hub_pieces(hub: Hub) -> list[Piece]:
         todo, fresh = int(frame["end"] - frame["next"]), bool(depth == 1 and state["fresh"])
         if todo or fresh:
             pieces.append((path, candidates, todo, fresh))
+    return pieces
+
+
+def _sieve_pieces(sieve: Sieve) -> list[Piece]:
+    state = sieve.state[0]
+    pieces: list[Piece] = []
+    for depth, frame in enumerate(sieve.frame[: state["depth"]], start=1):
+        candidates = sieve.row[frame["list0"] + frame["next"] : frame["list0"] + frame["n_rows"]]
+        todo, fresh = int(frame["end"] - frame["next"]), bool(depth == 1 and state["fresh"])
+        if todo or fresh:
+            pieces.append((sieve.closed[: frame["n_closed"]].copy(), candidates.copy(), todo, fresh))
     return pieces

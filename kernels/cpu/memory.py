@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
-__all__ = ["addresses", "int32s", "int64s", "record_type", "uint64s"]
+__all__ = ["addresses", "as_int64s", "int32s", "int64s", "record_type", "records_of", "uint64s"]
 
 
 def addresses(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
@@ -39,6 +39,31 @@ def record_type(dtype: np.dtype):
     return _pointer_maker(from_dtype(dtype))
 
 
+def records_of(dtype: np.dtype):
+    """A function from an address and a number to the record of that number there; its fields can be assigned."""
+    target, size = from_dtype(dtype), dtype.itemsize
+
+    @intrinsic
+    def record(typing, address, i):
+        def codegen(context, builder, signature, args):
+            at = builder.add(args[0], builder.mul(args[1], args[1].type(size)))
+            return builder.inttoptr(at, context.get_value_type(target))
+
+        return target(types.int64, types.int64), codegen
+
+    return record
+
+
 int32s = _pointer_maker(types.CPointer(types.int32))
 int64s = _pointer_maker(types.CPointer(types.int64))
 uint64s = _pointer_maker(types.CPointer(types.uint64))
+
+
+@intrinsic
+def as_int64s(typing, pointer):
+    """The same words as int64."""
+
+    def codegen(context, builder, signature, args):
+        return args[0]
+
+    return types.CPointer(types.int64)(types.CPointer(types.uint64)), codegen

@@ -1,22 +1,29 @@
-"""Makes a hub problem of a set of more than 64 base vertices: it walks the wedges, picks rows and sets their bits."""
+"""Makes a hub problem of base vertices: it walks the wedges, picks rows and sets their bits.
+
+With thresholds it is a sieve problem. What they leave no use for is dropped before anything is built: R1 costs what the
+walk over the wedges costs, which is made anyway, and most roots are over then. `kernels.reference.tree` says what the
+reductions are and why they are exact.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from kernels.compiled.jit import compiled
-from kernels.cpu.pointers import hub_frame
+from kernels.cpu.pointers import hub_frame, sieve_frame
 from kernels.cpu.rows import sort
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 
-__all__ = ["open_hub"]
+__all__ = ["forget", "open_hub"]
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
+#: Passes over the wedges that R2 makes at most. What is left then is the sieve's.
+_PASSES = 8
 
 
 @compiled
-def open_hub(g, hub, out, n_base, keyed, root, todo, fresh):
+def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
     """Open the problem with base vertices ``hub.base[:n_base]``.
 
     Parameters
@@ -34,98 +41,193 @@ def open_hub(g, hub, out, n_base, keyed, root, todo, fresh):
     -----
     The time is O(wedges of the base vertices) plus one bit per row and base vertex.
     """
-    h = hub.state
-    h.n_base, h.n_full, h.n_rows, h.first, h.depth = n_base, 0, 0, 0, 0
+    h, s = hub.state, out.state
+    h.n_full = h.n_rows = h.first = h.depth = 0
     n = _count_rows(g, hub, out, n_base)
-    n_excluded, n_candidates, dead = _classify(hub, n, n_base, keyed, root)
-    if dead:
-        n_excluded = n_candidates = 0
-    n_explored = _number_rows(hub, n_excluded, n_candidates, todo if keyed else CLOSED)
-    if dead:
-        for i in range(n_base):
-            hub.local[hub.base[i]] = OUTSIDE
+    size = total = _size_of(g, hub, out, n_base)
+    if sieve is not None:
+        size = _reduce(g, hub, out, n, n_base, total, keyed, root)
+    first, members, dead = _close_rows(g, hub, n, size, keyed, root)
+    if dead or size == 0:
+        forget(hub, n, n_base)
         return
-    h.words = (n_base + 63) >> 6
-    h.wide = h.n_rows * h.words > h.max_bits
+    if keyed and size < total:
+        fresh = first < todo  # then all bicliques below have this candidate, so they belong to this piece
+        todo = CLOSED if fresh else todo
+    n_excluded, n_candidates = _sort_rows(hub, out, n, size, keyed, root, todo)
+    n_explored = _number_rows(hub, n_excluded, n_candidates)
+    _number_base(hub, n_base)
+    h.words, h.fresh, h.depth = (h.n_base + 63) >> 6, fresh and members >= s.min_root, 1
+    if sieve is not None:
+        if _fits(g, hub, sieve, out):
+            _begin_sieve(g, hub, sieve, out, n_explored, members)
+            return
+    h.wide = s.sieving or h.n_rows * h.words > h.max_bits
     if not h.wide:
-        _set_bits(g, hub, out, n_base)
-    h.fresh = fresh
-    h.depth = 1
-    f = hub_frame(hub, 0)
+        _set_bits(g, hub, out)
+    f = hub_frame(hub.frame, 0)
     f.list0, f.n_list, f.next, f.end = 0, n_candidates, 0, n_explored
     for i in range(n_candidates):
-        hub.list[i] = h.first + i
+        hub.list[i] = n_excluded + i
+
+
+@compiled
+def _weight(g, out, u):
+    """Members of a base vertex; more than are wanted count as those wanted."""
+    return min(g.base_members_indptr[u + 1] - g.base_members_indptr[u], out.state.min_base)
+
+
+@compiled
+def _size_of(g, hub, out, n_base):
+    total = 0
+    for i in range(n_base):
+        total += _weight(g, out, hub.base[i])
+    return total
 
 
 @compiled
 def _count_rows(g, hub, out, n_base):
-    """Count the base vertices of every root vertex. Write roots that have some to `hub.row`; returns their number."""
+    """Weigh what every root vertex has of the base vertices. Write roots that have some to `hub.row`.
+
+    Returns their number.
+    """
     n = 0
     for i in range(n_base):
         u = hub.base[i]
+        weight = _weight(g, out, u)
         hub.local[u] = i
         for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
             v = g.base_indices[e]
             if hub.count[v] == 0:
                 hub.row[n] = v
                 n += 1
-            hub.count[v] += 1
+            hub.count[v] += weight
         out.state.steps -= (g.base_indptr[u + 1] - g.base_indptr[u]) >> 6
     return n
 
 
 @compiled
-def _classify(hub, n, n_base, keyed, root):
-    """Sort rows into closure (`hub.full`), excluded and candidates (both ends of `hub.sorter`), and the rest.
-
-    Candidates are sorted by number of base vertices, then rank. Those of a piece keep their order. The counts
-    of all other rows are reset. Returns the numbers of excluded rows and of candidates, and whether the node
-    is dead.
-    """
-    h = hub.state
-    n_excluded = n_candidates = 0
-    dead = False
-    size = h.n_sorter
-    for i in range(n):
-        v = hub.row[i]
-        count = hub.count[v]
-        inside = hub.key[v] != OUTSIDE if keyed else v >= root
-        if count == n_base:
-            dead |= not inside
-            hub.full[h.n_full] = v
-            h.n_full += 1
-        elif inside:
-            n_candidates += 1
-            major = hub.key[v] if keyed else count
-            hub.sorter[size - n_candidates] = (np.int64(major) << 32) | v
-        elif count > WORD_BITS:
-            hub.sorter[n_excluded] = v
-            n_excluded += 1
-        else:
-            hub.count[v] = 0
-    if dead:
-        for i in range(n):
-            hub.count[hub.row[i]] = 0
-        for i in range(h.n_full):
-            hub.key[hub.full[i]] = OUTSIDE
-        h.n_full = 0
-    return n_excluded, n_candidates, dead
+def _is_inside(hub, v, keyed, root):
+    return hub.key[v] != OUTSIDE if keyed else v >= root
 
 
 @compiled
-def _number_rows(hub, n_excluded, n_candidates, todo):
+def _reduce(g, hub, out, n, n_base, total, keyed, root):
+    """Drop base vertices by R1, R2 and R4. Returns the weight of those left, 0 if the node leads nowhere."""
+    size, closed = total, 0
+    for i in range(n):
+        v = hub.row[i]
+        if hub.count[v] == total and _is_inside(hub, v, keyed, root):
+            closed += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
+            if keyed:
+                hub.key[v] = CLOSED  # it is in the closure of the whole L
+    for _ in range(_PASSES):
+        members = 0
+        for i in range(n):
+            v = hub.row[i]
+            if hub.count[v] >= out.state.min_base and _is_inside(hub, v, keyed, root):
+                members += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
+        if size < out.state.min_base or members < out.state.min_root:
+            return 0
+        dropped = 0
+        if closed < out.state.min_root:
+            dropped = _drop_base(g, hub, out, n_base, keyed, root)
+        if dropped == 0:
+            break
+        size -= dropped
+    return size if size >= out.state.min_base else 0
+
+
+@compiled
+def _drop_base(g, hub, out, n_base, keyed, root):
+    """R2, once for each base vertex. Returns the weight of those dropped."""
+    s = out.state
+    dropped = 0
+    for i in range(n_base):
+        u = hub.base[i]
+        if hub.local[u] == OUTSIDE:
+            continue
+        members = 0
+        for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
+            v = g.base_indices[e]
+            if hub.count[v] >= s.min_base and _is_inside(hub, v, keyed, root):
+                members += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
+                if members >= s.min_root:
+                    break
+        if members < s.min_root:
+            weight = _weight(g, out, u)
+            for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
+                hub.count[g.base_indices[e]] -= weight
+            hub.local[u] = OUTSIDE
+            dropped += weight
+        s.steps -= (g.base_indptr[u + 1] - g.base_indptr[u]) >> 6
+    return dropped
+
+
+@compiled
+def _close_rows(g, hub, n, size, keyed, root):
+    """Write the closure of L to `hub.full`.
+
+    Returns the key of its first member that the whole L had not, its members, and whether the node is dead.
+    """
+    h = hub.state
+    first, members, dead = CLOSED, 0, False
+    for i in range(n):
+        v = hub.row[i]
+        if hub.count[v] == size:
+            dead |= not _is_inside(hub, v, keyed, root)
+            if keyed:
+                first = min(first, hub.key[v])
+            members += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
+            hub.full[h.n_full] = v
+            h.n_full += 1
+    return first, members, dead
+
+
+@compiled
+def _sort_rows(hub, out, n, size, keyed, root, todo):
+    """Write the excluded rows and the candidates that can matter to both ends of `hub.sorter`.
+
+    Candidates are sorted by what they have of L, then rank; those that are not to be explored come last. The counts of
+    rows that cannot matter are reset. R1 says which candidates these are, and R3 which excluded rows. Without
+    thresholds, an excluded row only matters to nodes with more than 64 base vertices. Returns the numbers of excluded
+    rows and of candidates.
+    """
+    n_excluded = n_candidates = 0
+    end = hub.state.n_sorter
+    least_excluded = out.state.min_base if out.state.sieving else WORD_BITS + 1
+    for i in range(n):
+        v = hub.row[i]
+        count = hub.count[v]
+        if count == size:
+            continue
+        inside = _is_inside(hub, v, keyed, root)
+        if count < (out.state.min_base if inside else least_excluded):
+            hub.count[v] = 0
+            hub.key[v] = OUTSIDE
+        elif inside:
+            later = keyed and hub.key[v] >= todo
+            n_candidates += 1
+            hub.sorter[end - n_candidates] = (np.int64(later) << 62) | (np.int64(count) << 31) | v
+        else:
+            hub.sorter[n_excluded] = v
+            n_excluded += 1
+    sort(hub.sorter, end - n_candidates, end)
+    return n_excluded, n_candidates
+
+
+@compiled
+def _number_rows(hub, n_excluded, n_candidates):
     """Number the excluded rows, then the candidates in order. Returns how many candidates are to be explored."""
     h = hub.state
     for i in range(n_excluded):
         hub.row[i] = hub.sorter[i]
         hub.key[hub.sorter[i]] = i
-    end = h.n_sorter
-    sort(hub.sorter, end - n_candidates, end)
     n_explored = 0
     for i in range(n_candidates):
-        packed = hub.sorter[end - n_candidates + i]
+        packed = hub.sorter[h.n_sorter - n_candidates + i]
         v = packed & 0x7FFFFFFF
-        n_explored += (packed >> 32) < todo
+        n_explored += (packed >> 62) == 0
         hub.row[n_excluded + i] = v
         hub.key[v] = n_excluded + i
     for i in range(h.n_full):
@@ -136,16 +238,43 @@ def _number_rows(hub, n_excluded, n_candidates, todo):
 
 
 @compiled
-def _set_bits(g, hub, out, n_base):
+def _number_base(hub, n_base):
+    """Leave out the base vertices that were dropped."""
+    m = 0
+    for i in range(n_base):
+        u = hub.base[i]
+        if hub.local[u] != OUTSIDE:
+            hub.local[u] = m
+            hub.base[m] = u
+            m += 1
+    hub.state.n_base = m
+
+
+@compiled
+def forget(hub, n, n_base):
+    """Reset what was written to the arrays that are indexed by vertex, for rows ``hub.row[:n]`` and the closure."""
+    for i in range(n):
+        hub.count[hub.row[i]] = 0
+        hub.key[hub.row[i]] = OUTSIDE
+    for i in range(hub.state.n_full):
+        hub.count[hub.full[i]] = 0
+        hub.key[hub.full[i]] = OUTSIDE
+    for i in range(n_base):
+        hub.local[hub.base[i]] = OUTSIDE
+    hub.state.n_full = hub.state.n_rows = hub.state.depth = hub.state.fresh = 0
+
+
+@compiled
+def _set_bits(g, hub, out):
     h = hub.state
     words = h.words
     for i in range(h.n_rows * words):
         hub.bits[i] = _ZERO
     for i in range(words):
         hub.frame_bits[i] = ~_ZERO
-    if n_base & 63:
-        hub.frame_bits[words - 1] = (_ONE << np.uint64(n_base & 63)) - _ONE
-    for i in range(n_base):
+    if h.n_base & 63:
+        hub.frame_bits[words - 1] = (_ONE << np.uint64(h.n_base & 63)) - _ONE
+    for i in range(h.n_base):
         u = hub.base[i]
         bit = _ONE << np.uint64(i & 63)
         for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
@@ -153,3 +282,50 @@ def _set_bits(g, hub, out, n_base):
             if q != OUTSIDE and q < h.n_rows:
                 hub.bits[q * words + (i >> 6)] |= bit
     out.state.steps -= (h.n_rows * words) >> 6
+
+
+@compiled
+def _fits(g, hub, sieve, out):
+    """Note words and planes of the problem in frame 0 of the sieve. Returns whether its bit rows fit."""
+    h = hub.state
+    f = sieve_frame(sieve.frame, 0)
+    f.words, f.planes = h.words, 1
+    for i in range(h.n_base):
+        while _weight(g, out, hub.base[i]) >> f.planes:
+            f.planes += 1
+    return f.words * (f.planes + h.n_rows) <= sieve.state.max_bits and h.n_rows <= sieve.state.max_list
+
+
+@compiled
+def _begin_sieve(g, hub, sieve, out, n_explored, members):
+    """Write the first frame of the sieve, and leave the hub as if nothing had been."""
+    h, v, bits = hub.state, sieve.state, sieve.bits
+    f = sieve_frame(sieve.frame, 0)
+    f.at, f.rows, f.stride, f.list0 = 0, f.planes * f.words, h.n_rows, 0
+    f.next, f.end, f.n_rows = h.first, h.first + n_explored, h.n_rows
+    f.base0, f.n_base, f.n_closed, f.members, f.members_left = 0, h.n_base, h.n_full, members, 0
+    f.top = f.rows + f.words * f.stride
+    for i in range(h.n_full):
+        sieve.closed[i] = hub.full[i]
+    for i in range(h.n_rows):
+        r = hub.row[i]
+        sieve.row[i] = r
+        sieve.weight[i] = g.root_members_indptr[r + 1] - g.root_members_indptr[r]
+        if i >= h.first:
+            f.members_left += sieve.weight[i]
+    for i in range(f.top):
+        bits[i] = _ZERO
+    for i in range(h.n_base):
+        u = hub.base[i]
+        sieve.base[i] = u
+        word, bit = i >> 6, _ONE << np.uint64(i & 63)
+        for k in range(f.planes):
+            if (_weight(g, out, u) >> k) & 1:
+                bits[k * f.words + word] |= bit
+        for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
+            q = hub.key[g.base_indices[e]]
+            if q != OUTSIDE and q < h.n_rows:
+                bits[f.rows + word * f.stride + q] |= bit
+    out.state.steps -= f.top >> 6
+    v.fresh, v.depth = h.fresh, 1
+    forget(hub, h.n_rows, h.n_base)

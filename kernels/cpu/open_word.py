@@ -1,4 +1,7 @@
-"""Makes a word problem of a set of at most 64 base vertices: it walks their wedges and classifies the rows."""
+"""Makes a word problem of a set of at most 64 base vertices: it walks their wedges and classifies the rows.
+
+With thresholds, the closure of the problem has enough root members. What has not is a problem of `kernels.cpu.sieve`.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from kernels.compiled.jit import compiled
 from kernels.cpu.leaf import MAX_ROWS
 from kernels.cpu.pointers import word_frame
 from kernels.cpu.rows import distinct_by_size, drop_covered, keep_widest
-from kernels.cpu.word import WIDE_Q, found, reachable_roots, solve_few, solve_leaf
+from kernels.cpu.word import WIDE_Q, found, is_small, solve_few, solve_leaf
 from kernels.cpu.workspace import OUTSIDE
 
-__all__ = ["open_word"]
+__all__ = ["begin_word", "open_word"]
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -38,23 +41,33 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
     A dead node (see `schemas.work.Subtrees`) opens nothing. The time is O(wedges of the base vertices).
     """
     full = ~_ZERO >> np.uint64(64 - k)
-    n = _walk(g, word, out, k)
     w = word.state
     w.n_full = w.n_rows = w.depth = w.n_found = w.delivered = 0
-    n_q, dead = _classify(word, hub, n, full, keyed, bound)
-    if dead:
+    if is_small(g, word, out, full):
         return
-    s = out.state
-    if not s.plain:
-        _open_near(word)
-    if fresh:
-        found(word, out, full)
+    n = _walk(g, word, out, k)
+    n_q, dead = _classify(g, word, hub, out, n, full, keyed, bound)
+    if not dead:
+        if fresh:
+            found(word, out, full)
+        begin_word(word, hub, out, full, n_q, keyed, todo)
+
+
+@compiled
+def begin_word(word, hub, out, full, n_q, keyed, todo):
+    """Begin the search below `full`, with the candidates in `word.row` and `word.mask`, and `n_q` excluded rows.
+
+    The excluded rows are on the stack.
+    """
+    w = word.state
     n_c = n_todo = 0
-    if w.n_rows and (s.plain or _is_promising(g, word, out)):
+    if not out.state.plain:
+        _open_near(word)
+    if w.n_rows:
         if n_q > WIDE_Q:
             n_q = keep_widest(word.stack, 0, n_q)
         n_c, n_todo = _stack_candidates(word, out, hub, full, n_q, keyed, todo)
-    f = word_frame(word, 0)
+    f = word_frame(word.frame, 0)
     f.q0, f.n_q, f.n_c, f.next, f.end = 0, n_q, n_c, 0, n_todo
     word.frame_mask[0] = full
     w.depth = w.found_depth = 1
@@ -85,13 +98,13 @@ def _walk(g, word, out, k):
 
 
 @compiled
-def _classify(word, hub, n, full, keyed, bound):
-    """Sort the rows into closure, candidates and, on the stack, excluded rows.
+def _classify(g, word, hub, out, n, full, keyed, bound):
+    """Sort the rows into closure, candidates and, on the stack, excluded rows. Rows with too few base members are left.
 
     Returns the number of excluded rows, and whether the node is dead.
     """
     w = word.state
-    n_q = 0
+    n_q, with_threshold = 0, out.state.min_base > 1
     for i in range(n):
         v = word.touched[i]
         mask = word.touched_mask[i]
@@ -102,6 +115,8 @@ def _classify(word, hub, n, full, keyed, bound):
                     return 0, True
             word.full[w.n_full] = v
             w.n_full += 1
+        elif with_threshold and is_small(g, word, out, mask):
+            continue
         elif rank > bound:
             word.row[w.n_rows] = v
             word.mask[w.n_rows] = mask
@@ -118,15 +133,8 @@ def _open_near(word):
     for i in range(n):
         word.near[i] = i
         word.near_mask[i] = word.mask[i]
-    f = word_frame(word, 0)
+    f = word_frame(word.frame, 0)
     f.near0, f.n_near = 0, n
-
-
-@compiled
-def _is_promising(g, word, out):
-    """Whether closure and candidates together reach the smallest root side asked for."""
-    s = out.state
-    return s.min_root <= 1 or reachable_roots(g, word, 0) >= s.min_root
 
 
 @compiled

@@ -3,39 +3,40 @@
 from __future__ import annotations
 
 from kernels.compiled.jit import inlined
-from kernels.cpu.memory import int32s, int64s, record_type, uint64s
+from kernels.cpu.memory import int32s, int64s, record_type, records_of, uint64s
 from kernels.cpu.workspace import (
     HUB_FRAME,
     HUB_STATE,
     OUTPUT_STATE,
+    SIEVE_FRAME,
+    SIEVE_STATE,
     WORD_FRAME,
     WORD_STATE,
     Graph,
     Hub,
     Output,
     Pieces,
+    Sieve,
     Word,
 )
 
-__all__ = ["graph_at", "hub_at", "hub_frame", "output_at", "pieces_at", "word_at", "word_frame"]
+__all__ = [
+    "graph_at",
+    "hub_at",
+    "hub_frame",
+    "output_at",
+    "pieces_at",
+    "sieve_at",
+    "sieve_frame",
+    "word_at",
+    "word_frame",
+]
 
-_word_state, _word_frame = record_type(WORD_STATE), record_type(WORD_FRAME)
-_hub_state, _hub_frame = record_type(HUB_STATE), record_type(HUB_FRAME)
+_word_state, _hub_state, _sieve_state = record_type(WORD_STATE), record_type(HUB_STATE), record_type(SIEVE_STATE)
 _output_state = record_type(OUTPUT_STATE)
-_WORD_FRAME_BYTES = WORD_FRAME.itemsize
-_HUB_FRAME_BYTES = HUB_FRAME.itemsize
 
-
-@inlined
-def word_frame(word, i):
-    """Frame `i` of the word problem; its fields can be read and assigned."""
-    return _word_frame(word.frame + i * _WORD_FRAME_BYTES)
-
-
-@inlined
-def hub_frame(hub, i):
-    """Frame `i` of the hub problem."""
-    return _hub_frame(hub.frame + i * _HUB_FRAME_BYTES)
+#: ``word_frame(word.frame, i)`` is frame `i`; its fields can be read and assigned.
+word_frame, hub_frame, sieve_frame = records_of(WORD_FRAME), records_of(HUB_FRAME), records_of(SIEVE_FRAME)
 
 
 @inlined
@@ -102,6 +103,22 @@ def hub_at(a):
         a[11],
         uint64s(a[12]),
         int32s(a[13]),
+    )
+
+
+@inlined
+def sieve_at(a):
+    """`Sieve` from the addresses of its fields; `frame` stays an address."""
+    return Sieve(
+        _sieve_state(a[0]),
+        a[1],
+        uint64s(a[2]),
+        int32s(a[3]),
+        int32s(a[4]),
+        int32s(a[5]),
+        int32s(a[6]),
+        int64s(a[7]),
+        uint64s(a[8]),
     )
 
 

@@ -1,8 +1,9 @@
 """Search of a problem with at most 64 base vertices. A row is one word, and a node is a few rows.
 
 A frame's rows lie in one stretch of the stack: first the Q rows (excluded), then the C rows (candidates)
-by ascending number of base vertices. C rows are all different, and none lies inside a Q row. So every C row
-is a canonical child and a maximal biclique without any test. The visit of a C row emits it and finds its
+by ascending number of base vertices. C rows are all different, and none lies inside a Q row. With thresholds, each has
+enough base members, and the closure of the problem enough root members. So every C row is a canonical child and a
+maximal biclique without any test. The visit of a C row emits it and finds its
 own candidates. Children with at most six base vertices, or with few candidates, are solved without a frame
 (`kernels.cpu.leaf`).
 """
@@ -18,7 +19,7 @@ from kernels.cpu.pointers import word_frame
 from kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
 from kernels.cpu.simd import PADDING, extract_bits, popcount, trailing_zeros
 
-__all__ = ["EMPTY", "FULL", "PAUSED", "WIDE_Q", "found", "reachable_roots", "search_word", "solve_few", "solve_leaf"]
+__all__ = ["EMPTY", "FULL", "PAUSED", "WIDE_Q", "found", "is_small", "search_word", "solve_few", "solve_leaf"]
 
 #: Results of a search function: nothing is left here; the output is full; the steps are used up, or the buffer for
 #: pieces that are put aside may become too short.
@@ -52,7 +53,7 @@ def _visit(g, word, out):
     Returns False when the frame has no children left.
     """
     w, s = word.state, out.state
-    f = word_frame(word, w.depth - 1)
+    f = word_frame(word.frame, w.depth - 1)
     w.found_depth = w.depth
     stack = word.stack
     first = f.q0 + f.n_q
@@ -65,10 +66,10 @@ def _visit(g, word, out):
         t = stack[first + j]
         j += 1
         s.steps -= 1
-        if s.min_base > 1 and _weight(g, word, s.unit, t) < s.min_base:
-            continue
         found(word, out, t)
         m = restrict(stack, first + j, free, t, free)
+        if s.min_base > 1:
+            m = _drop_small(g, word, out, free, m)
         if m == 0 or solve_leaf(word, out, t, f.q0, first + j - 1, free, m):
             continue
         m = distinct_by_size(stack, free, m)
@@ -92,6 +93,23 @@ def found(word, out, t):
         w = word.state
         word.found[w.n_found] = t
         w.n_found += 1
+
+
+@compiled
+def is_small(g, word, out, t):
+    """Whether the base side `t` has fewer members than are wanted."""
+    s = out.state
+    return s.min_base > 1 and _weight(g, word, s.unit, t) < s.min_base
+
+
+@compiled
+def _drop_small(g, word, out, at, n):
+    """R1: keep those of ``stack[at:at + n]`` that have enough base members. Returns their number."""
+    stack, m = word.stack, at
+    for i in range(at, at + n):
+        stack[m] = stack[i]
+        m += not is_small(g, word, out, stack[i])
+    return m - at
 
 
 @compiled
@@ -165,12 +183,9 @@ def _push_frame(g, word, out, t, q0, q1, at, m):
     if begin + 2 * (q1 - q0) + 3 * m + PADDING > w.max_stack:
         _put_aside(word, out, t, at, m)
         return
-    if not s.plain:
-        if not _push_near(g, word, out, t):
-            _put_aside(word, out, t, at, m)
-            return
-        if s.min_root > 1 and reachable_roots(g, word, w.depth) < s.min_root:
-            return
+    if not s.plain and not _push_near(g, word, out, t):
+        _put_aside(word, out, t, at, m)
+        return
     n_q = 0
     for i in range(q0, q1):
         x = stack[i] & t
@@ -180,7 +195,7 @@ def _push_frame(g, word, out, t, q0, q1, at, m):
         n_q = keep_widest(stack, begin, n_q)
     for i in range(m):
         stack[begin + n_q + i] = stack[at + i]
-    f = word_frame(word, w.depth)
+    f = word_frame(word.frame, w.depth)
     f.q0, f.n_q, f.n_c, f.next, f.end = begin, n_q, m, 0, m
     word.frame_mask[w.depth] = t
     w.depth += 1
@@ -190,7 +205,7 @@ def _push_frame(g, word, out, t, q0, q1, at, m):
 def _push_near(g, word, out, t):
     """List the candidate rows that touch `t`: only these can be in a closure below it. False if they do not fit."""
     w = word.state
-    parent, f = word_frame(word, w.depth - 1), word_frame(word, w.depth)
+    parent, f = word_frame(word.frame, w.depth - 1), word_frame(word.frame, w.depth)
     at = parent.near0 + parent.n_near
     if at + parent.n_near > w.max_near:
         return False
@@ -201,19 +216,6 @@ def _push_near(g, word, out, t):
         n += word.near_mask[i] & t != _ZERO
     f.near0, f.n_near = at, n - at
     return True
-
-
-@compiled
-def reachable_roots(g, word, depth):
-    """An upper bound of the root members of any biclique below the frame at `depth`."""
-    total = 0
-    for i in range(word.state.n_full):
-        total += g.root_members_indptr[word.full[i] + 1] - g.root_members_indptr[word.full[i]]
-    f = word_frame(word, depth)
-    for i in range(f.near0, f.near0 + f.n_near):
-        v = word.row[word.near[i]]
-        total += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
-    return total
 
 
 @compiled
@@ -259,7 +261,7 @@ def _closure(word, out, t, lo, hi, all_rows):
 def _deliver_found(g, word, out):
     """Deliver what was found at the top frame. Returns False when the output is full."""
     w = word.state
-    f = word_frame(word, w.found_depth - 1)
+    f = word_frame(word.frame, w.found_depth - 1)
     if out.state.sizing and not out.state.prove:
         return _count_reports(g, word, out, f.near0, f.near0 + f.n_near)
     while w.delivered < w.n_found:

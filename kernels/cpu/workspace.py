@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.cpu.leaf import MAX_ROWS
+from kernels.cpu.rows import COUNTERS, RANKED
 from kernels.cpu.simd import PADDING
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX, WORD
@@ -26,12 +27,14 @@ __all__ = [
     "CLOSED",
     "HUB_FRAMES",
     "OUTSIDE",
+    "SIEVE_FRAMES",
     "USUAL",
     "WORD_BITS",
     "Graph",
     "Hub",
     "Output",
     "Pieces",
+    "Sieve",
     "Sizes",
     "Word",
     "allocate",
@@ -44,8 +47,8 @@ __all__ = [
 
 #: Most base vertices of a word problem, with one bit per vertex. It has at most as many frames, because L shrinks.
 WORD_BITS = 64
-#: Most frames of a hub problem. Nodes that lie deeper are put aside.
-HUB_FRAMES = 256
+#: Most frames of a hub problem, and of a sieve problem. Nodes that lie deeper are put aside.
+HUB_FRAMES = SIEVE_FRAMES = 256
 #: Bicliques with fewer members on both sides are counted in a table. The others are noted one by one.
 USUAL = 256
 #: `Hub.key` of a root vertex outside the problem, and of a member of its closure.
@@ -60,8 +63,14 @@ WORD_STATE = _record("n_full n_rows depth n_found delivered found_depth max_stac
 WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
 HUB_STATE = _record("n_base words n_rows first n_full depth wide fresh max_bits max_list max_frame_bits n_sorter")
 HUB_FRAME = _record("list0 n_list next end")
+SIEVE_STATE = _record("depth fresh max_bits max_list")
+SIEVE_FRAME = _record(
+    "words planes at rows stride top "  # where its bits are: L, then the rows, and the end of both
+    "list0 n_rows next end "  # its rows: the first of those in use, how many, and those to be explored
+    "base0 n_base n_closed members members_left"  # its base vertices; closure and candidates with their members
+)
 OUTPUT_STATE = _record(
-    "plain prove listing sizing unit unit_roots root_is_left min_base max_base min_root max_root "  # options
+    "plain prove listing sizing sieving unit unit_roots root_is_left min_base max_base min_root max_root "  # options
     "item keyed steps rows_left "  # where the search is, and how far it may go
     "count fingerprint n_rows n_left n_right n_aside n_odd need_left need_right "  # what it has found
     "max_rows max_left max_right max_aside max_piece max_odd"  # capacities
@@ -134,6 +143,20 @@ class Hub(NamedTuple):
     child: Any  # (n_base,) int32: base vertices of the node being delivered
 
 
+class Sieve(NamedTuple):
+    """A problem that thresholds may reduce. The rows of each frame have a bit vector each, word by word."""
+
+    state: Any  # SIEVE_STATE
+    frame: Any  # (SIEVE_FRAMES,) SIEVE_FRAME
+    bits: Any  # uint64: frame after frame: L as `planes` bit vectors, then word 0 of each row, word 1 of each row, ...
+    row: Any  # int32: frame after frame, root vertex of each row: excluded ones, then candidates in order
+    weight: Any  # int32: its members
+    base: Any  # int32: base vertex of each bit, once for all frames with the same bits
+    closed: Any  # (n_roots,) int32: closure of the last frame; those of earlier frames are its beginnings
+    count: Any  # int64: weight of the overlap of each row with the child at hand
+    mask: Any  # uint64: L of the node at hand
+
+
 class Output(NamedTuple):
     """The output of the search: counters, delivered bicliques, and pieces that were put aside."""
 
@@ -190,7 +213,7 @@ def _hash_sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.n
     return np.add.reduceat(splitmix64(members.astype(WORD) ^ salt), np.asarray(indptr[:-1]))
 
 
-def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hub, Output]:
+def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hub, Sieve, Output]:
     """The arrays of one search.
 
     Notes
@@ -208,7 +231,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         full=np.empty(touch, i32),
         row=np.empty(touch, i32),
         mask=np.zeros(touch, u64),
-        stack=np.zeros(3 * touch + sizes.word_stack, u64),
+        stack=np.zeros(3 * touch + sizes.word_stack + COUNTERS, u64),
         near=np.empty(touch + sizes.word_stack, i32),
         near_mask=np.zeros(touch + sizes.word_stack, u64),
         frame=np.zeros(WORD_BITS + 1, WORD_FRAME),
@@ -229,13 +252,14 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         key=np.empty(n_roots, i32),
         closed_at=np.empty(n_roots, i32),
         count=np.empty(n_roots, i32),
-        sorter=np.empty(n_roots, OFFSET),
-        bits=np.zeros(sizes.hub_bits, u64),
+        sorter=np.empty(n_roots + 2 * RANKED, OFFSET),
+        bits=np.zeros(0 if search.has_thresholds else sizes.hub_bits, u64),
         list=np.empty(n_roots + sizes.hub_list, i32),
         frame=np.zeros(HUB_FRAMES, HUB_FRAME),
         frame_bits=np.zeros(2 * -(-n_base // WORD_BITS) + sizes.hub_frame_bits, u64),
         child=np.empty(n_base, i32),
     )
+    sieve = _sieve(graph, search, sizes)
     rows, members = (sizes.rows, sizes.members) if search.mode == "list" else (0, 0)
     out = Output(
         state=np.zeros(1, OUTPUT_STATE),
@@ -250,14 +274,33 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         odd=np.empty(2 * sizes.odd if search.sizes else 0, i32),
     )
     _set_options(out.state[0], graph, search)
-    word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack), len(word.near)
+    word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack) - COUNTERS, len(word.near)
     word.state[0]["max_found"] = len(word.found)
     hub.state[0]["max_bits"], hub.state[0]["max_list"] = len(hub.bits), len(hub.list)
     hub.state[0]["max_frame_bits"], hub.state[0]["n_sorter"] = len(hub.frame_bits), n_roots
     out.state[0]["max_piece"] = 2 * n_roots + 3
     out.state[0]["max_odd"] = len(out.odd) // 2
     set_capacities(out)
-    return word, hub, out
+    return word, hub, sieve, out
+
+
+def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
+    """The sieve's arrays. Without thresholds they are empty."""
+    n_roots, n_base = (graph.n_roots, graph.n_base) if search.has_thresholds else (0, 0)
+    bits, rows = (sizes.hub_bits, n_roots + sizes.hub_list) if search.has_thresholds else (0, 0)
+    sieve = Sieve(
+        state=np.zeros(1, SIEVE_STATE),
+        frame=np.zeros(SIEVE_FRAMES, SIEVE_FRAME),
+        bits=np.zeros(bits + PADDING, WORD),
+        row=np.empty(rows, VERTEX),
+        weight=np.empty(rows + PADDING, VERTEX),
+        base=np.empty(2 * n_base + 2 * WORD_BITS, VERTEX),
+        closed=np.empty(n_roots, VERTEX),
+        count=np.empty(2 * n_roots + 3 * PADDING, OFFSET),
+        mask=np.empty(-(-n_base // WORD_BITS) + 1, WORD),
+    )
+    sieve.state[0]["max_bits"], sieve.state[0]["max_list"] = bits, rows
+    return sieve
 
 
 def workspace_bytes(graph: MiningGraph, search: Search) -> int:
@@ -267,12 +310,13 @@ def workspace_bytes(graph: MiningGraph, search: Search) -> int:
     return sum(array.nbytes for array in [*arrays, given.root_hash, given.base_hash])
 
 
-def reset(word: Word, hub: Hub, out: Output) -> None:
+def reset(word: Word, hub: Hub, sieve: Sieve, out: Output) -> None:
     """Forget the last slice. Nothing is open or found then, and arrays that are indexed by vertex are reset."""
     for name in ("n_full", "n_rows", "depth", "n_found", "delivered"):
         word.state[0][name] = 0
     for name in ("n_base", "n_full", "n_rows", "depth", "fresh"):
         hub.state[0][name] = 0
+    sieve.state[0]["depth"] = sieve.state[0]["fresh"] = 0
     for name in (
         "item",
         "count",
@@ -309,6 +353,7 @@ def _set_options(state: np.void, graph: MiningGraph, search: Search) -> None:
     state["prove"] = search.mode != "count"
     state["listing"] = search.mode == "list"
     state["sizing"] = search.sizes
+    state["sieving"] = search.has_thresholds
     state["unit"] = len(graph.base_members) == graph.n_base
     state["unit_roots"] = len(graph.root_members) == graph.n_roots
     state["root_is_left"] = graph.root_side == "left"

@@ -1,31 +1,20 @@
-"""CUDA sources are files of this package, and so is machine code made of them. Both are loaded on the worker.
-
-Nothing is loaded or compiled at import. A loaded kernel is never pickled; each worker calls `load` itself.
-"""
+"""The CUDA sources, which are files of this package, and how they are compiled."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import logging
-import threading
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 __all__ = [
     "FOLDER",
     "KERNELS",
     "STANDARD",
-    "Kernel",
     "Variant",
     "compile_options",
-    "load",
     "source_digest",
     "source_of",
 ]
-
-logger = logging.getLogger(__name__)
 
 FOLDER = Path(__file__).parent.parent / "cuda"
 #: Every kernel and its file in `FOLDER`. Its entry point has the same name. Paths of includes begin at `FOLDER`, too.
@@ -82,50 +71,3 @@ def compile_options(defines: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
         *(f"-D{name}={value}" for name, value in defines),
         f"-DSOURCE_DIGEST=0x{source_digest()}ull",
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Kernel:
-    """A kernel that is loaded on a device.
-
-    Parameters
-    ----------
-    function : cupy.RawKernel
-        The function, which takes no arguments.
-    params : cupy.cuda.MemoryPointer
-        Its parameter block, ``__constant__ ... params`` of its source.
-    lock : Lock
-        It is to be held from filling `params` until the kernel has ended.
-    """
-
-    function: Any
-    params: Any
-    lock: threading.Lock
-
-
-_loading = threading.Lock()
-
-
-@functools.lru_cache(maxsize=64)
-def _load(device: int, variant: Variant) -> Kernel:
-    import cupy
-
-    from kernels.gpu.machine_code import code_for
-
-    capability = cupy.cuda.Device().compute_capability  # "90", "121": the last digit is the minor one
-    code = code_for(variant, (int(capability[:-1]), int(capability[-1])), cupy.cuda.runtime.driverGetVersion())
-    facts = {"kernel": variant.kernel, "code": code.kind, "capability": capability, "device": device}
-    logger.info("%s", code.sentence, extra={"event": "kernel", "facts": facts})
-    if code.path is None:
-        module = cupy.RawModule(code=source_of(variant.kernel), options=compile_options(variant.defines))
-    else:
-        module = cupy.RawModule(path=str(code.path))
-    return Kernel(module.get_function(variant.kernel), module.get_global("params"), threading.Lock())
-
-
-def load(variant: Variant) -> Kernel:
-    """The kernel on the current device. It is loaded once, and compiled only if the package has no code for it."""
-    import cupy
-
-    with _loading:  # otherwise two threads could get two locks for one parameter block
-        return _load(cupy.cuda.Device().id, variant)

@@ -20,7 +20,7 @@ from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 from schemas.search import Side
 
-__all__ = ["EDGE_BYTES", "on_host", "prepare_on"]
+__all__ = ["EDGE_BYTES", "from_sorted", "on_host", "prepare_on", "twins_of"]
 
 #: Device memory per edge, in bytes, at the peak.
 EDGE_BYTES = 120
@@ -68,17 +68,17 @@ def prepare_on(
     """
     if "core" not in reductions:
         min_left = min_right = 1
-    twins_of = _twins if "twins" in reductions else _each_alone
+    grouped = twins_of if "twins" in reductions else _each_alone
     in_core = _core(xp, xp.asarray(left), xp.asarray(right), n_left, n_right, min_left, min_right)
     left_index, left_core = _compact(xp, in_core[0], n_left)
     right_index, right_core = _compact(xp, in_core[1], n_right)
     n_core_edges = len(left_index)
-    by_left = _from_sorted(xp, left_index, right_index, len(left_core))
-    left_twins = twins_of(xp, by_left)
+    by_left = from_sorted(xp, left_index, right_index, len(left_core))
+    left_twins = grouped(xp, by_left)
     if left_twins is None:
         return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions)
     by_right = _transpose(xp, _select(xp, by_left, left_twins.representatives), len(right_core))
-    right_twins = twins_of(xp, by_right)
+    right_twins = grouped(xp, by_right)
     if right_twins is None:
         return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions)
     by_right = _select(xp, by_right, right_twins.representatives)
@@ -120,7 +120,7 @@ def _core(xp: Any, left: Any, right: Any, n_left: int, n_right: int, min_left: i
         left, right = left[keep], right[keep]
     from kernels.graph.core import core_edges  # not before it is needed: it imports a compiler
 
-    csr = _from_sorted(xp, left, right, n_left)
+    csr = from_sorted(xp, left, right, n_left)
     keep = xp.asarray(core_edges(on_host(csr.indptr), on_host(csr.indices), n_right, min_left, min_right))
     return left[keep], right[keep]
 
@@ -132,7 +132,8 @@ def _compact(xp: Any, ids: Any, n: int) -> tuple[Any, Any]:
     return (xp.cumsum(used, dtype=VERTEX) - 1)[ids].astype(VERTEX), xp.flatnonzero(used).astype(VERTEX)
 
 
-def _from_sorted(xp: Any, rows: Any, columns: Any, n_rows: int) -> _Csr:
+def from_sorted(xp: Any, rows: Any, columns: Any, n_rows: int) -> _Csr:
+    """The rows of a graph whose edges are sorted."""
     counts = xp.bincount(rows, minlength=n_rows)
     return _Csr(xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(counts, dtype=OFFSET)]), columns.astype(VERTEX))
 
@@ -147,7 +148,7 @@ def _owners(xp: Any, indptr: Any) -> Any:
 def _transpose(xp: Any, csr: _Csr, n_columns: int) -> _Csr:
     words = (csr.indices.astype(np.int64) << 32) | _owners(xp, csr.indptr)
     words.sort()
-    return _from_sorted(xp, words >> 32, words & 0xFFFFFFFF, n_columns)
+    return from_sorted(xp, words >> 32, words & 0xFFFFFFFF, n_columns)
 
 
 def _select(xp: Any, csr: _Csr, rows: Any) -> _Csr:
@@ -162,13 +163,13 @@ def _select(xp: Any, csr: _Csr, rows: Any) -> _Csr:
 
 
 def _each_alone(xp: Any, csr: _Csr) -> _Twins | None:
-    """As `_twins`, but every row is a group of its own."""
+    """As `twins_of`, but every row is a group of its own."""
     n = len(csr.indptr) - 1
     each = xp.arange(n, dtype=VERTEX)
     return _Twins(each, xp.arange(n + 1, dtype=OFFSET), each)
 
 
-def _twins(xp: Any, csr: _Csr) -> _Twins | None:
+def twins_of(xp: Any, csr: _Csr) -> _Twins | None:
     """Group equal rows, as `kernels.graph.twins.group_twins`. None when unequal rows have the same hash."""
     n = len(csr.indptr) - 1
     if n == 0:

@@ -355,7 +355,7 @@ def _mine(
     on_device: bool,
 ) -> MiningSession:
     with startup.getting_ready():
-        first_use.before_mining(run.options.engine, on_progress)
+        first_use.before_mining(run.options.engine, run.options.search, on_progress)
     _get_ready_to_prove(run, on_device)  # now, because it belongs to no step, and the proof follows at once
     return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
 

@@ -90,7 +90,8 @@ def estimate(run: Run, budget_s: float = 10.0, seed: int = 0) -> Estimate:
     engine = engines.kind(options.engine).make(0)
     weights, strata = weights_of(run.job, graph), _strata(plan.weights)
     samples: list[list[_Sample]] = [[] for _ in strata]
-    engines.compile_engine(options.engine)  # otherwise the first root would wait for it and use up the budget
+    # otherwise the first root would wait for it and use up the budget
+    engines.compile_engine(options.engine, options.search)
     started = time.perf_counter()
     with temporary_folder() as temporary:
         writer = PartWriter(temporary, 0, run.tables)

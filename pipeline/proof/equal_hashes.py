@@ -43,15 +43,15 @@ class Repeats:
     def __init__(self, expected: int):
         self.n_buckets = max(1, -(-expected // _BUCKET))
         self._stack = ExitStack()
-        self._files: list[BinaryIO] = []
+        self.files: list[BinaryIO] = []
         self._folder, self._bytes = Path(), 8 * expected
 
     def __enter__(self) -> Repeats:
-        self._folder, self._files = self._stack.enter_context(temporary_folder()), []
+        self._folder, self.files = self._stack.enter_context(temporary_folder()), []
         try:
             with temporary_errors(self._folder, self._bytes):
                 for k in range(self.n_buckets):
-                    self._files.append(self._stack.enter_context((self._folder / str(k)).open("w+b")))
+                    self.files.append(self._stack.enter_context((self._folder / str(k)).open("w+b")))
         except BaseException:
             self._stack.close()
             raise
@@ -69,14 +69,14 @@ class Repeats:
         ends = [*np.searchsorted(numbers, first << np.uint64(32)).tolist(), len(numbers)]
         with temporary_errors(self._folder, self._bytes):
             start = 0
-            for file, stop in zip(self._files, ends, strict=True):
+            for file, stop in zip(self.files, ends, strict=True):
                 file.write(numbers[start:stop].data)
                 start = stop
 
     def found(self, most: int = 1000) -> np.ndarray:
         """At most `most` of the numbers that occurred more than once, uint64, ascending."""
         repeated: list[np.ndarray] = []
-        for own in in_order(self._repeated, self._files, min(_MOST_THREADS, count_cores())):
+        for own in in_order(self._repeated, self.files, min(_MOST_THREADS, count_cores())):
             repeated.append(own[:most])
             if sum(map(len, repeated)) >= most:
                 break

@@ -46,7 +46,7 @@ from schemas.manifest import Manifest, Part
 from schemas.platform import Platform
 from schemas.totals import Best
 
-__all__ = ["COMPARED_ROWS", "ROWS_WORTH_WORKERS", "prove", "prove_parts", "sum_up"]
+__all__ = ["COMPARED_ROWS", "ROWS_WORTH_WORKERS", "check_repeats", "prove", "prove_parts", "sum_up"]
 
 logger = logging.getLogger(__name__)
 
@@ -215,11 +215,12 @@ def prove_parts(
     summary = Summary.of(proven(), run.input["n_left"], run.input["n_right"])
     for k, claim in enumerate(claims):
         _check_claim(claim, found[k])
-    _check_repeats(run, [part for _, part in parts], hashes)
+    check_repeats(run, [part for _, part in parts], hashes)
     return total, len(hashes), summary
 
 
-def _check_repeats(run: Run, parts: list[Part], hashes: np.ndarray) -> None:
+def check_repeats(run: Run, parts: list[Part], hashes: np.ndarray) -> None:
+    """Refuse rows of `parts` that are there twice. `hashes` are those of all rows, and are sorted in place."""
     hashes.sort()
     suspects = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
     if len(suspects):

@@ -42,7 +42,7 @@ T = TypeVar("T")
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
-def _children(place: Path) -> list[Path]:
+def children_of(place: Path) -> list[Path]:
     """The paths in a folder of a run, sorted by name. An empty list if the folder is missing."""
     try:
         return sorted(place.iterdir())
@@ -229,7 +229,7 @@ class RunFolder:
         except IncompleteError:
             sums = None
         if not isinstance(sums, dict):
-            there = (path for name in _PLACES[step] for path in _children(self.path / name))
+            there = (path for name in _PLACES[step] for path in children_of(self.path / name))
             found = checksums_of([path for path in there if path.is_file()])
             sums = {str(path.relative_to(self.path)): crc for path, crc in found.items()}
         try:
@@ -307,7 +307,7 @@ class RunFolder:
             somebody else. Programs that read the whole folder would take its rows for bicliques.
         """
         sizes = {}
-        for path in _children(self.bicliques):
+        for path in children_of(self.bicliques):
             if is_part(path.name):
                 if not path.is_file():
                     raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a part"))
@@ -324,7 +324,7 @@ class RunFolder:
         IncompleteError
             If ``ledger`` is a file, or a folder has the name of an entry.
         """
-        entries = [path for path in _children(self.ledger) if is_entry(path.name)]
+        entries = [path for path in children_of(self.ledger) if is_entry(path.name)]
         for path in entries:
             if not path.is_file():
                 raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a ledger entry"))

@@ -19,6 +19,7 @@ from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader
 from pipeline.run.progress import OnProgress, Progress
 from schemas.errors import ResourceError
 from schemas.options import BuildOptions
+from schemas.search import Search
 
 __all__ = ["before_building", "before_mining", "before_proving", "before_reading", "load_engine"]
 
@@ -89,24 +90,24 @@ def _convert_an_array() -> None:
     pa.array(np.zeros(1, np.int32)).to_numpy()
 
 
-def before_mining(engine: str, on_progress: OnProgress) -> None:
-    """Load the code of the engine. If it has to be compiled first, say so.
+def before_mining(engine: str, search: Search, on_progress: OnProgress) -> None:
+    """Load the code of the engine for a search. If it has to be compiled first, say so.
 
     The code of a device's engine is loaded in the worker: `pipeline.slices.worker.warm_up`.
     """
     kind = engines.kind(engine)
-    if kind.will_compile():
+    if kind.will_compile(search):
         note = f"compiling the {kind.name} engine, once in this environment: about ten seconds"
         on_progress(Progress("mine", note=note))
     if kind.platform.is_used_by_driver:
-        load_engine(kind.name)
+        load_engine(kind.name, search.has_thresholds)
 
 
 @cache
-def load_engine(name: str) -> None:
-    """Load the code of an engine into this process, or compile it."""
+def load_engine(name: str, has_thresholds: bool) -> None:
+    """Load the code of an engine into this process, or compile it, for searches with or without thresholds."""
     with _keeping_code():
-        engines.compile_engine(name)
+        engines.compile_engine(name, Search(min_left=2) if has_thresholds else Search())
 
 
 @cache

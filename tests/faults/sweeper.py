@@ -21,6 +21,7 @@ from typing import Any
 from pipeline.cli.main import main
 from pipeline.slices import first_use
 from schemas.options import BuildOptions
+from schemas.search import Search
 
 KINDS = ("look", "open", "read", "write", "fsync", "close", "rename", "mkdir", "unlink", "ftruncate", "flock")
 HOWS = ("count", "once", "always", "kill")
@@ -42,7 +43,7 @@ def load() -> None:
         import_module(f"pipeline.{module}")
     first_use.before_reading("none", "cpu")
     first_use.before_building(BuildOptions(), False)
-    first_use.before_mining("cpu", lambda _: None)
+    first_use.before_mining("cpu", Search(), lambda _: None)
     first_use.before_proving()
 
 

@@ -42,7 +42,7 @@ class Seconds(threading.Event):
 
 def test_it_is_updated_once_a_second_and_ends_with_the_last_state(sent: list[tuple[float, str]]) -> None:
     report = ProgressArtifact("mining")
-    report._ended = seconds = Seconds()
+    report.ended = seconds = Seconds()
     with report:
         for k in range(1000):
             report(Progress("mine", share=(k + 1) / 1000, bicliques=k))

@@ -1,4 +1,4 @@
-"""Known counts and fingerprints of real and of generated graphs.
+"""Known counts and fingerprints of real and of generated graphs, and counts with thresholds.
 
 The counts of real graphs were given by at least two independent published programs each, those of the random ones by
 AdaMBE, that of the crowns by a formula; the fingerprints by this project's engines from both root sides.
@@ -25,13 +25,9 @@ def golden_graphs():
 
 @pytest.mark.parametrize("name", list(golden_graphs()))
 def test_count_and_fingerprint(name):
-    path = known_graph(name)
-    if path is None:
+    if known_graph(name) is None:
         pytest.skip(f"{name}.parquet is not here: {NOT_HERE}")
-    edges = dense_edges(path)
-    sizes = (int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1)
-    graph, _ = prepare(*map(np.ascontiguousarray, edges.T), *sizes, BuildOptions())
-    outcome = run(CpuEngine(), graph, Search("fingerprint"))
+    outcome = run(CpuEngine(), _graph_of(name, "auto"), Search("fingerprint"))
     assert outcome.count == GOLDEN[name]["bicliques"]
     assert outcome.fingerprint == int(GOLDEN[name]["fingerprint"])
 
@@ -43,3 +39,35 @@ def test_what_ships_is_known():
 def test_the_count_of_the_crowns_is_the_formula():
     """n pairs, each vertex joined to all of the other side but its own partner: every proper subset, and no other."""
     assert GOLDEN["crowns"]["bicliques"] == sum(2**n - 2 for n in (4, 8, 10, 12, 14))
+
+
+#: Thresholds (left, right) that are tried on graphs that ship.
+BOUNDS = ((2, 2), (5, 5), (10, 10), (20, 3), (3, 20), (1, 12), (40, 1))
+
+
+@pytest.mark.parametrize("name", ["debian12_package_tag", "debian12_package_depends"])
+def test_thresholds_keep_what_a_full_enumeration_finds_of_that_size(name):
+    full = run(CpuEngine(), _graph_of(name, "auto"), Search("count", sizes=True)).sizes
+    for least in BOUNDS:
+        expected = int(full.count[(full.n_left >= least[0]) & (full.n_right >= least[1])].sum())
+        search = Search("count", min_left=least[0], min_right=least[1])
+        assert run(CpuEngine(), _graph_of(name, "auto", *least), search).count == expected
+
+
+@pytest.mark.golden
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("name", "least", "count"), [("movielens_100k", (30, 30), 1542), ("movielens_100k", (40, 40), 0)]
+)
+def test_thresholds_of_graphs_that_are_too_dense_to_list(name, least, count):
+    """A program that shares nothing with this one has counted 1,542 from both root sides."""
+    if known_graph(name) is None:
+        pytest.skip(f"{name}.parquet is not here: {NOT_HERE}")
+    search = Search("count", min_left=least[0], min_right=least[1])
+    assert run(CpuEngine(), _graph_of(name, "right", *least), search).count == count
+
+
+def _graph_of(name, side, *least):
+    edges = dense_edges(known_graph(name))
+    sizes = (int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1)
+    return prepare(*map(np.ascontiguousarray, edges.T), *sizes, BuildOptions(root_side=side), *least)[0]

@@ -13,8 +13,9 @@ from numba import njit
 from kernels.cpu.leaf import MAX_BITS, MAX_ROWS, closed_subsets, intersections
 from kernels.cpu.memory import addresses, uint64s
 from kernels.cpu.output import mix64
+from kernels.cpu.overlaps import pack_row
 from kernels.cpu.rows import covered, distinct_by_size, keep_widest
-from kernels.cpu.simd import PADDING, _extract_one_by_one, extract_bits, popcount, trailing_zeros
+from kernels.cpu.simd import PADDING, extract_bits, extract_one_by_one, popcount, trailing_zeros
 from schemas.bicliques import splitmix64
 
 WORDS = st.integers(0, 2**64 - 1)
@@ -41,7 +42,7 @@ def on_rows(rows, which, t=0):
 
 @njit
 def _bits(x, mask):
-    return popcount(x), trailing_zeros(x), extract_bits(x, mask), _extract_one_by_one(x, mask), mix64(x)
+    return popcount(x), trailing_zeros(x), extract_bits(x, mask), extract_one_by_one(x, mask), mix64(x)
 
 
 @given(WORDS, WORDS)
@@ -106,3 +107,22 @@ def test_closed_subsets_are_the_intersections_that_no_excluded_set_contains(k, d
         expected = larger
     expected = {s for s in expected if s and not any(s & e == s for e in excluded)}
     assert {s for s in range(64) if closed >> s & 1} == expected
+
+
+@njit
+def _pack(row, mask, packed, words):
+    pack_row(uint64s(row), 0, 1, uint64s(mask), words, 0, 1)
+    for w in range(words):
+        packed[w] = uint64s(row)[w]
+
+
+@given(st.integers(1, 6), st.floats(0, 1), st.randoms(use_true_random=False))
+def test_rows_are_packed_in_place_without_losing_bits(n, density, random):
+    """Masks have bits at random, so the bits of a word mostly go to two words."""
+    words = [[sum((random.random() < d) << i for i in range(64)) for d in (0.5, density)] for _ in range(n)]
+    row, mask = (np.array(column, dtype=np.uint64) for column in zip(*words, strict=True))
+    packed = np.zeros(n, np.uint64)
+    bits = [x >> i & 1 for x, m in words for i in range(64) if m >> i & 1]
+    _pack(*addresses((row, mask)), packed, n)
+    joined = sum(int(word) << 64 * w for w, word in enumerate(packed[: -(-len(bits) // 64)]))
+    assert joined == sum(bit << k for k, bit in enumerate(bits))

@@ -12,6 +12,7 @@ from schemas.options import BuildOptions
 from schemas.search import Limits, Search
 from schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
+from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.oracles import graph_of
 
 #: Workspaces that are so small that bit rows, frames, stacks and output buffers all overflow.
@@ -21,8 +22,14 @@ TIGHT = (
 )
 
 
-class TestCpuEngine(EngineSuite):
+class TestCpuEngine(EngineSuite, ThresholdSuite):
     subject = Subject(CpuEngine, (lambda: CpuEngine(TIGHT[0]), lambda: CpuEngine(TIGHT[1])))
+
+
+class TestThresholdsOfTheReferenceEngine(ThresholdSuite):
+    subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True)
+
+    cases = 60
 
 
 def test_the_reference_engine_continues_with_closure_members_as_candidates() -> None:

@@ -60,6 +60,6 @@ def test_the_core_of_a_long_chain_is_found(steps: int) -> None:
 
 def test_different_rows_with_equal_hashes_are_left_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_sorting, "splitmix64", lambda x: x * np.uint64(0))
-    csr = by_sorting._from_sorted(np, np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3)
-    assert by_sorting._twins(np, csr) is None
+    csr = by_sorting.from_sorted(np, np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3)
+    assert by_sorting.twins_of(np, csr) is None
     check([(0, 0), (1, 0), (1, 1), (2, 1)], BuildOptions())

@@ -18,11 +18,12 @@ from kernels.bitmatrix.layout import ITEM, PARAMS, QUEUE
 from kernels.bitmatrix.memory import GpuSizes
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
-from kernels.gpu import machine_code, pack, source
+from kernels.gpu import loading, machine_code, pack, source
+from kernels.gpu.loading import load
 from kernels.gpu.machine_code import ARCHITECTURES, COMPILER, LATER, code_for, file_name
 from kernels.gpu.records import RECORD
 from kernels.gpu.row_hashes import Lists, RowHasher
-from kernels.gpu.source import FOLDER, Variant, load
+from kernels.gpu.source import FOLDER, Variant
 from schemas.emit import nowhere
 from schemas.options import BuildOptions
 from schemas.search import Limits, Search
@@ -174,11 +175,11 @@ def test_a_device_gets_what_it_can_run(folder, capability, monkeypatch, caplog):
     )
     monkeypatch.setitem(sys.modules, "cupy", toy)
     monkeypatch.setattr(machine_code, "CODE", folder)
-    source._load.cache_clear()
+    loading.load_on.cache_clear()
     caplog.set_level(logging.INFO, "kernels")
     kernel = load(PLAIN)
     assert load(PLAIN) is kernel
-    source._load.cache_clear()
+    loading.load_on.cache_clear()
     [given], [record] = modules, caplog.records
     wanted = LOADED[capability]
     if wanted == "nvrtc":

@@ -82,6 +82,26 @@ def run(
     return outcome
 
 
+def deal(
+    engines: list[Engine], graph: MiningGraph, search: Search, limits: Limits, rng: np.random.Generator
+) -> Outcome:
+    """Mine `graph` to the end by several workers. They take turns, and each takes a random stretch of the work."""
+    outcome = Outcome()
+    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    emit = emit_to(lambda batch: outcome.rows.extend(batch.to_pairs()))
+    while len(work):
+        start, stop = np.sort(rng.integers(0, len(work) + 1, 2)).tolist()
+        start, stop = (0, len(work)) if start == stop else (start, stop)
+        result = engines[outcome.slices % len(engines)].mine(graph, work.take(start, stop), search, limits, emit)
+        outcome.count += result.count
+        outcome.fingerprint = (outcome.fingerprint + (result.fingerprint or 0)) % 2**64
+        outcome.slices += 1
+        assert outcome.slices < 100_000, "slices make no progress"
+        rest = Subtrees.concat([work.take(0, start), work.take(stop, len(work))])
+        work = Subtrees.concat([rest, _redeal(result.left_over, rng)])
+    return outcome
+
+
 def _redeal(work: Subtrees, rng: np.random.Generator) -> Subtrees:
     work = work.spread(int(rng.integers(1, 20)))
     cut = int(rng.integers(0, len(work) + 1))

@@ -84,13 +84,13 @@ class ParquetTable(TableFile):
     def _iterate(self, row_groups: Iterable[int] | None = None) -> Iterator[pa.RecordBatch]:
         columns = self._wanted if self.is_exact else None
         groups = range(self.file.metadata.num_row_groups) if row_groups is None else row_groups
-        for (behind, rows), run in groupby(groups, self._layout_of):
+        for (behind, rows), run in groupby(groups, self.layout_of):
             # With a buffer size Arrow reads a column chunk in pieces.
             how = {"metadata": self.file.metadata, "buffer_size": 1 << 20, "read_dictionary": list(behind)}
             with pq.ParquetFile(self.path, **how) as file:
                 yield from file.iter_batches(rows, list(run), columns)
 
-    def _layout_of(self, number: int) -> tuple[tuple[int, ...], int]:
+    def layout_of(self, number: int) -> tuple[tuple[int, ...], int]:
         """The columns of a row group whose text has dictionaries, and the rows of a batch."""
         group = self.file.metadata.row_group(number)
         if not self._texts or group.num_rows == 0:

@@ -216,19 +216,19 @@ class EdgeTable:
     def write(self, path: Path) -> None:
         """Write the sorted unique edges."""
         with create(path) as file, pq.ParquetWriter(file, EDGES, compression="zstd", use_dictionary=False) as writer:
-            for words in self._unique():
+            for words in self.unique():
                 pairs = words.view(VERTEX).reshape(-1, 2)
                 columns = [pa.array(pairs[:, column]) for column in (_LEFT, _RIGHT)]
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=EDGES))
 
     def digest(self, left: Labels, right: Labels) -> str:
         """BLAKE3 (hex) of the labels and the edges. It does not depend on their source."""
-        return digest_of(left, right, self._unique())
+        return digest_of(left, right, self.unique())
 
     def _words(self) -> np.ndarray:
         return self._pairs.view(np.int64).reshape(-1)
 
-    def _unique(self) -> Iterator[np.ndarray]:
+    def unique(self) -> Iterator[np.ndarray]:
         """The distinct words, in order, a slice at a time."""
         words = self._words()
 

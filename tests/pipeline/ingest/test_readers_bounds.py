@@ -201,7 +201,7 @@ def test_row_groups_may_be_stored_in_different_ways(tmp_path: Path) -> None:
     for table, how in zip(tables, ways, strict=True):
         pq.write_table(table, tmp_path / "x.parquet", row_group_size=10, **how)
         stream = open_source(tmp_path / "x.parquet", IngestOptions())
-        layouts.append([stream._layout_of(k) for k in (0, 1)])  # type: ignore[attr-defined]
+        layouts.append([stream.layout_of(k) for k in (0, 1)])  # type: ignore[attr-defined]
         kinds = {batch["left"].type for batch in stream.chunks()}
         assert all(pa.types.is_dictionary(kind) for kind in kinds) == (how == {})
     assert [two[0] for two in layouts] == [two[1] for two in layouts]

@@ -61,7 +61,7 @@ def test_a_table_is_the_same_on_any_number_of_threads(
                 side = side.cast(pa.large_string()) if as_text else side
                 table.add(pa.record_batch([pa.array(left[start:stop]), side], names=["left", "right"]))
             labels_left, labels_right, duplicates = table.finish()
-            words = np.concatenate(list(table._unique()))
+            words = np.concatenate(list(table.unique()))
             found = [pa.chunked_array(list(labels.slices())).to_pylist() for labels in (labels_left, labels_right)]
         if as_text:
             order = sorted(range(len(expected[1])), key=lambda k: str(expected[1][k]))

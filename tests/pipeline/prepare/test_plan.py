@@ -194,7 +194,7 @@ def test_a_sample_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
             return Slice(Found(1), work)
 
     monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
-    monkeypatch.setattr(engines, "compile_engine", lambda name: None)
+    monkeypatch.setattr(engines, "compile_engine", lambda name, search: None)
     with engines.registered(kind_of("cpu", lambda _: Slow())):
         guess = estimate(Run(folder), budget_s=32.0)
     assert (guess.sampled, guess.cut, now[0]) == (16, 16, 32.0)

@@ -161,9 +161,9 @@ def test_rows_that_share_a_hash_and_differ_are_proven(
     compared: list[int] = []
     whole = proving.refuse_equal_rows
     monkeypatch.setattr(proving, "refuse_equal_rows", lambda *a: compared.append(len(a[-1])) or whole(*a))
-    clash = proving._check_repeats
+    clash = proving.check_repeats
     monkeypatch.setattr(
-        proving, "_check_repeats", lambda f, p, hashes: clash(f, p, np.concatenate([hashes[:7], hashes]))
+        proving, "check_repeats", lambda f, p, hashes: clash(f, p, np.concatenate([hashes[:7], hashes]))
     )
     steps.prove(folder.path, progress=False)
     assert compared == [7]

@@ -95,7 +95,7 @@ def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(
             full = os.open("/dev/full", os.O_RDWR)
             try:
                 with Repeats(expected) as repeats:
-                    for file in repeats._files:
+                    for file in repeats.files:
                         os.dup2(full, file.fileno())
                     repeats.add(numbers)
                     repeats.add(numbers)
@@ -165,7 +165,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number), str(run / "ledger"))
 
-    monkeypatch.setattr("pipeline.run.folder._children", refuse)
+    monkeypatch.setattr("pipeline.run.folder.children_of", refuse)
     if command[0] == "verify":
         monkeypatch.setattr("pipeline.run.folder.RunFolder.manifest", refuse)
     assert main.main([command[0], str(run), *command[1:]]) in (1, 2)
@@ -180,7 +180,7 @@ def test_an_error_of_the_program_is_raised_unchanged(run: Path, monkeypatch: pyt
     def wrong(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pipeline.run.folder._children", wrong)
+    monkeypatch.setattr("pipeline.run.folder.children_of", wrong)
     with pytest.raises(ZeroDivisionError):
         main.main(["show", str(run)])
 

@@ -347,11 +347,18 @@ def test_every_engine_that_runs_on_a_gpu_says_what_it_needs_of_main_memory() -> 
 
 
 def test_compiling_is_announced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    engines.compile_engine("cpu")
-    assert not engines.kind("cpu").will_compile()
-    assert not engines.kind("reference").will_compile()
+    for search in (Search(), Search(min_right=3)):
+        engines.compile_engine("cpu", search)
+        assert not engines.kind("cpu").will_compile(search)
+        assert not engines.kind("reference").will_compile(search)
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
-    assert engines.kind("cpu").will_compile()
+    (tmp_path / "code").mkdir()
+    assert engines.kind("cpu").will_compile(Search())
+    (tmp_path / "code" / "explore.explore-1.py311.nbi").touch()
+    assert not engines.kind("cpu").will_compile(Search())
+    assert engines.kind("cpu").will_compile(Search(min_right=3))
+    (tmp_path / "code" / "explore.explore_with_thresholds-9.py311.nbi").touch()
+    assert not engines.kind("cpu").will_compile(Search(min_right=3))
 
 
 class Terminal:

@@ -1,0 +1,162 @@
+"""The nodes of the search tree by definition, in Python sets, and what thresholds take out of a node.
+
+A node has base vertices L, the closure C so far, and candidates P in order. It stands for a set of bicliques: those
+with all of C, with further members from P only, and with their first member from P among the first `todo` of P. The
+node's own biclique belongs to it, too, if it is fresh. Every other root vertex is excluded.
+
+`a` and `b` are the fewest members on the base side and on the root side. A vertex stands for twins, so w(S) counts
+the members of a set of vertices. A biclique *qualifies* if it has at least `a` and `b` members. Six reductions are
+repeated until nothing changes:
+
+- R1 drop a candidate p with w(N(p) & L) < a. A biclique below with p has its base side in N(p) & L.
+- R2 drop a base vertex u with w(C) + w(candidates joined to u) < b. A biclique below with u has its root side in
+  these.
+- R3 forget an excluded vertex x with w(N(x) & L) < a. It contains no base side that is large enough.
+- R4 the node ends when w(L) < a or w(C) + w(P) < b.
+- R5 a candidate that contains all of L moves to C.
+- R6 the node is dead when an excluded vertex contains all of L: all bicliques below have that vertex.
+
+Four arguments say why the result is exact:
+
+1. *Maximality.* Suppose that (L', C') qualifies after the reductions, and a dropped u is joined to all of C'. No
+   member of C' is ever dropped, because it contains L', and w(L') >= a. So w(C') >= b was counted for u, and u was
+   not dropped.
+2. *Nothing lost, nothing twice.* A qualifying biclique below the node has its base side in the reduced L, and its
+   root side in C and the reduced P. So the tree below is the old tree without nodes that lead nowhere.
+3. *Pieces.* A piece can be rebuilt from its path and its candidates alone. A candidate that R1 dropped looks excluded
+   then. R3 forgets it again, because it contains less than `a` of any reduced L. If L shrinks and R5 moves candidates
+   of a piece, all its bicliques have these as members. If the first of them is explored here, all of them belong to
+   the piece, and so does (L', C'). Otherwise (L', C') belongs to another piece, and `todo` stays. If R5 moves none,
+   then w(C) < b, and (L', C) does not qualify.
+4. *Order.* A smaller L or P only lets more be dropped. So the last state does not depend on the order of the steps.
+
+A node with w(C) >= b loses no base vertex by R2. Below it, every node with w(L) >= a is a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.bicliques import Bicliques
+from schemas.dtypes import VERTEX
+from schemas.graph import MiningGraph
+from schemas.search import Search
+from schemas.work import EVERYTHING, Subtrees
+
+__all__ = ["Node", "Tree"]
+
+
+@dataclass
+class Node:
+    """A node that is alive and reduced. `path` is its closure, and `base` its reduced L."""
+
+    base: frozenset[int]
+    path: list[int]
+    candidates: list[int]
+    todo: int
+    fresh: bool
+
+    def as_subtree(self) -> Subtrees:
+        """The node as a piece of work."""
+        path, candidates = (np.array(ids, dtype=VERTEX) for ids in (self.path, self.candidates))
+        return Subtrees.of_pieces([(path, candidates, self.todo, self.fresh)])
+
+
+class Tree:
+    """The search tree of a graph, as far as its bicliques can have the sizes that `search` wants."""
+
+    def __init__(self, graph: MiningGraph, search: Search) -> None:
+        self.graph, self.search = graph, search
+        ptr, idx = graph.root_indptr, graph.root_indices
+        self.neighbours = [frozenset(idx[ptr[v] : ptr[v + 1]].tolist()) for v in range(graph.n_roots)]
+        self.root_weight = np.diff(graph.root_members_indptr).tolist()
+        self.base_weight = np.diff(graph.base_members_indptr).tolist()
+        bounds = max(search.min_left, 1), max(search.min_right, 1)
+        self.b, self.a = bounds if graph.root_side == "left" else bounds[::-1]
+
+    def piece(self, subtrees: Subtrees, i: int) -> Node | None:
+        """Node `i` of `subtrees`. None when it is dead or leads nowhere."""
+        path, todo = subtrees.path_of(i).tolist(), int(subtrees.todo[i])
+        base = frozenset.intersection(*(self.neighbours[v] for v in path))
+        if todo == EVERYTHING:
+            candidates = sorted(range(path[0] + 1, self.graph.n_roots), key=lambda w: len(self.neighbours[w] & base))
+            todo = len(candidates)
+        elif subtrees.ranged[i]:
+            candidates = list(range(int(subtrees.candidates_of(i)[0]), self.graph.n_roots))
+        else:
+            candidates = subtrees.candidates_of(i).tolist()
+        return self._node(base, path, candidates, todo, bool(subtrees.fresh[i]))
+
+    def next_child(self, node: Node) -> Node | None:
+        """Take the next child of `node` that leads somewhere, and its candidate from `node`. None when none is left."""
+        while node.todo:
+            candidate, later = node.candidates[0], node.candidates[1:]
+            node.candidates, node.todo = later, node.todo - 1
+            child = self._node(
+                node.base & self.neighbours[candidate], [*node.path, candidate], later, len(later), fresh=True
+            )
+            if child is not None:
+                return child
+        return None
+
+    def _node(
+        self, base: frozenset[int], path: list[int], candidates: list[int], todo: int, fresh: bool
+    ) -> Node | None:
+        """The node after the reductions. None when nothing below it qualifies or belongs to it."""
+        closed = {*path, *(p for p in candidates if base <= self.neighbours[p])}
+        reduced, alive = self._reduced(base, closed, [p for p in candidates if p not in closed])
+        if self._weight(reduced) < self.a or self._members({*closed, *alive}) < self.b:
+            return None  # R4
+        moved = [p for p in alive if reduced <= self.neighbours[p]]  # R5
+        closure = self._closure(reduced)
+        if not closure <= {*closed, *moved}:
+            return None  # R6; what contains `reduced` holds at least `a`, so R3 would not have forgotten it
+        explored = set(candidates[:todo])
+        if len(reduced) < len(base):
+            fresh = False
+        if moved and moved[0] in explored:
+            fresh, explored = True, set(candidates)
+        left = [p for p in alive if p not in moved]
+        return Node(reduced, sorted(closure), left, sum(p in explored for p in left), fresh)
+
+    def _reduced(self, base: frozenset[int], closed: set[int], alive: list[int]) -> tuple[frozenset[int], list[int]]:
+        """L and the candidates after R1 and R2."""
+        while True:
+            alive = [p for p in alive if self._weight(self.neighbours[p] & base) >= self.a]
+            kept = base
+            if self._members(closed) < self.b:
+                kept = frozenset(
+                    u for u in base if self._members(p for p in (*closed, *alive) if u in self.neighbours[p]) >= self.b
+                )
+            if kept == base:
+                return base, alive
+            base = kept
+
+    def _closure(self, base: frozenset[int]) -> frozenset[int]:
+        return frozenset(w for w, n in enumerate(self.neighbours) if base <= n)
+
+    def _weight(self, base: Iterable[int]) -> int:
+        return sum(self.base_weight[u] for u in base)
+
+    def _members(self, roots: Iterable[int]) -> int:
+        return sum(self.root_weight[v] for v in roots)
+
+    def biclique(self, node: Node) -> Bicliques | None:
+        """The node's biclique in dense ids of the user's sides. None when the search leaves it out."""
+        graph, search = self.graph, self.search
+        roots_out = _members(graph.root_members_indptr, graph.root_members, node.path)
+        base_out = _members(graph.base_members_indptr, graph.base_members, node.base)
+        left, right = (roots_out, base_out) if graph.root_side == "left" else (base_out, roots_out)
+        if not (search.min_left <= len(left) <= (search.max_left or len(left))):
+            return None
+        if not (search.min_right <= len(right) <= (search.max_right or len(right))):
+            return None
+        first = min(node.path)
+        return Bicliques.from_pairs([(left, right)], [int(graph.root_members[graph.root_members_indptr[first]])])
+
+
+def _members(indptr: np.ndarray, members: np.ndarray, vertices: Iterable[int]) -> list[int]:
+    return [int(x) for v in sorted(vertices) for x in members[indptr[v] : indptr[v + 1]]]
