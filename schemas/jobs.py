@@ -83,6 +83,10 @@ class Job(ABC):
         """
         return None
 
+    def bound_of(self, taker: Emit) -> int | None:
+        """The same for a `taker` of this job, after what it has received. An engine may ask at any time."""
+        return None
+
 
 class AllMaximal(Job):
     """All maximal bicliques. `Search.mode` says whether they are counted, also hashed, or listed."""
@@ -169,6 +173,11 @@ class LargestFew(Job):
         assert isinstance(total, Best)
         return total.least
 
+    def bound_of(self, taker: Emit) -> int | None:
+        """The bound of the slice, or the key of the last row that `taker` kept if that is higher."""
+        assert isinstance(taker, _Keeper)
+        return taker.least
+
     @property
     def _k(self) -> int:
         assert self.search.largest is not None
@@ -183,9 +192,13 @@ class _Keeper:
     def __init__(self, best: Best, bound: int | None) -> None:
         self.best, self._bound = best, bound
 
+    @property
+    def least(self) -> int | None:
+        """The least key that is kept. None while every biclique is."""
+        return max((key for key in (self._bound, self.best.least) if key is not None), default=None)
+
     def __call__(self, batch: Bicliques) -> None:
-        least = max((key for key in (self._bound, self.best.least) if key is not None), default=None)
-        self.best += Best.of(self.best.k, self.best.by, batch, least)
+        self.best += Best.of(self.best.k, self.best.by, batch, self.least)
 
 
 #: All jobs by name.

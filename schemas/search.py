@@ -19,7 +19,7 @@ Side = Literal["left", "right"]
 Mode = Literal["count", "fingerprint", "list"]
 
 #: Measures by which bicliques are ranked.
-By = Literal["edges", "balance", "left", "right"]
+By = Literal["edges", "vertices", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
 
 #: What may be asked of the search tree: see `schemas.jobs`.
@@ -101,6 +101,11 @@ class Search:
     def has_thresholds(self) -> bool:
         """Whether bicliques have to be larger than the smallest ones."""
         return self.min_left > 1 or self.min_right > 1
+
+    @property
+    def prunes(self) -> bool:
+        """Whether parts of the search tree lead nowhere, because of thresholds, or of a bound of the largest."""
+        return self.has_thresholds or self.largest is not None
 
     @property
     def has_filters(self) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KIND"]
 
-#: The files of machine code that Numba writes when everything has been compiled: without and with thresholds.
+#: The files of machine code that Numba writes when everything has been compiled: without and with what prunes.
 _OUTERMOST = "explore.explore-*.nbi", "explore.explore_with_thresholds-*.nbi"
 
 
@@ -36,7 +36,7 @@ def _will_compile(search: Search) -> bool:
 
     import kernels.compiled.jit  # noqa: F401 - says where machine code is kept
 
-    return not any(Path(numba.config.CACHE_DIR).glob(f"*/{_OUTERMOST[search.has_thresholds]}"))
+    return not any(Path(numba.config.CACHE_DIR).glob(f"*/{_OUTERMOST[search.prunes]}"))
 
 
 KIND = EngineKind(

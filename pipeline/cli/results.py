@@ -7,6 +7,7 @@ import shutil
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet, add_run, natural
+from schemas.search import MEASURES
 
 __all__ = ["COMMANDS"]
 
@@ -25,9 +26,9 @@ def _add_show(command: argparse.ArgumentParser) -> None:
     _add_rows(command, "-n", "--top")
     command.add_argument(
         "--by",
-        choices=("edges", "balance", "left", "right"),
+        choices=MEASURES,
         default="edges",
-        help="number of edges, size of the smaller side, of the left side, of the right side (default: edges)",
+        help="number of edges, of vertices, size of the smaller side, left side, right side (default: edges)",
     )
 
 

@@ -234,7 +234,7 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     if kind.platform.shares_engine:
         _warm_up_device(opened, kind, write_on)
     else:  # every thread has an engine of its own, and they share its code
-        first_use.load_engine(kind.name, opened.options.search.has_thresholds)
+        first_use.load_engine(kind.name, opened.options.search.prunes)
         if opened.job.rows != "none":
             first_use.before_proving()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)

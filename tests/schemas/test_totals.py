@@ -111,7 +111,7 @@ def test_the_job_of_a_search() -> None:
         job_of(Search("count", largest=3))
     with pytest.raises(InputError, match="largest must be at least 1"):
         RunOptions(source="x", search=Search(largest=0))
-    with pytest.raises(InputError, match="the largest go by edges, balance, left, right, not by 'size'"):
+    with pytest.raises(InputError, match="the largest go by edges, vertices, balance, left, right, not by 'size'"):
         RunOptions(source="x", search=Search(largest=1, by="size"))  # type: ignore[arg-type]
 
 

@@ -48,7 +48,7 @@ def test_they_are_the_first_of_all(source: Path, whole: pipeline.Results, tmp_pa
     assert rows(found) == expected(whole, by)
     for column in ("n_left", "n_right"):
         assert found.top(K, by)[column].equals(whole.top(K, by)[column])
-    assert found.manifest.mining["seen"] == len(whole)
+    assert found.manifest.mining["seen"] <= len(whole), "what is below the bound is not looked at"
     files = list((tmp_path / "out" / "bicliques").iterdir())
     assert len(pd.concat(map(pd.read_parquet, files))) == K, "the folder holds no others"
 
