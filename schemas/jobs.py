@@ -40,11 +40,15 @@ class Job(ABC):
         Reductions that are exact for the job. `kernels.graph.prepare` does no others.
     weights : str
         Name, in `pipeline.prepare.weights`, of the estimate of the work below a root that fits the job.
+    in_bands : bool
+        Whether the work is cut into bands (`schemas.bands`), each with a graph and thresholds of its own. Otherwise the
+        whole run is one band.
     """
 
     name: JobName
     reductions: frozenset[Reduction]
     weights: str = "wedges"
+    in_bands: bool = False
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -130,10 +134,11 @@ class AllMaximal(Job):
 
 
 class LargestFew(Job):
-    """The `Search.largest` largest maximal bicliques by `Search.by`, found by looking at all of them."""
+    """The `Search.largest` largest maximal bicliques by `Search.by`, found by branch and bound."""
 
     name = "largest"
     reductions = EVERY_REDUCTION
+    in_bands = True
 
     def __init__(self, search: Search) -> None:
         super().__init__(search)

@@ -37,6 +37,7 @@ known whose measure is at least that. So the measure of the K-th largest is at l
 biclique is now *wanted* if it qualifies, is not larger than the filters allow, and has a measure of the bound or
 more. The measure grows with both sides, and sides that are larger than the filters count as those that the filters
 allow. This prunes in two ways:
+
 - *Thresholds in the node.* A wanted biclique below has at most w(C) + w(P) root members. So it has at least the
   fewest base members that reach the bound beside these. They take the place of `a` in the node. With w(L), the same
   gives `b`. R1 to R4 are made with these two, which rise as L and P shrink.
@@ -47,6 +48,7 @@ allow. This prunes in two ways:
 
 A node is also over when w(C) is more than the filters allow, for C is in every root side below. Such a node's
 candidate still excludes others, because it may extend a biclique that the filters allow.
+
 5. *Exactness.* No bound that is ever used is more than T, because it comes from K bicliques of this graph. What is
    lost by a bound is less than it, and less than T, whatever bounds other nodes, pieces and workers use. So all
    bicliques with T or more are found, and the K largest are among them. Arguments 1 to 4 hold with "is wanted" for

@@ -6,12 +6,15 @@ import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from kernels import engines
+from kernels.graph.members import Restricted
+from pipeline.prepare.bands import make_bands
 from pipeline.prepare.members import restricted, why_nothing
 from pipeline.process.cores import count_cores
 from pipeline.run.files import disk_errors, settle
@@ -64,7 +67,8 @@ def build(run: Run) -> dict[str, Any]:
     -------
     dict
         `kernels.graph.facts.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides of the input,
-        ``built_on`` ("gpu", or "cpu"), ``seconds``, and ``nothing`` if no biclique contains the given members: why.
+        ``built_on`` ("gpu", or "cpu"), ``seconds``, and ``nothing`` if no biclique contains the given members: why. If
+        the job is done in bands, also the first ``bound``, and the ``bands``; see `pipeline.prepare.bands`.
 
     Notes
     -----
@@ -89,9 +93,12 @@ def build(run: Run) -> dict[str, Any]:
     graph, prepared, degrees = made
     sources = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
     tables = {side: read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
+    bands = make_bands(search, kept, graph, partial(_for_band, run, kept)) if run.job.in_bands else None
     target = folder.fresh(folder.graph)
     with disk_errors(target):
         graph.save(target)
+        if bands is not None:
+            MiningGraph.save_all(bands.graphs, target)
         for side, labels in tables.items():
             with pa.ipc.new_file(target / LABEL_FILES[side], labels.schema) as writer:
                 writer.write_table(labels)
@@ -102,9 +109,13 @@ def build(run: Run) -> dict[str, Any]:
         "built_on": built_on,
         "seconds": time.perf_counter() - started,
     }
+    if bands is not None:
+        facts |= bands.facts
     if (nothing := why_nothing(run, kept)) is not None:
         facts["nothing"] = nothing
     MiningGraph.open(target).validate()
+    for each in MiningGraph.open_all(target) if bands is not None else ():
+        each.validate()
     run.finish("build", facts, folder.own_files(target))
     return facts
 
@@ -113,6 +124,13 @@ def compiles(run: Run, n_edges: int) -> bool:
     """Whether compiled code builds the graph of a run from so many edges, unless the GPU does."""
     used = engines.kind(run.options.engine).platform.is_used_by_driver
     return run.options.build.order not in ("degree", "id") or n_edges >= (MANY_EDGES if used else MANY_WITHOUT_COMPILER)
+
+
+def _for_band(run: Run, kept: Restricted, min_left: int, min_right: int) -> tuple[MiningGraph, PrepareFacts]:
+    """The graph for the thresholds of a band."""
+    sizes, make = run.input, _compiled if compiles(run, len(kept.left)) else _sorted
+    arguments = (kept.left, kept.right, sizes["n_left"], sizes["n_right"], run.options.build, min_left, min_right)
+    return make(*arguments, run.job.reductions)
 
 
 def _compiled(*arguments: Any) -> tuple[MiningGraph, PrepareFacts]:

@@ -37,12 +37,22 @@ class PlanFacts:
 
 
 def plan(run: Run) -> dict[str, Any]:
-    """Weigh every root and store the dealing order. Returns `PlanFacts` as a dictionary."""
+    """Weigh every root and store the dealing order.
+
+    Returns
+    -------
+    dict
+        `PlanFacts`, and for a run in bands the ``bands`` of `pipeline.run.plan.Plan`.
+    """
     started = time.perf_counter()
     _ = run.built  # raises if the graph is not built
-    weights, folder = weights_of(run.job, run.graph).by_rank, run.folder
-    order = np.argsort(-weights, kind="stable")
-    ordered = weights[order]
+    folder = run.folder
+    weights = [weights_of(run.job, graph).by_rank for _, graph in run.bands]
+    # light bands first: what they find is a bound for the heavy ones
+    bands = sorted(range(len(weights)), key=lambda band: float(weights[band].sum()))
+    orders = [np.argsort(-weights[band], kind="stable") for band in bands]
+    order = np.concatenate([np.empty(0, np.int64), *orders])
+    ordered = np.concatenate([np.empty(0), *(weights[band][own] for band, own in zip(bands, orders, strict=True))])
     target = folder.fresh(folder.plan)
     with disk_errors(target):
         np.save(target / ROOTS_FILE, order.astype(VERTEX))
@@ -51,9 +61,13 @@ def plan(run: Run) -> dict[str, Any]:
     total = max(float(ordered.sum()), 1.0)
     facts = PlanFacts(
         n_roots=len(order),
-        heaviest_share=float(ordered[:1].sum()) / total,
-        top_share=float(ordered[: -(-len(order) // 100)].sum()) / total,
+        heaviest_share=float(ordered.max(initial=0.0)) / total,
+        top_share=float(np.sort(ordered)[::-1][: -(-len(order) // 100)].sum()) / total,
         seconds=time.perf_counter() - started,
     )
-    run.finish("plan", asdict(facts), folder.own_files(target))
-    return asdict(facts)
+    told = asdict(facts)
+    if run.job.in_bands:
+        stops = np.cumsum([len(own) for own in orders]).tolist()
+        told["bands"] = [list(pair) for pair in zip(bands, stops, strict=True)]
+    run.finish("plan", told, folder.own_files(target))
+    return told

@@ -34,7 +34,7 @@ from pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
 from pipeline.run.files import disk_errors, write_json
 from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
-from pipeline.run.plan import Plan
+from pipeline.run.plan import BandOf, Plan
 from pipeline.run.progress import OnProgress, Progress
 from pipeline.run.session import busy_ratio_of
 from pipeline.run.version import __version__
@@ -280,10 +280,15 @@ def _check_files(ledger: Ledger) -> None:
 
 def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
     """Spearman's correlation of estimated weight and measured time, over the roots that were mined alone."""
-    weight_of = np.empty(len(plan.roots))
-    weight_of[plan.roots] = plan.weights
+    weight_of, band_of = {}, BandOf(plan, ledger.entries)
+    for band, _ in plan.bands:
+        start, stop = plan.stretch_of(band)
+        weight_of[band] = np.empty(stop - start)
+        weight_of[band][plan.roots[start:stop]] = plan.weights[start:stop]
     timed = [
-        (float(weight_of[root]), seconds) for entry in ledger.entries.values() for root, seconds in entry.result.timed
+        (float(weight_of[band_of(*entry.took[0][:2])][root]), seconds)
+        for entry in ledger.entries.values()
+        for root, seconds in entry.result.timed
     ]
     return {"rank_correlation": rank_correlation(timed), "roots_timed": len(timed)}
 
