@@ -75,6 +75,8 @@ def gap_in(bands: Sequence[Band], search: Search, bound: int, reach: Reach) -> s
     It is plain arithmetic. The measure grows with both sides, so the largest sizes of a range speak for all of it.
     """
     by, most, expected = search.by, reach.within(search), search.min_left
+    if most.right < search.min_right:
+        return None
     for band in bands:
         if band.first < expected:
             return f"bands overlap at {band.first} left members"
