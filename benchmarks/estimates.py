@@ -1,8 +1,8 @@
 """Compares the estimates of a dry run with the true numbers of bicliques, for all thresholds of its table.
 
-The truth is counted by the CPU engine on one core, by size, without thresholds. If that takes longer than ``--patience``,
-it is counted with larger and larger thresholds, as far as these end in time. Thresholds that no count covers are left
-out. A pair of thresholds is right if the estimate is within a factor of 3 of the truth.
+The truth is counted by the CPU engine on one core, by size, without thresholds. If that takes longer than
+``--patience``, it is counted with larger and larger thresholds, as far as these end in time. Thresholds that no count
+covers are left out. The estimate of a pair of thresholds is right if it is within a factor of 3 of the truth.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pipeline
-from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, write
-from benchmarks.command import run as run_command
+from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
 from benchmarks.facts import Graph, commit, machine
 from schemas.sizes import SizeCounts
 
@@ -133,9 +133,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print a line per graph and time, and write the numbers."""
-    words = parser().parse_args()
+    words = parser().parse_args(arguments)
     file, graphs = output_file(words, "estimates"), chosen(words, RECORDED)
     result: dict[str, Any] = {
         "commit": commit(),
@@ -157,4 +157,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run(main)

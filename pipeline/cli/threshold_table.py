@@ -29,12 +29,9 @@ def threshold_table(dry: DryRun) -> str:
     lines += ["  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows]
     cell = proposed(cells, n)
     if cell is not None:
-        about = "" if cell.exact else "about "
-        lines += [
-            "",
-            f"with --min-left {cell.min_left} --min-right {cell.min_right} {about}{_short(cell.bicliques.value, _COUNTS)} "
-            f"bicliques in about {_short(cell.seconds.value / n, _TIMES)}",
-        ]
+        count = f"{'' if cell.exact else 'about '}{_short(cell.bicliques.value, _COUNTS)}"
+        asked = f"with --min-left {cell.min_left} --min-right {cell.min_right}"
+        lines += ["", f"{asked} {count} bicliques in about {_short(cell.seconds.value / n, _TIMES)}"]
     return "\n".join(lines)
 
 

@@ -198,7 +198,7 @@ class _Sampler:
         return _Listing(size / members, max(walk.seconds / count - counting, 0.0))
 
     def factor(self, own: View) -> float:
-        """Seconds that the engine of the run takes for a second of the one that counts, from as many roots as it gets."""
+        """Seconds of the engine of the run for a second of the one that counts. It searches roots for a while."""
         run, search = self._run, self._run.options.search
         engines.compile_engine(run.options.engine, search)
         engine = engines.kind(run.options.engine).make(0)
