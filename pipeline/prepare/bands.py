@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.graph.facts import PrepareFacts
 from kernels.graph.greedy import first_bound
 from kernels.graph.members import Restricted
 from schemas.bands import Reach, bands_of
@@ -28,7 +27,7 @@ class BandFacts:
     first, last, min_right : int
         See `schemas.bands.Band`.
     left, right, edges : int
-        Vertices and edges of the core of the band, before twins are merged.
+        Vertices of the core of the band, and the edges that are left once twins are merged.
     root_side : Side
     n_roots : int
     ceiling : int
@@ -63,7 +62,7 @@ def make_bands(
     search: Search,
     kept: Restricted,
     core: MiningGraph,
-    prepare: Callable[[int, int], tuple[MiningGraph, PrepareFacts]],
+    prepare: Callable[[int, int], MiningGraph],
 ) -> Bands:
     """Find a first bound, cut the sizes into bands, and make the graph of each.
 
@@ -80,16 +79,16 @@ def make_bands(
     bound = first_bound(core, search) if len(kept.left) else 0
     graphs, facts = [], []
     for band in bands_of(search, bound, reach_of(kept)):
-        graph, made = prepare(band.first, band.min_right)
+        graph = prepare(band.first, band.min_right)
         graphs.append(graph)
         facts.append(
             BandFacts(
                 band.first,
                 band.last,
                 band.min_right,
-                left=made.core_left,
-                right=made.core_right,
-                edges=made.core_edges,
+                left=len(graph.root_members if graph.root_side == "left" else graph.base_members),
+                right=len(graph.base_members if graph.root_side == "left" else graph.root_members),
+                edges=graph.n_edges,
                 root_side=graph.root_side,
                 n_roots=graph.n_roots,
                 ceiling=_ceiling(graph, band.of(search)),

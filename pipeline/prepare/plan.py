@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.prepare.weights import weights_of
+from pipeline.prepare.weights import heaviest_first, weights_of
+from pipeline.process.cores import count_cores
 from pipeline.run.files import disk_errors, settle
 from pipeline.run.opened import Run
 from pipeline.run.plan import ROOTS_FILE, WEIGHTS_FILE
@@ -50,19 +51,19 @@ def plan(run: Run) -> dict[str, Any]:
     weights = [weights_of(run.job, graph).by_rank for _, graph in run.bands]
     # light bands first: what they find is a bound for the heavy ones
     bands = sorted(range(len(weights)), key=lambda band: float(weights[band].sum()))
-    orders = [np.argsort(-weights[band], kind="stable") for band in bands]
-    order = np.concatenate([np.empty(0, np.int64), *orders])
-    ordered = np.concatenate([np.empty(0), *(weights[band][own] for band, own in zip(bands, orders, strict=True))])
+    orders = [heaviest_first(weights[band], count_cores()) for band in bands]
+    order = _joined(orders)
+    ordered = _joined([weights[band][own] for band, own in zip(bands, orders, strict=True)])
     target = folder.fresh(folder.plan)
     with disk_errors(target):
         np.save(target / ROOTS_FILE, order.astype(VERTEX))
         np.save(target / WEIGHTS_FILE, ordered)
         settle(target)
-    total = max(float(ordered.sum()), 1.0)
+    total, heavy = max(float(ordered.sum()), 1.0), ordered if len(bands) == 1 else np.sort(ordered)[::-1]
     facts = PlanFacts(
         n_roots=len(order),
-        heaviest_share=float(ordered.max(initial=0.0)) / total,
-        top_share=float(np.sort(ordered)[::-1][: -(-len(order) // 100)].sum()) / total,
+        heaviest_share=float(heavy[:1].sum()) / total,
+        top_share=float(heavy[: -(-len(order) // 100)].sum()) / total,
         seconds=time.perf_counter() - started,
     )
     told = asdict(facts)
@@ -71,3 +72,7 @@ def plan(run: Run) -> dict[str, Any]:
         told["bands"] = [list(pair) for pair in zip(bands, stops, strict=True)]
     run.finish("plan", told, folder.own_files(target))
     return told
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -39,9 +37,9 @@ def test_the_bands_of_small_graphs(by: By, seed: int) -> None:
         full = run(ReferenceEngine(), graph_of(edges), Search("list")).rows
         expected = first_of(full, search)
         kept, sides = Restricted(*np.ascontiguousarray(edges.T)), edges.max(axis=0) + 1
-        prepare = partial(prepare_on, np, kept.left, kept.right, *sides.tolist(), BuildOptions())
-        core, _ = prepare(left, right)
-        bands = make_bands(search, kept, core, prepare)
+        given = np, kept.left, kept.right, *sides.tolist(), BuildOptions()
+        core = prepare_on(*given, left, right)[0]
+        bands = make_bands(search, kept, core, lambda *least, given=given: prepare_on(*given, *least)[0])
         bound = bands.facts["bound"]
         assert bound <= (expected.least or 0), "it is of bicliques that are there"
         told = [Band(one["first"], one["last"], one["min_right"]) for one in bands.facts["bands"]]
