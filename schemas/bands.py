@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from schemas.measures import fewest_left, fewest_right, measure
+from schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
 from schemas.search import By, Search
 
-__all__ = ["Band", "Reach", "bands_of", "gap_in"]
+__all__ = ["Band", "Reach", "bands_of", "corners_of", "gap_in"]
 
 #: The last left size of a band is so many times the first, in tenths (Dai et al., SIGMOD 2025, have the same factor).
 _TENTHS = 16
@@ -67,6 +67,26 @@ def bands_of(search: Search, bound: int, reach: Reach) -> tuple[Band, ...]:
             bands.append(Band(first, last, min_right))
         first = last + 1
     return tuple(bands)
+
+
+def corners_of(search: Search, bound: int, reach: Reach) -> tuple[Band, ...]:
+    """Bands in which *only* bicliques are that a search wants and whose measure is `bound` or more, and all of these.
+
+    The left sizes of a corner all need the same number of right members.
+    """
+    by, most, first = search.by, reach.within(search), max(search.min_left, 1)
+    corners: list[Band] = []
+    while first <= most.left:
+        right = max(search.min_right, fewest_right(by, bound, first))
+        if right > most.right:
+            first = max(first + 1, fewest_left(by, bound, most.right))
+            continue
+        # the first left size that needs fewer right members
+        lower = fewest_left(by, bound, right - 1) if right > search.min_right else TOO_MANY
+        last = min(max(lower - 1, first), most.left)
+        corners.append(Band(first, last, right))
+        first = last + 1
+    return tuple(corners)
 
 
 def gap_in(bands: Sequence[Band], search: Search, bound: int, reach: Reach) -> str | None:

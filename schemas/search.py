@@ -84,18 +84,19 @@ class Search:
         False,
         help="with --count-only: also count the bicliques of each size; see: bicliques sizes",
         group="result",
+        on=("mine", "count", "dry_run", "flow"),
         words={"count": "also print the number of bicliques of each size; takes longer"},
     )
     largest: int | None = option(
         None,
-        help="write only the K largest bicliques; the search still finds all",
+        name="top",
+        help="how many of the largest bicliques are wanted",
         group="result",
-        on=("mine",),
+        on=("largest", "flow"),
         metavar="K",
-        otherwise="write all",
-        least=0,
+        otherwise="1; the flow writes all",
     )
-    by: By = option("edges", help="measure of --largest", group="result", on=("mine",))
+    by: By = option("edges", help="what the largest have most of", group="result", on=("largest", "flow"))
 
     @property
     def has_thresholds(self) -> bool:

@@ -6,6 +6,7 @@
 - The parts are the files that the ledger names.
 - The rows of each slice, read back from Parquet, have the count and the fingerprint that its engine computed.
 - No two rows are equal. This is checked for at most 2**23 rows; see `COMPARED_ROWS`.
+- If the largest were wanted: the bands hold all sizes that could be among them (`pipeline.proof.certificate`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pipeline.mining.energy import energy_facts
 from pipeline.output.part_writer import PartWriter
 from pipeline.process import startup
 from pipeline.process.logs import tell
+from pipeline.proof.certificate import certify
 from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.ranking import rank_correlation
 from pipeline.proof.read_back import PartProof, ProofTask, proof_tasks, prove_part
@@ -82,6 +84,7 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False
     _check_files(ledger)
     parts, proven, compared = _written(run, ledger), 0, 0
     listing = ledger.job.rows != "none"
+    certificate = dict(certify(run, ledger)) if ledger.job.in_bands else None
     if listing:
         proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress, on_device)
         summary.write(run.folder)
@@ -95,6 +98,7 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False
         fingerprint=ledger.total.fingerprint,
         proven_rows=proven,
         compared_rows=compared,
+        certificate=certificate,
         run=asdict(run.origin),
         options=run.options.to_json(),
         input=facts["ingest"],

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from schemas.bands import Band, Reach, bands_of, gap_in
+from schemas.bands import Band, Reach, bands_of, corners_of, gap_in
 from schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
 from schemas.search import MEASURES, By, Search
 from schemas.totals import measured
@@ -64,6 +64,18 @@ def test_a_gap_is_seen(by: By) -> None:
             assert "overlap" in (gap_in(twice, search, bound, reach) or "")
             seen += is_needed
     assert seen > 100
+
+
+@pytest.mark.parametrize("by", MEASURES)
+def test_corners_hold_what_reaches_the_bound_and_nothing_else(by: By) -> None:
+    rng = np.random.default_rng([MEASURES.index(by), 2])
+    for _ in range(300):
+        search, bound, reach = random_search(rng, by)
+        corners, most = corners_of(search, bound, reach), reach.within(search)
+        for left in range(search.min_left, most.left + 1):
+            for right in range(search.min_right, most.right + 1):
+                within = sum(c.first <= left <= c.last and right >= c.min_right for c in corners)
+                assert within == (measure(by, left, right) >= bound)
 
 
 def test_bands_that_need_the_same_are_one() -> None:
