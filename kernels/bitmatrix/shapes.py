@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, SEARCH, GpuSizes, defines_of
+from kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, Form, GpuSizes, defines_of
 from kernels.gpu.device_graph import DeviceGraph
 from kernels.gpu.source import Variant
 
@@ -83,6 +83,7 @@ def shipped() -> list[Variant]:
     """All that a first launch with the usual sizes asks for, in all modes."""
     sizes = GpuSizes()
     shapes = [shape(0, Needs(rows, 1), sizes) for rows in (1, sizes.row_cap)]
-    modes = [(True, False), (False, False), (False, True)]  # plain, measured
-    searches = [Variant.of(SEARCH, defines_of(*each, *mode, sizes)) for each in shapes for mode in modes]
+    modes = [(True, False, False), (False, False, False), (False, True, False), (True, False, True), (False, True, True)]
+    forms = [Form(*mode) for mode in modes]
+    searches = [Variant.of(form.kernel, defines_of(*each, form, sizes)) for each in shapes for form in forms]
     return [*searches, Variant.of(HUB_BITS, HUB_BITS_DEFINES)]
