@@ -133,19 +133,18 @@ class BitMatrixEngine:
             self._launches[key] = launch.with_blocks(launch.n_blocks // 2)
         return launch.n_blocks > 1
 
-    def can_grow(self, level: int) -> bool:
+    def can_grow(self, level: int, sieving: bool) -> bool:
         """Whether a launch of the next level would allow larger problems than one of `level`."""
-        return grows(level, self._needs, self._sizes)
+        return grows(level, self._needs(sieving), self._sizes)
 
-    @property
-    def _needs(self) -> Needs:
+    def _needs(self, sieving: bool) -> Needs:
         assert self._graph is not None
-        return Needs.of(self._graph)
+        return Needs.of(self._graph, sieving)
 
     def _plan(self, level: int, form: Form) -> Launch:
         """A new launch, in the shape of its level. If not even one block fits, in a shape that the graph needs."""
-        usual = shape(level, self._needs, self._sizes)
-        smallest = smallest_shape(level, self._needs, self._sizes)
+        needs = self._needs(form.sieving)
+        usual, smallest = shape(level, needs, self._sizes), smallest_shape(level, needs, self._sizes)
         try:
             return Launch.plan(self._device, *usual, form, self._sizes)
         except DeviceMemoryError:
@@ -233,7 +232,7 @@ class _Run(SliceRun[GpuSizes]):
 
     def _launch_for(self, level: int) -> Launch | None:
         """The launch of a level. None when the device has no room for problems of that size."""
-        if level and not self.engine.can_grow(level - 1):
+        if level and not self.engine.can_grow(level - 1, self._form.sieving):
             return None
         try:
             return self.engine.launch_for(level, self._form)

@@ -41,9 +41,10 @@ class Needs(NamedTuple):
     list: int
 
     @classmethod
-    def of(cls, graph: DeviceGraph) -> Needs:
-        """Bounds for a graph."""
-        return cls(graph.max_rows + 128, 4 * graph.max_root_degree + 4096)
+    def of(cls, graph: DeviceGraph, sieving: bool) -> Needs:
+        """Bounds for a graph. A word problem has at most 64 base vertices, and a problem of a sieve has any number."""
+        rows = graph.graph.n_roots if sieving else graph.max_rows
+        return cls(rows + 128, 4 * graph.max_root_degree + 4096)
 
 
 def shape(level: int, needs: Needs, sizes: GpuSizes) -> Shape:
