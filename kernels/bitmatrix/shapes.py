@@ -84,7 +84,13 @@ def shipped() -> list[Variant]:
     """All that a first launch with the usual sizes asks for, in all modes."""
     sizes = GpuSizes()
     shapes = [shape(0, Needs(rows, 1), sizes) for rows in (1, sizes.row_cap)]
-    modes = [(True, False, False), (False, False, False), (False, True, False), (True, False, True), (False, True, True)]
+    modes = [
+        (True, False, False),
+        (False, False, False),
+        (False, True, False),
+        (True, False, True),
+        (False, True, True),
+    ]
     forms = [Form(*mode) for mode in modes]
     searches = [Variant.of(form.kernel, defines_of(*each, form, sizes)) for each in shapes for form in forms]
     return [*searches, Variant.of(HUB_BITS, HUB_BITS_DEFINES)]

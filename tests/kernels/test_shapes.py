@@ -73,7 +73,9 @@ def planned_shape(free: int, n_roots: int) -> tuple[int, int]:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module._Run, "params", lambda run, *_: stop(run, run.engine.launch_for(0, Form(False, False, False))))
+        patch.setattr(
+            module._Run, "params", lambda run, *_: stop(run, run.engine.launch_for(0, Form(False, False, False)))
+        )
         with pytest.raises(KeyboardInterrupt):
             engine.mine(graph, everything(graph), Search("fingerprint"), Limits(), nowhere)
     return asked["ROW_CAP"], asked["LIST_CAP"]

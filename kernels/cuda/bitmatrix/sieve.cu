@@ -4,13 +4,12 @@
 // but that a warp has a SieveScratch. Items are first-level subtrees of any size (ROOT), nodes by their paths (PATH), and
 // nodes that are only to be emitted (WORD without candidates).
 //
-// Method: docs/asking-for-less.md and docs/kernels.md. A problem is opened and reduced (sieve_open.cuh), and its children
+// Method: docs/kernels.md, section "Thresholds". A problem is opened and reduced (sieve_open.cuh), and its children
 // are reduced in turn, until they are word problems (search.cuh).
 #ifndef SIEVING
 #define SIEVING 1
 #endif
 #include "common/types.cuh"
-#include "common/warp.cuh"
 #include "bitmatrix/hub.cuh"
 #include "bitmatrix/launch.cuh"
 #include "bitmatrix/lists.cuh"

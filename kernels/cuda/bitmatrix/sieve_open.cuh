@@ -15,6 +15,7 @@
 #include "bitmatrix/sieve.cuh"
 #include "bitmatrix/sieve_frames.cuh"
 #include "bitmatrix/sieve_types.cuh"
+#include "bitmatrix/sieve_word.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
@@ -286,7 +287,7 @@ __device__ inline bool is_in_path(const Origin& origin, i32 v) {
 
 // Write the closure of L to s->full (R5), and lay out the rows of the frame in order: excluded rows, then candidates,
 // those that are explored here first. False when the node is dead (R6). *fresh changes if all bicliques below have a
-// further candidate: the first of them says whether they belong to this piece (docs/asking-for-less.md, point 3).
+// further candidate: the first of them says whether they belong to this piece (kernels/reference/tree.py, point 3).
 __device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening& o, SieveFrame* f, i32* fresh) {
     Scratch* s = w.s;
     Sieve& v = sieve_of(w);

@@ -3,7 +3,6 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/sieve_types.cuh"
-#include "bitmatrix/types.cuh"
 
 // Members that row i of the frame has of the L at `at`. Thread-level.
 __device__ __forceinline__ i32 overlap(const Sieve& v, const SieveFrame& f, i32 at, i32 i) {
