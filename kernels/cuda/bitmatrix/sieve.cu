@@ -15,6 +15,7 @@
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/sieve_open.cuh"
+#include "bitmatrix/sieve_table.cuh"
 #include "bitmatrix/sieve_types.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/wedges.cuh"
