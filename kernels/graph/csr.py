@@ -8,7 +8,7 @@ from kernels.compiled.jit import entry
 from kernels.graph.threads import borders, even, on_slices
 from schemas.dtypes import OFFSET, VERTEX
 
-__all__ = ["compact_columns", "copy_lists", "from_sorted_pairs", "read_only", "select_rows", "transpose"]
+__all__ = ["compact_columns", "copy_lists", "from_sorted_pairs", "select_rows", "transpose"]
 
 
 def from_sorted_pairs(
@@ -45,7 +45,6 @@ def transpose(
     """
     cuts = borders(indptr, min(threads, len(indices) // max(n_columns, 1)))
     counts = np.zeros((len(cuts) - 1, n_columns), OFFSET)
-    indptr, indices = read_only(indptr), read_only(indices)
     on_slices(lambda k, start, stop: _count(indices[indptr[start] : indptr[stop]], counts[k]), cuts)
     out_indptr = np.zeros(n_columns + 1, OFFSET)
     np.cumsum(counts.sum(axis=0), out=out_indptr[1:])
@@ -72,7 +71,6 @@ def select_rows(
     out_indptr = np.zeros(len(rows) + 1, OFFSET)
     np.cumsum(indptr[1:][rows] - at, out=out_indptr[1:])
     out = np.empty(out_indptr[-1], VERTEX)
-    indices = read_only(indices)
 
     def copy(_: int, start: int, stop: int) -> None:
         copy_lists(indices, at[start:stop], out_indptr[start : stop + 1], out)
@@ -90,13 +88,6 @@ def compact_columns(indices: np.ndarray, n_columns: int) -> tuple[np.ndarray, np
         return indices, old
     new = np.cumsum(used, dtype=VERTEX) - 1
     return new[indices].astype(VERTEX), old
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written through. Numba makes other code for arrays that can."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 @entry
@@ -118,4 +109,5 @@ def _fill(indptr, indices, start, stop, free, out):
 def copy_lists(values, at, indptr, lists):
     """Write ``values[at[i]:...]`` to ``lists[indptr[i]:indptr[i + 1]]``, for every ``i``."""
     for i in range(len(at)):
-        lists[indptr[i] : indptr[i + 1]] = values[at[i] : at[i] + indptr[i + 1] - indptr[i]]
+        for k in range(indptr[i + 1] - indptr[i]):
+            lists[indptr[i] + k] = values[at[i] + k]
