@@ -6,10 +6,11 @@ r"""Whole commands by the wall clock, as a person waits for them, and where thei
     python -m benchmarks.commands --table commands-20261123-120000.json
 
 Each graph is written as a text file, an edge per line, and read by ``bicliques count``, ``bicliques mine --no-report``
-and ``bicliques mine``. Every command is run once to warm up, and then several times, all commands and the other program
-in turns, so that what disturbs the machine disturbs all. The time of a command begins before its process is started and
-ends when the process has ended. The steps are those that the command itself reports, in the run with the median time,
-and the end of the process after its answer. The rest is time that no step explains.
+and ``bicliques mine``. ``bicliques verify`` then checks the run that was just mined. Every command is run once to warm
+up, and then several times, all commands and the other program in turns, so that what disturbs the machine disturbs all.
+The time of a command begins before its process is started and ends when the process has ended. The steps are those that
+the command itself reports, in the run with the median time, and the end of the process after its answer. The rest is
+time that no step explains; the last column of the table says how much of the whole is explained.
 
 Other programs read a file that was written before, in their own format, and only count. They are timed on both sides of
 the graph, because some are much faster on one of them, and no program says on which.
@@ -30,7 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -49,8 +50,8 @@ from schemas.errors import InputError, ResourceError
 RESULT = FOLDER / "commands.json"
 #: Graphs whose whole commands the README shows.
 PUBLISHED = ("ucforum", "youtube", "bookcrossing_core")
-#: The commands that read a graph.
-READING = ("count", "mine --no-report", "mine")
+#: The commands that can be timed, in this order: `verify` looks at the run that was mined before it.
+TIMED = ("count", "mine --no-report", "mine", "verify")
 
 
 class Timed(NamedTuple):
@@ -85,6 +86,8 @@ def command(words: Sequence[str]) -> Timed:
     if "--json" not in words:
         return Timed(ended - began, {}, None)
     told = json.loads(first + rest)
+    if not isinstance(told["seconds"], dict):  # verify has no steps
+        return Timed(ended - began, {"verify": told["seconds"], "end": ended - said}, told["count"])
     events = (json.loads(line) for line in lines if line.startswith("{"))
     pages = {e["step"]: e["seconds"] for e in events if e.get("event") == "step" and e["step"] == "report"}
     return Timed(ended - began, told["seconds"] | pages | {"end": ended - said}, told["count"])
@@ -95,10 +98,10 @@ def of_graph(
     edges: Edges,
     repeats: int,
     rivals: Sequence[Rival] = (),
-    names: Iterable[str] = READING,
+    names: Sequence[str] = TIMED,
     engine: str = "auto",
 ) -> dict[str, Any]:
-    """The times of commands and of other programs on one graph.
+    """The times of commands and of other programs on one graph. ``verify`` needs ``mine``, with or without its page.
 
     Raises
     ------
@@ -110,12 +113,15 @@ def of_graph(
         source, out = folder / "edges.txt", folder / "out"
         with source.open("w") as file:
             file.writelines(edge_list(edges))
-        reads = [str(source), "--format", "snap", "--quiet", "--json", "--log", "json", "--engine", engine]
+        says = ["--quiet", "--json", "--log", "json"]
+        reads = [str(source), "--format", "snap", "--engine", engine, *says]
         runs: dict[str, Callable[[], Timed]] = {}
         for name in names:
             word, *options = name.split()
-            to = ["-o", str(out)] if word == "mine" else []
-            runs[name] = partial(command, [word, *reads, *to, *options])
+            if word == "mine":
+                runs[name] = partial(_mined, [word, *reads, "-o", str(out), *options], out)
+            else:
+                runs[name] = partial(command, [word, *([str(out), *says] if word == "verify" else reads)])
         for rival in rivals:
             for side, own in (("left", edges), ("right", _turned(edges))):
                 place = folder / f"{rival.name}-{side}"
@@ -131,7 +137,7 @@ def of_graph(
                     f"{rival.name} took more than {rival.limit_s:g} s from either side of {graph.name}; give it more "
                     "with --limit"
                 )
-        times = _in_turns(runs, repeats, before=lambda: shutil.rmtree(out, ignore_errors=True))
+        times = _in_turns(runs, repeats)
     check_counts(graph, times)
     summaries = {name: _summary(some) for name, some in times.items()}
     for rival in rivals:
@@ -163,19 +169,22 @@ def check_counts(graph: Graph, times: dict[str, list[Timed]]) -> None:
             raise ResourceError(f"{name} counts {count:,} maximal bicliques in {graph.name}, not {known:,}")
 
 
+def _mined(words: Sequence[str], out: Path) -> Timed:
+    """A command that makes a new run in `out`."""
+    shutil.rmtree(out, ignore_errors=True)
+    return command(words)
+
+
 def _of_rival(rival: Rival, words: list[str], folder: Path) -> Timed:
     began = time.perf_counter()
     count, seconds = rival.run(words, folder)
     return Timed(time.perf_counter() - began, {"search": seconds}, count)
 
 
-def _in_turns(
-    runs: dict[str, Callable[[], Timed]], repeats: int, before: Callable[[], None] = lambda: None
-) -> dict[str, list[Timed]]:
+def _in_turns(runs: dict[str, Callable[[], Timed]], repeats: int) -> dict[str, list[Timed]]:
     times: dict[str, list[Timed]] = {name: [] for name in runs}
     for turn in range(repeats + 1):
         for name, measure in runs.items():
-            before()
             timed = measure()
             if turn:  # the first one warms up
                 times[name].append(timed)
@@ -196,15 +205,15 @@ def _summary(times: list[Timed]) -> dict[str, Any]:
 def table(result: dict[str, Any]) -> str:
     """The result as a Markdown table with a line per command."""
     steps = ["startup", "ingest", "build", "plan", "mine", "prove", "report", "end"]
-    lines = [f"| | whole, s | {' | '.join(steps)} | rest |", "|---|" + "--:|" * (len(steps) + 2)]
+    lines = [f"| | whole, s | {' | '.join(steps)} | rest | explained |", "|---|" + "--:|" * (len(steps) + 3)]
     for name, entry in result["commands"].items():
-        lines.append(f"| `{name}` | {entry['seconds']:.2f} |{' |' * (len(steps) + 1)}")
+        lines.append(f"| `{name}` | {entry['seconds']:.2f} |{' |' * (len(steps) + 2)}")
     for graph, of in result["graphs"].items():
         for name, entry in of["commands"].items():
             known = "ingest" in entry["steps"]
             cells = [f"{entry['steps'].get(step, 0):.2f}" if known else "" for step in steps]
             name = f"{name} from the {entry['side']} side" if "side" in entry else name
-            rest = f"{entry['rest']:.2f}" if known else ""
+            rest = f"{entry['rest']:.2f} | {1 - entry['rest'] / entry['steps_of']:.0%}" if known else " | "
             lines.append(f"| {name}, {graph} | {entry['seconds']:.2f} | {' | '.join(cells)} | {rest} |")
     return "\n".join(lines)
 
@@ -220,7 +229,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each (default: 5)")
     parser.add_argument("--engine", default="auto", metavar="NAME", help="engine of the commands (default: auto)")
     parser.add_argument(
-        "--only", action="append", choices=READING, help="time this command, and no other; may repeat (default: all)"
+        "--only", action="append", choices=TIMED, help="time this command, and no other; may repeat (default: all)"
     )
     add_output(parser, RESULT.name)
     shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/commands.json)"
@@ -259,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if before.get("commit") == result["commit"] and before["options"] == result["options"]:
         result["graphs"] = before["graphs"]
     for graph in graphs:
-        entry = of_graph(graph, read(graph.path), words.repeats, rivals, words.only or READING, words.engine)
+        entry = of_graph(graph, read(graph.path), words.repeats, rivals, words.only or TIMED, words.engine)
         result["graphs"][graph.name] = entry
         times = ", ".join(f"{name} {one['seconds']:.2f} s" for name, one in entry["commands"].items())
         print(f"{graph.name}: {times}", flush=True)

@@ -58,7 +58,9 @@ def test_every_file_with_compiled_functions_is_among_the_sources(tmp_path: Path)
 
 def test_the_folder_of_machine_code_can_be_chosen(tmp_path: Path) -> None:
     assert folder_of(ROOT, NUMBA_CACHE_DIR=str(tmp_path / "a")).parent == tmp_path / "a"
-    assert folder_of(ROOT, NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path / "b")).parent == tmp_path / "b" / "bicliques"
+    assert (
+        folder_of(ROOT, NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path / "b")).parent == tmp_path / "b" / "bicliques"
+    )
 
 
 MINE_ONCE = """

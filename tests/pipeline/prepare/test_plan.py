@@ -11,14 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kernels.graph.threads
 import pipeline
 from kernels import engines
 from kernels.cpu.engine import CpuEngine
+from kernels.graph import root_wedges
 from kernels.graph.prepare import prepare
 from pipeline.api import steps
 from pipeline.estimate.sample import estimate
+from pipeline.prepare import weights
 from pipeline.prepare.build import degree_profile
-from pipeline.prepare.weights import RootWeights
+from pipeline.prepare.weights import RootWeights, heaviest_first
 from pipeline.proof.ranking import rank_correlation
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import open_labels
@@ -102,6 +105,31 @@ def test_weights_count_wedges() -> None:
             every += len(others)
         expected[v] = later**1.5 + every + 1
     assert RootWeights(graph).by_rank == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_compiled_code_weighs_as_numpy_does(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(random_edges(60, 20, 0.3, 5))
+    expected = RootWeights(graph).by_rank
+    monkeypatch.setattr(weights, "MANY_EDGES", graph.n_edges)
+    monkeypatch.setattr(weights, "count_cores", lambda: threads)
+    monkeypatch.setattr(kernels.graph.threads, "LEAST", 20)
+    used = []
+    real = root_wedges.on_slices
+    monkeypatch.setattr(root_wedges, "on_slices", lambda work, cuts: used.append(len(cuts) - 1) or real(work, cuts))
+    assert (RootWeights(graph).by_rank == expected).all()
+    assert used[0] == min(threads, graph.n_edges // graph.n_roots)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, 1e-9, 1e-5, 1e6, 1e6 + 1e-4])), max_size=40),
+    st.sampled_from([1, 3]),
+)
+def test_the_heaviest_come_first_and_equals_in_the_order_of_their_ranks(
+    found: list[tuple[int, float]], threads: int
+) -> None:
+    own = np.array([later**1.5 + more + 1 for later, more in found])
+    assert heaviest_first(own, threads).tolist() == np.argsort(-own, kind="stable").tolist()
 
 
 @settings(max_examples=25, deadline=None)
