@@ -37,5 +37,5 @@ def test_a_damaged_row_group_is_refused(tmp_path: Path) -> None:
         group.total_compressed_size
     )
     (tmp_path / "x.parquet").write_bytes(data)
-    with pytest.raises(IncompleteError, match="x.parquet cannot be read"):
+    with pytest.raises(IncompleteError, match=r"x\.parquet cannot be read"):
         read_integers(tmp_path / "x.parquet", 2)
