@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernels import engines
+from kernels.graph.members import Restricted
 from pipeline.prepare.members import restricted, why_nothing
 from pipeline.process.cores import count_cores
 from pipeline.run.files import disk_errors, settle
@@ -22,11 +23,12 @@ from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from pipeline.run.opened import Run
 from pipeline.run.tables import read_integers, read_table
 from schemas.graph import MiningGraph
+from schemas.search import Search
 
 if TYPE_CHECKING:
     from kernels.graph.facts import PrepareFacts
 
-__all__ = ["DegreeProfile", "build", "compiles", "degree_profile", "read_edges"]
+__all__ = ["DegreeProfile", "build", "compiles", "degree_profile", "read_edges", "with_thresholds"]
 
 logger = logging.getLogger(__name__)
 
@@ -81,10 +83,7 @@ def build(run: Run) -> dict[str, Any]:
         labels = [beside.submit(_copy_labels, folder, side) for side in LABEL_FILES]
         edges = read_edges(folder, threads)
         kept = restricted(run, *edges)
-        arguments = (
-            *(kept.left, kept.right, sizes["n_left"], sizes["n_right"], options.build),
-            *(search.min_left, search.min_right, run.job.reductions),
-        )
+        arguments = _arguments(run, kept, search)
         made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" and not search.is_containing else None
         built_on = "cpu" if made is None else "gpu"
         if made is None:
@@ -123,6 +122,20 @@ def compiles(run: Run, n_edges: int) -> bool:
     """Whether compiled code builds the graph of a run from so many edges, unless the GPU does."""
     used = engines.kind(run.options.engine).platform.is_used_by_driver
     return run.options.build.order not in ("degree", "id") or n_edges >= (MANY_EDGES if used else MANY_WITHOUT_COMPILER)
+
+
+def with_thresholds(run: Run, kept: Restricted, min_left: int, min_right: int) -> MiningGraph:
+    """The graph that a run would have with these thresholds. Nothing is stored. `kept` has the edges of the run."""
+    arguments = _arguments(run, kept, replace(run.options.search, min_left=min_left, min_right=min_right))
+    if compiles(run, len(kept.left)):
+        return _compiled(*arguments, threads=min(count_cores(), MOST_THREADS))[0]
+    return _sorted(*arguments)[0]
+
+
+def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:
+    """What `kernels.graph.prepare.prepare` is called with."""
+    sizes = run.input["n_left"], run.input["n_right"]
+    return kept.left, kept.right, *sizes, run.options.build, search.min_left, search.min_right, run.job.reductions
 
 
 def _compiled(*arguments: Any, threads: int) -> tuple[MiningGraph, PrepareFacts]:

@@ -102,6 +102,33 @@ class RootWeights:
         excess = np.bincount(slot, weights=weights)[slot] / self.by_rank[root]
         return weights / np.maximum(excess, 1.0)
 
+    def of_children(self, pieces: Subtrees) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the nodes of a list still have to explore, child by child, and the weight of each.
+
+        Returns
+        -------
+        (ndarray, ndarray, ndarray)
+            Number of the node, int64; number of the child among the candidates of the node, int64; weight, float64. A
+            node that is fresh, as a whole first-level subtree is, counts as one child with number 0. So its weight is
+            that of all that it explores.
+        """
+        whole, ranged = pieces.todo == EVERYTHING, pieces.ranged
+        n_children = np.where(pieces.fresh, 1, pieces.todo).astype(np.int64)
+        node = np.repeat(np.arange(len(pieces)), n_children)
+        child = np.arange(len(node)) - np.repeat(np.cumsum(n_children) - n_children, n_children)
+        if len(node) == 0:
+            return node, child, np.empty(0)
+        root = np.minimum.reduceat(pieces.path, pieces.path_indptr[:-1])
+        n_roots = len(self.by_rank)
+        candidates, density = np.diff(pieces.candidate_indptr).astype(np.float64), np.ones(len(pieces))
+        candidates[ranged] = n_roots - pieces.candidates[pieces.candidate_indptr[:-1][ranged]]
+        density[ranged] = self._candidates[root[ranged]] / np.maximum(n_roots - 1 - root[ranged], 1)
+        pairs = np.maximum(candidates[node] - child, 1.0) * density[node]
+        pairs *= np.where(pieces.fresh, np.maximum(pieces.todo, 1), 1)[node]
+        all_pairs = np.maximum(self._candidates[root] * (self._candidates[root] + 1) / 2, 1.0)[node]
+        share = np.where(whole[node], 1.0, np.minimum(pairs / all_pairs, 1.0))
+        return node, child, self.by_rank[root][node] * share
+
 
 def heaviest_first(weights: np.ndarray, threads: int = 1) -> np.ndarray:
     """The roots by descending weight. Equal ones stay in the order of their ranks.
