@@ -100,7 +100,7 @@ def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) 
     begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
     paths = _paths(items, kind, pool)
     if kind == WORD:
-        from kernels.bitmatrix.closures import closures_of  # not before it is needed: it imports a compiler
+        from kernels.bitmatrix.closures import closures_of  # not before it is needed
 
         paths = closures_of(graph, *paths)
     candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
@@ -147,7 +147,7 @@ def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
     whole = (fresh == 1) & (begin == bound + 1) & (end == graph.n_roots)
     if whole.all():
         return Subtrees.of_roots(bound)
-    from kernels.bitmatrix.closures import closures_of  # not before it is needed: it imports a compiler
+    from kernels.bitmatrix.closures import closures_of  # not before it is needed
 
     owners, owner = np.unique(bound[~whole], return_inverse=True)
     indptr, closures = closures_of(
