@@ -7,24 +7,10 @@ measure nothing is demanded beyond the thresholds of the search.
 from __future__ import annotations
 
 from kernels.compiled.jit import compiled
+from kernels.cpu.constants import BALANCE, BASE, EDGES, ROOTS, VERTICES
 
-__all__ = ["MEASURE_CODES", "ceiling_of", "fewest_base", "fewest_roots", "value"]
+__all__ = ["ceiling_of", "fewest_base", "fewest_roots", "value"]
 
-#: Codes of `Output.state.measure`. 0 stands for a job without a measure.
-_EDGES, _VERTICES, _BALANCE, _BASE, _ROOTS = 1, 2, 3, 4, 5
-#: The codes by the measure and by whether the root side is the left one.
-MEASURE_CODES = {
-    ("edges", False): _EDGES,
-    ("edges", True): _EDGES,
-    ("vertices", False): _VERTICES,
-    ("vertices", True): _VERTICES,
-    ("balance", False): _BALANCE,
-    ("balance", True): _BALANCE,
-    ("left", False): _BASE,
-    ("left", True): _ROOTS,
-    ("right", False): _ROOTS,
-    ("right", True): _BASE,
-}
 #: More members than any side has.
 _TOO_MANY = 1 << 62
 
@@ -32,13 +18,13 @@ _TOO_MANY = 1 << 62
 @compiled
 def value(code, base, roots):
     """The measure of a biclique with so many members."""
-    if code == _EDGES:
+    if code == EDGES:
         return base * roots
-    if code == _VERTICES:
+    if code == VERTICES:
         return base + roots
-    if code == _BALANCE:
+    if code == BALANCE:
         return min(base, roots)
-    return base if code == _BASE else roots
+    return base if code == BASE else roots
 
 
 @compiled
@@ -52,7 +38,7 @@ def fewest_base(s, roots):
     """The fewest base members of a result that has at most `roots` root members."""
     if s.measure == 0:
         return s.min_base
-    return max(s.min_base, _fewest(s.measure, s.bound, min(roots, s.max_root), _ROOTS))
+    return max(s.min_base, _fewest(s.measure, s.bound, min(roots, s.max_root), ROOTS))
 
 
 @compiled
@@ -60,17 +46,17 @@ def fewest_roots(s, base):
     """The fewest root members of a result that has at most `base` base members."""
     if s.measure == 0:
         return s.min_root
-    return max(s.min_root, _fewest(s.measure, s.bound, min(base, s.max_base), _BASE))
+    return max(s.min_root, _fewest(s.measure, s.bound, min(base, s.max_base), BASE))
 
 
 @compiled
 def _fewest(code, bound, other, measures_other):
     """The fewest members of one side beside `other` members of the other side, whose size alone is `measures_other`."""
-    if code == _EDGES:
+    if code == EDGES:
         return (bound + other - 1) // other if other > 0 else _TOO_MANY
-    if code == _VERTICES:
+    if code == VERTICES:
         return bound - other
-    if code == _BALANCE:
+    if code == BALANCE:
         return bound if other >= bound else _TOO_MANY
     if code == measures_other:
         return 0 if other >= bound else _TOO_MANY

@@ -14,10 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.cpu.bound import MEASURE_CODES
-from kernels.cpu.leaf import MAX_ROWS
-from kernels.cpu.rows import COUNTERS, RANKED
-from kernels.cpu.simd import PADDING
+from kernels.cpu.constants import COUNTERS, MAX_ROWS, MEASURES, PADDING, RANKED
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX, WORD
 from schemas.graph import MiningGraph
@@ -38,6 +35,7 @@ __all__ = [
     "Sieve",
     "Sizes",
     "Word",
+    "addresses",
     "allocate",
     "graph_arrays",
     "pieces_of",
@@ -186,6 +184,13 @@ class Sizes(NamedTuple):
     rows: int = 1 << 16
     members: int = 1 << 22
     odd: int = 1 << 16
+
+
+def addresses(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Where the data of each array begins, int64. The arrays must be C-contiguous and outlive their use."""
+    if not all(array.flags.c_contiguous for array in arrays):
+        raise ValueError("only contiguous arrays have an address")
+    return np.array([array.ctypes.data for array in arrays], dtype=np.int64)
 
 
 def graph_arrays(graph: MiningGraph) -> Graph:
@@ -366,6 +371,6 @@ def _set_options(state: np.void, graph: MiningGraph, search: Search) -> None:
     state["min_root"], state["max_root"] = min_root, unlimited if max_root is None else max_root
     state["most_weight"] = min_base
     if search.largest is not None:
-        state["measure"] = MEASURE_CODES[search.by, graph.root_side == "left"]
+        state["measure"] = MEASURES[search.by, graph.root_side == "left"]
         state["most_weight"] = unlimited
         state["hand_out"] = 1 + search.largest // _HANDED_OUT
