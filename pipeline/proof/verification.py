@@ -118,7 +118,8 @@ def verify_run(
     if damage:
         raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")
     run.folder.check("ingest", "build", "plan")
-    check_cover(ledger := run.ledger())
+    ledger = run.ledger()
+    check_cover(ledger)
     bound = None
     if run.job.in_bands:
         if certify(run, ledger) != manifest.certificate or ledger.total.fingerprint != manifest.fingerprint:

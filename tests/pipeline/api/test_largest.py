@@ -213,6 +213,12 @@ class TestCertificate:
         with pytest.raises(IncompleteError, match="the bands leave something out") if is_needed else nullcontext():
             certify(run, run.ledger())
 
+    def test_a_bound_that_was_too_high_is_refused(self, out: Path) -> None:
+        run, total = Run.at(out), load_ledger(out).total
+        run.built["bound"] = total.least + 1
+        with pytest.raises(IncompleteError, match="which the rows do not reach"):
+            certify(run, run.ledger())
+
     def test_a_run_without_one_of_its_slices_is_refused(self, out: Path) -> None:
         ledger = load_ledger(out)
         ledger.file(max(ledger.entries)).unlink()
