@@ -157,6 +157,11 @@ class Best:
         """The first key of the last row, once there are `k` rows. A biclique with less is no row. None before that."""
         return int(keys_of(self.rows, self.by)[0, -1]) if len(self.rows) == self.k else None
 
+    @property
+    def most(self) -> int | None:
+        """The first key of the first row. None if there are no rows."""
+        return int(keys_of(self.rows, self.by)[0, 0]) if len(self.rows) else None
+
     @classmethod
     def of(cls, k: int, by: By, found: Bicliques, least: int | None = None) -> Best:
         """The largest of a batch, without those whose key is less than `least`. The batch's arrays may change later."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.mining.energy import ProcessorEnergy
+from pipeline.mining.incumbent import Incumbent
 from pipeline.mining.instructions import Finish, Policy, Start
 from pipeline.mining.ledger_writer import Commits
 from pipeline.mining.schedule import Scheduler
@@ -158,6 +159,7 @@ class _Driver:
         self.left_overs: dict[int, Subtrees] = {}
         self.taking: dict[int, Start] = {}
         self.commits = Commits(self.ledger)
+        self.incumbent = Incumbent(run, self.band_of)
         self.watch = Watch(pool, on_progress)
         self.energy = ProcessorEnergy()
         for source, ranges in self.ledger.outstanding().items():
@@ -207,6 +209,7 @@ class _Driver:
         )
 
     def _add(self, source: int, ranges: list[tuple[int, int]]) -> None:
+        self.incumbent.add(source, ranges)
         if source == PLAN:
             within = self.plan.within_bands(ranges)
             self.machine.add_source(source, self.plan.weights, within, is_plan=True, band_at=self.plan.band_at)
@@ -286,8 +289,10 @@ class _Driver:
         self.bytes += sum(part.bytes for part in result.parts)
         self.slices += 1
         self.busy_s += result.seconds
+        self.incumbent.done(start.took)
         if len(left_over):
             self.left_overs[result.slice] = left_over
+            self.incumbent.add(result.slice, [(0, len(left_over))])
         band = self._band(start)
         instructions = self.machine.returned(result.slice, result.seconds, result.total.seen, weights, band)
         self.watch.returned(result, self.ledger.total.seen, self.machine.share)
@@ -325,5 +330,6 @@ class _Driver:
                 running=self.machine.running,
                 workers=self.pool.describe(),
                 seconds=seconds,
+                gap=self.incumbent.gap(self.ledger.total),
             )
         )

@@ -35,6 +35,13 @@ def _answer(manifest: Manifest, search: Search) -> str:
     return f"{manifest.count:,}, the largest by {search.by}"
 
 
+def _certificate(told: Mapping[str, Any]) -> str:
+    bands = number(len(told["bands"]), "band", "bands")
+    if "key" not in told:
+        return f"there are no others: {bands} searched to the end"
+    return f"no other has more than {told['key']:,} by {told['measure']}: {bands} searched to the end"
+
+
 def _root_side(manifest: Manifest) -> str:
     roots = f"{manifest.plan['n_roots']:,} roots"
     if "bands" not in manifest.graph:
@@ -113,6 +120,8 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     if wanted := search_words(search):
         yield "only with", wanted
     yield "root side", _root_side(manifest)
+    if manifest.certificate is not None:
+        yield "certificate", _certificate(manifest.certificate)
     yield "engine", manifest.options["engine"]
     yield (
         "mined by",

@@ -21,6 +21,7 @@ from pipeline.prepare.members import restricted
 from pipeline.proof.certificate import certify
 from pipeline.proof.upper_bound import count_above
 from pipeline.run.opened import Run
+from pipeline.run.progress import Progress, line
 from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError, InputError
 from schemas.measures import measure
@@ -163,6 +164,23 @@ def test_what_python_calls_refuse(source: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="max_left is 3, less than min_left"):
         pipeline.largest(source, out, min_left=4, max_left=3)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("by", ["edges", "vertices", "balance"])
+def test_the_incumbent_is_shown(source: Path, whole: pipeline.Results, tmp_path: Path, by: By) -> None:
+    """It rises to the largest measure, the bound falls to it, and no biclique is ever above the bound."""
+    told: list[Progress] = []
+    how = {"engine": "reference", "slice_seconds": 0.02, "workers": 0, "report": False}
+    pipeline.largest(source, tmp_path / "out", by=by, progress=told.append, **how)
+    gaps = [progress.gap for progress in told if progress.step == "mine" and not progress.note]
+    best = measure(by, *whole.top(1, by).select(["n_left", "n_right"]).to_pylist()[0].values())
+    assert None not in gaps
+    assert [gap.best for gap in gaps] == sorted(gap.best for gap in gaps)
+    assert [gap.bound for gap in gaps] == sorted((gap.bound for gap in gaps), reverse=True)
+    assert gaps[0].bound > best
+    assert all(gap.bound >= best for gap in gaps)
+    assert gaps[-1] == (best, best)
+    assert f"largest {best:,}, and none is larger" in line(next(progress for progress in told[::-1] if progress.gap))
 
 
 class TestCertificate:
