@@ -25,6 +25,7 @@ from pipeline.mining.energy import energy_facts
 from pipeline.output.part_writer import PartWriter
 from pipeline.process import startup
 from pipeline.process.logs import tell
+from pipeline.proof import vertices
 from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.ranking import rank_correlation
 from pipeline.proof.read_back import PartProof, ProofTask, proof_tasks, prove_part
@@ -85,6 +86,8 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False
     if listing:
         proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress, on_device)
         summary.write(run.folder)
+    if run.options.search.per_vertex:
+        vertices.write(run, ledger.total, summary if listing else None)
     mined, seconds, taken = run.sessions(), seconds_of(run), peak_rss_of(run, ledger.entries.values())
     seconds["startup"] += startup.take()
     manifest = Manifest(
