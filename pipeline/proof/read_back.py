@@ -25,7 +25,16 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["PIECE_BYTES", "PartProof", "ProofTask", "in_pieces", "proof_tasks", "prove_part", "read_part"]
+__all__ = [
+    "PIECE_BYTES",
+    "PartProof",
+    "ProofTask",
+    "in_pieces",
+    "proof_tasks",
+    "prove_part",
+    "read_part",
+    "warm_up_device",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -118,6 +127,13 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
         except DeviceMemoryError as error:
             logger.warning("the CPU reads %s back: %s", path, error)
     return _prove(task, run, _hashed_here(task, run, path))
+
+
+def warm_up_device(task: tuple[str, str]) -> None:
+    """Load what a device needs to read parts of a run back. The task is folder and identity of the run."""
+    from pipeline.proof.on_device import warm_up  # only where there is a device
+
+    warm_up(open_in_worker(*task))
 
 
 #: Adds a row group to the tally, and returns the hashes of its rows.

@@ -27,7 +27,7 @@ from schemas.manifest import Manifest
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
 
-__all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Tally", "read_largest", "why_damaged"]
+__all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Sums", "Tally", "read_largest", "why_damaged"]
 
 #: How many of the largest bicliques the summary has by each measure.
 LARGEST = 100
@@ -183,15 +183,10 @@ class Summary:
     @classmethod
     def of(cls, parts: Iterable[PartSummary], n_left: int, n_right: int) -> Summary:
         """The sum of `parts`. One of them is in memory at a time."""
-        sizes, left, right = SizeCounts.empty(), np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
-        largest = {by: Largest(LARGEST, by) for by in MEASURES}
+        sums = Sums(n_left, n_right)
         for part in parts:
-            sizes = SizeCounts.merge([sizes, part.sizes])
-            left[part.left[0]] += part.left[1]
-            right[part.right[0]] += part.right[1]
-            for by, best in part.largest.items():
-                largest[by].merge(best)
-        return cls(sizes, left, right, {by: found.best for by, found in largest.items()})
+            sums.add(part)
+        return sums.result()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Summary):
@@ -239,6 +234,35 @@ class Summary:
             left, right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
             largest = _read_largest(folder)
         return cls(sizes, left, right, largest)
+
+
+class Sums:
+    """Adds up summaries of parts.
+
+    Parameters
+    ----------
+    n_left, n_right : int
+        Numbers of vertices.
+    """
+
+    def __init__(self, n_left: int, n_right: int):
+        self._sizes, self._left, self._right = SizeCounts.empty(), np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
+        self._largest = {by: Largest(LARGEST, by) for by in MEASURES}
+
+    def add(self, part: PartSummary) -> None:
+        """Add the summary of some rows."""
+        self._sizes = SizeCounts.merge([self._sizes, part.sizes])
+        self._left[part.left[0]] += part.left[1]
+        self._right[part.right[0]] += part.right[1]
+        for by, best in part.largest.items():
+            self._largest[by].merge(best)
+
+    def result(self, files: np.ndarray | None = None) -> Summary:
+        """The sum so far. `files` has the new number of every file, int64. None: they keep their numbers."""
+        if files is not None:
+            for found in self._largest.values():
+                found.renumber(files)
+        return Summary(self._sizes, self._left, self._right, {by: found.best for by, found in self._largest.items()})
 
 
 def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[Place] | None:
