@@ -33,7 +33,7 @@ def _cache_folder() -> Path:
     machine = (root, sys.version, numba.__version__, llvmlite.binding.get_host_cpu_name())
     digest = hashlib.sha256(repr(machine).encode())
     # code elsewhere in `kernels` may be compiled, but it must not call compiled code of another file
-    sources = ("kernels/compiled/jit.py", "kernels/compiled/lists.py", "kernels/cpu/*.py", "kernels/graph/*.py")
+    sources = ("kernels/compiled/*.py", "kernels/cpu/*.py", "kernels/graph/*.py")
     for pattern in (*sources, "schemas/bicliques.py", "schemas/dtypes.py", "schemas/work.py"):
         for path in sorted(root.glob(pattern)):
             digest.update(path.read_bytes())

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,9 @@ from schemas.errors import IncompleteError
 from schemas.manifest import Manifest
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
+
+if TYPE_CHECKING:
+    from pipeline.proof.coded_groups import SummedGroup
 
 __all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Sums", "Tally", "read_largest", "why_damaged"]
 
@@ -107,6 +111,12 @@ class Tally:
         right = _sums(batch.right, batch.right_indptr, self._hashes[1], self._right)
         n_left, n_right = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
         return self.add_hashed(n_left, n_right, splitmix64(left ^ splitmix64(right)), file, group)
+
+    def add_coded(self, found: SummedGroup, file: int = 0, group: int = 0) -> np.ndarray:
+        """Add a row group that is summed up already, and return the hashes of its rows. Numbers are as of `add`."""
+        for total, (ids, counts) in ((self._left, found.left), (self._right, found.right)):
+            np.add.at(total, ids, counts)
+        return self.add_hashed(found.n_left, found.n_right, found.hashes, file, group)
 
     def add_hashed(
         self,
