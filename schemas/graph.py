@@ -9,6 +9,7 @@ and ``right`` always mean the user's sides.
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from schemas.errors import IncompleteError
 from schemas.search import Side
 
 __all__ = ["MiningGraph"]
+
+#: Files that are written at a time, and entries that are checked at a time.
+_FILES_AT_A_TIME, _PIECE = 4, 1 << 18
 
 _SCALARS = ("root_side", "n_left", "n_right")
 
@@ -82,8 +86,12 @@ class MiningGraph:
         """Bytes of all arrays together."""
         return sum(getattr(self, name).nbytes for name in _ARRAYS)
 
-    def validate(self) -> None:
+    def validate(self, threads: int = 1) -> None:
         """Check every invariant that can be checked in linear time.
+
+        Parameters
+        ----------
+        threads : int
 
         Raises
         ------
@@ -92,20 +100,22 @@ class MiningGraph:
         """
         for side, other in (("root", "base"), ("base", "root")):
             n, n_other = getattr(self, f"n_{_PLURAL[side]}"), getattr(self, f"n_{_PLURAL[other]}")
-            _check_csr(f"{side}_indices", getattr(self, f"{side}_indptr"), getattr(self, f"{side}_indices"), n_other)
+            own = getattr(self, f"{side}_indptr"), getattr(self, f"{side}_indices")
+            _check_csr(f"{side}_indices", *own, n_other, threads)
             user_side = self.root_side if side == "root" else _OPPOSITE[self.root_side]
             limit = self.n_left if user_side == "left" else self.n_right
             indptr = getattr(self, f"{side}_members_indptr")
             if len(indptr) != n + 1:
                 raise IncompleteError(f"{side}_members_indptr has {len(indptr)} entries, expected {n + 1}")
-            _check_csr(f"{side}_members", indptr, getattr(self, f"{side}_members"), limit)
+            _check_csr(f"{side}_members", indptr, getattr(self, f"{side}_members"), limit, threads)
         if len(self.root_indices) != len(self.base_indices):
             raise IncompleteError("the two directions of the graph have different numbers of edges")
 
     def save(self, folder: Path) -> None:
         """Write the graph into an existing, empty `folder`."""
-        for name in _ARRAYS:
-            np.save(folder / f"{name}.npy", getattr(self, name))
+        with ThreadPoolExecutor(_FILES_AT_A_TIME) as pool:
+            for done in [pool.submit(np.save, folder / f"{name}.npy", getattr(self, name)) for name in _ARRAYS]:
+                done.result()
         scalars = {name: getattr(self, name) for name in _SCALARS}
         (folder / "graph.json").write_text(json.dumps(scalars))
 
@@ -131,14 +141,33 @@ _PLURAL = {"root": "roots", "base": "base"}
 _OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left"}
 
 
-def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int) -> None:
+def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int, threads: int) -> None:
     if indptr.dtype != OFFSET or indices.dtype != VERTEX:
         raise IncompleteError(f"{name} must be int32 with int64 offsets, not {indices.dtype} and {indptr.dtype}")
-    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) <= 0).any():
-        raise IncompleteError(f"the offsets of {name} do not partition its {len(indices)} entries")
-    if len(indices) and (indices.min() < 0 or indices.max() >= limit):
-        raise IncompleteError(f"{name} holds an id outside 0..{limit - 1}")
-    steps = np.diff(indices)
-    steps[indptr[1:-1] - 1] = 1  # the first entry of a row may be smaller than the last one of the row before
-    if (steps <= 0).any():
-        raise IncompleteError(f"{name} is not strictly ascending inside a row")
+    with ThreadPoolExecutor(threads) as pool:
+        ascend = all(pool.map(lambda start: _ascends(indptr[start : start + _PIECE + 1]), _starts(len(indptr) - 1)))
+        if indptr[0] != 0 or indptr[-1] != len(indices) or not ascend:
+            raise IncompleteError(f"the offsets of {name} do not partition its {len(indices)} entries")
+
+        def check(start: int) -> str | None:
+            """What is wrong with the entries from `start`, and with the step from the last of them to the next."""
+            part = indices[start : start + _PIECE]
+            if part.min() < 0 or part.max() >= limit:
+                return f"{name} holds an id outside 0..{limit - 1}"
+            steps = np.diff(indices[start : start + _PIECE + 1])
+            first, last = np.searchsorted(indptr, [start + 1, start + len(steps) + 1])
+            steps[indptr[first:last] - start - 1] = 1  # the first entry of a row may be smaller than the one before it
+            return None if (steps > 0).all() else f"{name} is not strictly ascending inside a row"
+
+        wrong = next(filter(None, pool.map(check, _starts(len(indices)))), None)
+    if wrong is not None:
+        raise IncompleteError(wrong)
+
+
+def _starts(n: int) -> range:
+    """Where pieces of `n` entries begin. The arrays that are made of a piece stay in a core's cache."""
+    return range(0, n, _PIECE)
+
+
+def _ascends(offsets: np.ndarray) -> bool:
+    return bool((np.diff(offsets) > 0).all())

@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import entry
-from kernels.graph.threads import borders, even, on_slices
+from kernels.graph.threads import LEAST, borders, even, on_slices
 from schemas.dtypes import OFFSET, VERTEX
 
-__all__ = ["compact_columns", "copy_lists", "from_sorted_pairs", "read_only", "select_rows", "transpose"]
+__all__ = [
+    "compact_columns",
+    "copy_lists",
+    "degrees_of_columns",
+    "from_sorted_pairs",
+    "read_only",
+    "select_rows",
+    "transpose",
+]
 
 
 def from_sorted_pairs(
@@ -48,7 +56,8 @@ def transpose(
     indptr, indices = read_only(indptr), read_only(indices)
     on_slices(lambda k, start, stop: _count(indices[indptr[start] : indptr[stop]], counts[k]), cuts)
     out_indptr = np.zeros(n_columns + 1, OFFSET)
-    np.cumsum(counts.sum(axis=0), out=out_indptr[1:])
+    _add_up(counts, out_indptr[1:], threads)
+    np.cumsum(out_indptr, out=out_indptr)
 
     def place(_: int, start: int, stop: int) -> None:
         """Counts become the place of the first entry of every thread."""
@@ -81,15 +90,40 @@ def select_rows(
     return out_indptr, out
 
 
-def compact_columns(indices: np.ndarray, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+def compact_columns(indices: np.ndarray, n_columns: int, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Renumber columns so that none is empty: (new indices, the old column of each new one)."""
     used = np.zeros(n_columns, dtype=np.bool_)
-    used[indices] = True
+
+    def mark(_: int, start: int, stop: int) -> None:
+        for first in range(start, stop, LEAST):  # a piece at a time, because NumPy makes 64-bit indices of it
+            used[indices[first : min(first + LEAST, stop)]] = True  # threads may write the same byte, but the same
+
+    on_slices(mark, even(len(indices), threads))
     old = np.flatnonzero(used).astype(VERTEX)
     if len(old) == n_columns:
         return indices, old
     new = np.cumsum(used, dtype=VERTEX) - 1
     return new[indices].astype(VERTEX), old
+
+
+def degrees_of_columns(indices: np.ndarray, n_columns: int, threads: int = 1) -> np.ndarray:
+    """How often each column occurs, shape (n_columns,), int64. It takes as much memory as `transpose`."""
+    cuts = even(len(indices), min(threads, len(indices) // max(n_columns, 1)))
+    counts = np.zeros((len(cuts) - 1, n_columns), OFFSET)
+    indices = read_only(indices)
+    on_slices(lambda k, start, stop: _count(indices[start:stop], counts[k]), cuts)
+    degrees = np.empty(n_columns, OFFSET)
+    _add_up(counts, degrees, threads)
+    return degrees
+
+
+def _add_up(counts: np.ndarray, total: np.ndarray, threads: int) -> None:
+    """Write the sum of all rows of `counts` into `total`."""
+
+    def add(_: int, start: int, stop: int) -> None:
+        counts[:, start:stop].sum(axis=0, out=total[start:stop])
+
+    on_slices(add, even(len(total), threads))
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

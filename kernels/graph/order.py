@@ -5,12 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import entry
+from kernels.graph.threads import sort
 
 __all__ = ["rank_order"]
 
 
 def rank_order(
-    order: str, root_indptr: np.ndarray, root_indices: np.ndarray, base_indptr: np.ndarray, base_indices: np.ndarray
+    order: str,
+    root_indptr: np.ndarray,
+    root_indices: np.ndarray,
+    base_indptr: np.ndarray,
+    base_indices: np.ndarray,
+    *,
+    threads: int = 1,
 ) -> np.ndarray:
     """Root vertices in the order of their ranks.
 
@@ -20,6 +27,8 @@ def rank_order(
         ``degree``: ascending degree. ``two-hop``: ascending number of root vertices within two hops.
         ``unilateral``: repeatedly the vertex with the fewest remaining 2-hop neighbours (Chen et al.,
         PVLDB 2022, doi:10.14778/3529337.3529341). ``id``: ascending id. Ties are broken by id.
+    threads : int
+        Threads that sort by degree.
 
     Returns
     -------
@@ -34,7 +43,7 @@ def rank_order(
         return np.arange(n)
     if order == "degree":
         words = np.diff(root_indptr) << 32 | np.arange(n)  # sorted faster than by argsort
-        words.sort()
+        sort(words, threads)
         return words & 0xFFFFFFFF
     degree = _two_hop_degree(root_indptr, root_indices, base_indptr, base_indices)
     if order == "two-hop":

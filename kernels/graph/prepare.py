@@ -67,7 +67,7 @@ def prepare(
         by_left = from_sorted_pairs(left, right, n_left, threads)
     n_core_edges = len(right)
     left_core = np.flatnonzero(np.diff(by_left[0])).astype(VERTEX)
-    right_index, right_core = compact_columns(right, n_right)
+    right_index, right_core = compact_columns(right, n_right, threads)
     by_left = np.concatenate([by_left[0][left_core], [n_core_edges]]), right_index  # without empty rows
 
     left_rows, left_members_indptr, left_members = groups_of(*by_left, threads)
@@ -120,7 +120,7 @@ def _ranked(
 ) -> MiningGraph:
     (root_csr, root_members_indptr, root_members) = roots
     (base_csr, base_members_indptr, base_members) = base
-    by_rank = rank_order(options.order, *root_csr, *base_csr)
+    by_rank = rank_order(options.order, *root_csr, *base_csr, threads=threads)
     root_indptr, root_indices = select_rows(*root_csr, by_rank, threads)
     base_indptr, base_indices = transpose(root_indptr, root_indices, len(base_csr[0]) - 1, threads)
     members_indptr, members = select_rows(root_members_indptr, root_members, by_rank, threads)

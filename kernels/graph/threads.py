@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-__all__ = ["LEAST", "borders", "even", "on_slices"]
+__all__ = ["LEAST", "borders", "even", "on_slices", "sort"]
 
 #: Entries from which on another thread pays.
 LEAST = 1 << 16
@@ -36,3 +36,17 @@ def on_slices(work: Callable[[int, int, int], None], cuts: np.ndarray) -> None:
     with ThreadPoolExecutor(len(slices)) as pool:
         for done in [pool.submit(work, *some) for some in slices]:
             done.result()
+
+
+def sort(words: np.ndarray, threads: int) -> None:
+    """Sort in place. Halves are parted until each thread has two of them, and no half is too short to be worth it."""
+    if threads == 1 or len(words) <= LEAST:
+        words.sort()
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        parts = [words]
+        while len(parts) < 2 * threads and len(parts[0]) > LEAST:
+            middle = [len(part) // 2 for part in parts]
+            list(pool.map(np.ndarray.partition, parts, middle))
+            parts = [half for part, k in zip(parts, middle, strict=True) for half in (part[:k], part[k:])]
+        list(pool.map(np.ndarray.sort, parts))

@@ -12,7 +12,8 @@ from pipeline.api import preparing, steps
 from pipeline.api.choices import Asked, choose_engine, with_engine
 from pipeline.api.table import described
 from pipeline.estimate.memory import MemoryBound, memory_bound
-from pipeline.estimate.sample import Estimate, Guess, estimate
+from pipeline.estimate.sample import Estimate, estimate
+from pipeline.estimate.table import Guess
 from pipeline.process import startup
 from pipeline.run.files import temporary_folder
 from pipeline.run.progress import OnProgress, to_callback
@@ -38,7 +39,7 @@ class DryRun:
     memory : MemoryBound
         Bounds on the memory of the run, in bytes.
     estimate : Estimate or None
-        Estimates from a sample. None if the reduction leaves nothing of the graph.
+        Estimates from a sample, also for larger thresholds. None if the reduction leaves nothing of the graph.
     count_only : bool
         Whether the run would only count.
     workers : int or None
@@ -60,8 +61,7 @@ class DryRun:
         """Seconds of mining and writing, if all workers always have something to do. None if `estimate` is None."""
         if self.estimate is None:
             return None
-        alone, n = self.estimate.seconds, self.workers or 1
-        return Guess(alone.value / n, alone.low / n, alone.high / n)
+        return self.estimate.seconds * (1 / (self.workers or 1))
 
     @property
     def total_memory(self) -> int | None:
@@ -131,6 +131,7 @@ def dry_run(
 
     Notes
     -----
+    All numbers for larger thresholds are of one worker (`pipeline.estimate.table.Cell`).
     With a `scheduler` the engine is one that its workers can run. The sample is mined in this process, and no worker is
     started for it.
 

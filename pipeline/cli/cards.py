@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kernels import engines
+from pipeline.cli.threshold_table import threshold_table, time_words
 from pipeline.results.binning import grid
 from pipeline.results.facts import (
     input_words,
@@ -25,7 +26,7 @@ from schemas.sizes import SizeCounts
 
 if TYPE_CHECKING:
     from pipeline.api.dry_running import DryRun
-    from pipeline.estimate.sample import Guess
+    from pipeline.estimate.table import Guess
     from pipeline.proof.verification import Verification
     from pipeline.results.results import Count, Results
 
@@ -128,15 +129,23 @@ def dry_run_card(dry: DryRun) -> str:
         return _lines([*rows, ("bicliques", f"none: {reason}")])
     busy = ", if none of them ever waits" if (dry.workers or 1) > 1 else ""
     rows += [
-        ("bicliques", f"about {_range(guess.bicliques, lambda x: f'{x:,.0f}')}"),
+        (
+            "bicliques",
+            f"{guess.bicliques.value:,.0f}, counted"
+            if guess.exact
+            else f"about {_range(guess.bicliques, lambda x: f'{x:,.0f}')}",
+        ),
         ("output", "none" if dry.count_only else f"about {_range(guess.bytes, size)}"),
         (
             "time",
-            f"about {_range(dry.seconds or guess.seconds, lambda x: f'{x:,.1f} s')} for {_sharers(dry.workers)}{busy}",
+            f"about {_range(dry.seconds or guess.seconds, time_words)} for {_sharers(dry.workers)}{busy}",
         ),
-        ("estimated from", f"{guess.sampled} roots{_rough(guess.cut)}"),
+        (
+            "estimated from",
+            "all of the search" if guess.exact else f"a sample, {100 * guess.share:.1g} % of the search",
+        ),
     ]
-    return _lines(rows)
+    return f"{_lines(rows)}\n\n{threshold_table(dry)}"
 
 
 def _dry_memory(dry: DryRun) -> str:
@@ -177,10 +186,6 @@ def _degrees(profile: dict[str, Any]) -> str:
 
 def _range(guess: Guess, write: Any) -> str:
     return f"{write(guess.value)} ({write(guess.low)} to {write(guess.high)})"
-
-
-def _rough(cut: int) -> str:
-    return f"; a rough guess, for {cut} of them did not finish in their time" if cut else ""
 
 
 def _lines(rows: Iterable[tuple[str, object]]) -> str:

@@ -1,38 +1,48 @@
-"""Estimates the number of bicliques, the time and the disk of a run from a sample of its roots.
+"""Estimates the number of bicliques, the time and the disk of a run, and how thresholds would change them.
 
-The plan is cut into strata of about equal weight. From each stratum, roots are drawn at random and mined, each
-for a bounded time. What these roots give per unit of weight is taken as what the whole stratum gives.
+The search tree of the run, and those of larger thresholds, are searched in full if that takes a part of the time that
+there is. Otherwise walks look at samples of them (`pipeline.estimate.walk`). The CPU engine does this for every engine.
+If the run has another engine, its speed is measured on a few roots.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kernels import engines
+from pipeline.estimate.table import Cell, Guess, Table, View, guess
+from pipeline.estimate.walk import Grid, Walk, Walker
 from pipeline.output.part_writer import PartWriter
-from pipeline.prepare.weights import weights_of
+from pipeline.prepare.build import read_edges, with_thresholds
+from pipeline.prepare.members import restricted
+from pipeline.prepare.weights import RootWeights, weights_of
 from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run
-from schemas.search import Limits
+from schemas.bicliques import Bicliques
+from schemas.emit import emit_to, nowhere
+from schemas.graph import MiningGraph
+from schemas.search import Limits, Search
 from schemas.work import Subtrees
 
-__all__ = ["Estimate", "Guess", "estimate"]
+__all__ = ["Estimate", "estimate"]
 
-_STRATA, _ROOTS_A_STRATUM = 16, 12
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A guess and its range: two standard deviations to either side."""
-
-    value: float
-    low: float
-    high: float
+#: Thresholds of the table, as far as the graph has them.
+_THRESHOLDS = (1, 2, 3, 5, 10, 20, 50)
+#: The engine that counts.
+_COUNTER = "cpu"
+#: Nodes per round of the first walk in a tree, and of the narrowest and the widest walk.
+_WIDTH, _NARROWEST, _WIDEST = 32, 8, 1024
+#: Walks in a tree for which there should be time.
+_WALKS = 12
+#: Shares of the time: for the thresholds of the run, for each of the others, and for what is listed or tried.
+_OWN, _OTHER, _TRIAL = 0.5, 0.06, 0.1
+#: A search that takes less than this share of the time is made in full, even if the time is nearly over.
+_EXACT = 0.15
+#: Relative standard deviation with which an estimate is good enough.
+_LITTLE = 0.15
 
 
 @dataclass(frozen=True)
@@ -44,40 +54,44 @@ class Estimate:
     bicliques : Guess
         Number of bicliques.
     bytes : Guess
-        Bytes of the Parquet parts.
+        Bytes of the Parquet parts. 0 if nothing is listed.
     seconds : Guess
-        Seconds of mining and writing, for one worker.
-    sampled, cut : int
-        Number of roots that were mined, and how many of them did not finish in their time. The results of the latter
-        were scaled up by the share of their work that was done, so the true numbers may lie outside the ranges.
+        Seconds of the search and of writing, for one worker.
+    exact : bool
+        Whether the bicliques were counted, and not estimated.
+    share : float
+        Share of the work of the search that was done for the estimate, 1 at most.
+    table : tuple of Cell
+        The same for larger thresholds. The first cell has the thresholds of the run.
     """
 
     bicliques: Guess
     bytes: Guess
     seconds: Guess
-    sampled: int
-    cut: int
+    exact: bool
+    share: float
+    table: tuple[Cell, ...]
 
 
-@dataclass
-class _Sample:
-    weight: float
-    count: float
-    seconds: float
-    cut: bool
+@dataclass(frozen=True)
+class _Listing:
+    """What listing takes: bytes per member, and seconds per biclique more than counting."""
+
+    member_bytes: float = 0.0
+    seconds: float = 0.0
 
 
 def estimate(run: Run, budget_s: float = 10.0, seed: int = 0) -> Estimate:
-    """Mine a sample of the roots of a run that is planned.
+    """Search samples of the tree of a run that is planned.
 
     Parameters
     ----------
     run : Run
         A run with at least one root.
     budget_s : float
-        Seconds for the whole sample. A single root gets at most a sixteenth of them.
+        Seconds for all samples. A little more is used where a walk takes longer.
     seed : int
-        Seed of the choice of roots.
+        Seed of the choice of nodes.
 
     Raises
     ------
@@ -86,78 +100,129 @@ def estimate(run: Run, budget_s: float = 10.0, seed: int = 0) -> Estimate:
     ResourceError
         If the temporary folder is full.
     """
-    plan, options, graph = run.plan, run.options, run.graph
-    engine = engines.kind(options.engine).make(0)
-    weights, strata = weights_of(run.job, graph), _strata(plan.weights)
-    samples: list[list[_Sample]] = [[] for _ in strata]
-    # otherwise the first root would wait for it and use up the budget
-    engines.compile_engine(options.engine, options.search)
-    started = time.perf_counter()
-    with temporary_folder() as temporary:
-        writer = PartWriter(temporary, 0, run.tables)
-        for stratum, index in _draw(strata, np.random.default_rng(seed)):
-            left = budget_s - (time.perf_counter() - started)
-            if left <= 0:
-                break
-            work = Subtrees.of_roots(plan.roots[index : index + 1])
-            began = time.perf_counter()
-            found = engine.mine(graph, work, options.search, Limits(min(left, budget_s / 16)), writer)
-            done = 1.0 - float(weights.of(found.left_over).sum()) / float(plan.weights[index])
-            scale = 1.0 / max(done, 0.01)
-            seconds = (time.perf_counter() - began) * scale
-            cut = len(found.left_over) > 0
-            samples[stratum].append(_Sample(float(plan.weights[index]), found.count * scale, seconds, cut))
-        parts = writer.close()
-    flat = [sample for some in samples for sample in some]
-    rows = sum(part.rows for part in parts)
-    bytes_a_row = sum(part.bytes for part in parts) / rows if rows else 0.0
-    overhead = min((sample.seconds for sample in flat), default=0.0)  # of a call; a slice of many roots pays it once
-    bicliques = _total(plan.weights, strata, [[(s.weight, s.count) for s in some] for some in samples])
-    times = [[(s.weight, max(s.seconds - overhead, 0.0)) for s in some] for some in samples]
+    sampler = _Sampler(run, budget_s, seed)
+    own = sampler.look((0, 0), run.graph, _OWN * budget_s)
+    sampler.table.add(own)
+    listing = sampler.listing(own) if run.job.rows == "slices" else _Listing()
+    factor = 1.0 if run.options.engine == _COUNTER else sampler.factor(own)
+    sampler.look_at_others()
+    cells = sampler.table.cells(factor, listing.seconds)
+    members = float(np.mean([walk.members for walk in own.walks]))
     return Estimate(
-        bicliques=bicliques,
-        bytes=Guess(bicliques.value * bytes_a_row, bicliques.low * bytes_a_row, bicliques.high * bytes_a_row),
-        seconds=_total(plan.weights, strata, times),
-        sampled=len(flat),
-        cut=sum(sample.cut for sample in flat),
+        bicliques=cells[0].bicliques,
+        bytes=guess(members * listing.member_bytes, own.doubt((0, 0))),
+        seconds=cells[0].seconds,
+        exact=own.exact,
+        share=1.0 if own.exact else min(sum(walk.spent for walk in own.walks) / max(own.seconds, 1e-9), 1.0),
+        table=cells,
     )
 
 
-def _strata(weights: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges (start, stop) of about equal weight that together are the plan."""
-    until = np.cumsum(weights)
-    targets = until[-1] * np.arange(1, _STRATA) / _STRATA if len(until) else np.empty(0)
-    cuts = [0, *(np.searchsorted(until, targets) + 1).tolist(), len(weights)]
-    return [(a, b) for a, b in pairwise(cuts) if b > a]
+class _Sampler:
+    """Looks at the trees of several thresholds, until the time is over."""
+
+    def __init__(self, run: Run, budget_s: float, seed: int):
+        self._run, self._budget_s = run, budget_s
+        self._generator = np.random.default_rng(seed)
+        self._search = replace(run.options.search, mode="count", sizes=True, largest=None)
+        self.table = Table(_grid(run))
+        engines.compile_engine(_COUNTER, self._search)  # otherwise the first node would wait for it
+        self._engine = engines.kind(_COUNTER).make(0)
+        self._until = time.perf_counter() + budget_s
+
+    def look(self, at: tuple[int, int], graph: MiningGraph, seconds: float) -> View:
+        """A view of the tree of some thresholds, whose graph is given. It takes about so many seconds."""
+        began = time.perf_counter()
+        if graph.n_roots == 0:
+            nothing = np.zeros((len(self.table.grid.left), len(self.table.grid.right)))
+            return View(at, [Walk(nothing, 0.0, 0.0, 0.0)], exact=True)
+        walker = self._walker(graph, self._with(at))
+        whole = walker.whole(0.4 * seconds)
+        if isinstance(whole, Walk):
+            return View(at, [whole], exact=True)
+        first = walker.walk(_WIDTH, 0.1 * seconds, self._generator)
+        left = seconds - (time.perf_counter() - began)
+        width = int(np.clip(_WIDTH * left / (_WALKS * first.spent), _NARROWEST, _WIDEST))
+        walks: list[Walk] = []
+        while len(walks) < 2 or time.perf_counter() - began < seconds:
+            walks.append(walker.walk(width, left / 4, self._generator))
+        found = View(at, walks, exact=False, tried=whole)
+        left = max(self._until - time.perf_counter(), _EXACT * self._budget_s)
+        if 1.5 * found.seconds < left:
+            whole = walker.whole(left)
+            if isinstance(whole, Walk):
+                return View(at, [whole], exact=True)
+            found = replace(found, tried=whole)
+        return found
+
+    def _with(self, at: tuple[int, int]) -> Search:
+        grid = self.table.grid
+        return replace(self._search, min_left=grid.left[at[0]], min_right=grid.right[at[1]])
+
+    def _walker(self, graph: MiningGraph, search: Search) -> Walker:
+        return Walker(self._engine, graph, RootWeights(graph), search, self.table.grid)
+
+    def look_at_others(self) -> None:
+        """Add views of larger thresholds where the table needs them most."""
+        share = _OTHER * self._budget_s
+        if self._run.built["seconds"] > share:
+            return  # the graphs of other thresholds would take too long
+        kept = restricted(self._run, *read_edges(self._run.folder))
+        compiled = self._search.has_thresholds
+        while time.perf_counter() < self._until and (at := self.table.next(_LITTLE)) is not None:
+            if not compiled:
+                engines.compile_engine(_COUNTER, self._with(at))
+                compiled = True
+            search = self._with(at)
+            graph = with_thresholds(self._run, kept, search.min_left, search.min_right)
+            self.table.add(self.look(at, graph, share))
+
+    def listing(self, own: View) -> _Listing:
+        """What listing takes, from a walk that writes what it finds."""
+        members = 0
+
+        def write(batch: Bicliques) -> None:
+            nonlocal members
+            members += len(batch.left) + len(batch.right)
+            writer(batch)
+
+        with temporary_folder() as temporary:
+            writer = PartWriter(temporary, 0, self._run.tables)
+            walker = self._walker(self._run.graph, replace(self._search, mode="list"))
+            walk = walker.walk(_WIDTH, _TRIAL * self._budget_s, self._generator, emit_to(write))
+            size = sum(part.bytes for part in writer.close())
+        count = float(walk.counts[0, 0])
+        if members == 0:
+            return _Listing()
+        counting = own.seconds / max(own.count((0, 0)), 1.0)
+        return _Listing(size / members, max(walk.seconds / count - counting, 0.0))
+
+    def factor(self, own: View) -> float:
+        """Seconds of the engine of the run for a second of the one that counts. It searches roots for a while."""
+        run, search = self._run, self._run.options.search
+        engines.compile_engine(run.options.engine, search)
+        engine = engines.kind(run.options.engine).make(0)
+        engine.mine(run.graph, Subtrees.of_roots(run.plan.roots[-1:]), search, Limits(), nowhere)
+        began = time.perf_counter()
+        work = Subtrees.of_roots(run.plan.roots)
+        found = engine.mine(run.graph, work, search, Limits(_TRIAL * self._budget_s), nowhere)
+        taken = time.perf_counter() - began
+        all_bicliques = own.count((0, 0))
+        if len(found.left_over) == 0 or found.count == 0 or all_bicliques == 0:
+            left = float(weights_of(run.job, run.graph).of(found.left_over).sum()) / float(run.plan.weights.sum())
+            whole = taken / max(1.0 - left, 1e-6)
+        else:
+            whole = taken * max(all_bicliques / found.count, 1.0)
+        return whole / max(own.seconds, 1e-6)
 
 
-def _draw(strata: list[tuple[int, int]], generator: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Pairs of a stratum and a position in the plan: one of each stratum, then another one of each, and so on.
-
-    So all strata have about as many roots in the sample, whenever the time for it ends.
-    """
-    chosen = [generator.permutation(np.arange(a, b))[:_ROOTS_A_STRATUM].tolist() for a, b in strata]
-    for k in range(_ROOTS_A_STRATUM):
-        for stratum, positions in enumerate(chosen):
-            if k < len(positions):
-                yield stratum, positions[k]
-
-
-def _total(weights: np.ndarray, strata: list[tuple[int, int]], samples: list[list[tuple[float, float]]]) -> Guess:
-    """Ratio estimate of a total, stratum by stratum. Strata without a sample get the ratio of all samples together.
-
-    Cochran, Sampling Techniques, 1977, chapter 6: the variance of a ratio estimate is that of the residuals.
-    """
-    everything = [pair for some in samples for pair in some]
-    known = sum(value for _, value in everything)
-    overall = known / max(sum(weight for weight, _ in everything), 1e-300)
-    value = variance = 0.0
-    for (a, b), some in zip(strata, samples, strict=True):
-        n, size, weight = len(some), b - a, float(weights[a:b].sum())
-        ratio = sum(v for _, v in some) / sum(w for w, _ in some) if some else overall
-        value += ratio * weight
-        residuals = np.array([v - ratio * w for w, v in some])
-        spread = float((residuals**2).sum() / (n - 1)) if n > 1 else (ratio * weight / size) ** 2
-        variance += 0.0 if n == size else size**2 * (1 - n / size) * spread / max(n, 1)
-    margin = 2 * float(np.sqrt(variance))
-    return Guess(value, max(value - margin, min(known, value)), value + margin)
+def _grid(run: Run) -> Grid:
+    """The thresholds of the run, and larger ones that some vertex of the graph can reach."""
+    search, profile = run.options.search, run.built["profile"]
+    degrees = {"left": profile["right"]["max"], "right": profile["left"]["max"]}
+    sides = []
+    for side in ("left", "right"):
+        least, most = getattr(search, f"min_{side}"), getattr(search, f"max_{side}")
+        reach = degrees[side] if most is None else min(degrees[side], most)
+        sides.append((least, *(value for value in _THRESHOLDS if least < value <= reach)))
+    return Grid(*sides)

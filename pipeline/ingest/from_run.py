@@ -16,7 +16,7 @@ from typing import Any
 
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.ingest.staging import all_or_nothing
-from pipeline.run.files import checksum
+from pipeline.run.checksums import checksum
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import INGEST_FILES, OPTIONS_FILE
 from pipeline.run.resuming import how_to_resume

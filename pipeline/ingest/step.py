@@ -18,6 +18,8 @@ from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors
 from pipeline.ingest.readers import EdgeStream, open_source
 from pipeline.ingest.staging import all_or_nothing
 from pipeline.ingest.table.normalise import EdgeTable, Labels
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import MOST_THREADS
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -125,8 +127,9 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
         left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
-        labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE)]
-        labels.append(threads.submit(right.write, staging / RIGHT_LABELS_FILE))
+        at_a_time = min(count_cores(), MOST_THREADS)
+        labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE, at_a_time)]
+        labels.append(threads.submit(right.write, staging / RIGHT_LABELS_FILE, at_a_time))
         with guard():
             table.write(staging / EDGES_FILE)
         for written in labels:

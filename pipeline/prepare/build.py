@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from kernels import engines
+from kernels.graph.members import Restricted
 from pipeline.prepare.members import restricted, why_nothing
 from pipeline.process.cores import count_cores
 from pipeline.run.files import disk_errors, settle
@@ -19,13 +20,14 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.labels import LABEL_FILES
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from pipeline.run.opened import Run
-from pipeline.run.tables import read_table
+from pipeline.run.tables import read_integers, read_table
 from schemas.graph import MiningGraph
+from schemas.search import Search
 
 if TYPE_CHECKING:
     from kernels.graph.facts import PrepareFacts
 
-__all__ = ["DegreeProfile", "build", "compiles", "degree_profile", "read_edges"]
+__all__ = ["DegreeProfile", "build", "compiles", "degree_profile", "read_edges", "with_thresholds"]
 
 logger = logging.getLogger(__name__)
 
@@ -73,29 +75,29 @@ def build(run: Run) -> dict[str, Any]:
     """
     started = time.perf_counter()
     options, sizes, folder = run.options, run.input, run.folder
-    edges = read_edges(folder)
+    threads = min(count_cores(), MOST_THREADS)
+    edges = read_edges(folder, threads)
     search = options.search
     kept = restricted(run, *edges)
-    arguments = (
-        *(kept.left, kept.right, sizes["n_left"], sizes["n_right"], options.build, search.min_left, search.min_right),
-        run.job.reductions,
-    )
+    arguments = _arguments(run, kept, search)
     made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" and not search.is_containing else None
     built_on = "cpu" if made is None else "gpu"
     if made is None:
-        made_here = _compiled(*arguments) if compiles(run, len(kept.left)) else _sorted(*arguments)
-        with ThreadPoolExecutor(2) as pool:
-            made = *made_here, list(pool.map(np.bincount, edges))
+        is_compiled = compiles(run, len(kept.left))
+        made_here = _compiled(*arguments, threads=threads) if is_compiled else _sorted(*arguments)
+        made = *made_here, _degrees(*edges, sizes["n_right"], threads if is_compiled else None)
     graph, prepared, degrees = made
     sources = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
     tables = {side: read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
     target = folder.fresh(folder.graph)
-    with disk_errors(target):
+    with disk_errors(target), ThreadPoolExecutor(1) as beside:
         graph.save(target)
         for side, labels in tables.items():
             with pa.ipc.new_file(target / LABEL_FILES[side], labels.schema) as writer:
                 writer.write_table(labels)
-        settle(target)
+        settled = beside.submit(settle, target)
+        MiningGraph.open(target).validate(threads)
+        settled.result()
     facts = asdict(prepared) | {
         "nbytes": graph.nbytes,
         "profile": {side: asdict(degree_profile(n)) for side, n in zip(("left", "right"), degrees, strict=True)},
@@ -104,7 +106,6 @@ def build(run: Run) -> dict[str, Any]:
     }
     if (nothing := why_nothing(run, kept)) is not None:
         facts["nothing"] = nothing
-    MiningGraph.open(target).validate()
     run.finish("build", facts, folder.own_files(target))
     return facts
 
@@ -115,10 +116,24 @@ def compiles(run: Run, n_edges: int) -> bool:
     return run.options.build.order not in ("degree", "id") or n_edges >= (MANY_EDGES if used else MANY_WITHOUT_COMPILER)
 
 
-def _compiled(*arguments: Any) -> tuple[MiningGraph, PrepareFacts]:
+def with_thresholds(run: Run, kept: Restricted, min_left: int, min_right: int) -> MiningGraph:
+    """The graph that a run would have with these thresholds. Nothing is stored. `kept` has the edges of the run."""
+    arguments = _arguments(run, kept, replace(run.options.search, min_left=min_left, min_right=min_right))
+    if compiles(run, len(kept.left)):
+        return _compiled(*arguments, threads=min(count_cores(), MOST_THREADS))[0]
+    return _sorted(*arguments)[0]
+
+
+def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:
+    """What `kernels.graph.prepare.prepare` is called with."""
+    sizes = run.input["n_left"], run.input["n_right"]
+    return kept.left, kept.right, *sizes, run.options.build, search.min_left, search.min_right, run.job.reductions
+
+
+def _compiled(*arguments: Any, threads: int) -> tuple[MiningGraph, PrepareFacts]:
     from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
 
-    return prepare(*arguments, threads=min(count_cores(), MOST_THREADS))
+    return prepare(*arguments, threads=threads)
 
 
 def _sorted(*arguments: Any) -> tuple[MiningGraph, PrepareFacts]:
@@ -150,10 +165,20 @@ def _on_gpu(arguments: tuple[Any, ...]) -> tuple[MiningGraph, PrepareFacts, list
     return None
 
 
-def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
+def read_edges(folder: RunFolder, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """The edge table as two int32 columns, sorted by (left, right), 8 bytes per edge."""
-    table = read_table(folder.path / EDGES_FILE)
-    return table["left"].to_numpy(), table["right"].to_numpy()
+    columns = read_integers(folder.path / EDGES_FILE, threads)
+    return columns["left"], columns["right"]
+
+
+def _degrees(left: np.ndarray, right: np.ndarray, n_right: int, threads: int | None) -> list[np.ndarray]:
+    """Degrees of both sides of the input, counted by NumPy or, on a number of threads, by compiled code."""
+    if threads is None:
+        return [np.bincount(left), np.bincount(right)]
+    from kernels.graph.csr import degrees_of_columns  # not before it is needed: it imports a compiler
+
+    begins = np.flatnonzero(left[1:] != left[:-1]) + 1  # sorted, and every vertex has an edge
+    return [np.diff(begins, prepend=0, append=len(left)), degrees_of_columns(right, n_right, threads)]
 
 
 def degree_profile(degrees: np.ndarray) -> DegreeProfile:

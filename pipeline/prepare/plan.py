@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.prepare.weights import weights_of
+from pipeline.prepare.weights import heaviest_first, weights_of
+from pipeline.process.cores import count_cores
 from pipeline.run.files import disk_errors, settle
 from pipeline.run.opened import Run
 from pipeline.run.plan import ROOTS_FILE, WEIGHTS_FILE
@@ -41,7 +42,7 @@ def plan(run: Run) -> dict[str, Any]:
     started = time.perf_counter()
     _ = run.built  # raises if the graph is not built
     weights, folder = weights_of(run.job, run.graph).by_rank, run.folder
-    order = np.argsort(-weights, kind="stable")
+    order = heaviest_first(weights, count_cores())
     ordered = weights[order]
     target = folder.fresh(folder.plan)
     with disk_errors(target):

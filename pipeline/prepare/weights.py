@@ -7,16 +7,23 @@ from itertools import pairwise
 
 import numpy as np
 
+from kernels.graph.threads import sort
+from pipeline.process.cores import count_cores
 from schemas.graph import MiningGraph
 from schemas.jobs import Job
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["RootWeights", "weights_of"]
+__all__ = ["MANY_EDGES", "RootWeights", "heaviest_first", "weights_of"]
 
 #: Work grows with this power of the wedges of a root. docs/design.md has the measurement.
 _POWER = 1.5
 #: Edges that are weighed together. Their arrays fit into a core's cache, which is four times as fast.
 _AT_A_TIME = 1 << 16
+#: Edges from which on compiled code weighs roots on threads. NumPy weighs that many in 0.2 to 0.4 s, and loading the
+#: compiler takes as long.
+MANY_EDGES = 1 << 25
+#: Most threads that weigh. Their memory bounds them.
+_MOST_THREADS = 16
 
 
 class RootWeights:
@@ -29,7 +36,7 @@ class RootWeights:
     Notes
     -----
     The roots are weighed when a weight is asked for. It takes O(edges) time, and 16 bytes per root; meanwhile also 8
-    bytes per base vertex and some megabytes.
+    bytes per base vertex and some megabytes, or for a large graph up to 16 bytes per edge.
     """
 
     def __init__(self, graph: MiningGraph):
@@ -50,6 +57,12 @@ class RootWeights:
     def _wedges(self) -> tuple[np.ndarray, np.ndarray]:
         """The wedges of each root to higher ranks, and all of them."""
         graph = self._graph
+        if graph.n_edges >= MANY_EDGES:
+            from kernels.graph.root_wedges import wedges_of_roots  # not before it pays: it imports a compiler
+
+            threads = min(count_cores(), _MOST_THREADS)
+            later, wedges = wedges_of_roots(graph.base_indptr, graph.base_indices, graph.n_roots, threads)
+            return later.astype(np.float64), wedges.astype(np.float64)
         n, indptr, degrees = graph.n_roots, graph.base_indptr, np.diff(graph.base_indptr)
         later, wedges = np.zeros(n), np.zeros(n)
         cuts = np.append(np.searchsorted(indptr, np.arange(0, int(indptr[-1]), _AT_A_TIME)), len(degrees))
@@ -88,6 +101,62 @@ class RootWeights:
         slot = np.unique(root, return_inverse=True)[1]
         excess = np.bincount(slot, weights=weights)[slot] / self.by_rank[root]
         return weights / np.maximum(excess, 1.0)
+
+    def of_children(self, pieces: Subtrees) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the nodes of a list still have to explore, child by child, and the weight of each.
+
+        Returns
+        -------
+        (ndarray, ndarray, ndarray)
+            Number of the node, int64; number of the child among the candidates of the node, int64; weight, float64. A
+            node that is fresh, as a whole first-level subtree is, counts as one child with number 0. So its weight is
+            that of all that it explores.
+        """
+        whole, ranged = pieces.todo == EVERYTHING, pieces.ranged
+        n_children = np.where(pieces.fresh, 1, pieces.todo).astype(np.int64)
+        node = np.repeat(np.arange(len(pieces)), n_children)
+        child = np.arange(len(node)) - np.repeat(np.cumsum(n_children) - n_children, n_children)
+        if len(node) == 0:
+            return node, child, np.empty(0)
+        root = np.minimum.reduceat(pieces.path, pieces.path_indptr[:-1])
+        n_roots = len(self.by_rank)
+        candidates, density = np.diff(pieces.candidate_indptr).astype(np.float64), np.ones(len(pieces))
+        candidates[ranged] = n_roots - pieces.candidates[pieces.candidate_indptr[:-1][ranged]]
+        density[ranged] = self._candidates[root[ranged]] / np.maximum(n_roots - 1 - root[ranged], 1)
+        pairs = np.maximum(candidates[node] - child, 1.0) * density[node]
+        pairs *= np.where(pieces.fresh, np.maximum(pieces.todo, 1), 1)[node]
+        all_pairs = np.maximum(self._candidates[root] * (self._candidates[root] + 1) / 2, 1.0)[node]
+        share = np.where(whole[node], 1.0, np.minimum(pairs / all_pairs, 1.0))
+        return node, child, self.by_rank[root][node] * share
+
+
+def heaviest_first(weights: np.ndarray, threads: int = 1) -> np.ndarray:
+    """The roots by descending weight. Equal ones stay in the order of their ranks.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n_roots,), float64
+        Positive numbers.
+    threads : int
+
+    Notes
+    -----
+    It is ``argsort(-weights, kind="stable")``, three times as fast. Positive numbers are in the order of their bits. So
+    words of the first 32 bits and the rank are sorted, and then only what differs in the other bits.
+    """
+    bits = weights.view(np.int64) >> 32
+    words = (bits.max(initial=0) - bits) << 32 | np.arange(len(weights))
+    sort(words, threads)
+    order, bits = words & 0xFFFFFFFF, words >> 32
+    same = bits[1:] == bits[:-1]
+    differs = same & (weights[order[1:]] != weights[order[:-1]])
+    run = np.concatenate([[0], np.cumsum(~same)]) if len(weights) else order
+    mixed = np.zeros(len(weights), np.bool_)
+    mixed[run[1:][differs]] = True  # by the number of the run
+    at = np.flatnonzero(mixed[run])
+    some = order[at]
+    order[at] = some[np.argsort(-weights[some], kind="stable")]
+    return order
 
 
 #: Estimates of the work below a root, by the name that a job gives.

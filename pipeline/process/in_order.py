@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["MOST_THREADS", "in_order"]
+__all__ = ["MOST_THREADS", "ahead", "in_order"]
 
 #: Most threads that read an input. The thread that takes their results cannot keep up with more.
 MOST_THREADS = 16
@@ -59,3 +59,26 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], threads: int
                 future.cancel()
     if failed is not None:
         raise failed
+
+
+def ahead(items: Iterable[Item], n: int) -> Iterator[Item]:
+    """The items, of which a thread of its own takes up to `n` before they are wanted.
+
+    Notes
+    -----
+    An error of `items` comes in place of the item. Nothing is under way after an error or the end.
+    """
+    source = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        under_way = deque(pool.submit(next, source, _END) for _ in range(n))
+        try:
+            while (item := under_way.popleft().result()) is not _END:
+                under_way.append(pool.submit(next, source, _END))
+                yield item
+                del item
+        finally:
+            for future in under_way:
+                future.cancel()
+
+
+_END: Any = object()

@@ -9,9 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
-import zlib
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -22,8 +20,6 @@ from schemas.records import checked, with_checksum
 
 __all__ = [
     "PathLike",
-    "checksum",
-    "checksums_of",
     "create",
     "disk_errors",
     "flush",
@@ -43,9 +39,6 @@ logger = logging.getLogger(__name__)
 
 #: Errors of a file system that has no room left. The remedy is to make room, not to change permissions.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-#: Files whose checksums are computed at a time. A step makes no more than three large ones.
-_FILES_AT_A_TIME = 4
 
 
 @contextmanager
@@ -184,21 +177,6 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def checksum(file: Path) -> int:
-    """CRC-32 of a file's bytes. It takes about one second per gigabyte."""
-    crc = 0
-    with file.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            crc = zlib.crc32(block, crc)
-    return crc
-
-
-def checksums_of(files: Sequence[Path]) -> dict[Path, int]:
-    """The `checksum` of each file. Several are computed at a time."""
-    with ThreadPoolExecutor(_FILES_AT_A_TIME) as threads:
-        return dict(zip(files, threads.map(checksum, files), strict=True))
 
 
 def write_json(target: Path, data: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline.run.files import checksum, checksums_of, disk_errors, read_json, write_json
+from pipeline.run.checksums import checksum, checksums_of
+from pipeline.run.files import disk_errors, read_json, write_json
 from pipeline.run.names import (
     LOCK_FILE,
     MANIFEST_FILE,

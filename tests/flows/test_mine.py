@@ -157,6 +157,22 @@ def test_counting_only_by_size(tmp_path: Path, source: Path) -> None:
     assert "count_only" in refusal(run(source, tmp_path / "other", sizes=True))
 
 
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"min_left": 0}, "min_left must be at least 1, not 0"),
+        ({"max_right": -1}, "max_right must be at least 1, not -1"),
+        ({"containing_left": ["1"]}, r"'1' is a right label (item)"),
+    ],
+    ids=str,
+)
+def test_thresholds_and_members_that_cannot_be_are_refused_in_a_sentence(
+    tmp_path: Path, source: Path, asked: dict[str, Any], sentence: str
+) -> None:
+    assert sentence in refusal(run(source, tmp_path / "out", **asked))
+    assert not (tmp_path / "out").exists()
+
+
 def test_wrong_input_is_not_tried_again_and_leaves_nothing(tmp_path: Path) -> None:
     state = run(tmp_path / "missing.csv", tmp_path / "out")
     assert "missing.csv" in refusal(state)

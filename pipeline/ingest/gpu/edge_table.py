@@ -60,7 +60,7 @@ class _Side:
         """The sorted labels, in main memory, and the rank of every number, int64."""
         keys, ranks = self.arrays.unique(self.known)
         self.known = None
-        labels = Labels(self.arrays.to_arrow(keys), np.arange(self.arrays.rows(keys)), self.integer)
+        labels = Labels(self.arrays.to_arrow(keys), None, self.integer)
         return labels, ranks.astype(np.int64)
 
 

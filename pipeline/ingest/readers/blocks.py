@@ -102,7 +102,7 @@ def blocks(path: Path, file: FileHash, size: int | None = None, tear: bool = Fal
     with decompressed(path, file) as stream:
         rest, number, torn = b"", 1, False
         while data := stream.read(size):
-            data = rest + data
+            data = rest + data if rest else data
             cut = data.rfind(b"\n") + 1
             if not tear:
                 refuse_long_lines(path, number, memoryview(data))

@@ -6,7 +6,9 @@ import gzip
 import io
 import lzma
 import zlib
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +23,8 @@ __all__ = ["COMPRESSIONS", "FileHash", "decompressed", "hashed", "open_file", "p
 
 #: Bytes that a decompressor gets at a time.
 _CHUNK = 1 << 20
+#: Reads that may wait to be hashed.
+_WAITING = 4
 
 #: Suffix -> name of the compression, for messages.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -29,12 +33,22 @@ _DAMAGED = (OSError, zlib.error, lzma.LZMAError)
 
 
 class FileHash(io.RawIOBase):
-    """A file whose bytes are hashed while they are read. `hashed` makes and closes it."""
+    """A file whose bytes are hashed while they are read. `hashed` makes and closes it.
 
-    def __init__(self, file: IO[bytes], path: Path):
+    Parameters
+    ----------
+    file : file object
+    path : Path
+    thread : ThreadPoolExecutor
+        Of one thread, which hashes long reads while the caller goes on.
+    """
+
+    def __init__(self, file: IO[bytes], path: Path, thread: ThreadPoolExecutor):
         self._file = file
         self._path = path
         self._digest = Digest()
+        self._thread = thread
+        self._under_way: deque[Future[Any]] = deque()
 
     def readable(self) -> bool:
         """True. The decompressors ask."""
@@ -44,22 +58,40 @@ class FileHash(io.RawIOBase):
         """Fill `buffer` from the file. Returns the number of bytes, which is 0 at the end."""
         with reading_errors(self._path):
             n: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        self._wait(0)
         self._digest.update(memoryview(buffer)[:n])
         return n
 
+    def read(self, size: int = -1) -> bytes:
+        """Read at most `size` bytes of the file, and none at its end."""
+        with reading_errors(self._path):
+            data = self._file.read(size)
+        if len(data) < _CHUNK:
+            self._wait(0)
+            self._digest.update(data)
+        else:
+            self._wait(_WAITING)
+            self._under_way.append(self._thread.submit(self._digest.update, data))
+        return data
+
     def finish(self) -> str:
         """Hash the bytes that the decompressor did not read. Returns the digest of the whole file."""
-        with reading_errors(self._path):
-            while data := self._file.read(_CHUNK):
-                self._digest.update(data)
+        while self.read(_CHUNK):
+            pass
+        self._wait(0)
         return self._digest.hexdigest()
+
+    def _wait(self, most: int) -> None:
+        """Wait until at most so many reads are still to be hashed."""
+        while len(self._under_way) > most:
+            self._under_way.popleft().result()
 
 
 @contextmanager
 def hashed(path: Path) -> Iterator[FileHash]:
     """Open a file that is hashed while it is read."""
-    with open_file(path) as file:
-        yield FileHash(file, path)
+    with open_file(path) as file, ThreadPoolExecutor(1) as thread:
+        yield FileHash(file, path, thread)
 
 
 @contextmanager
@@ -96,13 +128,13 @@ def plain_name(path: Path) -> str:
 
 
 @contextmanager
-def decompressed(path: Path, file: FileHash) -> Iterator[IO[bytes]]:
+def decompressed(path: Path, file: FileHash) -> Iterator[IO[bytes] | FileHash]:
     """The decompressed bytes. Errors of the decompressor become errors that tell the user what to do."""
     compression = COMPRESSIONS.get(path.suffix.lower())
-    raw = io.BufferedReader(file, _CHUNK)
     if compression is None:
-        yield raw
+        yield file
         return
+    raw = io.BufferedReader(file, _CHUNK)
     try:
         with _decompressor(compression, raw) as stream:
             yield stream

@@ -27,7 +27,7 @@ from pipeline.ingest.readers.digits import plain_integers
 from pipeline.ingest.readers.labels import INTEGER, to_integers, without_empty
 from pipeline.ingest.readers.opening import FileHash, hashed
 from pipeline.process.cores import count_cores
-from pipeline.process.in_order import MOST_THREADS, in_order
+from pipeline.process.in_order import MOST_THREADS, ahead, in_order
 from schemas.options import IngestOptions
 
 __all__ = ["SLOW_BYTES", "TextStream", "check_number", "parse_table", "split_blanks", "tidy"]
@@ -79,8 +79,10 @@ class TextStream(EdgeStream):
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
         """Batches of edges. See `EdgeStream.chunks`. Text has dictionaries."""
+        threads = min(count_cores(), self.most_threads)
         with hashed(self.path) as file:
-            for batch, part in in_order(self._parsed, self.blocks(file), min(count_cores(), self.most_threads)):
+            found = self.blocks(file)
+            for batch, part in in_order(self._parsed, ahead(found, threads) if threads > 1 else found, threads):
                 for name in self.tallies:
                     setattr(self, name, getattr(self, name) + getattr(part, name))
                 yield batch

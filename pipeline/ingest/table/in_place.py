@@ -1,4 +1,4 @@
-"""Work on the columns and words of an edge table where they are, slice by slice, on threads.
+"""Work on the columns of an edge table where they are, slice by slice, on threads.
 
 Integer labels that fit into 32 bits stand in the table themselves until all are known. So nothing is numbered while the
 input is read, and in the end one pass finds the distinct labels and another one replaces them by their ranks.
@@ -7,7 +7,6 @@ input is read, and in the end one pass finds the distinct labels and another one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from pipeline.process.in_order import in_order
 from schemas.dtypes import VERTEX
 
-__all__ = ["distinct", "rank_by_value", "replace", "sort"]
+__all__ = ["distinct", "rank_by_value", "replace"]
 
 #: Entries that a thread takes at a time.
 PIECE = 1 << 18
@@ -79,17 +78,6 @@ def distinct(column: np.ndarray, threads: int) -> np.ndarray:
         if n_waiting > max(SMALL, len(known)):
             known, waiting, n_waiting = np.unique(np.concatenate([known, *waiting])), [], 0
     return np.unique(np.concatenate([known, *waiting]))
-
-
-def sort(words: np.ndarray, threads: int) -> None:
-    """Sort in place. Halves are parted until each thread has two of them, and no half is too short to be worth it."""
-    with ThreadPoolExecutor(threads) as pool:
-        parts = [words]
-        while threads > 1 and len(parts) < 2 * threads and len(parts[0]) > PIECE:
-            middle = [len(part) // 2 for part in parts]
-            list(pool.map(np.ndarray.partition, parts, middle))
-            parts = [half for part, k in zip(parts, middle, strict=True) for half in (part[:k], part[k:])]
-        list(pool.map(np.ndarray.sort, parts))
 
 
 def _on_pieces(work: Callable[[np.ndarray], Result], column: np.ndarray, threads: int) -> list[Result]:

@@ -10,20 +10,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import pairwise, starmap
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from kernels.graph.threads import sort
 from pipeline.ingest.readers.digests import Digest
 from pipeline.ingest.table import in_place
 from pipeline.ingest.table.numbering import Integers, Texts, refuse_too_many
+from pipeline.output.row_groups import write_row_groups
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS, in_order
-from pipeline.run.files import create
 from schemas.dtypes import MAX_VERTICES, VERTEX
 from schemas.edges import EDGES, label_schema
 
@@ -131,11 +131,11 @@ class Labels:
 
     def slices(self) -> Iterator[pa.Array]:
         """The labels in sorted order."""
-        for start, stop in pairwise(self._cuts()):
-            values = (
-                self.values[start:stop] if self.order is None else self.values.take(pa.array(self.order[start:stop]))
-            )
-            yield pc.cast(values, self.type)
+        return starmap(self._slice, pairwise(self._cuts()))
+
+    def _slice(self, start: int, stop: int) -> pa.Array:
+        values = self.values[start:stop] if self.order is None else self.values.take(pa.array(self.order[start:stop]))
+        return pc.cast(values, self.type)
 
     def _cuts(self) -> list[int]:
         """Positions where slices begin and end. Each slice has at most `SLICE` labels and about `SLICE_BYTES`."""
@@ -151,12 +151,14 @@ class Labels:
             cuts.append(min(max(stop, start + 1), start + SLICE))
         return cuts
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, threads: int = 1) -> None:
         """Write the label table."""
         schema = label_schema(self.type)
-        with create(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for labels in self.slices():
-                writer.write_batch(pa.RecordBatch.from_arrays([labels], schema=schema))
+
+        def batch_of(cut: tuple[int, int]) -> pa.RecordBatch:
+            return pa.RecordBatch.from_arrays([self._slice(*cut)], schema=schema)
+
+        write_row_groups(path, schema, batch_of, pairwise(self._cuts()), threads, compression="zstd")
 
 
 class EdgeTable:
@@ -205,7 +207,7 @@ class EdgeTable:
         with ThreadPoolExecutor(min(self.threads, 2)) as pool:
             left, right = pool.map(_Side.rank, (self._left, self._right), [self._pairs] * 2)
         words = self._words()
-        in_place.sort(words, self.threads)
+        sort(words, self.threads)
 
         def repeated(start: int) -> int:
             after = words[start : start + SLICE]
@@ -215,11 +217,14 @@ class EdgeTable:
 
     def write(self, path: Path) -> None:
         """Write the sorted unique edges."""
-        with create(path) as file, pq.ParquetWriter(file, EDGES, compression="zstd", use_dictionary=False) as writer:
-            for words in self.unique():
-                pairs = words.view(VERTEX).reshape(-1, 2)
-                columns = [pa.array(pairs[:, column]) for column in (_LEFT, _RIGHT)]
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=EDGES))
+
+        def batch_of(start: int) -> pa.RecordBatch:
+            pairs = self._distinct(start).view(VERTEX).reshape(-1, 2)
+            columns = [pa.array(pairs[:, column]) for column in (_LEFT, _RIGHT)]
+            return pa.RecordBatch.from_arrays(columns, schema=EDGES)
+
+        layout = {"compression": "zstd", "use_dictionary": False}
+        write_row_groups(path, EDGES, batch_of, range(0, self.n_rows, SLICE), self.threads, **layout)
 
     def digest(self, left: Labels, right: Labels) -> str:
         """BLAKE3 (hex) of the labels and the edges. It does not depend on their source."""
@@ -230,16 +235,16 @@ class EdgeTable:
 
     def unique(self) -> Iterator[np.ndarray]:
         """The distinct words, in order, a slice at a time."""
+        return in_order(self._distinct, range(0, self.n_rows, SLICE), min(self.threads, 2))
+
+    def _distinct(self, start: int) -> np.ndarray:
+        """The words of the slice from `start` that are not the same as the word before."""
         words = self._words()
-
-        def distinct(start: int) -> np.ndarray:
-            part = words[start : start + SLICE]
-            new = np.empty(len(part), dtype=np.bool_)
-            new[0] = start == 0 or words[start - 1] != part[0]
-            np.not_equal(part[1:], part[:-1], out=new[1:])
-            return part if new.all() else part[new]
-
-        return in_order(distinct, range(0, len(words), SLICE), min(self.threads, 2))
+        part = words[start : start + SLICE]
+        new = np.empty(len(part), dtype=np.bool_)
+        new[0] = start == 0 or words[start - 1] != part[0]
+        np.not_equal(part[1:], part[:-1], out=new[1:])
+        return part if new.all() else part[new]
 
 
 def digest_of(left: Labels, right: Labels, words: Iterable[np.ndarray]) -> str:

@@ -238,21 +238,6 @@ def test_members_without_a_common_neighbour_give_none_and_say_so(words: Path) ->
     assert found.graph["nothing"] == f"no right vertex is joined to all of {named} and 37 more"
 
 
-@pytest.mark.parametrize("engine", ["cpu", "reference"])
-def test_thresholds_that_leave_nothing_give_an_empty_sealed_result(words: Path, tmp_path: Path, engine: str) -> None:
-    for name, asked in (
-        ("core", {"min_left": 39}),
-        ("sizes", {"min_left": 20, "min_right": 2, "max_right": 2}),
-        ("with members", {"min_left": 20, "containing_right": ["thing 1"]}),
-    ):
-        out = tmp_path / name
-        found = pipeline.mine(words, out, engine=engine, **asked, **QUIET)  # type: ignore[arg-type]
-        assert (found.complete, len(found), found.manifest.fingerprint) == (True, 0, 0)
-        assert pipeline.verify(out).count == 0
-        assert found.to_arrow().num_rows == 0
-        assert pipeline.dry_run(words, engine=engine, sample_time=0.1, **asked, **QUIET).graph["merged_edges"] >= 0
-
-
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [

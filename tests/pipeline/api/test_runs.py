@@ -21,7 +21,7 @@ from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
 from kernels.reference.engine import closed_pairs
 from pipeline.output import part_writer
-from pipeline.run import files, folder
+from pipeline.run import checksums
 from pipeline.slices.worker import SliceTask
 from pipeline.workers.pool import InProcess
 from schemas.bicliques import SCHEMA_VERSION
@@ -260,20 +260,19 @@ def test_a_fresh_run_takes_its_lock_once_and_sums_each_file_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locks, summed = [], Counter[str]()
-    flock, checksum = fcntl.flock, files.checksum
+    flock, of_piece = fcntl.flock, checksums._of_piece
 
     def lock(descriptor: int, kind: int) -> None:
         flock(descriptor, kind)
         if kind & fcntl.LOCK_EX:
             locks.append(descriptor)
 
-    def counted(file: Path) -> int:
+    def counted(file: Path, start: int) -> tuple[int, int]:
         summed[file.name] += 1
-        return checksum(file)
+        return of_piece(file, start)
 
     monkeypatch.setattr(fcntl, "flock", lock)
-    for module in (files, folder):  # both look it up by its name
-        monkeypatch.setattr(module, "checksum", counted)
+    monkeypatch.setattr(checksums, "_of_piece", counted)
     source = write_edges(tmp_path / "g.parquet", SMALL)
     pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
     assert len(locks) == 1

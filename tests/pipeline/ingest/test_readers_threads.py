@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from blake3 import blake3
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.ingest.readers import blocks, fimi, open_source, text
+from pipeline.ingest.readers import blocks, fimi, open_source, opening, text
 from pipeline.ingest.readers.digits import plain_integers
 from pipeline.ingest.readers.text import TextStream
 from pipeline.process.in_order import in_order
@@ -60,6 +62,23 @@ def test_a_bad_line_comes_before_damage_further_down(tmp_path: Path, monkeypatch
             list(open_source(tmp_path / "x.el.gz", IngestOptions()).chunks())
         with pytest.raises(InputError, match="truncated"):
             list(open_source(tmp_path / "x.el.gz", IngestOptions(skip_bad_lines=True)).chunks())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_digest_is_that_of_the_file_however_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """Long reads are hashed on a thread, and short ones at once. They alternate here."""
+    monkeypatch.setattr(text, "count_cores", lambda: threads)
+    monkeypatch.setattr(opening, "_CHUNK", 1000)
+    content = "".join(f"{k} {k}\n" for k in range(1, 5000)).encode()
+    (tmp_path / "x.el").write_bytes(content)
+    sizes = itertools.cycle([1500, 400, 1000, 999])
+    read = opening.FileHash.read
+    monkeypatch.setattr(opening.FileHash, "read", lambda self, size=-1: read(self, next(sizes)))
+    stream = open_source(tmp_path / "x.el", IngestOptions())
+    assert sum(map(len, stream.chunks())) == 4999
+    assert stream.digest() == blake3(content).hexdigest()
 
 
 def test_blocks_are_parsed_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kernels.graph.threads
 from pipeline.ingest.table import in_place, normalise
 from pipeline.ingest.table.normalise import EdgeTable
 from schemas.errors import ResourceError
@@ -53,6 +54,7 @@ def test_a_table_is_the_same_on_any_number_of_threads(
     for threads in THREADS:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(in_place, "PIECE", piece)
+            patch.setattr(kernels.graph.threads, "LEAST", piece)
             patch.setattr(in_place, "SMALL", small)
             patch.setattr(normalise, "SLICE", piece)
             table = EdgeTable((pa.int64(), pa.int64()), threads)
@@ -79,10 +81,10 @@ def test_a_table_is_the_same_on_any_number_of_threads(
 @pytest.mark.parametrize("threads", THREADS)
 @pytest.mark.parametrize("n", [0, 1, 15, 1000])
 def test_words_are_sorted_in_place(n: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_place, "PIECE", 16)
+    monkeypatch.setattr(kernels.graph.threads, "LEAST", 16)
     words = np.random.default_rng(n).integers(0, 1 << 60, n)
     expected = np.sort(words)
-    in_place.sort(words, threads)
+    kernels.graph.threads.sort(words, threads)
     assert words.tolist() == expected.tolist()
 
 

@@ -1,38 +1,34 @@
-"""Build, plan and estimates: what is stored, in which order, and how good the guesses are."""
+"""Build and plan: what is stored, in which order, and how good the weights are."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pipeline
-from kernels import engines
+import kernels.graph.threads
 from kernels.cpu.engine import CpuEngine
+from kernels.graph import root_wedges
 from kernels.graph.prepare import prepare
 from pipeline.api import steps
-from pipeline.estimate.sample import estimate
+from pipeline.estimate.walk import only
+from pipeline.prepare import weights
 from pipeline.prepare.build import degree_profile
-from pipeline.prepare.weights import RootWeights
+from pipeline.prepare.weights import RootWeights, heaviest_first
 from pipeline.proof.ranking import rank_correlation
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import open_labels
-from pipeline.run.opened import Run
 from pipeline.run.plan import Plan
 from schemas.emit import nowhere
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.search import Limits, Search
-from schemas.totals import Found
-from schemas.work import Slice, Subtrees
-from tests.support.engines import kind_of
-from tests.support.runs import answer, random_edges, write_edges
+from schemas.work import Subtrees
+from tests.support.runs import random_edges, write_edges
 
 
 def prepared(tmp_path: Path, edges: np.ndarray, strings: bool = False) -> RunFolder:
@@ -104,6 +100,31 @@ def test_weights_count_wedges() -> None:
     assert RootWeights(graph).by_rank == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_compiled_code_weighs_as_numpy_does(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(random_edges(60, 20, 0.3, 5))
+    expected = RootWeights(graph).by_rank
+    monkeypatch.setattr(weights, "MANY_EDGES", graph.n_edges)
+    monkeypatch.setattr(weights, "count_cores", lambda: threads)
+    monkeypatch.setattr(kernels.graph.threads, "LEAST", 20)
+    used = []
+    real = root_wedges.on_slices
+    monkeypatch.setattr(root_wedges, "on_slices", lambda work, cuts: used.append(len(cuts) - 1) or real(work, cuts))
+    assert (RootWeights(graph).by_rank == expected).all()
+    assert used[0] == min(threads, graph.n_edges // graph.n_roots)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, 1e-9, 1e-5, 1e6, 1e6 + 1e-4])), max_size=40),
+    st.sampled_from([1, 3]),
+)
+def test_the_heaviest_come_first_and_equals_in_the_order_of_their_ranks(
+    found: list[tuple[int, float]], threads: int
+) -> None:
+    own = np.array([later**1.5 + more + 1 for later, more in found])
+    assert heaviest_first(own, threads).tolist() == np.argsort(-own, kind="stable").tolist()
+
+
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000), stops=st.integers(1, 400), pieces=st.sampled_from([0, 8]))
 def test_what_is_left_of_a_root_weighs_less_than_the_root(seed: int, stops: int, pieces: int) -> None:
@@ -132,6 +153,29 @@ def test_a_range_of_ranks_weighs_what_its_share_of_the_root_does() -> None:
     assert each[2] < 0.05 * each[0]
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("ranged", [False, True])
+def test_children_of_nodes_are_their_work_each_once(seed: int, ranged: bool) -> None:
+    """Every child of every node that is left over, searched alone: together they are the left-over."""
+    graph, rng = graph_of(random_edges(90, 25, 0.4, seed)), np.random.default_rng(seed)
+    weights, engine, search = RootWeights(graph), CpuEngine(), Search("fingerprint")
+    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    if ranged:
+        closed = engine.mine(graph, work.take(0, 1), search, Limits(), nowhere)
+        assert closed.count > 0
+        work = Subtrees.of_ranges(np.array([0, 1]), np.zeros(1, int), np.ones(1, int), [graph.n_roots - 1], [False])
+    left = engine.mine(graph, work, search, Limits(rows=int(rng.integers(1, 900))), nowhere).left_over
+    left = work if ranged and len(left) == 0 else left
+    node, child, weight = weights.of_children(left)
+    assert (weight > 0).all()
+    expected = engine.mine(graph, left, search, Limits(), nowhere)
+    parts = [
+        engine.mine(graph, only(left, *map(int, at)), search, Limits(), nowhere) for at in zip(node, child, strict=True)
+    ]
+    assert sum(found.count for found in parts) == expected.count
+    assert sum(found.fingerprint or 0 for found in parts) % 2**64 == expected.fingerprint
+
+
 def test_weights_rank_roots_as_time_does() -> None:
     """On a graph with heavy-tailed degrees; the count of bicliques stands for time, which is noisy in a test."""
     rng = np.random.default_rng(3)
@@ -156,83 +200,3 @@ def test_rank_correlation() -> None:
     assert rank_correlation([(1, 1), (2, 1), (3, 5)]) == pytest.approx(np.sqrt(3) / 2)
     assert rank_correlation([(1, 1), (2, 2)]) is None
     assert rank_correlation([(1, 1), (2, 1), (3, 1)]) is None
-
-
-def test_estimates_come_near_the_truth(tmp_path: Path) -> None:
-    edges = random_edges(200, 120, 0.2, 9)
-    folder = prepared(tmp_path, edges)
-    guess = estimate(Run(folder), budget_s=200.0)
-    count, _ = answer(edges)
-    results = pipeline.resume(folder.path, workers=0, progress=False)
-    assert guess.bicliques.low <= count <= guess.bicliques.high
-    assert guess.bicliques.high < 2 * count
-    assert 0.5 * results.manifest.bytes < guess.bytes.value < 2 * results.manifest.bytes
-    assert guess.cut == 0
-
-
-def test_a_sample_of_everything_is_exact(tmp_path: Path) -> None:
-    edges = random_edges(20, 10, 0.3, 9)
-    guess = estimate(Run(prepared(tmp_path, edges)), budget_s=1000.0)
-    assert guess.bicliques.low == guess.bicliques.value == guess.bicliques.high == answer(edges)[0]
-
-
-def test_a_sample_says_what_was_cut(tmp_path: Path) -> None:
-    guess = estimate(Run(prepared(tmp_path, random_edges(500, 80, 0.4, 7))), budget_s=0.5)  # of 39 million bicliques
-    assert guess.cut > 0
-    assert guess.bicliques.value > 1e6
-
-
-def test_a_sample_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By an engine that takes all the time that it is given and does next to nothing."""
-    folder, now = prepared(tmp_path, random_edges(90, 40, 0.3, 7)), [0.0]
-
-    class Slow:
-        name = "slow"
-
-        def mine(self, graph: MiningGraph, work: Subtrees, search: Search, limits: Limits, _: Any) -> Slice:
-            now[0] += limits.seconds or math.inf
-            return Slice(Found(1), work)
-
-    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
-    monkeypatch.setattr(engines, "compile_engine", lambda name, search: None)
-    with engines.registered(kind_of("cpu", lambda _: Slow())):
-        guess = estimate(Run(folder), budget_s=32.0)
-    assert (guess.sampled, guess.cut, now[0]) == (16, 16, 32.0)
-
-
-def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It compiles, or loads machine code, which would look like a root that takes half a minute."""
-    used, now = [], [0.0]
-
-    def mine(self: CpuEngine, *arguments: Any) -> Slice:
-        now[0] += 0.0 if used else 60.0
-        used.append(self)
-        return mine_at_once(self, *arguments)
-
-    edges = random_edges(20, 10, 0.3, 9)
-    folder = prepared(tmp_path, edges)
-    mine_at_once = CpuEngine.mine
-    monkeypatch.setattr(CpuEngine, "mine", mine)
-    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
-    guess = estimate(Run(folder), budget_s=30.0)
-    assert guess.sampled > 1
-    assert guess.bicliques.value == answer(edges)[0]
-
-
-def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine of known cost: a second for each call, and for root k so many thousandths; slices have many roots."""
-    folder, now = prepared(tmp_path, random_edges(20, 10, 0.3, 9)), [0.0]
-
-    class Known:
-        name = "known"
-
-        def mine(self, graph: MiningGraph, work: Subtrees, *_: Any) -> Slice:
-            now[0] += 1.0 + sum(int(work.path_of(k)[0]) for k in range(len(work))) / 1000
-            return Slice(Found(1), Subtrees.empty())
-
-    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
-    with engines.registered(kind_of("cpu", lambda _: Known())):
-        guess = estimate(Run(folder), budget_s=1000.0)
-    n = guess.sampled
-    assert n == folder.need("plan")["n_roots"] > 5
-    assert guess.seconds.value == pytest.approx(sum(range(n)) / 1000)

@@ -1,0 +1,160 @@
+"""Compares the estimates of a dry run with the true numbers of bicliques, for all thresholds of its table.
+
+The truth is counted by the CPU engine on one core, by size, without thresholds. If that takes longer than
+``--patience``, it is counted with larger and larger thresholds, as far as these end in time. Thresholds that no count
+covers are left out. The estimate of a pair of thresholds is right if it is within a factor of 3 of the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pipeline
+from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
+from benchmarks.facts import Graph, commit, machine
+from schemas.sizes import SizeCounts
+
+#: Graphs whose numbers are recorded: all of which counts are known or can be made.
+RECORDED = (
+    "unicode_languages",
+    "ucforum",
+    "moreno_crime",
+    "dbpedia_writers",
+    "dbpedia_locations",
+    "dbpedia_countries",
+    "escorts",
+    "marvel",
+    "movielens_ti",
+    "movielens_ui",
+    "movielens_ut",
+    "movielens_100k",
+    "youtube",
+    "douban_movie_actor",
+    "dblp4_paper_author",
+    "bookcrossing_core",
+    "anime_ratings",
+    "steam_purchase",
+    "github2009_repo_language",
+    "github2009_mini",
+    "fimi_mushroom",
+    "fimi_chess",
+    "fimi_t10i4d100k",
+    "cp4im_primary_tumor",
+    "cp4im_vote",
+    "cp4im_heart_cleveland",
+    "cp4im_kr_vs_kp",
+    "hyper_ndc_substances",
+    "hyper_email_eu",
+    "hyper_tags_ask_ubuntu",
+    "debian12_package_tag",
+    "debian12_package_depends",
+)
+#: Thresholds with which the truth is counted where a count of all takes too long.
+FALLBACKS = ((5, 5), (10, 10), (10, 20), (20, 10), (20, 20), (5, 50), (50, 5), (20, 50), (50, 20), (50, 50))
+#: The factor within which an estimate is right.
+FACTOR = 3.0
+
+
+def truths(graph: Graph, patience: float) -> list[tuple[int, int, SizeCounts]]:
+    """Counts by size of the bicliques that are large enough, each with its thresholds."""
+    found: list[tuple[int, int, SizeCounts]] = []
+    for left, right in ((1, 1), *FALLBACKS):
+        if any(left >= a and right >= b for a, b, _ in found):
+            continue
+        one = {"engine": "cpu", "workers": 0, "progress": False, "sizes": True, "time_limit": patience}
+        counted = pipeline.count(graph.path, min_left=left, min_right=right, **one)  # type: ignore[arg-type]
+        if counted.complete:
+            assert counted.sizes is not None
+            found.append((left, right, counted.sizes))
+    return found
+
+
+def truth_of(left: int, right: int, counted: list[tuple[int, int, SizeCounts]]) -> int | None:
+    """The true number of bicliques for a pair of thresholds. None if it is not known."""
+    for a, b, sizes in counted:
+        if left >= a and right >= b:
+            return sizes.pick((sizes.n_left >= left) & (sizes.n_right >= right)).total
+    return None
+
+
+def compare(graph: Graph, counted: list[tuple[int, int, SizeCounts]], sample_time: float) -> dict[str, Any]:
+    """How far the estimates of one dry run are from the truth.
+
+    A pair of thresholds without bicliques is left out if the dry run says so, too, because nobody doubts it.
+    """
+    began = time.perf_counter()
+    dry = pipeline.dry_run(graph.path, engine="cpu", count_only=True, sample_time=sample_time, progress=False)
+    taken = time.perf_counter() - began
+    assert dry.estimate is not None
+    pairs: list[dict[str, Any]] = []
+    for cell in dry.estimate.table:
+        truth, told = truth_of(cell.min_left, cell.min_right, counted), cell.bicliques
+        if truth is None or (truth == 0 and told.value == 0):
+            continue
+        factor = max(told.value / truth, truth / told.value) if truth and told.value else math.inf
+        pairs.append(
+            {
+                "thresholds": [cell.min_left, cell.min_right],
+                "truth": truth,
+                "estimate": told.value,
+                "exact": cell.exact,
+                "factor": factor if math.isfinite(factor) else None,
+                "in_range": told.low <= truth * (1 + 1e-9) and truth <= told.high * (1 + 1e-9),
+            }
+        )
+    return {"seconds": taken, "pairs": pairs}
+
+
+def summary(pairs: list[dict[str, Any]]) -> dict[str, float]:
+    """Number of pairs, of those that were counted, and of those that were estimated: all, right, and in their range."""
+    guessed = [pair for pair in pairs if not pair["exact"]]
+    return {
+        "pairs": len(pairs),
+        "counted": len(pairs) - len(guessed),
+        "estimated": len(guessed),
+        "right": sum(pair["factor"] is not None and pair["factor"] <= FACTOR for pair in guessed),
+        "in_range": sum(pair["in_range"] for pair in guessed),
+    }
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = new_parser("estimates", __doc__)
+    made.add_argument("graphs", nargs="*", help="files, or names of graphs (default: the graphs that ship)")
+    add_data(made)
+    add_output(made, "estimates.json")
+    made.add_argument("--sample-times", type=float, nargs="+", default=[1.0, 10.0], metavar="SECONDS")
+    made.add_argument("--patience", type=float, default=120.0, metavar="SECONDS", help="for each true count")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print a line per graph and time, and write the numbers."""
+    words = parser().parse_args(arguments)
+    file, graphs = output_file(words, "estimates"), chosen(words, RECORDED)
+    result: dict[str, Any] = {
+        "commit": commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "patience": words.patience,
+        "graphs": {},
+    }
+    for graph in graphs:
+        counted = truths(graph, words.patience)
+        by_time = {f"{seconds:g}": compare(graph, counted, seconds) for seconds in words.sample_times}
+        result["graphs"][graph.name] = by_time
+        for seconds, found in by_time.items():
+            print(graph.name, f"{seconds} s:", summary(found["pairs"]), flush=True)
+        write(file, result)
+    for seconds in (f"{each:g}" for each in words.sample_times):
+        pairs = [pair for found in result["graphs"].values() for pair in found[seconds]["pairs"]]
+        print("all", f"{seconds} s:", summary(pairs))
+
+
+if __name__ == "__main__":
+    run(main)

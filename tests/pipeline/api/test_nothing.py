@@ -1,0 +1,55 @@
+"""Thresholds that leave nothing: with every engine an empty, sealed result, and a sentence that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from kernels import engines
+from pipeline.cli.cards import run_card
+from tests.emulation.device import why_not
+from tests.support import emulated
+from tests.support.engines import TOY_GPU, kind_of
+from tests.support.runs import random_edges, write_edges
+
+QUIET: dict[str, Any] = {"workers": 0, "progress": False}
+#: What is said of an empty result, by what was asked for.
+NONE = {
+    "core": "no item has 39 neighbours; the most is",
+    "sizes": "no maximal biclique has the sizes that were asked for",
+    "with members": "with the given members, the two thresholds together leave nothing of the graph",
+}
+
+
+@pytest.fixture(params=["cpu", "reference", "bitmatrix", "cumbe"])
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every engine. Those of a GPU have an emulated device."""
+    make = {"bitmatrix": emulated.bitmatrix("usual"), "cumbe": emulated.cumbe("usual")}.get(request.param)
+    if make is None:
+        yield request.param
+        return
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    known = kind_of(request.param, lambda halvings: make(), TOY_GPU, why_not=lambda: None)
+    with engines.registered(known):
+        yield request.param
+
+
+def test_thresholds_that_leave_nothing_give_an_empty_sealed_result(tmp_path: Path, engine: str) -> None:
+    words = write_edges(tmp_path / "words.parquet", random_edges(40, 30, 0.35, 8), True)
+    for name, asked in (
+        ("core", {"min_left": 39}),
+        ("sizes", {"min_left": 7, "min_right": 5}),
+        ("with members", {"min_left": 20, "containing_right": ["thing 1"]}),
+    ):
+        out = tmp_path / name
+        found = pipeline.mine(words, out, engine=engine, **asked, **QUIET)  # type: ignore[arg-type]
+        assert (found.complete, len(found), found.manifest.fingerprint) == (True, 0, 0)
+        assert pipeline.verify(out).count == 0
+        assert f"bicliques: none: {NONE[name]}" in run_card(found)
+        assert found.to_arrow().num_rows == 0
+        assert pipeline.dry_run(words, engine=engine, sample_time=0.1, **asked, **QUIET).graph["merged_edges"] >= 0

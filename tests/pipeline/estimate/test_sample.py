@@ -1,0 +1,264 @@
+"""Estimates of a dry run: near the truth, exact where a search takes little time, for every engine, with a table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pipeline
+from kernels import engines
+from kernels.cpu.engine import CpuEngine
+from pipeline.api import steps
+from pipeline.estimate.sample import Estimate, estimate
+from pipeline.estimate.table import Cell, Guess, Table, View, guess, proposed
+from pipeline.estimate.walk import Grid, Walk, Walker
+from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
+from schemas.emit import Emit
+from schemas.graph import MiningGraph
+from schemas.options import RunLimits, RunOptions
+from schemas.search import Limits, Search
+from schemas.sizes import SizeCounts
+from schemas.work import Slice, Subtrees
+from tests.support.engines import kind_of
+from tests.support.runs import random_edges, write_edges
+
+
+def planned(tmp_path: Path, edges: np.ndarray, engine: str = "cpu", **search: Any) -> Run:
+    source = write_edges(tmp_path / "g.parquet", edges)
+    options = RunOptions(source=str(source), engine=engine, search=Search(**search))
+    steps.start(source, tmp_path / "out", options, RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    return Run(RunFolder(tmp_path / "out"))
+
+
+def sizes_of(edges: np.ndarray, tmp_path: Path) -> SizeCounts:
+    counted = pipeline.count(
+        write_edges(tmp_path / "truth.parquet", edges), sizes=True, engine="cpu", workers=0, progress=False
+    )
+    assert counted.sizes is not None
+    return counted.sizes
+
+
+def at_least(sizes: SizeCounts, cell: Cell) -> int:
+    return sizes.pick((sizes.n_left >= cell.min_left) & (sizes.n_right >= cell.min_right)).total
+
+
+def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Walker, "whole", lambda self, seconds: 0.0)
+
+
+def test_a_small_search_is_counted(tmp_path: Path) -> None:
+    edges = random_edges(60, 40, 0.3, 1)
+    sizes, found = sizes_of(edges, tmp_path), estimate(planned(tmp_path, edges), budget_s=1000.0)
+    assert (found.exact, found.share) == (True, 1.0)
+    assert found.bicliques == Guess(sizes.total, sizes.total, sizes.total)
+    assert {(cell.min_left, cell.min_right) for cell in found.table} >= {(1, 1), (2, 5), (10, 1)}
+    for cell in found.table:
+        assert cell.exact
+        assert cell.bicliques.value == at_least(sizes, cell)
+        assert cell.seconds.low <= cell.seconds.value <= cell.seconds.high <= found.table[0].seconds.high * (1 + 1e-9)
+
+
+def test_samples_come_near_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = random_edges(200, 120, 0.2, 9)
+    sizes = sizes_of(edges, tmp_path)
+    never_whole(monkeypatch)
+    run = planned(tmp_path, edges)
+    found = estimate(run, budget_s=3.0)
+    assert not found.exact
+    near = [at_least(sizes, cell) / 3 <= cell.bicliques.value <= 3 * at_least(sizes, cell) for cell in found.table]
+    assert sum(near) >= 0.9 * len(near)
+    assert found.bicliques.low <= sizes.total <= found.bicliques.high
+    results = pipeline.resume(run.path, workers=0, progress=False)
+    assert 0.4 * results.manifest.bytes < found.bytes.value < 2.5 * results.manifest.bytes
+
+
+def test_a_sample_of_a_large_search_ends(tmp_path: Path) -> None:
+    found = estimate(planned(tmp_path, random_edges(500, 80, 0.4, 7), mode="fingerprint"), budget_s=1.0)
+    assert not found.exact  # of 39 million bicliques
+    assert 1e7 < found.bicliques.value < 1.5e8
+    assert 0 < found.share < 1
+    assert found.bytes.value == 0
+
+
+def test_the_thresholds_of_a_run_are_the_least_of_its_table(tmp_path: Path) -> None:
+    edges = random_edges(60, 40, 0.3, 1)
+    sizes = sizes_of(edges, tmp_path)
+    found = estimate(planned(tmp_path, edges, min_left=4, min_right=2, max_right=6), budget_s=100.0)
+    first = found.table[0]
+    assert (first.min_left, first.min_right) == (4, 2)
+    assert max(cell.min_right for cell in found.table) <= 6
+    expected = sizes.pick((sizes.n_left >= 4) & (sizes.n_right >= 2) & (sizes.n_right <= 6)).total
+    assert found.bicliques.value == first.bicliques.value == expected
+
+
+def test_thresholds_under_which_there_is_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted biclique that no sample of all is likely to see: with larger thresholds it is counted."""
+    edges = random_edges(300, 150, 0.08, 3)
+    planted = np.array([(u, v) for u in range(60) for v in range(25)], np.int32)
+    edges = np.unique(np.concatenate([edges, planted]), axis=0)
+    sizes, run = sizes_of(edges, tmp_path), planned(tmp_path, edges)
+    whole, tried = Walker.whole, []
+
+    def not_of_all(self: Walker, seconds: float) -> Walk | float:
+        tried.append(seconds)
+        return 0.0 if len(tried) < 2 else whole(self, 1e9)
+
+    monkeypatch.setattr(Walker, "whole", not_of_all)
+    found = estimate(run, budget_s=10.0)
+    large = [cell for cell in found.table if cell.min_left >= 20 and cell.min_right >= 10]
+    assert large
+    assert sum(at_least(sizes, cell) for cell in large) > 0
+    assert all(cell.exact and cell.bicliques.value == at_least(sizes, cell) for cell in large)
+
+
+class Slow:
+    """An engine that takes a hundred times as long as the one that counts, by a clock of its own."""
+
+    name = "bitmatrix"
+
+    def __init__(self, clock: list[float]) -> None:
+        self._engine, self._clock = CpuEngine(), clock
+
+    def mine(self, graph: MiningGraph, work: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
+        found = self._engine.mine(graph, work, search, Limits(), emit)
+        self._clock[0] += 0.5 * found.count
+        return found
+
+
+def test_the_time_is_that_of_the_engine_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counting engine takes no time by this clock, and the engine of the run half a second per biclique."""
+    edges, clock = random_edges(40, 30, 0.3, 4), [0.0]
+    run = planned(tmp_path, edges, engine="bitmatrix", mode="count")
+    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: clock[0])
+    with engines.registered(kind_of("bitmatrix", lambda _: Slow(clock))):
+        found = estimate(run, budget_s=1000.0)
+    assert found.seconds.value == pytest.approx(0.5 * sizes_of(edges, tmp_path).total)
+
+
+def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It compiles, or loads machine code, which would look like a node that takes half a minute."""
+    used, now = [], [0.0]
+    mine_at_once = CpuEngine.mine
+
+    def mine(self: CpuEngine, *arguments: Any) -> Slice:
+        now[0] += 0.0 if used else 60.0
+        used.append(self)
+        return mine_at_once(self, *arguments)
+
+    run = planned(tmp_path, random_edges(20, 10, 0.3, 9))
+    monkeypatch.setattr(CpuEngine, "mine", mine)
+    monkeypatch.setattr("pipeline.estimate.walk.time.thread_time", lambda: now[0])
+    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
+    found = estimate(run, budget_s=30.0)
+    assert found.exact
+    assert found.seconds.high < 1
+
+
+class Known(CpuEngine):
+    """The CPU engine, which takes a second for each call and a thousandth for each biclique, by a clock of its own."""
+
+    def __init__(self, clock: list[float]) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def mine(self, *arguments: Any) -> Slice:
+        found = super().mine(*arguments)
+        self._clock[0] += 1.0 + found.count / 1000
+        return found
+
+
+def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edges, now = random_edges(60, 40, 0.3, 1), [0.0]
+    run = planned(tmp_path, edges, mode="count")
+    never_whole(monkeypatch)
+    monkeypatch.setattr("pipeline.estimate.walk.time.thread_time", lambda: now[0])
+    with engines.registered(kind_of("cpu", lambda _: Known(now))):
+        found = estimate(run, budget_s=2.0)
+    assert found.seconds.value == pytest.approx(found.bicliques.value / 1000, rel=0.05)
+
+
+def walks(*values: float) -> list[Walk]:
+    return [Walk(np.array([[v, v / 10], [v / 10, 0.0]]), 1.0, v / 100, 0.1) for v in values]
+
+
+def test_the_view_that_varies_least_is_taken_and_doubt_asks_for_more() -> None:
+    table = Table(Grid((1, 5), (1, 5)))
+    table.add(View((0, 0), walks(100.0, 300.0), exact=False))
+    assert table.best((0, 1)).count((0, 1)) == 20.0
+    assert table.next(0.15) == (1, 1), "no walk has found such bicliques"
+    table.add(View((1, 1), [Walk(np.array([[0, 0], [0, 7.0]]), 1.0, 0.01, 0.1)], exact=True))
+    cells = {(cell.min_left, cell.min_right): cell for cell in table.cells()}
+    assert (cells[5, 5].exact, cells[5, 5].bicliques.value) == (True, 7.0)
+    assert not cells[1, 5].exact
+    assert table.next(0.15) in {(0, 1), (1, 0)}
+    assert table.next(1e9) in {(0, 1), (1, 0)}, "their times are hardly known"
+    for at in ((0, 1), (1, 0)):
+        table.add(View(at, walks(100.0, 101.0), exact=False))
+    assert table.next(0.15) is None
+
+
+def test_what_nobody_has_seen_may_be_as_much_as_there_is_of_smaller_ones() -> None:
+    table = Table(Grid((1, 5), (1, 5)))
+    table.add(View((0, 0), walks(100.0, 300.0), exact=False))
+    cells = {(cell.min_left, cell.min_right): cell for cell in table.cells()}
+    assert cells[5, 5].bicliques.value == 0
+    assert cells[5, 5].bicliques.high == min(cells[1, 5].bicliques.high, cells[5, 1].bicliques.high) > 20
+
+
+def test_times_lie_between_those_of_larger_and_of_smaller_thresholds() -> None:
+    table = Table(Grid((1, 2, 3), (1,)))
+    counts = np.array([[100.0], [50.0], [10.0]])
+    table.add(View((0, 0), [Walk(counts, 1.0, 64.0, 0.1)], exact=True))
+    table.add(View((2, 0), [Walk(counts, 1.0, 4.0, 0.1)], exact=True))
+    first, between, last = table.cells(factor=2.0, writing=0.5)
+    assert (first.seconds.value, last.seconds.value) == (2 * (64 + 50), 2 * (4 + 5))
+    assert between.seconds == Guess(2 * (math.sqrt(32 * 64) + 25), 2 * (32 + 25), 2 * (64 + 25))
+
+
+def test_a_search_that_was_not_done_in_time_takes_longer_than_that() -> None:
+    assert View((0, 0), walks(100.0, 100.0), exact=False, tried=7.5).seconds == 7.5
+
+
+def cell(left: int, right: int, count: float, seconds: float) -> Cell:
+    return Cell(left, right, guess(count, 0.1), guess(seconds, 0.1), exact=False)
+
+
+def test_thresholds_are_proposed_if_a_run_would_be_long() -> None:
+    short, long = cell(1, 1, 1e6, 30.0), cell(1, 1, 1e9, 5000.0)
+    others = [cell(1, 5, 3e6, 50.0), cell(5, 5, 1e6, 20.0), cell(10, 10, 100.0, 1.0)]
+    assert proposed([short, *others]) is None
+    assert proposed([long, *others]) == others[1], "equal thresholds, which give nearly as many"
+    assert proposed([long, others[0], others[2]]) == others[0]
+    assert proposed([long]) is None
+    slow = replace(others[1], seconds=guess(90.0, 0.1))
+    assert proposed([long, slow]) is None
+    assert proposed([long, slow], workers=2) == slow
+
+
+def test_a_guess_has_a_range_of_factors() -> None:
+    assert guess(10.0, 0.0) == Guess(10.0, 10.0, 10.0)
+    wide = guess(10.0, math.log(2) / 2)
+    assert (wide.low, wide.high) == (pytest.approx(5.0), pytest.approx(20.0))
+    assert wide * 2 == Guess(20.0, wide.low * 2, wide.high * 2)
+
+
+def test_json_has_the_table(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(60, 40, 0.3, 1))
+    dry = pipeline.dry_run(source, sample_time=1, progress=False)
+    assert isinstance(dry.estimate, Estimate)
+    told = dry.to_json()["estimate"]
+    assert told["exact"] is True
+    assert told["table"][0] == {
+        "min_left": 1,
+        "min_right": 1,
+        "bicliques": told["bicliques"],
+        "seconds": told["seconds"],
+        "exact": True,
+    }
