@@ -16,15 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.compiled.parquet_pages import (
-    DAMAGED,
-    HEADER_FIELDS,
-    all_ones,
-    combine,
-    page_header,
-    row_starts,
-    sum_codes,
-)
 from pipeline.run.labels import Tables, ids_of
 from schemas.dtypes import COUNT, OFFSET, VERTEX
 
@@ -95,6 +86,8 @@ class CodedGroups:
         IncompleteError
             It holds a label that the input does not have.
         """
+        from kernels.compiled import parquet_pages as pages  # imported only here, because it imports Numba
+
         found = self._metadata.row_group(group)
         if any(own.type != _TYPES.get(found.column(k).physical_type) for k, own in enumerate(self._sides)):
             return None
@@ -112,7 +105,7 @@ class CodedGroups:
                 return None
             read.append(own)
         left, right = read
-        combine(left.sums, right.sums)
+        pages.combine(left.sums, right.sums)
         return SummedGroup(np.diff(left.starts), np.diff(right.starts), left.sums, left.counted, right.counted)
 
 
@@ -132,17 +125,19 @@ class _Side:
 
     def sum(self, stored: bytes, n_values: int, n_rows: int) -> _Column | None:
         """Sum up the column of a row group of which these are the bytes. None if it is written in another way."""
-        buffer, header = np.frombuffer(stored, np.uint8), np.empty(HEADER_FIELDS, np.int64)
+        from kernels.compiled import parquet_pages as pages  # as in `CodedGroups.read`
+
+        buffer, header = np.frombuffer(stored, np.uint8), np.empty(pages.HEADER_FIELDS, np.int64)
         starts, sums = np.empty(n_rows + 1, OFFSET), np.zeros(n_rows, np.uint64)
         ids = hashes = counts = None
         at = seen = rows = 0
         last = -1
         while seen < n_values:
-            at = page_header(buffer, at, header)
+            at = pages.page_header(buffer, at, header)
             kind, size, length, checksum, n, *encodings = header.tolist()
-            if at == DAMAGED or length < 0 or size < 0:
+            if at == pages.DAMAGED or length < 0 or size < 0:
                 raise ValueError("the header of a page is damaged")
-            if checksum == DAMAGED or kind not in (_VALUES, _DICTIONARY):
+            if checksum == pages.DAMAGED or kind not in (_VALUES, _DICTIONARY):
                 return None
             if n < 0:
                 raise ValueError("the header of a page does not say how many values it has")
@@ -169,7 +164,7 @@ class _Side:
             starts[begun] = n_values + 1  # behind all values, until the next page says where the next row begins
             if int(page[codes]) > _WIDEST_CODE:
                 raise ValueError("a page has codes of too many bits")
-            last = sum_codes(page, codes + 1, int(page[codes]), n, seen, starts, last, hashes, counts, sums)
+            last = pages.sum_codes(page, codes + 1, int(page[codes]), n, seen, starts, last, hashes, counts, sums)
             if last != begun - 1:
                 raise ValueError("a page has codes that its dictionary does not have, or too few")
             rows, seen = begun, seen + n
@@ -192,6 +187,8 @@ class _Side:
 
 def _levels(page: np.ndarray, n: int, seen: int, starts: np.ndarray, rows: int) -> tuple[int, int]:
     """Read the levels of a page of `n` values. Returns where its codes begin, and the number of rows begun so far."""
+    from kernels.compiled import parquet_pages as pages  # as in `CodedGroups.read`
+
     at, begun = 0, rows
     for is_repetition in (True, False):
         length = int.from_bytes(page[at : at + 4].tobytes(), "little")
@@ -199,10 +196,10 @@ def _levels(page: np.ndarray, n: int, seen: int, starts: np.ndarray, rows: int) 
         if end >= len(page):
             raise ValueError("the levels of a page are damaged")
         if is_repetition:
-            begun = row_starts(page, begin, end, n, seen, starts, rows)
-        elif not all_ones(page, begin, end, n):
+            begun = pages.row_starts(page, begin, end, n, seen, starts, rows)
+        elif not pages.all_ones(page, begin, end, n):
             raise ValueError("a row has no members")
         at = end
-    if begun == DAMAGED or (rows == 0 and n and (begun == 0 or starts[0] != 0)):
+    if begun == pages.DAMAGED or (rows == 0 and n and (begun == 0 or starts[0] != 0)):
         raise ValueError("the levels of a page are damaged")
     return at, begun

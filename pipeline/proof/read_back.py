@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.output.part_writer import part_schema
+from pipeline.proof.coded_groups import CodedGroups
 from pipeline.proof.summary import PartSummary, Tally
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import Tables, ids_of
@@ -156,8 +157,6 @@ def _prove(task: ProofTask, run: Run, groups: Iterator[_Adds]) -> tuple[PartProo
 
 
 def _hashed_here(task: ProofTask, run: Run, path: Path) -> Iterator[_Adds]:
-    from pipeline.proof.coded_groups import CodedGroups  # imported only here, because it imports Numba
-
     with _opened(path, run.tables) as file, CodedGroups(path, file.metadata, run.tables, run.hashes) as coded:
         for group in range(*(task.groups or (0, file.num_row_groups))):
             found = coded.read(group)

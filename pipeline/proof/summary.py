@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.proof.coded_groups import SummedGroup
 from pipeline.proof.selection import Largest, Place, add_rows, places_of
 from pipeline.run.files import disk_errors, whole_file
 from pipeline.run.folder import RunFolder
@@ -27,9 +27,6 @@ from schemas.errors import IncompleteError
 from schemas.manifest import Manifest
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
-
-if TYPE_CHECKING:
-    from pipeline.proof.coded_groups import SummedGroup
 
 __all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Sums", "Tally", "read_largest", "why_damaged"]
 

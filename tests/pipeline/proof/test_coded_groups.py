@@ -175,9 +175,12 @@ def test_a_row_without_members_is_not_proven(tmp_path: Path, monkeypatch: pytest
     lists[3:5] = [[], [*lists[3], *lists[4]]]
     changed = table.set_column(0, table.schema.field(0), pa.array(lists, table.schema.field(0).type))
     pq.write_table(changed, path, **part_writer._PARQUET)
-    for read in (CodedGroups.read, lambda self, group: None):
+    for read, says in (
+        (CodedGroups.read, "a row has no members"),
+        (lambda *_: None, "is not the length of column left"),
+    ):
         monkeypatch.setattr(CodedGroups, "read", read)
-        with pytest.raises(IncompleteError, match=r"a row has no members|is not the length of column left"):
+        with pytest.raises(IncompleteError, match=says):
             prove_part(ProofTask(str(folder.path), folder.run_id(), part))
 
 
