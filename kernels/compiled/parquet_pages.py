@@ -7,12 +7,7 @@ buffer holds, nothing outside it is read: every function returns `DAMAGED` inste
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from kernels.compiled.jit import compiled, entry
 
@@ -23,8 +18,9 @@ DAMAGED = -1
 
 #: Number of fields that `page_header` fills.
 HEADER_FIELDS = 8
-_STRUCT, _BINARY, _DOUBLE, _BYTE = 12, 8, 7, 3
+#: Structs inside one another in the header of a page.
 _DEEPEST = 8
+_STRUCT, _BINARY, _DOUBLE, _BYTE = 12, 8, 7, 3
 
 
 @compiled
@@ -50,9 +46,9 @@ def page_header(buffer: np.ndarray, at: int, found: np.ndarray) -> int:
     buffer : ndarray of uint8
     at : int
         Where the header begins.
-    found : ndarray of int64, shape (8,)
-        Output: kind of the page, sizes of its content before and after compression, its CRC-32, number of values, and
-        encodings of values and of both levels. -1 where the header has no such field.
+    found : ndarray of int64, shape (16,)
+        Output, in the first 8: kind of the page, sizes of its content before and after compression, its CRC-32, number
+        of values, and encodings of values and of both levels. -1 where the header has no such field.
 
     Returns
     -------
@@ -60,9 +56,10 @@ def page_header(buffer: np.ndarray, at: int, found: np.ndarray) -> int:
         Where the content begins, or `DAMAGED`.
     """
     end = len(buffer)
-    found[:] = -1
-    fields = np.zeros(_DEEPEST, np.int64)  # the last field of each struct that is open
-    depth = 0
+    for k in range(HEADER_FIELDS):
+        found[k] = -1
+    fields = found[HEADER_FIELDS:]  # the last field of each struct that is open
+    fields[0] = depth = 0
     while at < end:
         head = np.int64(buffer[at])
         at += 1
@@ -177,60 +174,47 @@ def row_starts(buffer: np.ndarray, at: int, end: int, values: int, first: int, s
 
 
 @entry
-def all_ones(buffer: np.ndarray, at: int, end: int, values: int) -> bool:
-    """Whether so many levels are all 1. Then no list is empty, and no value is missing."""
+def all_ones(buffer: np.ndarray, at: int, end: int, values: int) -> int:
+    """1 if so many levels are all 1, otherwise 0. If they are, no list is empty, and no value is missing."""
     done = 0
     while done < values:
         head, at = _varint(buffer, at, end)
         if at < 0 or head < 0:
-            return False
+            return 0
         n = head >> 1
         if head & 1:
             if n > end - at:
-                return False
+                return 0
             for k in range(n):
                 left = min(8, values - done)
                 if np.int64(buffer[at + k]) & ((1 << left) - 1) != (1 << left) - 1:
-                    return False
+                    return 0
                 done += left
             at += n
         else:
             if at >= end or buffer[at] != 1 or n == 0:
-                return False
+                return 0
             at += 1
             done += n
-    return True
-
-
-@intrinsic
-def _eight_bytes(context: Any, buffer: types.Type, at: types.Type) -> Any:
-    """The number in eight bytes of a buffer from `at` on. Put together byte by byte it takes four times as long."""
-
-    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = target.make_array(signature.args[0])(target, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        value = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
-        value.align = 1
-        return value
-
-    return types.uint64(buffer, types.int64), generate
+    return 1
 
 
 @compiled
-def _bits_at(buffer: np.ndarray, at: int, bit: int, end: int) -> np.uint64:
-    """The bits from the bit numbered `bit` behind the byte `at` on, at least 57 if the buffer has so many."""
-    byte = at + (bit >> 3)
-    if byte + 8 <= end:
-        value = _eight_bytes(buffer, np.int64(byte))
-    else:
-        value = np.uint64(0)
-        for k in range(end - byte):
-            value |= np.uint64(buffer[byte + k]) << np.uint64(8 * k)
+def _bits_at(words: np.ndarray, buffer: np.ndarray, bit: int) -> np.uint64:
+    """The bits from the bit numbered `bit` on, at least 57 if the buffer has so many. `words` are its first bytes."""
+    word = bit >> 6
+    if word + 1 < len(words):
+        shift = np.uint64(bit & 63)
+        return words[word] >> shift | words[word + 1] << np.uint64(1) << (np.uint64(63) - shift)
+    value, first = np.uint64(0), bit >> 3
+    for k in range(min(8, len(buffer) - first)):
+        value |= np.uint64(buffer[first + k]) << np.uint64(8 * k)
     return value >> np.uint64(bit & 7)
 
 
 @entry
 def sum_codes(
+    words: np.ndarray,
     buffer: np.ndarray,
     at: int,
     width: int,
@@ -246,6 +230,8 @@ def sum_codes(
 
     Parameters
     ----------
+    words : ndarray of uint64
+        The same bytes as `buffer`, without those that do not fill a word. Words are read faster than bytes.
     buffer : ndarray of uint8
     at : int
         Where the codes begin. They go to the end of the buffer.
@@ -285,9 +271,9 @@ def sum_codes(
                 return DAMAGED
             until = at + n * width
             n = min(8 * min(n, values), values - done)
-            bit = 0
+            bit = 8 * at
             for k in range(n):
-                code = _bits_at(buffer, at, bit, end) & mask
+                code = _bits_at(words, buffer, bit) & mask
                 bit += width
                 if code >= known:
                     return DAMAGED

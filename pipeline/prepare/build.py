@@ -6,6 +6,7 @@ import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +33,9 @@ __all__ = ["DegreeProfile", "build", "compiles", "degree_profile", "read_edges",
 logger = logging.getLogger(__name__)
 
 #: Edges from which on a graph is built by compiled code, which is two to four times as fast as sorting with NumPy.
-#: Loading it takes 0.1 s, and 0.5 s where nothing else of the process needs the compiler.
+#: Loading it takes some hundredths of a second, but seconds where it has to be compiled first.
 MANY_EDGES, MANY_WITHOUT_COMPILER = 1 << 17, 1 << 20
+_SOURCES: dict[str, Path] = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
 #: Most threads that build a graph. Their memory bounds them.
 MOST_THREADS = 16
 
@@ -75,32 +77,31 @@ def build(run: Run) -> dict[str, Any]:
     """
     started = time.perf_counter()
     options, sizes, folder = run.options, run.input, run.folder
+    search, target = options.search, folder.fresh(folder.graph)
     threads = min(count_cores(), MOST_THREADS)
-    edges = read_edges(folder, threads)
-    search = options.search
-    kept = restricted(run, *edges)
-    arguments = _arguments(run, kept, search)
-    made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" and not search.is_containing else None
-    built_on = "cpu" if made is None else "gpu"
-    if made is None:
-        is_compiled = compiles(run, len(kept.left))
-        made_here = _compiled(*arguments, threads=threads) if is_compiled else _sorted(*arguments)
-        made = *made_here, _degrees(*edges, sizes["n_right"], threads if is_compiled else None)
-    graph, prepared, degrees = made
-    sources = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
-    tables = {side: read_table(folder.path / file).combine_chunks() for side, file in sources.items()}
-    target = folder.fresh(folder.graph)
-    with disk_errors(target), ThreadPoolExecutor(1) as beside:
-        graph.save(target)
-        for side, labels in tables.items():
-            with pa.ipc.new_file(target / LABEL_FILES[side], labels.schema) as writer:
-                writer.write_table(labels)
-        settled = beside.submit(settle, target)
-        MiningGraph.open(target).validate(threads)
-        settled.result()
+    with ThreadPoolExecutor(2) as beside:
+        labels = [beside.submit(_copy_labels, folder, side) for side in LABEL_FILES]
+        edges = read_edges(folder, threads)
+        kept = restricted(run, *edges)
+        arguments = _arguments(run, kept, search)
+        made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" and not search.is_containing else None
+        built_on = "cpu" if made is None else "gpu"
+        if made is None:
+            is_compiled = compiles(run, len(kept.left))
+            made_here = _compiled(*arguments, threads=threads) if is_compiled else _sorted(*arguments)
+            made = *made_here, _degrees(*edges, sizes["n_right"], threads if is_compiled else None)
+        graph, prepared, degrees = made
+        profiles = [beside.submit(degree_profile, of_side) for of_side in degrees]
+        with disk_errors(target):
+            graph.save(target)
+            for copied in labels:
+                copied.result()
+            settled = beside.submit(settle, target)
+            MiningGraph.open(target).validate(threads)
+            settled.result()
     facts = asdict(prepared) | {
         "nbytes": graph.nbytes,
-        "profile": {side: asdict(degree_profile(n)) for side, n in zip(("left", "right"), degrees, strict=True)},
+        "profile": {side: asdict(profile.result()) for side, profile in zip(LABEL_FILES, profiles, strict=True)},
         "built_on": built_on,
         "seconds": time.perf_counter() - started,
     }
@@ -108,6 +109,13 @@ def build(run: Run) -> dict[str, Any]:
         facts["nothing"] = nothing
     run.finish("build", facts, folder.own_files(target))
     return facts
+
+
+def _copy_labels(folder: RunFolder, side: str) -> None:
+    """Write the labels of a side as workers map them."""
+    labels = read_table(folder.path / _SOURCES[side]).combine_chunks()
+    with pa.ipc.new_file(folder.graph / LABEL_FILES[side], labels.schema) as writer:
+        writer.write_table(labels)
 
 
 def compiles(run: Run, n_edges: int) -> bool:
@@ -131,7 +139,7 @@ def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:
 
 
 def _compiled(*arguments: Any, threads: int) -> tuple[MiningGraph, PrepareFacts]:
-    from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
+    from kernels.graph.prepare import prepare  # not before it is needed
 
     return prepare(*arguments, threads=threads)
 

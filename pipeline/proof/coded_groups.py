@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kernels.compiled import parquet_pages as pages
 from pipeline.run.labels import Tables, ids_of
 from schemas.dtypes import COUNT, OFFSET, VERTEX
 
@@ -86,8 +87,6 @@ class CodedGroups:
         IncompleteError
             It holds a label that the input does not have.
         """
-        from kernels.compiled import parquet_pages as pages  # imported only here, because it imports Numba
-
         found = self._metadata.row_group(group)
         if any(own.type != _TYPES.get(found.column(k).physical_type) for k, own in enumerate(self._sides)):
             return None
@@ -125,16 +124,14 @@ class _Side:
 
     def sum(self, stored: bytes, n_values: int, n_rows: int) -> _Column | None:
         """Sum up the column of a row group of which these are the bytes. None if it is written in another way."""
-        from kernels.compiled import parquet_pages as pages  # as in `CodedGroups.read`
-
-        buffer, header = np.frombuffer(stored, np.uint8), np.empty(pages.HEADER_FIELDS, np.int64)
+        buffer, header = np.frombuffer(stored, np.uint8), np.empty(2 * pages.HEADER_FIELDS, np.int64)
         starts, sums = np.empty(n_rows + 1, OFFSET), np.zeros(n_rows, np.uint64)
         ids = hashes = counts = None
         at = seen = rows = 0
         last = -1
         while seen < n_values:
             at = pages.page_header(buffer, at, header)
-            kind, size, length, checksum, n, *encodings = header.tolist()
+            kind, size, length, checksum, n, *encodings = header[: pages.HEADER_FIELDS].tolist()
             if at == pages.DAMAGED or length < 0 or size < 0:
                 raise ValueError("the header of a page is damaged")
             if checksum == pages.DAMAGED or kind not in (_VALUES, _DICTIONARY):
@@ -145,7 +142,8 @@ class _Side:
             at += length
             if len(content) < length or zlib.crc32(content.data) != checksum & 0xFFFFFFFF:
                 raise ValueError("the checksum of a page is wrong")
-            page = np.frombuffer(self._codec.decompress(content, size), np.uint8)
+            page = np.frombuffer(self._codec.decompress(content, size), np.uint8)  # begins where a word may begin
+            words = page[: len(page) & ~7].view(np.uint64)
             if kind == _DICTIONARY:
                 if encodings[0] not in _PLAIN or ids is not None:
                     return None
@@ -164,7 +162,9 @@ class _Side:
             starts[begun] = n_values + 1  # behind all values, until the next page says where the next row begins
             if int(page[codes]) > _WIDEST_CODE:
                 raise ValueError("a page has codes of too many bits")
-            last = pages.sum_codes(page, codes + 1, int(page[codes]), n, seen, starts, last, hashes, counts, sums)
+            last = pages.sum_codes(
+                words, page, codes + 1, int(page[codes]), n, seen, starts, last, hashes, counts, sums
+            )
             if last != begun - 1:
                 raise ValueError("a page has codes that its dictionary does not have, or too few")
             rows, seen = begun, seen + n
@@ -187,8 +187,6 @@ class _Side:
 
 def _levels(page: np.ndarray, n: int, seen: int, starts: np.ndarray, rows: int) -> tuple[int, int]:
     """Read the levels of a page of `n` values. Returns where its codes begin, and the number of rows begun so far."""
-    from kernels.compiled import parquet_pages as pages  # as in `CodedGroups.read`
-
     at, begun = 0, rows
     for is_repetition in (True, False):
         length = int.from_bytes(page[at : at + 4].tobytes(), "little")

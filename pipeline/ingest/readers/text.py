@@ -37,6 +37,9 @@ __all__ = ["SLOW_BYTES", "TextStream", "check_number", "parse_table", "split_bla
 _PIECES = 32
 SLOW_BYTES = 16 << 10
 
+#: A block is not encoded if of every `_SAMPLE`-th of it so large a share is different.
+_SAMPLE, _MOSTLY = 8, 0.9
+
 _TAB_TO_BLANK = bytes.maketrans(b"\t", b" ")
 
 
@@ -95,8 +98,7 @@ class TextStream(EdgeStream):
             setattr(part, name, 0)
         batch = pa.concat_batches(list(part.batches_of(block.starting_at(self.first_line))))
         part.rows = batch.num_rows
-        columns = [column if column.type == INTEGER else column.dictionary_encode() for column in batch.columns]
-        return to_batch(*columns), part
+        return to_batch(*map(_encoded, batch.columns)), part
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
         """The blocks of the opened file."""
@@ -167,6 +169,16 @@ class TextStream(EdgeStream):
             for texts, kind in zip((left, right), self.kinds, strict=True)
         ]
         return None if labels[0] is None or labels[1] is None else to_batch(*labels)
+
+
+def _encoded(labels: pa.Array) -> pa.Array:
+    """Text as a dictionary, which many threads make. But not if most of it is different, because it is hashed again."""
+    if labels.type == INTEGER:
+        return labels
+    some = labels.slice(0, len(labels) // _SAMPLE)
+    if len(some) and len(some.dictionary_encode().dictionary) > _MOSTLY * len(some):
+        return labels
+    return labels.dictionary_encode()
 
 
 def _decode(line: bytes) -> str:

@@ -46,9 +46,10 @@ class _Side:
 
     Integers are their own numbers until the first one comes that does not fit into 32 bits with a sign.
 
-    A block's labels are first numbered within the block. Blocks wait until they have as many distinct labels, or bytes
-    of labels, as are known already. Then all are numbered together. So every label is looked up a constant number of
-    times per block that it occurs in, whatever the number of blocks.
+    The labels of a block are first numbered within the block, or are labels of their own if most of them are different.
+    Blocks wait until they have as many labels, or bytes of labels, as are known already. Then all are numbered
+    together. So every label is looked up a constant number of times per block that it occurs in, whatever the number of
+    blocks.
     """
 
     def __init__(self, name: str, column: int, integer: pa.DataType, threads: int):
@@ -71,11 +72,15 @@ class _Side:
                 return values
             self.by_value = False
             self.known = Integers(self.name, in_place.rank_by_value(pairs[:start, self.column], self.threads))
-        encoded = labels if pa.types.is_dictionary(labels.type) else labels.dictionary_encode()
-        self.waiting.append((start, start + len(labels), encoded.dictionary))
-        self.n_waiting += len(encoded.dictionary)
-        self.waiting_bytes += encoded.dictionary.nbytes
-        return encoded.indices.to_numpy()
+        if pa.types.is_integer(labels.type):
+            labels = labels.dictionary_encode()
+        is_encoded = pa.types.is_dictionary(labels.type)
+        own = labels.dictionary if is_encoded else labels  # every text is a label of its own until it is numbered
+        self.waiting.append((start, start + len(labels), own))
+        self.n_waiting += len(own)
+        self.waiting_bytes += own.nbytes
+        numbers: np.ndarray = labels.indices.to_numpy() if is_encoded else np.arange(len(labels), dtype=VERTEX)
+        return numbers
 
     def is_due(self) -> bool:
         """Whether the waiting blocks are to be numbered now."""

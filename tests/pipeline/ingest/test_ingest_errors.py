@@ -302,7 +302,7 @@ def test_too_many_vertices(tmp_path, folder, monkeypatch):
 
 @pytest.mark.parametrize("when", ["labels", "edges"])
 def test_a_disk_that_fills_up(tmp_path, folder, monkeypatch, when):
-    def fill(self, path):
+    def fill(self, path, threads=1):
         path.write_text("half")
         raise OSError(28, "No space left on device")
 

@@ -71,6 +71,8 @@ def test_a_disk_that_fails_while_the_input_is_read(tmp_path, folder, monkeypatch
         def readinto(self, buffer):
             raise OSError(5, "Input/output error")
 
+        read = readinto
+
     compress = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": lambda b: pa.compress(b, "zstd", True)}
     paths = [write(tmp_path / f"x.csv{suffix}", how(b"1,2\n")) for suffix, how in compress.items()]
     monkeypatch.setattr(Path, "open", lambda path, *_, **__: Failing(str(path)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from blake3 import blake3
 from hypothesis import example, given, settings
@@ -79,6 +80,16 @@ def test_the_digest_is_that_of_the_file_however_it_is_read(
     stream = open_source(tmp_path / "x.el", IngestOptions())
     assert sum(map(len, stream.chunks())) == 4999
     assert stream.digest() == blake3(content).hexdigest()
+
+
+@pytest.mark.parametrize(("labels", "is_encoded"), [(7, True), (400, True), (4000, False)])
+def test_text_is_encoded_where_it_repeats(tmp_path: Path, labels: int, is_encoded: bool) -> None:
+    lines = [f"u{k * 7919 % labels} v{k * 7919 % labels}\n" for k in range(4000)]
+    (tmp_path / "x.el").write_text("".join(lines))
+    (batch,) = open_source(tmp_path / "x.el", IngestOptions(label_type="string")).chunks()
+    for name in ("left", "right"):
+        assert pa.types.is_dictionary(batch[name].type) == is_encoded
+        assert [f"u{label[1:]}" for label in batch[name].to_pylist()] == [line.split()[0] for line in lines]
 
 
 def test_blocks_are_parsed_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,13 +197,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
             assert not isinstance(index, (int, np.integer)) or 0 <= index < len(self), index
             super().__setitem__(index, value)
 
-    def eight_bytes(buffer: np.ndarray, at: int) -> np.uint64:
-        assert 0 <= at <= len(buffer) - 8
-        return np.uint64(int.from_bytes(buffer[at : at + 8].tobytes(), "little"))
-
     for name in ("_varint", "_bits_at", "_mix"):
-        monkeypatch.setattr(parquet_pages, name, getattr(parquet_pages, name).py_func)
-    monkeypatch.setattr(parquet_pages, "_eight_bytes", eight_bytes)
+        monkeypatch.setattr(parquet_pages, name, getattr(parquet_pages, name).function)
     monkeypatch.setattr(parquet_pages, "checked", lambda array: array.view(Checked), raising=False)
 
 
@@ -216,18 +211,21 @@ def test_nothing_outside_a_buffer_is_read_or_written() -> None:
         raw[rng.random(len(raw)) < 0.5] &= 0x1D  # numbers of one byte, so that something comes behind them
         buffer, values, rows = checked(raw), int(rng.integers(1, 60)), int(rng.integers(1, 20))
         at = int(rng.integers(0, len(raw)))
-        header = checked(np.empty(parquet_pages.HEADER_FIELDS, np.int64))
-        ended["header"] += parquet_pages.page_header.py_func(buffer, at, header) >= 0
+        header = checked(np.empty(2 * parquet_pages.HEADER_FIELDS, np.int64))
+        ended["header"] += parquet_pages.page_header.function(buffer, at, header) >= 0
         starts = checked(np.full(rows + 1, 1 << 40))
-        found = parquet_pages.row_starts.py_func(buffer, at, len(raw), values, 0, starts, 0)
+        found = parquet_pages.row_starts.function(buffer, at, len(raw), values, 0, starts, 0)
         ended["starts"] += found >= 0
         assert found <= rows
-        ended["ones"] += bool(parquet_pages.all_ones.py_func(buffer, at, len(raw), values))
+        ended["ones"] += bool(parquet_pages.all_ones.function(buffer, at, len(raw), values))
         starts = checked(np.concatenate([np.sort(rng.choice(80, rows, replace=False)), [1 << 40]]))
         hashes, counts = checked(np.arange(5, dtype=np.uint64)), checked(np.zeros(5, np.int64))
         sums, width = checked(np.zeros(rows, np.uint64)), int(rng.integers(0, 33))
         with np.errstate(over="ignore"):
-            codes = parquet_pages.sum_codes.py_func(buffer, at, width, values, 0, starts, -1, hashes, counts, sums)
+            words = checked(raw[: len(raw) & ~7].view(np.uint64))
+            codes = parquet_pages.sum_codes.function(
+                words, buffer, at, width, values, 0, starts, -1, hashes, counts, sums
+            )
         ended["codes"] += codes >= -1 and codes != parquet_pages.DAMAGED
     assert min(ended.values()) > 5, ended
 
@@ -237,7 +235,7 @@ def test_headers_are_those_that_arrow_writes() -> None:
     pq.write_table(pa.table({"a": np.arange(1000) % 7}), sink, compression="zstd", write_page_checksum=True)
     content = np.frombuffer(sink.getvalue(), np.uint8)
     column = pq.ParquetFile(sink).metadata.row_group(0).column(0)
-    header = np.empty(parquet_pages.HEADER_FIELDS, np.int64)
+    header = np.empty(2 * parquet_pages.HEADER_FIELDS, np.int64)
     begin = parquet_pages.page_header(content, column.dictionary_page_offset, header)
     assert header[0] == 2
     assert header[4] == 7
