@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -72,9 +73,12 @@ def command(words: Sequence[str]) -> Timed:
     ResourceError
         If the command fails.
     """
+    environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode, so this tree gets it, too
+    start = [sys.executable, "-m", "pipeline", *words]
     with tempfile.TemporaryFile("w+") as log:
         began = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", "pipeline", *words], stdout=PIPE, stderr=log, text=True)
+        process = subprocess.Popen(start, env=environment, stdout=PIPE, stderr=log, text=True)
         first = process.stdout.readline()  # type: ignore[union-attr]  # it is a pipe
         said = time.perf_counter()
         rest, _ = process.communicate()
