@@ -12,6 +12,8 @@ The time of a command begins before its process is started and ends when the pro
 the command itself reports, in the run with the median time, and the end of the process after its answer. The rest is
 time that no step explains; the last column of the table says how much of the whole is explained.
 
+Python keeps bytecode, as an installed package has it, even where ``PYTHONDONTWRITEBYTECODE`` forbids it.
+
 Other programs read a file that was written before, in their own format, and only count. They are timed on both sides of
 the graph, because some are much faster on one of them, and no program says on which.
 
