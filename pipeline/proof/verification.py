@@ -121,7 +121,7 @@ def verify_run(
     ledger = run.ledger()
     check_cover(ledger)
     bound = None
-    if run.job.in_bands:
+    if run.is_in_bands:
         if certify(run, ledger) != manifest.certificate or ledger.total.fingerprint != manifest.fingerprint:
             raise IncompleteError(f"the certificate of {path} is not that of its ledger; {_withdraw(path)}")
         bound = ledger.total
@@ -159,9 +159,12 @@ def verify_run(
 def _of_the_largest(
     run: Run, total: Total | None, seconds: float, on_progress: OnProgress
 ) -> tuple[list[str], list[str]]:
-    """What is certain of the rows of a run that found the largest, and what is not. Nothing for another run."""
+    """What is certain of the rows of a run that found the largest, and what is not. Nothing for another run.
+
+    `total` is None for another run, and for one of an earlier version, which has no bands.
+    """
     if total is None:
-        return [], []
+        return [], ["that no other biclique is larger rests on the ledger alone"] if run.job.in_bands else []
     assert isinstance(total, Best)
     by, key = run.options.search.by, total.least
     what = f"whose measure ({by}) is more than {key:,}" if key is not None else "of the sizes that were asked for"

@@ -106,11 +106,16 @@ class Run:
         """The reduced graph, memory-mapped."""
         return MiningGraph.open(self.folder.graph)
 
+    @property
+    def is_in_bands(self) -> bool:
+        """Whether the graph was built in bands. No run of an earlier version was."""
+        return self.job.in_bands and "bands" in self.built
+
     @cached_property
     def bands(self) -> list[tuple[Search, MiningGraph]]:
         """What is searched: by band, its search and its graph. A job that is not done in bands has one."""
         search = self.options.search
-        if not self.job.in_bands:
+        if not self.is_in_bands:
             return [(search, self.graph)]
         told = [Band(one["first"], one["last"], one["min_right"]) for one in self.built["bands"]]
         searches = [band.of(search) for band in told]
