@@ -101,7 +101,7 @@ def blocks(path: Path, file: FileHash, size: int | None = None, tear: bool = Fal
     size = size or BLOCK_BYTES
     with decompressed(path, file) as stream:
         rest, number, torn = b"", 1, False
-        while data := stream.read(size):
+        while data := stream.read(stream.whole_lines(size) if isinstance(stream, FileHash) else size):
             data = rest + data if rest else data
             cut = data.rfind(b"\n") + 1
             if not tear:
