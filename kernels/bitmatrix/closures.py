@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled, entry
+from kernels.compiled.searching import first_at_least
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 
@@ -64,7 +65,7 @@ def _fill(
 @compiled
 def _has_all(row: np.ndarray, own: np.ndarray) -> bool:
     for v in own:
-        at = np.searchsorted(row, v)
+        at = first_at_least(row, 0, len(row), v)
         if at == len(row) or row[at] != v:
             return False
     return True

@@ -15,7 +15,7 @@ import numpy as np
 
 from kernels.bitmatrix.items import compacted, items_of, subtrees_of
 from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
-from kernels.bitmatrix.memory import BUFFERS, SEARCH, GpuSizes, HubGraph, Launch, scratch
+from kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
 from kernels.bitmatrix.shapes import Needs, grows, shape, smallest_shape
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice, Device
@@ -57,7 +57,7 @@ class BitMatrixEngine:
         self._graph: HubGraph | None = None
         self._search: Search | None = None
         self._memory: Buffers[GpuSizes] | None = None
-        self._launches: dict[tuple[int, bool, bool], Launch] = {}  # by level, plain, measured
+        self._launches: dict[tuple[int, Form], Launch] = {}  # by level
         self._last_resort: Engine | None = None
         self._host = self._device.shared(2)  # stop, count; see `stop` and `found`
         self._found_before = 0
@@ -87,7 +87,7 @@ class BitMatrixEngine:
                 self.last_resort,
                 engine=self,
             )
-            run.work(*items_of(graph, subtrees))
+            run.work(*items_of(graph, subtrees, search.has_thresholds))
             return run.result()
 
     def last_resort(self) -> Engine:
@@ -116,45 +116,41 @@ class BitMatrixEngine:
         at = self._host.ctypes.data
         return {"host_stop": at, "host_count": at + self._host.itemsize}
 
-    def launch_for(self, level: int, plain: bool, measured: bool) -> Launch:
-        """The launch of a level, which has room for larger problems than the level below.
-
-        ``plain`` picks the kernel that only counts bicliques, ``measured`` the kernel that also counts members.
-        """
-        key = level, plain, measured
+    def launch_for(self, level: int, form: Form) -> Launch:
+        """The launch of a level, which has room for larger problems than the level below."""
+        key = level, form
         if key not in self._launches:
             if level:
                 self._launches.clear()  # one shape at a time, because scratch is most of the memory
             self._launches[key] = self._plan(*key)
         return self._launches[key]
 
-    def launch_fewer(self, level: int, plain: bool, measured: bool) -> bool:
+    def launch_fewer(self, level: int, form: Form) -> bool:
         """Use half the warps from now on. They write half as much down when a launch ends. False for a single block."""
-        key = level, plain, measured
+        key = level, form
         launch = self._launches[key]
         if launch.n_blocks > 1:
             self._launches[key] = launch.with_blocks(launch.n_blocks // 2)
         return launch.n_blocks > 1
 
-    def can_grow(self, level: int) -> bool:
+    def can_grow(self, level: int, sieving: bool) -> bool:
         """Whether a launch of the next level would allow larger problems than one of `level`."""
-        return grows(level, self._needs, self._sizes)
+        return grows(level, self._needs(sieving), self._sizes)
 
-    @property
-    def _needs(self) -> Needs:
+    def _needs(self, sieving: bool) -> Needs:
         assert self._graph is not None
-        return Needs.of(self._graph)
+        return Needs.of(self._graph, sieving)
 
-    def _plan(self, level: int, plain: bool, measured: bool) -> Launch:
+    def _plan(self, level: int, form: Form) -> Launch:
         """A new launch, in the shape of its level. If not even one block fits, in a shape that the graph needs."""
-        usual = shape(level, self._needs, self._sizes)
-        smallest = smallest_shape(level, self._needs, self._sizes)
+        needs = self._needs(form.sieving)
+        usual, smallest = shape(level, needs, self._sizes), smallest_shape(level, needs, self._sizes)
         try:
-            return Launch.plan(self._device, SEARCH, *usual, plain, measured, self._sizes)
+            return Launch.plan(self._device, *usual, form, self._sizes)
         except DeviceMemoryError:
-            if scratch(*smallest).itemsize >= scratch(*usual).itemsize:
+            if form.scratch(*smallest).itemsize >= form.scratch(*usual).itemsize:
                 raise
-            return Launch.plan(self._device, SEARCH, *smallest, plain, measured, self._sizes)
+            return Launch.plan(self._device, *smallest, form, self._sizes)
 
 
 @dataclass
@@ -188,7 +184,7 @@ class _Run(SliceRun[GpuSizes]):
                 return
             if queue["overflow"]:
                 lists, is_there = self.listed(), False
-                fewer = functools.partial(self.engine.launch_fewer, level, self.is_plain, self.is_measured)
+                fewer = functools.partial(self.engine.launch_fewer, level, self._form)
                 if not self.make_room(queue, fewer):
                     self.on_cpu(self._subtrees(items, lists))
                     return
@@ -236,14 +232,23 @@ class _Run(SliceRun[GpuSizes]):
 
     def _launch_for(self, level: int) -> Launch | None:
         """The launch of a level. None when the device has no room for problems of that size."""
-        if level and not self.engine.can_grow(level - 1):
+        if level and not self.engine.can_grow(level - 1, self._form.sieving):
             return None
         try:
-            return self.engine.launch_for(level, self.is_plain, self.is_measured)
+            return self.engine.launch_for(level, self._form)
         except DeviceMemoryError:
             if level == 0:
                 raise
             return None
+
+    @property
+    def _form(self) -> Form:
+        """The form of the kernel. With thresholds, all that a sieve finds is large enough."""
+        search = self.search
+        if not search.has_thresholds:
+            return Form(self.is_plain, self.is_measured, sieving=False)
+        plain = search.mode == "count" and not (search.sizes or search.has_filters) and self.limits.rows is None
+        return Form(plain, measured=not plain, sieving=True)
 
     @property
     def _pool_limit(self) -> int:
@@ -267,7 +272,7 @@ class _Run(SliceRun[GpuSizes]):
         values["record_chunk"] = launch.record_chunk
         values["pool_limit"] = self._pool_limit
         threads = 32 * launch.n_warps // launch.n_blocks
-        seconds = device.launch(SEARCH, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
+        seconds = device.launch(self._form.kernel, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
         queue = self.end(seconds, launch.n_warps)
         self.busy_ticks += float(queue["busy"])
         if not queue["overflow"]:

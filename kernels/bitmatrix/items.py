@@ -18,11 +18,15 @@ __all__ = ["FEW_ITEMS", "LONG_CHUNK", "compacted", "items_of", "subtrees_of"]
 FEW_ITEMS, LONG_CHUNK, _MANY_ITEMS = 1 << 14, 32, 1 << 18
 
 
-def items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.ndarray]:
-    """Items, heaviest first, and the pool of vertex lists that they point into."""
+def items_of(graph: MiningGraph, subtrees: Subtrees, sieving: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Items, heaviest first, and the pool of vertex lists that they point into.
+
+    A sieve opens roots of any size. Without it, the candidates of hubs are dealt out.
+    """
     whole = subtrees.todo == EVERYTHING
     roots = subtrees.path[subtrees.path_indptr[:-1][whole]]
-    items = [_root_items(graph, roots), _hub_items(graph, roots)]
+    small = np.full(len(roots), True) if sieving else degrees_of(graph, roots) <= WORD_BITS
+    items = [_root_items(graph, roots[small]), _hub_items(graph, roots[~small])]
     pool = np.empty(0, VERTEX)
     if not whole.all():
         parts, pool = _path_items(subtrees, np.flatnonzero(~whole))
@@ -31,18 +35,14 @@ def items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.nda
 
 
 def _root_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
-    degree = degrees_of(graph, roots)
-    small = roots[degree <= WORD_BITS]
-    small = small[np.argsort(-wedges_of(graph, small) * degree[degree <= WORD_BITS], kind="stable")]
-    items = _blank(len(small))
-    items["kind"], items["bound"], items["fresh"] = ROOT, small, 1
+    roots = roots[np.argsort(-wedges_of(graph, roots) * degrees_of(graph, roots), kind="stable")]
+    items = _blank(len(roots))
+    items["kind"], items["bound"], items["fresh"] = ROOT, roots, 1
     return items
 
 
-def _hub_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
-    degree = degrees_of(graph, roots)
-    hubs = roots[degree > WORD_BITS]
-    hubs = hubs[np.argsort(-degree[degree > WORD_BITS], kind="stable")]
+def _hub_items(graph: MiningGraph, hubs: np.ndarray) -> np.ndarray:
+    hubs = hubs[np.argsort(-degrees_of(graph, hubs), kind="stable")]
     first = hubs.astype(OFFSET) + 1
     total = int((graph.n_roots - first).sum())
     chunk = max(1, min(total // FEW_ITEMS, LONG_CHUNK), total // _MANY_ITEMS)
@@ -100,7 +100,7 @@ def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) 
     begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
     paths = _paths(items, kind, pool)
     if kind == WORD:
-        from kernels.bitmatrix.closures import closures_of  # not before it is needed: it imports a compiler
+        from kernels.bitmatrix.closures import closures_of  # not before it is needed
 
         paths = closures_of(graph, *paths)
     candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
@@ -147,7 +147,7 @@ def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
     whole = (fresh == 1) & (begin == bound + 1) & (end == graph.n_roots)
     if whole.all():
         return Subtrees.of_roots(bound)
-    from kernels.bitmatrix.closures import closures_of  # not before it is needed: it imports a compiler
+    from kernels.bitmatrix.closures import closures_of  # not before it is needed
 
     owners, owner = np.unique(bound[~whole], return_inverse=True)
     indptr, closures = closures_of(

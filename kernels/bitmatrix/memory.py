@@ -23,16 +23,22 @@ __all__ = [
     "HUB_DEPTH",
     "HUB_FRAME",
     "SEARCH",
+    "SIEVE",
+    "SIEVE_DEPTH",
+    "SIEVE_FRAME",
     "THREADS",
+    "Form",
     "GpuSizes",
     "HubGraph",
     "Launch",
     "defines_of",
     "scratch",
+    "sieve",
+    "sieve_scratch",
 ]
 
-#: The kernels of the engine.
-SEARCH, HUB_BITS = "bitmatrix", "hub_bits"
+#: The kernels of the engine: the search without and with thresholds, and the bit rows of hubs.
+SEARCH, SIEVE, HUB_BITS = "bitmatrix", "sieve", "hub_bits"
 HUB_BITS_DEFINES: dict[str, int] = {}
 THREADS = 128
 #: Records that a warp takes at a time. All warps together take at most an eighth of the records. Bicliques that one
@@ -136,14 +142,67 @@ def scratch(row_cap: int, list_cap: int) -> np.dtype:
     )
 
 
-def defines_of(row_cap: int, list_cap: int, plain: bool, measured: bool, sizes: GpuSizes) -> dict[str, int]:
+#: Frames on the stack of a sieve, and ``SieveFrame``, as in ``cuda/bitmatrix/sieve_types.cuh``.
+SIEVE_DEPTH = 64
+SIEVE_FRAME = np.dtype((np.int32, (13,)))
+
+
+def sieve(row_cap: int) -> np.dtype:
+    """``Sieve`` of ``cuda/bitmatrix/sieve_types.cuh``, which a warp has besides where thresholds are wanted."""
+    return np.dtype(
+        [
+            ("bits", np.uint64, (16 * row_cap,)),
+            ("row", np.int32, (4 * row_cap,)),
+            ("weight", np.int32, (4 * row_cap,)),
+            ("count", np.int32, (row_cap,)),
+            ("frame", SIEVE_FRAME, (SIEVE_DEPTH,)),
+            ("planes", np.int32),
+        ],
+        align=True,
+    )
+
+
+def sieve_scratch(row_cap: int, list_cap: int) -> np.dtype:
+    """``SieveScratch``, all memory of a warp where thresholds are wanted."""
+    return np.dtype([("scratch", scratch(row_cap, list_cap)), ("sieve", sieve(row_cap))], align=True)
+
+
+class Form(NamedTuple):
+    """What a search asks of the kernel. Each form is a compilation of its own.
+
+    Parameters
+    ----------
+    plain : bool
+        Whether only the count is wanted, and no biclique that is found is left out for its size.
+    measured : bool
+        Whether members of bicliques are counted.
+    sieving : bool
+        Whether there are thresholds.
+    """
+
+    plain: bool
+    measured: bool
+    sieving: bool
+
+    @property
+    def kernel(self) -> str:
+        """The kernel that searches."""
+        return SIEVE if self.sieving else SEARCH
+
+    def scratch(self, row_cap: int, list_cap: int) -> np.dtype:
+        """The memory of a warp."""
+        return (sieve_scratch if self.sieving else scratch)(row_cap, list_cap)
+
+
+def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict[str, int]:
     """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``."""
-    return {
+    own = {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize} if form.sieving else {}
+    return own | {
         "ROW_CAP": row_cap,
         "LIST_CAP": list_cap,
         "BLOCK": THREADS,
-        "PLAIN": int(plain),
-        "MEASURED": int(measured),
+        "PLAIN": int(form.plain),
+        "MEASURED": int(form.measured),
         "POLL": sizes.poll,
         "GIVE_MIN": sizes.give_min,
         "WINDOW_WORDS": sizes.window_words,
@@ -164,9 +223,7 @@ class Launch:
     record_chunk: int
 
     @classmethod
-    def plan(
-        cls, device: Device, kernel: str, row_cap: int, list_cap: int, plain: bool, measured: bool, sizes: GpuSizes
-    ) -> Launch:
+    def plan(cls, device: Device, row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> Launch:
         """As many warps as are resident together and fit into 60 % of the free memory.
 
         Raises
@@ -174,10 +231,10 @@ class Launch:
         DeviceMemoryError
             Not even one block fits.
         """
-        defines = defines_of(row_cap, list_cap, plain, measured, sizes)
+        defines = defines_of(row_cap, list_cap, form, sizes)
         per_block = THREADS // 32
-        each = defines["SCRATCH_BYTES"]
-        n_blocks = device.resident_blocks(kernel, defines, THREADS)
+        each = form.scratch(row_cap, list_cap).itemsize
+        n_blocks = device.resident_blocks(form.kernel, defines, THREADS)
         if sizes.warps is not None:
             n_blocks = min(n_blocks, -(-sizes.warps // per_block))
         fitting = int(0.6 * device.free_bytes()) // (each * per_block)

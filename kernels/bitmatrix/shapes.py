@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, SEARCH, GpuSizes, defines_of
+from kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, Form, GpuSizes, defines_of
 from kernels.gpu.device_graph import DeviceGraph
 from kernels.gpu.source import Variant
 
@@ -41,9 +41,10 @@ class Needs(NamedTuple):
     list: int
 
     @classmethod
-    def of(cls, graph: DeviceGraph) -> Needs:
-        """Bounds for a graph."""
-        return cls(graph.max_rows + 128, 4 * graph.max_root_degree + 4096)
+    def of(cls, graph: DeviceGraph, sieving: bool) -> Needs:
+        """Bounds for a graph. A word problem has at most 64 base vertices, and a problem of a sieve has any number."""
+        rows = graph.graph.n_roots if sieving else graph.max_rows
+        return cls(rows + 128, 4 * graph.max_root_degree + 4096)
 
 
 def shape(level: int, needs: Needs, sizes: GpuSizes) -> Shape:
@@ -83,6 +84,13 @@ def shipped() -> list[Variant]:
     """All that a first launch with the usual sizes asks for, in all modes."""
     sizes = GpuSizes()
     shapes = [shape(0, Needs(rows, 1), sizes) for rows in (1, sizes.row_cap)]
-    modes = [(True, False), (False, False), (False, True)]  # plain, measured
-    searches = [Variant.of(SEARCH, defines_of(*each, *mode, sizes)) for each in shapes for mode in modes]
+    modes = [
+        (True, False, False),
+        (False, False, False),
+        (False, True, False),
+        (True, False, True),
+        (False, True, True),
+    ]
+    forms = [Form(*mode) for mode in modes]
+    searches = [Variant.of(form.kernel, defines_of(*each, form, sizes)) for each in shapes for form in forms]
     return [*searches, Variant.of(HUB_BITS, HUB_BITS_DEFINES)]

@@ -10,7 +10,9 @@ __all__ = ["read_columns"]
 
 
 @entry
-def read_columns(text: np.ndarray, delimiter: int, wanted: np.ndarray, most_digits: int, found: np.ndarray) -> int:
+def read_columns(
+    text: np.ndarray, delimiter: int, wanted: np.ndarray, most_digits: int, found: np.ndarray, most_lines: int
+) -> int:
     """Read some columns of lines of integers.
 
     Parameters
@@ -20,11 +22,13 @@ def read_columns(text: np.ndarray, delimiter: int, wanted: np.ndarray, most_digi
     delimiter : int
         The character between two fields, not a digit.
     wanted : ndarray of int64, shape (n_columns,)
-        For each column the row of `found` that it goes to, or -1.
+        For each column its place in `found`, or -1.
     most_digits : int
         Digits of a wanted field at most. No more than 18.
-    found : ndarray of int64, shape (columns, lines)
-        Output. A line has a digit and a border per field, so there are at most ``len(text) // (2 * n_columns)``.
+    found : ndarray of int64, shape (columns * most_lines,)
+        Output, one column behind the other.
+    most_lines : int
+        A line has a digit and a border per field, so there are at most ``len(text) // (2 * n_columns)``.
 
     Returns
     -------
@@ -45,7 +49,7 @@ def read_columns(text: np.ndarray, delimiter: int, wanted: np.ndarray, most_digi
             if wanted[k] >= 0:
                 if length > most_digits or (length > 1 and text[begin] == 48):
                     return -1
-                found[wanted[k], row] = number
+                found[wanted[k] * most_lines + row] = number
             at += 1
         row += 1
     return row

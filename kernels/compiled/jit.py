@@ -1,130 +1,207 @@
-"""How this project compiles Python to machine code with Numba.
+"""How this project compiles Python to machine code with Numba, and loads it again without Numba.
 
-Machine code is kept on disk. Numba notices a change of a function's own file, but not of a function that it
-calls. So the folder is named after a digest of every source file that compiled code is made of. The digest
-also has what else decides whether the code is usable: where the files are, Python, Numba, and the processor.
-So a folder that exists holds usable code. `kernels.cpu.kind` relies on that.
+Importing Numba and loading what it keeps takes longer than most searches. So this module imports neither Numba nor
+LLVM. Machine code is kept on disk as object files with a plain C interface, and LLVM alone loads them. Numba is
+imported only where something has to be compiled (`kernels.compiled.making`).
+
+The folder of the files is named after a digest of every source file that compiled code is made of. The digest also has
+what else decides whether the code is usable: where the files are, Python, Numba, LLVM, and the processor.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import sys
+import threading
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import llvmlite.binding
-import numba
-from numba import njit, types
-from numba.core.caching import FunctionCache
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.runtime import rtsys
+import numpy as np
 
-__all__ = ["compiled", "entry", "inlined"]
+__all__ = ["Entry", "Part", "code_folder", "compiled", "entry"]
+
+#: What compiled code is made of. An entry in another file has to be in this list, too.
+_SOURCES = (
+    "kernels/compiled/*.py",
+    "kernels/cpu/*.py",
+    "kernels/graph/*.py",
+    "kernels/bitmatrix/closures.py",
+    "kernels/gpu/unpack.py",
+    "schemas/bicliques.py",
+    "schemas/dtypes.py",
+    "schemas/work.py",
+)
 
 
-def _cache_folder() -> Path:
+def code_folder() -> Path:
     """The digest's folder in ``$NUMBA_CACHE_DIR``, else ``$XDG_CACHE_HOME/bicliques``, else ``~/.cache/bicliques``."""
-    root = Path(__file__).parents[2]
-    machine = (root, sys.version, numba.__version__, llvmlite.binding.get_host_cpu_name())
-    digest = hashlib.sha256(repr(machine).encode())
-    # code elsewhere in `kernels` may be compiled, but it must not call compiled code of another file
-    sources = ("kernels/compiled/jit.py", "kernels/compiled/lists.py", "kernels/cpu/*.py", "kernels/graph/*.py")
-    for pattern in (*sources, "schemas/bicliques.py", "schemas/dtypes.py", "schemas/work.py"):
-        for path in sorted(root.glob(pattern)):
-            digest.update(path.read_bytes())
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(cache) / "bicliques")
-    return folder / digest.hexdigest()[:16]
+    return Path(os.environ.get("NUMBA_CACHE_DIR") or Path(cache) / "bicliques") / _digest()
 
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+@cache
+def _digest() -> str:
+    import llvmlite.binding
 
-numba.config.CACHE_DIR = str(_cache_folder())
+    root = Path(__file__).parents[2]
+    machine = (root, sys.version, llvmlite.binding.get_host_cpu_name())
+    digest = hashlib.sha256(repr(machine).encode())
+    paths = [path for pattern in _SOURCES for path in sorted(root.glob(pattern))]
+    for package in ("numba", "llvmlite"):  # importing them to ask for their versions takes time
+        paths.append(Path(find_spec(package).origin).with_name("_version.py"))  # type: ignore[union-attr, arg-type]
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
-class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Machine code on disk, which is loaded without Numba's tables of what it can compile.
+class Part:
+    """A function to compile that only compiled functions call. Its code is part of that of an `Entry`.
 
-    Numba fills these tables before it loads anything, which takes 0.2 s. Only compiling needs them, and it fills them
-    itself.
+    Parameters
+    ----------
+    function : callable
     """
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The code for these types, or None if it has to be compiled."""
-        rtsys.initialize(target_context)  # the code allocates arrays
-        return self._load_overload(sig, target_context)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.dispatcher = function, None
+
+    def __call__(self, *arguments: object) -> None:
+        """Refuse.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        name = self.function.__name__
+        raise TypeError(f"{name} can be called from compiled code only; decorate it with `entry` instead")
 
 
-class _PartOfACaller(JITCodeLibrary):  # type: ignore[misc]
-    """The code of a function that only compiled code calls. It stays as it is until it is in its callers.
+class Entry:
+    """A function to compile that Python calls. It releases the GIL, and divides without checks.
 
-    Numba optimises every function together with all that it calls, makes machine code of it, and does the same once
-    more for each caller. Of a chain of calls only the outermost machine code is used.
+    Arguments are integers, contiguous arrays of one dimension, and tuples of these. The function returns nothing or an
+    int64. It allocates no memory and raises nothing: its caller gives it the arrays that it works on. Fast-math is
+    never used.
+
+    Parameters
+    ----------
+    module, name : str
+        Where the function is. The module is imported when the function has to be compiled, and not before.
     """
 
-    def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+        self.function: Callable[..., Any] | None = None
+        self.loaded: dict[str, Callable[..., int]] = {}
+        self._lock = threading.Lock()
 
-    def _optimize_final_module(self) -> None:
-        pass
+    def __call__(self, *arguments: Any) -> int:
+        """Call the machine code for arguments of these types. It is loaded, or else compiled, at the first call."""
+        types: list[str] = []
+        words: list[int] = []
+        for argument in arguments:
+            _flatten(argument, types, words)
+        key = "-".join(types)
+        call = self.loaded.get(key)
+        if call is None:
+            with self._lock:
+                call = self.loaded.get(key) or self._load(key, len(words))
+                self.loaded[key] = call
+        result, error = ctypes.c_int64(), ctypes.c_void_p()
+        status = call(ctypes.byref(result), ctypes.byref(error), *words)
+        if status != 0:
+            raise RuntimeError(f"{self.name} ended with status {status}")
+        return result.value
 
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        """The null pointer, because there is no machine code."""
-        self._ensure_finalized()
-        return 0
+    def is_kept(self) -> bool:
+        """Whether its machine code, for arguments of some types, is on disk."""
+        return any(code_folder().glob(f"{self._file}-*.o"))
 
     @property
-    def codegen(self) -> Any:
-        """What Numba tells the addresses of Python objects, which code without machine code does not need."""
-        return SimpleNamespace(set_env=lambda name, environment: None)
+    def _file(self) -> str:
+        return f"{self.module}.{self.name}"
+
+    def _load(self, key: str, n_words: int) -> Callable[..., int]:
+        path = code_folder() / f"{self._file}-{key}.o"
+        try:
+            code = path.read_bytes()
+        except FileNotFoundError:
+            code = self._compile(key, path)
+        types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * n_words
+        return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(_address(code))  # which releases the GIL
+
+    def _compile(self, key: str, path: Path) -> bytes:
+        from kernels.compiled.making import object_code
+
+        function = self.function or getattr(import_module(self.module), self.name).function
+        code = object_code(function, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")  # a process that is killed leaves no part
+        partial.write_bytes(code)
+        partial.replace(path)
+        return code
 
 
-class _ForCallers(Compiler):  # type: ignore[misc]
-    def compile_extra(self, func: Callable[..., Any]) -> Any:
-        self.state.library = _PartOfACaller(self.state.targetctx.codegen(), func.__qualname__)
-        return super().compile_extra(func)
+def entry(function: Callable[..., Any]) -> Entry:
+    """Decorator for functions to compile that Python calls; see `Entry`."""
+    made = Entry(function.__module__, function.__name__)
+    made.function = function
+    return made
 
 
-def entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for functions to compile that Python calls.
-
-    They release the GIL and divide without checks. The code is kept on disk, and fast-math is never used.
-    """
-    dispatcher = njit(**_OPTIONS)(function)
-    dispatcher._cache = _KeptCode(function)  # as its `enable_caching` does
-    return dispatcher
+def compiled(function: Callable[..., Any]) -> Any:
+    """Decorator for functions to compile that only compiled functions of the sources above call; see `Part`."""
+    return Part(function)
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for functions to compile that only compiled functions call. Their code is part of that of an `entry`.
+def _flatten(argument: Any, types: list[str], words: list[int]) -> None:
+    """Append the type of an argument, and the words that Numba passes for it.
 
     Raises
     ------
     TypeError
-        If Python calls the function.
+        No compiled function takes such an argument.
     """
-    dispatcher = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_ForCallers, **_OPTIONS)(function)
+    if isinstance(argument, np.ndarray):
+        if argument.ndim != 1 or not argument.flags.c_contiguous:
+            raise TypeError("compiled code takes contiguous arrays of one dimension; make a copy")
+        size = argument.itemsize
+        types.append(argument.dtype.str[1:])
+        # no owner, no Python object, entries, bytes per entry, address, shape, strides
+        words += (0, 0, argument.size, size, argument.ctypes.data, argument.size, size)
+    elif isinstance(argument, tuple):
+        types.append(f"t{len(argument)}")
+        for part in argument:
+            _flatten(part, types, words)
+    elif isinstance(argument, (int, np.integer, np.bool_)):
+        types.append("n")
+        words.append(int(argument))
+    else:
+        raise TypeError(f"compiled code takes integers, arrays and tuples of them, not {type(argument).__name__}")
 
-    def refuse(*args: object) -> None:
-        raise TypeError(f"{function.__name__} can be called from compiled code only; decorate it with `entry` instead")
 
-    template = dispatcher.get_call_template
-    dispatcher.get_call_template = lambda args, kws: template(list(map(types.unliteral, args)), kws)
-    dispatcher._compile_for_args = refuse
-    # Python would find the missing machine code if the dispatcher offered it
-    dispatcher.add_overload = lambda result: dispatcher.overloads.update({tuple(result.signature.args): result})
-    return dispatcher
+_loading = threading.Lock()
+#: What holds the machine code that was loaded. It is never freed.
+_engines: list[Any] = []
 
 
-#: Like `compiled`, but copied into the callers before types are known. It is for functions that return record pointers,
-#: because Numba cannot return those from a call.
-inlined = njit(inline="always", **_OPTIONS)
+def _address(code: bytes) -> int:
+    """Load an object file. Returns the address of its function ``entry``."""
+    import llvmlite.binding as llvm
+
+    with _loading:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        _engines.append(engine)
+        return int(engine.get_function_address("entry"))

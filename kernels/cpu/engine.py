@@ -6,10 +6,9 @@ import time
 
 import numpy as np
 
-from kernels.cpu.explore import FINISHED, explore, explore_with_thresholds
+from kernels.compiled.jit import Entry
+from kernels.cpu.constants import FINISHED, FULL
 from kernels.cpu.left_over import drain_aside, left_over
-from kernels.cpu.memory import addresses
-from kernels.cpu.word import FULL
 from kernels.cpu.workspace import (
     USUAL,
     Graph,
@@ -19,6 +18,7 @@ from kernels.cpu.workspace import (
     Sieve,
     Sizes,
     Word,
+    addresses,
     allocate,
     graph_arrays,
     pieces_of,
@@ -37,8 +37,11 @@ from schemas.stats import EngineStats
 from schemas.totals import Found
 from schemas.work import Slice, Subtrees
 
-__all__ = ["CpuEngine"]
+__all__ = ["EXPLORE", "EXPLORE_WITH_THRESHOLDS", "CpuEngine"]
 
+#: The compiled search, without and with thresholds. Its modules are imported only to compile it.
+EXPLORE = Entry("kernels.cpu.explore", "explore")
+EXPLORE_WITH_THRESHOLDS = Entry("kernels.cpu.explore", "explore_with_thresholds")
 #: How long the compiled search runs between two looks at the clock, in seconds.
 _PULSE_S = 0.005
 
@@ -109,9 +112,9 @@ class _Run:
     def slice(self) -> Slice:
         pieces = self._next_pieces()
         graph, *problems = (addresses(arrays) for arrays in (self.graph, self.word, self.hub))
-        search, sieve = explore, []
+        search, sieve = EXPLORE, []
         if self.state["sieving"]:
-            search, sieve = explore_with_thresholds, [addresses(self.sieve)]
+            search, sieve = EXPLORE_WITH_THRESHOLDS, [addresses(self.sieve)]
         pulse = 10_000
         while True:
             self.state["steps"] = pulse

@@ -5,20 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled, entry
+from kernels.cpu.constants import EMPTY, FINISHED, PAUSED
 from kernels.cpu.hub import search_hub
 from kernels.cpu.open_hub import open_hub
 from kernels.cpu.open_word import open_word
 from kernels.cpu.output import aside_is_full
 from kernels.cpu.pointers import graph_at, hub_at, output_at, pieces_at, sieve_at, word_at
 from kernels.cpu.sieve import search_sieve
-from kernels.cpu.word import EMPTY, PAUSED, search_word
+from kernels.cpu.word import search_word
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 from schemas.work import EVERYTHING
 
-__all__ = ["FINISHED", "explore", "explore_with_thresholds"]
-
-#: Result of `explore`: every piece is done. The other results are those of `kernels.cpu.word`.
-FINISHED = 3
+__all__ = ["explore", "explore_with_thresholds"]
 
 
 @entry

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.engine_kind import EngineKind
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     from schemas.work import Engine
 
 __all__ = ["KIND"]
-
-#: The files of machine code that Numba writes when everything has been compiled: without and with thresholds.
-_OUTERMOST = "explore.explore-*.nbi", "explore.explore_with_thresholds-*.nbi"
 
 
 def _make(halvings: int) -> Engine:
@@ -32,11 +28,9 @@ def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
 
 
 def _will_compile(search: Search) -> bool:
-    import numba
+    from kernels.cpu.engine import EXPLORE, EXPLORE_WITH_THRESHOLDS
 
-    import kernels.compiled.jit  # noqa: F401 - says where machine code is kept
-
-    return not any(Path(numba.config.CACHE_DIR).glob(f"*/{_OUTERMOST[search.has_thresholds]}"))
+    return not (EXPLORE_WITH_THRESHOLDS if search.has_thresholds else EXPLORE).is_kept()
 
 
 KIND = EngineKind(

@@ -11,12 +11,10 @@ import numpy as np
 
 from kernels.compiled.jit import compiled
 
-__all__ = ["MAX_BITS", "MAX_ROWS", "SOLVED_AT_ONCE", "closed_subsets", "intersections"]
+__all__ = ["MAX_BITS", "SOLVED_AT_ONCE", "closed_subsets", "intersections"]
 
 #: Base vertices that a subset word can hold.
 MAX_BITS = 6
-#: Most candidates whose intersections are listed. They have at most 2**MAX_ROWS - 1.
-MAX_ROWS = 6
 
 #: Most bicliques that one call can find.
 SOLVED_AT_ONCE = 64

@@ -13,14 +13,7 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
-__all__ = ["addresses", "as_int64s", "int32s", "int64s", "record_type", "records_of", "uint64s"]
-
-
-def addresses(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Where the data of each array begins, int64. The arrays must be C-contiguous and outlive their use."""
-    if not all(array.flags.c_contiguous for array in arrays):
-        raise ValueError("only contiguous arrays have an address")
-    return np.array([array.ctypes.data for array in arrays], dtype=np.int64)
+__all__ = ["as_int64s", "int32s", "int64s", "record_type", "records_of", "uint64s"]
 
 
 def _pointer_maker(target):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
+from kernels.compiled.searching import sort
 from kernels.cpu.pointers import hub_frame, sieve_frame
-from kernels.cpu.rows import sort
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 
 __all__ = ["forget", "open_hub"]

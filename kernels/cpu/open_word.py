@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
-from kernels.cpu.leaf import MAX_ROWS
+from kernels.cpu.constants import MAX_ROWS
 from kernels.cpu.pointers import word_frame
 from kernels.cpu.rows import distinct_by_size, drop_covered, keep_widest
 from kernels.cpu.word import WIDE_Q, found, is_small, solve_few, solve_leaf

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
-from kernels.cpu.simd import PADDING, extract_bits, overlaps, popcount, trailing_zeros
+from kernels.cpu.constants import PADDING
+from kernels.cpu.simd import extract_bits, overlaps, popcount, trailing_zeros
 
 __all__ = ["base_of", "count_overlaps", "pack_row"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels.compiled.jit import inlined
+from kernels.compiled.making import inlined
 from kernels.cpu.memory import int32s, int64s, record_type, records_of, uint64s
 from kernels.cpu.workspace import (
     HUB_FRAME,

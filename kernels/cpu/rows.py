@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
+from kernels.compiled.searching import sort
+from kernels.cpu.constants import COUNTERS, PADDING, RANKED
 from kernels.cpu.memory import as_int64s
-from kernels.cpu.simd import PADDING, at_least, covers, popcount
+from kernels.cpu.simd import at_least, covers, popcount
 
 __all__ = [
-    "COUNTERS",
-    "RANKED",
     "covered",
     "distinct_by_size",
     "drop_covered",
     "keep_widest",
     "restrict",
-    "sort",
     "sort_few",
 ]
 
@@ -24,10 +23,6 @@ _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 # up to this many words are sorted by insertion, which was measured to be faster than counting there
 _FEW = 20
-#: Words of scratch that rows need behind them, besides one per row.
-COUNTERS = 66
-#: Up to this many values are sorted by their ranks. There are no branches, so none is predicted wrong.
-RANKED = 48
 
 
 @compiled
@@ -134,37 +129,6 @@ def _by_size(rows, at, n):
         rows[k] += _ONE
     for i in range(at, at + n):
         rows[i] = rows[i + n]
-
-
-@compiled
-def sort(values, lo, hi):
-    """Sort ``values[lo:hi]`` of int64 by quicksort. Numba compiles this in a tenth of the time of its own sort."""
-    while hi - lo > _FEW:
-        a, b, c = values[lo], values[(lo + hi) >> 1], values[hi - 1]
-        pivot = max(min(a, b), min(max(a, b), c))
-        i, k = lo, hi - 1
-        while i <= k:
-            while values[i] < pivot:
-                i += 1
-            while values[k] > pivot:
-                k -= 1
-            if i <= k:
-                values[i], values[k] = values[k], values[i]
-                i += 1
-                k -= 1
-        if k - lo < hi - i:  # the shorter part first, so that there are few calls inside one another
-            sort(values, lo, k + 1)
-            lo = i
-        else:
-            sort(values, i, hi)
-            hi = k + 1
-    for i in range(lo + 1, hi):
-        x = values[i]
-        k = i
-        while k > lo and values[k - 1] > x:
-            values[k] = values[k - 1]
-            k -= 1
-        values[k] = x
 
 
 @compiled

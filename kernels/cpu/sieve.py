@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
+from kernels.cpu.constants import EMPTY, FULL, PADDING, PAUSED
 from kernels.cpu.open_word import begin_word
 from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
 from kernels.cpu.overlaps import base_of, count_overlaps, pack_row
 from kernels.cpu.pointers import sieve_frame
 from kernels.cpu.rows import sort_few
-from kernels.cpu.simd import PADDING, at_least, members_of, occurring, popcount, trailing_zeros
-from kernels.cpu.word import EMPTY, FULL, PAUSED
+from kernels.cpu.simd import at_least, members_of, occurring, popcount, trailing_zeros
 from kernels.cpu.workspace import SIEVE_FRAMES, WORD_BITS
 
 __all__ = ["search_sieve"]

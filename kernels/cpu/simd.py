@@ -13,9 +13,9 @@ from numba.core.cgutils import alloca_once_value, for_range, for_range_slice, ge
 from numba.extending import intrinsic
 
 from kernels.compiled.jit import compiled
+from kernels.cpu.constants import PADDING
 
 __all__ = [
-    "PADDING",
     "at_least",
     "covers",
     "extract_bits",
@@ -26,10 +26,6 @@ __all__ = [
     "popcount",
     "trailing_zeros",
 ]
-
-#: Entries that `covers` and the other functions on eight lanes read or write at once. Arrays that they use are longer
-#: than their content by this number.
-PADDING = 8
 
 _U64 = ir.IntType(64)
 _HAS_PEXT = llvm.get_host_cpu_features().get("bmi2", False)

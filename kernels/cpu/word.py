@@ -13,17 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
-from kernels.cpu.leaf import MAX_BITS, MAX_ROWS, SOLVED_AT_ONCE, closed_subsets, intersections
+from kernels.cpu.constants import EMPTY, FULL, MAX_ROWS, PADDING, PAUSED
+from kernels.cpu.leaf import MAX_BITS, SOLVED_AT_ONCE, closed_subsets, intersections
 from kernels.cpu.output import aside_is_full, begin_aside, deliver, deliver_size, end_aside
 from kernels.cpu.pointers import word_frame
 from kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
-from kernels.cpu.simd import PADDING, extract_bits, popcount, trailing_zeros
+from kernels.cpu.simd import extract_bits, popcount, trailing_zeros
 
-__all__ = ["EMPTY", "FULL", "PAUSED", "WIDE_Q", "found", "is_small", "search_word", "solve_few", "solve_leaf"]
+__all__ = ["WIDE_Q", "found", "is_small", "search_word", "solve_few", "solve_leaf"]
 
-#: Results of a search function: nothing is left here; the output is full; the steps are used up, or the buffer for
-#: pieces that are put aside may become too short.
-EMPTY, FULL, PAUSED = 0, 1, 2
 #: Excluded lists that are longer are reduced to their widest rows. Values from 64 to 512 were measured to be equal.
 WIDE_Q = 128
 

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.cpu.leaf import MAX_ROWS
-from kernels.cpu.rows import COUNTERS, RANKED
-from kernels.cpu.simd import PADDING
+from kernels.cpu.constants import COUNTERS, MAX_ROWS, PADDING, RANKED
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX, WORD
 from schemas.graph import MiningGraph
@@ -37,6 +35,7 @@ __all__ = [
     "Sieve",
     "Sizes",
     "Word",
+    "addresses",
     "allocate",
     "graph_arrays",
     "pieces_of",
@@ -182,6 +181,13 @@ class Sizes(NamedTuple):
     rows: int = 1 << 16
     members: int = 1 << 22
     odd: int = 1 << 16
+
+
+def addresses(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Where the data of each array begins, int64. The arrays must be C-contiguous and outlive their use."""
+    if not all(array.flags.c_contiguous for array in arrays):
+        raise ValueError("only contiguous arrays have an address")
+    return np.array([array.ctypes.data for array in arrays], dtype=np.int64)
 
 
 def graph_arrays(graph: MiningGraph) -> Graph:

@@ -24,6 +24,7 @@ KERNELS = {
     "hub_bits": "bitmatrix/hub_bits.cu",
     "pack": "common/pack.cu",
     "row_hashes": "common/row_hashes.cu",
+    "sieve": "bitmatrix/sieve.cu",
 }
 #: The standard of C++ that the sources are written in, as an option of NVRTC.
 STANDARD = "--std=c++17"

@@ -26,9 +26,9 @@ def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicli
     n_base, n_root, at = (np.ascontiguousarray(records[name]) for name in ("n_base", "n_root", "at"))
     base = _expand(values, at, n_base, np.asarray(graph.base_members_indptr), np.asarray(graph.base_members))
     root = _expand(values, at + n_base, n_root, np.asarray(graph.root_members_indptr), np.asarray(graph.root_members))
-    first = np.asarray(graph.root_members)[
-        np.asarray(graph.root_members_indptr)[_smallest(values, at + n_base, n_root)]
-    ]
+    smallest = np.empty(len(at), OFFSET)
+    _smallest(values, at + n_base, n_root, smallest)
+    first = np.asarray(graph.root_members)[np.asarray(graph.root_members_indptr)[smallest]]
     left, right = (root, base) if graph.root_side == "left" else (base, root)
     return Bicliques(*left, *right, first.astype(VERTEX))
 
@@ -36,40 +36,37 @@ def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicli
 def _expand(
     values: np.ndarray, at: np.ndarray, n: np.ndarray, indptr: np.ndarray, members: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    sizes = _member_counts(values, at, n, indptr)
+    sizes = np.empty(len(at), OFFSET)
+    _member_counts(values, at, n, indptr, sizes)
     out_indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(sizes, dtype=OFFSET)])
-    return out_indptr, _fill(values, at, n, indptr, members, out_indptr)
+    out = np.empty(out_indptr[-1], VERTEX)
+    _fill(values, at, n, indptr, members, out_indptr, out)
+    return out_indptr, out
 
 
 @entry
-def _member_counts(values, at, n, indptr):
-    sizes = np.empty(at.size, dtype=np.int64)
+def _member_counts(values, at, n, indptr, sizes):
     for i in range(at.size):
         total = 0
         for k in range(at[i], at[i] + n[i]):
             total += indptr[values[k] + 1] - indptr[values[k]]
         sizes[i] = total
-    return sizes
 
 
 @entry
-def _fill(values, at, n, indptr, members, out_indptr):
-    out = np.empty(out_indptr[-1], dtype=np.int32)
+def _fill(values, at, n, indptr, members, out_indptr, out):
     for i in range(at.size):
         free = out_indptr[i]
         for k in range(at[i], at[i] + n[i]):
             for e in range(indptr[values[k]], indptr[values[k] + 1]):
                 out[free] = members[e]
                 free += 1
-    return out
 
 
 @entry
-def _smallest(values, at, n):
-    out = np.empty(at.size, dtype=np.int64)
+def _smallest(values, at, n, out):
     for i in range(at.size):
         least = values[at[i]]
         for k in range(at[i] + 1, at[i] + n[i]):
             least = min(least, values[k])
         out[i] = least
-    return out

@@ -35,18 +35,25 @@ def core_edges(indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: 
     if min_left <= 1 and min_right <= 1:
         return np.ones(len(indices), dtype=np.bool_)
     right_indptr, right_indices = transpose(indptr, indices, n_right)
-    left_alive, right_alive = _peel(indptr, indices, right_indptr, right_indices, min_left, min_right)
+    n_left = len(indptr) - 1
+    left_alive, right_alive = np.ones(n_left, np.bool_), np.ones(n_right, np.bool_)
+    queue = np.empty(n_left + n_right, np.int64)
+    degrees = np.diff(indptr), np.diff(right_indptr)
+    graph = indptr, indices, right_indptr, right_indices
+    _peel(graph, degrees, min_left, min_right, left_alive, right_alive, queue)
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     return left_alive[rows] & right_alive[indices]
 
 
 @entry
-def _peel(left_indptr, left_indices, right_indptr, right_indices, min_left, min_right):
-    """Peel with a queue in O(n + m). In the queue, left vertices are 0..n_left-1, and right vertices follow."""
-    n_left, n_right = left_indptr.size - 1, right_indptr.size - 1
-    left_degree, right_degree = np.diff(left_indptr), np.diff(right_indptr)
-    left_alive, right_alive = np.ones(n_left, np.bool_), np.ones(n_right, np.bool_)
-    queue = np.empty(n_left + n_right, dtype=np.int64)
+def _peel(graph, degrees, min_left, min_right, left_alive, right_alive, queue):
+    """Peel with a queue in O(n + m). In the queue, left vertices are 0..n_left-1, and right vertices follow.
+
+    `left_alive` and `right_alive` are the output, and true before. `degrees` is used up.
+    """
+    left_indptr, left_indices, right_indptr, right_indices = graph
+    left_degree, right_degree = degrees
+    n_left, n_right = left_degree.size, right_degree.size
     head = tail = 0
     for u in range(n_left):
         if left_degree[u] < min_right:
@@ -77,4 +84,3 @@ def _peel(left_indptr, left_indices, right_indptr, right_indices, min_left, min_
                     left_alive[u] = False
                     queue[tail] = u
                     tail += 1
-    return left_alive, right_alive

@@ -13,7 +13,6 @@ __all__ = [
     "copy_lists",
     "degrees_of_columns",
     "from_sorted_pairs",
-    "read_only",
     "select_rows",
     "taken",
     "transpose",
@@ -54,7 +53,6 @@ def transpose(
     """
     cuts = borders(indptr, min(threads, len(indices) // max(n_columns, 1)))
     counts = np.zeros((len(cuts) - 1, n_columns), _wide_enough(len(indices)))
-    indptr, indices = read_only(indptr), read_only(indices)
     on_slices(lambda k, start, stop: _count(indices[indptr[start] : indptr[stop]], counts[k]), cuts)
     out_indptr = np.zeros(n_columns + 1, OFFSET)
     _add_up(counts, out_indptr[1:], threads)
@@ -88,7 +86,6 @@ def select_rows(
     on_slices(measure, even(len(rows), threads))
     np.cumsum(out_indptr, out=out_indptr)
     out = np.empty(out_indptr[-1], VERTEX)
-    indices = read_only(indices)
 
     def copy(_: int, start: int, stop: int) -> None:
         copy_lists(indices, at[start:stop], out_indptr[start : stop + 1], out)
@@ -117,7 +114,6 @@ def degrees_of_columns(indices: np.ndarray, n_columns: int, threads: int = 1) ->
     """How often each column occurs, shape (n_columns,), int64. It takes as much memory as `transpose`."""
     cuts = even(len(indices), min(threads, len(indices) // max(n_columns, 1)))
     counts = np.zeros((len(cuts) - 1, n_columns), _wide_enough(len(indices)))
-    indices = read_only(indices)
     on_slices(lambda k, start, stop: _count(indices[start:stop], counts[k]), cuts)
     degrees = np.empty(n_columns, OFFSET)
     _add_up(counts, degrees, threads)
@@ -149,13 +145,6 @@ def _add_up(counts: np.ndarray, total: np.ndarray, threads: int) -> None:
     on_slices(add, even(len(total), threads))
 
 
-def read_only(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written through. Numba makes other code for arrays that can."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 @entry
 def _count(indices, counts):
     for e in range(indices.size):
@@ -175,4 +164,5 @@ def _fill(indptr, indices, start, stop, free, out):
 def copy_lists(values, at, indptr, lists):
     """Write ``values[at[i]:...]`` to ``lists[indptr[i]:indptr[i + 1]]``, for every ``i``."""
     for i in range(len(at)):
-        lists[indptr[i] : indptr[i + 1]] = values[at[i] : at[i] + indptr[i + 1] - indptr[i]]
+        for k in range(indptr[i + 1] - indptr[i]):
+            lists[indptr[i] + k] = values[at[i] + k]

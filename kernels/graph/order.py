@@ -45,18 +45,25 @@ def rank_order(
         words = np.diff(root_indptr) << 32 | np.arange(n)  # sorted faster than by argsort
         sort(words, threads)
         return words & 0xFFFFFFFF
-    degree = _two_hop_degree(root_indptr, root_indices, base_indptr, base_indices)
+    graph = root_indptr, root_indices, base_indptr, base_indices
+    degree, seen = np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    _two_hop_degree(graph, seen, degree)
+    by_degree = np.argsort(degree, kind="stable")
     if order == "two-hop":
-        return np.argsort(degree, kind="stable")
-    return _peel_two_hop(root_indptr, root_indices, base_indptr, base_indices, degree)
+        return by_degree
+    start = np.searchsorted(degree[by_degree], np.arange(degree.max(initial=0) + 1))
+    position = np.empty(n, np.int64)
+    position[by_degree] = np.arange(n)
+    seen.fill(-1)
+    _peel_two_hop(graph, degree, start, by_degree, position, seen)
+    return by_degree
 
 
 @entry
-def _two_hop_degree(root_indptr, root_indices, base_indptr, base_indices):
-    n = root_indptr.size - 1
-    seen = np.full(n, -1, dtype=np.int64)
-    degree = np.zeros(n, dtype=np.int64)
-    for v in range(n):
+def _two_hop_degree(graph, seen, degree):
+    """Count root vertices within two hops in `degree`, which is zero before. `seen` is -1 before."""
+    root_indptr, root_indices, base_indptr, base_indices = graph
+    for v in range(degree.size):
         for e in range(root_indptr[v], root_indptr[v + 1]):
             u = root_indices[e]
             for f in range(base_indptr[u], base_indptr[u + 1]):
@@ -64,27 +71,17 @@ def _two_hop_degree(root_indptr, root_indices, base_indptr, base_indices):
                 if seen[w] != v:
                     seen[w] = v
                     degree[v] += 1
-    return degree
 
 
 @entry
-def _peel_two_hop(root_indptr, root_indices, base_indptr, base_indices, degree):
-    """Minimum-degree peeling of the 2-hop graph with a bucket queue (Batagelj and Zaversnik, 2003)."""
-    n = degree.size
-    start = np.zeros(degree.max() + 2 if n else 1, dtype=np.int64)
-    for v in range(n):
-        start[degree[v] + 1] += 1
-    for d in range(start.size - 1):
-        start[d + 1] += start[d]
-    by_degree = np.empty(n, dtype=np.int64)
-    position = np.empty(n, dtype=np.int64)
-    free = start.copy()
-    for v in range(n):
-        position[v] = free[degree[v]]
-        by_degree[position[v]] = v
-        free[degree[v]] += 1
-    seen = np.full(n, -1, dtype=np.int64)
-    for i in range(n):
+def _peel_two_hop(graph, degree, start, by_degree, position, seen):
+    """Minimum-degree peeling of the 2-hop graph with a bucket queue (Batagelj and Zaversnik, 2003).
+
+    `by_degree` is the queue: vertices by ascending degree before, and in the order of peeling at the end. `position`
+    has the place of each vertex in it, and `start` the first place of each degree. `seen` is -1 before.
+    """
+    root_indptr, root_indices, base_indptr, base_indices = graph
+    for i in range(degree.size):
         v = by_degree[i]
         for e in range(root_indptr[v], root_indptr[v + 1]):
             u = root_indices[e]
@@ -99,4 +96,3 @@ def _peel_two_hop(root_indptr, root_indices, base_indptr, base_indices, degree):
                 position[w], position[other] = b, a
                 start[degree[w]] += 1
                 degree[w] -= 1
-    return by_degree

@@ -60,6 +60,7 @@ def prepare(
     if "core" not in reductions:
         min_left = min_right = 1
     groups_of = group_twins if "twins" in reductions else _each_alone
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     by_left = from_sorted_pairs(left, right, n_left, threads)
     if min_left > 1 or min_right > 1:
         keep = core_edges(*by_left, n_right, min_left, min_right)

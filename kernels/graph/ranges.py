@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled, entry
+from kernels.compiled.searching import first_at_least, sort
+from kernels.graph.wedges import degrees_of
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import Subtrees
@@ -46,7 +48,9 @@ def in_lists(graph: MiningGraph, subtrees: Subtrees, most: int = 1 << 24) -> tup
 
 def _listed(graph: MiningGraph, nodes: Subtrees, begin: np.ndarray) -> Subtrees:
     """Ranged nodes with their candidates."""
-    indptr, base = _common(graph.root_indptr, graph.root_indices, nodes.path_indptr, nodes.path)
+    room = np.minimum.reduceat(degrees_of(graph, nodes.path), nodes.path_indptr[:-1]).sum()
+    indptr, base = np.zeros(len(nodes) + 1, OFFSET), np.empty(room, VERTEX)
+    _common(graph.root_indptr, graph.root_indices, nodes.path_indptr, nodes.path, indptr, base)
     sizes = np.diff(indptr)
     found = candidates_of(graph, base, indptr[:-1], sizes, begin, begin + nodes.todo)
     return Subtrees.of_lists(nodes.path_indptr, nodes.path, *found[:2], found[2], nodes.fresh)
@@ -54,34 +58,31 @@ def _listed(graph: MiningGraph, nodes: Subtrees, begin: np.ndarray) -> Subtrees:
 
 @entry
 def _common(
-    root_indptr: np.ndarray, root_indices: np.ndarray, path_indptr: np.ndarray, path: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Common neighbours of each path: offsets and base vertices, ascending."""
-    n, room = len(path_indptr) - 1, 0
-    shortest = np.empty(n, np.int64)
-    for i in range(n):
-        best = path[path_indptr[i]]
-        for v in path[path_indptr[i] : path_indptr[i + 1]]:
-            if root_indptr[v + 1] - root_indptr[v] < root_indptr[best + 1] - root_indptr[best]:
-                best = v
-        shortest[i] = best
-        room += root_indptr[best + 1] - root_indptr[best]
-    indptr, base = np.zeros(n + 1, np.int64), np.empty(room, np.int32)
+    root_indptr: np.ndarray,
+    root_indices: np.ndarray,
+    path_indptr: np.ndarray,
+    path: np.ndarray,
+    indptr: np.ndarray,
+    base: np.ndarray,
+) -> None:
+    """Write the common neighbours of each path: offsets to `indptr`, and base vertices, ascending, to `base`."""
     end = 0
-    for i in range(n):
-        for u in root_indices[root_indptr[shortest[i]] : root_indptr[shortest[i] + 1]]:
+    for i in range(len(path_indptr) - 1):
+        shortest = path[path_indptr[i]]
+        for v in path[path_indptr[i] : path_indptr[i + 1]]:
+            if root_indptr[v + 1] - root_indptr[v] < root_indptr[shortest + 1] - root_indptr[shortest]:
+                shortest = v
+        for u in root_indices[root_indptr[shortest] : root_indptr[shortest + 1]]:
             common = True
             for v in path[path_indptr[i] : path_indptr[i + 1]]:
-                row = root_indices[root_indptr[v] : root_indptr[v + 1]]
-                at = np.searchsorted(row, u)
-                if at == len(row) or row[at] != u:
+                at = first_at_least(root_indices, root_indptr[v], root_indptr[v + 1], u)
+                if at == root_indptr[v + 1] or root_indices[at] != u:
                     common = False
                     break
             if common:
                 base[end] = u
                 end += 1
         indptr[i + 1] = end
-    return indptr, base[:end]
 
 
 def candidates_of(
@@ -109,51 +110,61 @@ def candidates_of(
     """
     at, n, begin, end = (column.astype(OFFSET) for column in (at, n, begin, end))
     edges = graph.base_indptr, graph.base_indices
-    counts = _count(edges, graph.n_roots, base, at, n, begin)
+    counts, met_by = graph.n_roots - begin, np.full(graph.n_roots, -1, OFFSET)
+    _count(edges, base, at, n, begin, met_by, np.empty(graph.n_roots, VERTEX), counts)
     indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(counts)])
-    candidates = np.empty(int(indptr[-1]), VERTEX)
-    todo = _fill(edges, graph.n_roots, base, at, n, begin, end, indptr, candidates)
+    candidates, todo = np.empty(int(indptr[-1]), VERTEX), np.empty(len(at), VERTEX)
+    met_by.fill(-1)
+    _fill(edges, base, at, n, begin, end, met_by, indptr, candidates, todo)
     return indptr, candidates, todo
 
 
 @entry
 def _count(
-    edges: Edges, n_roots: int, base: np.ndarray, at: np.ndarray, n: np.ndarray, begin: np.ndarray
-) -> np.ndarray:
-    """Count all ranks from `begin` on, or those adjacent to L, if it has fewer wedges than there are ranks."""
-    counts = n_roots - begin
-    met_by, met = np.full(n_roots, -1, np.int64), np.empty(n_roots, np.int32)
+    edges: Edges,
+    base: np.ndarray,
+    at: np.ndarray,
+    n: np.ndarray,
+    begin: np.ndarray,
+    met_by: np.ndarray,
+    met: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Change `counts` of all ranks from `begin` on to those adjacent to L, if it has fewer wedges than that.
+
+    `met_by` is -1 before, and `met` has room for all roots.
+    """
     for i in range(len(at)):
         own, wedges = base[at[i] : at[i] + n[i]], 0
         for u in own:
             wedges += edges[0][u + 1] - edges[0][u]
         if wedges < counts[i]:
             counts[i] = _meet(edges, own, begin[i], i, met_by, met)
-    return counts
 
 
 @entry
 def _fill(
     edges: Edges,
-    n_roots: int,
     base: np.ndarray,
     at: np.ndarray,
     n: np.ndarray,
     begin: np.ndarray,
     end: np.ndarray,
+    met_by: np.ndarray,
     indptr: np.ndarray,
     candidates: np.ndarray,
-) -> np.ndarray:
-    met_by, todo = np.full(n_roots, -1, np.int64), np.empty(len(at), np.int32)
+    todo: np.ndarray,
+) -> None:
+    """Write the lists whose lengths `_count` has found. `met_by` is -1 before, and has an entry per root."""
     for i in range(len(at)):
         own = candidates[indptr[i] : indptr[i + 1]]
-        if len(own) == n_roots - begin[i]:
-            own[:] = np.arange(begin[i], n_roots)
+        if len(own) == len(met_by) - begin[i]:
+            for k in range(len(own)):
+                own[k] = begin[i] + k
         else:
             _meet(edges, base[at[i] : at[i] + n[i]], begin[i], i, met_by, own)
-            own.sort()
-        todo[i] = np.searchsorted(own, end[i])
-    return todo
+            sort(own, 0, len(own))
+        todo[i] = first_at_least(own, 0, len(own), end[i])
 
 
 @compiled

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import entry
-from kernels.graph.csr import read_only
 from kernels.graph.threads import borders, even, on_slices
 from schemas.dtypes import COUNT
 
@@ -35,8 +34,7 @@ def wedges_of_roots(
     """
     cuts = borders(base_indptr, min(threads, len(base_indices) // max(n_roots, 1)))
     counts = np.zeros((len(cuts) - 1, n_roots, 2), COUNT)
-    base_indptr, base_indices = read_only(base_indptr), read_only(base_indices)
-    on_slices(lambda k, start, stop: _walk(base_indptr, base_indices, start, stop, counts[k]), cuts)
+    on_slices(lambda k, start, stop: _walk(base_indptr, base_indices, start, stop, counts[k].reshape(-1)), cuts)
     later, wedges = np.empty(n_roots, COUNT), np.empty(n_roots, COUNT)
 
     def add(_: int, start: int, stop: int) -> None:
@@ -49,8 +47,9 @@ def wedges_of_roots(
 
 @entry
 def _walk(indptr, indices, start, stop, counts):
+    """Add wedges to higher ranks to entry ``2r`` of `counts`, and all wedges to ``2r + 1``, for every root ``r``."""
     for u in range(start, stop):
         begin, end = indptr[u], indptr[u + 1]
         for e in range(begin, end):
-            counts[indices[e], 0] += end - 1 - e  # neighbours are in the order of their ranks
-            counts[indices[e], 1] += end - begin
+            counts[2 * indices[e]] += end - 1 - e  # neighbours are in the order of their ranks
+            counts[2 * indices[e] + 1] += end - begin

@@ -27,7 +27,7 @@ def even(n: int, threads: int) -> np.ndarray:
     return np.arange(parts + 1) * n // parts
 
 
-def on_slices(work: Callable[[int, int, int], None], cuts: np.ndarray) -> None:
+def on_slices(work: Callable[[int, int, int], object], cuts: np.ndarray) -> None:
     """``work(k, start, stop)`` for every slice ``k`` between two cuts, on as many threads as there are slices."""
     slices = [(k, int(cuts[k]), int(cuts[k + 1])) for k in range(len(cuts) - 1)]
     if len(slices) == 1:

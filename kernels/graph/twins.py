@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled, entry
-from kernels.graph.csr import read_only, transpose
+from kernels.graph.csr import transpose
 from kernels.graph.threads import borders, even, on_slices
 from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
@@ -41,12 +41,16 @@ def group_twins(indptr: np.ndarray, indices: np.ndarray, threads: int = 1) -> tu
         hashes[start:stop] = splitmix64(np.arange(start, stop, dtype=np.uint64) ^ LEFT_SALT)
 
     on_slices(hash_some, even(len(hashes), threads))
-    indptr, indices = read_only(indptr), read_only(indices)
     key = np.empty(n, np.uint64)
     on_slices(lambda _, start, stop: _hash_rows(indptr, indices, hashes, start, stop, key), borders(indptr, threads))
     first = np.empty(n, OFFSET)
     parts = len(borders(indptr, threads)) - 1
-    on_slices(lambda k, *_: _first_equal(indptr, indices, key, k, parts, first), np.arange(parts + 1))
+
+    def find(part: int, *_: int) -> None:
+        room = 1 << (2 * _count(key, part, parts) - 1).bit_length()
+        _first_equal(indptr, indices, key, part, parts, np.full(room, -1, OFFSET), first)
+
+    on_slices(find, np.arange(parts + 1))
     is_first = first == np.arange(n)
     representatives = np.flatnonzero(is_first).astype(VERTEX)
     if len(representatives) == n:
@@ -65,24 +69,32 @@ def _hash_rows(indptr, indices, hashes, start, stop, key):
         key[row] = total
 
 
-@entry
-def _first_equal(indptr, indices, key, part, parts, first):
-    """For every row of a part, the smallest row that is equal to it. The upper bits of its hash tell the part.
+@compiled
+def _part_of(hash_, parts):
+    """The upper bits of the hash of a row tell its part."""
+    return np.int64((hash_ >> np.uint64(48)) * np.uint64(parts) >> np.uint64(16))
 
-    A hash table with open addressing has a row of every group found so far.
-    """
-    of_part, n = np.uint64(part), 0
-    scale = np.uint64(parts)
+
+@entry
+def _count(key, part, parts):
+    """The number of rows of a part."""
+    n = 0
     for row in range(key.size):
-        if (key[row] >> np.uint64(48)) * scale >> np.uint64(16) == of_part:
+        if _part_of(key[row], parts) == part:
             n += 1
-    size = 2
-    while size < 2 * n:
-        size *= 2
-    mask = np.uint64(size - 1)
-    table = np.full(size, -1, dtype=np.int64)
+    return n
+
+
+@entry
+def _first_equal(indptr, indices, key, part, parts, table, first):
+    """For every row of a part, the smallest row that is equal to it.
+
+    `table` is a hash table with open addressing. It has a row of every group found so far, and -1 in free places. Its
+    length is a power of 2, and at least twice the number of rows.
+    """
+    mask = np.uint64(table.size - 1)
     for row in range(key.size):
-        if (key[row] >> np.uint64(48)) * scale >> np.uint64(16) != of_part:
+        if _part_of(key[row], parts) != part:
             continue
         place = key[row] & mask
         other = table[place]

@@ -14,7 +14,7 @@ from schemas.search import Side
 __all__ = ["degrees_of", "gather", "root_side_of", "wedges", "wedges_of"]
 
 #: Entries from which on compiled code copies lists. It is several times as fast, and takes no memory besides the
-#: result, but loading a compiler takes 0.3 s.
+#: result, but it has to be compiled once, and loaded.
 _MANY = 1 << 22
 
 
@@ -65,7 +65,7 @@ def gather(values: np.ndarray, at: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(n, dtype=OFFSET)])
     if indptr[-1] < _MANY:
         return indptr, values[np.repeat(at - indptr[:-1], n) + np.arange(indptr[-1])]
-    from kernels.graph.csr import copy_lists  # not before it pays: it imports a compiler
+    from kernels.graph.csr import copy_lists  # not before it pays
 
     lists = np.empty(indptr[-1], values.dtype)
     copy_lists(values, at.astype(OFFSET), indptr, lists)

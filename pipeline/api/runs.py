@@ -261,7 +261,7 @@ def verify(
     >>> pipeline.verify("OUT-verify").count
     56688
     """
-    from pipeline.proof.verification import verify_run  # not before it is needed: it imports a compiler
+    from pipeline.proof.verification import verify_run  # not before it is needed
 
     return verify_run(Path(folder), sample, seed, progress)
 

@@ -11,7 +11,7 @@ __all__ = ["main", "program"]
 def program() -> None:
     """Run the command of this process, and end the process.
 
-    The interpreter would need another 0.15 seconds to free what Numba and Arrow hold. That is of no use: a command has
+    The interpreter would need longer to free what libraries hold. That is of no use: a command has
     closed what it writes, and its workers have ended.
     """
     code = _without_ctrl_c()

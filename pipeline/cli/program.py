@@ -80,11 +80,11 @@ def run(argv: list[str] | None) -> int:
         if arguments.command is None:
             parser().print_help()
             return COMPLETE
-        if argv is None:
-            _leave_out()
         command = next(command for command in COMMANDS if command.name == arguments.command)
         if command.gets_ready:
-            _wake_devices(arguments)
+            _wake_devices(arguments)  # first of all, because it goes on beside all that follows
+        if argv is None:
+            _leave_out()
         for module in command.imports:
             import_module(f"pipeline.{module}")
         with terminable(TERMINATED):
@@ -125,7 +125,7 @@ def _wake_devices(arguments: argparse.Namespace) -> None:
             kind.platform.wake()
 
 
-#: What Arrow and Numba import wherever it is installed, for half a second, and what no command needs.
+#: What Arrow, and Numba if it has to compile, import wherever it is installed, for half a second. No command needs it.
 _LEFT_OUT = frozenset({"cffi", "pandas", "scipy"})
 
 

@@ -35,7 +35,7 @@ __all__ = ["DegreeProfile", "build", "compiles", "degree_profile", "read_edges",
 logger = logging.getLogger(__name__)
 
 #: Edges from which on a graph is built by compiled code, which is two to four times as fast as sorting with NumPy.
-#: Loading it takes 0.1 s, and 0.5 s where nothing else of the process needs the compiler.
+#: Loading it takes some hundredths of a second, but seconds where it has to be compiled first.
 MANY_EDGES, MANY_WITHOUT_COMPILER = 1 << 17, 1 << 20
 _SOURCES: dict[str, Path] = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
 #: Most threads that build a graph. Their memory bounds them.
@@ -145,7 +145,7 @@ def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:
 
 
 def _compiled(*arguments: Any, threads: int) -> tuple[MiningGraph, PrepareFacts]:
-    from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
+    from kernels.graph.prepare import prepare  # not before it is needed
 
     return prepare(*arguments, threads=threads)
 

@@ -58,7 +58,7 @@ class RootWeights:
         """The wedges of each root to higher ranks, and all of them."""
         graph = self._graph
         if graph.n_edges >= MANY_EDGES:
-            from kernels.graph.root_wedges import wedges_of_roots  # not before it pays: it imports a compiler
+            from kernels.graph.root_wedges import wedges_of_roots  # not before it pays
 
             threads = min(count_cores(), _MOST_THREADS)
             later, wedges = wedges_of_roots(graph.base_indptr, graph.base_indices, graph.n_roots, threads)

@@ -152,7 +152,7 @@ class Tally:
 
 
 def _sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: np.ndarray) -> np.ndarray:
-    from kernels.compiled.lists import sum_lists  # imported only here, because it imports Numba
+    from kernels.compiled.lists import sum_lists  # imported only here, because most commands read no parts
 
     sums = np.empty(len(indptr) - 1, np.uint64)
     unknown = sum_lists(ids, indptr, hashes, occurrences, sums)

@@ -64,16 +64,14 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) 
     with _keeping_code():
         from kernels.graph.prepare import prepare
 
-        edges = pa.table([ids.astype(np.int32) for ids in np.nonzero(np.tri(4))], names=["left", "right"])
-        # these arrays are read-only, as those of a run are; Numba makes other code for writable ones
-        left, right = edges["left"].to_numpy(), edges["right"].to_numpy()
+        left, right = (ids.astype(np.int32) for ids in np.nonzero(np.tri(4)))
         least = 2 if prunes else 1
         prepare(left, right, 4, 4, options, least, least)
 
 
 @contextmanager
 def _keeping_code() -> Iterator[None]:
-    """Turn an error of the disk on which Numba keeps machine code into one sentence.
+    """Turn an error of the disk on which machine code is kept into one sentence.
 
     Raises
     ------
@@ -83,10 +81,10 @@ def _keeping_code() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        import numba  # it is loaded already if it keeps anything
+        from kernels.compiled.jit import code_folder
 
         raise ResourceError(
-            f"machine code cannot be kept in {numba.config.CACHE_DIR} ({error.strerror or error}); make room there, or "
+            f"machine code cannot be kept in {code_folder()} ({error.strerror or error}); make room there, or "
             "name another folder in $NUMBA_CACHE_DIR"
         ) from error
 

@@ -20,6 +20,7 @@ ARCHITECTURES = tuple(machine_code.ARCHITECTURES.values())
 VARIANTS: dict[str, tuple[str, tuple[tuple[str, int], ...]]] = {kernel: (kernel, ()) for kernel in KERNELS}
 VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
 VARIANTS["bitmatrix, not measured"] = ("bitmatrix", (("MEASURED", 0),))
+VARIANTS["sieve, plain"] = ("sieve", (("PLAIN", 1),))
 BUDGET = FOLDER / "budget.json"
 
 _REGISTERS = re.compile(r"Used (\d+) registers")

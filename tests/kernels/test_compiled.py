@@ -1,68 +1,156 @@
-"""Numba keeps machine code in a folder named after the sources, and only that of functions that Python calls."""
+"""Machine code is kept in a folder named after the sources, and loaded without the compiler."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
-from numba import njit
+from numba.core.errors import TypingError
 
-from kernels.cpu.output import mix64
-from schemas.bicliques import splitmix64
+from kernels.compiled.jit import compiled, entry
+from kernels.compiled.lists import sum_lists
+from kernels.compiled.making import object_code
+from kernels.compiled.searching import first_at_least, sort
 from tests.house.tree import ROOT, clean_environment
 
-SAY = "from kernels.compiled import jit; print(jit.numba.config.CACHE_DIR)"
+
+def said(program: str, cwd: Path = ROOT, **environment: str) -> str:
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(
+        command, cwd=cwd, env=clean_environment() | environment, capture_output=True, text=True, check=True
+    )
+    return ended.stdout.strip()
 
 
 def folder_of(root: Path, **environment: str) -> Path:
-    command = [sys.executable, "-c", SAY]
-    ended = subprocess.run(
-        command, cwd=root, env=clean_environment() | environment, capture_output=True, text=True, check=True
-    )
-    return Path(ended.stdout.strip())
+    return Path(said("from kernels.compiled import jit; print(jit.code_folder())", root, **environment))
 
 
 def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path: Path) -> None:
     for name in ("kernels", "schemas"):
-        shutil.copytree(ROOT / name, tmp_path / name)
+        copytree(ROOT / name, tmp_path / name)
     here, there = folder_of(ROOT), folder_of(tmp_path)
     assert here == folder_of(ROOT)
-    assert there != here
-    with (tmp_path / "kernels/cpu/leaf.py").open("a") as file:
-        file.write("# changed\n")
-    assert folder_of(tmp_path) not in (here, there)
+    seen = {here, there}
+    assert len(seen) == 2
+    for source in ("kernels/cpu/leaf.py", "kernels/gpu/unpack.py", "kernels/bitmatrix/closures.py"):
+        with (tmp_path / source).open("a") as file:
+            file.write("# changed\n")
+        seen.add(folder_of(tmp_path))
+    assert len(seen) == 5
+
+
+def test_every_file_with_compiled_functions_is_among_the_sources(tmp_path: Path) -> None:
+    copytree(ROOT / "kernels", tmp_path / "kernels")
+    copytree(ROOT / "schemas", tmp_path / "schemas")
+    before = folder_of(tmp_path)
+    for path in sorted((tmp_path / "kernels").rglob("*.py")):
+        text = path.read_text()
+        if "@entry\n" in text or "@compiled\n" in text or "@inlined\n" in text or "@intrinsic\n" in text:
+            path.write_text(f"{text}# changed\n")
+            assert folder_of(tmp_path) != before, path
+            path.write_text(text)
 
 
 def test_the_folder_of_machine_code_can_be_chosen(tmp_path: Path) -> None:
     assert folder_of(ROOT, NUMBA_CACHE_DIR=str(tmp_path / "a")).parent == tmp_path / "a"
-    assert folder_of(ROOT, XDG_CACHE_HOME=str(tmp_path / "b")).parent == tmp_path / "b" / "bicliques"
+    assert (
+        folder_of(ROOT, NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path / "b")).parent == tmp_path / "b" / "bicliques"
+    )
 
 
 MINE_ONCE = """
+import sys
 from kernels import engines
-from kernels.cpu.rows import covered
 engines.compile_engine("cpu")
-print(sorted({type(result.library).__name__ for result in covered.overloads.values()}))
+print("numba" in sys.modules, engines.kind("cpu").will_compile(engines.Search()))
 """
 
 
-def test_functions_that_python_does_not_call_have_no_machine_code_of_their_own(tmp_path: Path) -> None:
-    """To make it for every one of a hundred functions took three times as long as the whole search does."""
-    environment = clean_environment() | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", MINE_ONCE]
-    first = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert first.stdout.strip() == "['_PartOfACaller']"
-    assert {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")} == {"explore.explore"}
-    again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert again.stdout.strip() == "[]", "what is kept contains all that it calls"
+def test_what_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
+    """Only the outermost function is kept. To make code of all hundred functions took three times as long."""
+    assert said(MINE_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "True False"
+    assert [path.name.split("-")[0] for path in tmp_path.glob("*/*")] == ["kernels.cpu.explore.explore"]
+    assert said(MINE_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "False False"
 
 
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is kept. Functions of tests are not among the sources that name the folder."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    for own in (found, every_kind):
+        own.loaded.clear()
+
+
+@pytest.mark.usefixtures("empty")
 def test_functions_for_compiled_code_cannot_be_called_from_python() -> None:
     for _ in range(2):
-        with pytest.raises(TypeError, match="mix64 can be called from compiled code only"):
-            mix64(np.uint64(1))
-        assert njit(lambda x: mix64(x))(np.uint64(1)) == splitmix64(np.array([1], np.uint64))[0]
+        with pytest.raises(TypeError, match="first_at_least can be called from compiled code only"):
+            first_at_least(np.zeros(1), 0, 1, 2)
+        assert found(np.array([1, 3, 3, 5]), 3) == 1
+
+
+@entry
+def found(values, wanted):
+    sort(values, 0, values.size)
+    return first_at_least(values, 0, values.size, wanted)
+
+
+@entry
+def every_kind(numbers, pair, scale):
+    """Arrays of several types, a tuple with an array and a tuple of a number, and a number."""
+    own, (start,) = pair
+    for i in range(start, own.size):
+        own[i] = numbers[i] * scale
+
+
+@pytest.mark.usefixtures("empty")
+def test_arrays_tuples_and_numbers_are_handed_over() -> None:
+    for dtype in (np.int32, np.int64, np.uint64, np.uint8, np.float64):
+        out = np.full(5, 9, dtype)
+        assert every_kind(np.arange(5, dtype=np.int32), (out, (np.int32(2),)), True + 2) == 0
+        assert out.tolist() == [9, 9, 6, 9, 12]
+    flags = np.zeros(3, np.bool_)
+    every_kind(np.array([0, 1, 2], np.int32), (flags, (1,)), 1)
+    assert flags.tolist() == [False, True, True]
+
+
+def test_numbers_that_are_negative_come_back() -> None:
+    sums = np.zeros(1, np.uint64)
+    assert sum_lists(np.zeros(1, np.int32), np.array([0, 1]), np.ones(1, np.uint64), np.zeros(1, np.int64), sums) == -1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        (np.zeros((2, 2)), "contiguous arrays of one dimension"),
+        (np.zeros(6)[::2], "contiguous arrays of one dimension"),
+        (1.5, "not float"),
+        (None, "not NoneType"),
+    ],
+)
+def test_what_compiled_code_cannot_take_is_refused(wrong: object, what: str) -> None:
+    with pytest.raises(TypeError, match=what):
+        found(wrong, 1)
+
+
+def test_compiled_code_that_would_need_more_than_itself_is_refused() -> None:
+    def allocates(values):
+        values[0] = np.empty(values.size)[0]
+
+    def counts_halves(values):
+        return values[0] / 2
+
+    with pytest.raises(TypingError, match=r"empty\(int64\)"):
+        object_code(allocates, "f8")
+    with pytest.raises(TypeError, match="counts_halves returns float64, not int64"):
+        object_code(counts_halves, "i8")
+
+
+def test_decorated_functions_know_their_place() -> None:
+    assert (found.module, found.name) == (__name__, "found")
+    assert compiled(said).function is said

@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from kernels.cpu.leaf import MAX_BITS, MAX_ROWS, closed_subsets, intersections
-from kernels.cpu.memory import addresses, uint64s
+from kernels.cpu.constants import MAX_ROWS, PADDING
+from kernels.cpu.leaf import MAX_BITS, closed_subsets, intersections
+from kernels.cpu.memory import uint64s
 from kernels.cpu.output import mix64
 from kernels.cpu.overlaps import pack_row
 from kernels.cpu.rows import covered, distinct_by_size, keep_widest
-from kernels.cpu.simd import PADDING, extract_bits, extract_one_by_one, popcount, trailing_zeros
+from kernels.cpu.simd import extract_bits, extract_one_by_one, popcount, trailing_zeros
+from kernels.cpu.workspace import addresses
 from schemas.bicliques import splitmix64
 
 WORDS = st.integers(0, 2**64 - 1)

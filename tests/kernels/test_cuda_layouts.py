@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 
 from kernels.bitmatrix import layout as bitmatrix
-from kernels.bitmatrix.memory import HUB_DEPTH, HUB_FRAME, GpuSizes, scratch
+from kernels.bitmatrix.memory import (
+    HUB_DEPTH,
+    HUB_FRAME,
+    SIEVE_DEPTH,
+    SIEVE_FRAME,
+    GpuSizes,
+    scratch,
+    sieve,
+    sieve_scratch,
+)
 from kernels.cumbe import layout as cumbe
 from kernels.cumbe.memory import CumbeSizes
 from kernels.gpu import records, slice_run
@@ -35,6 +44,8 @@ LAYOUTS: dict[tuple[str, str], np.dtype] = {
     ("bitmatrix/types.cuh", "Queue"): bitmatrix.QUEUE,
     ("bitmatrix/types.cuh", "Params"): bitmatrix.PARAMS,
     ("bitmatrix/worker.cuh", "Scratch"): scratch(_SIZES.row_cap, _SIZES.list_cap),
+    ("bitmatrix/sieve_types.cuh", "Sieve"): sieve(_SIZES.row_cap),
+    ("bitmatrix/sieve_types.cuh", "SieveScratch"): sieve_scratch(_SIZES.row_cap, _SIZES.list_cap),
     ("cumbe/types.cuh", "CumbeItem"): cumbe.CUMBE_ITEM,
     ("cumbe/types.cuh", "CumbeQueue"): cumbe.CUMBE_QUEUE,
     ("cumbe/types.cuh", "Shelf"): cumbe.SHELF,
@@ -44,6 +55,7 @@ LAYOUTS: dict[tuple[str, str], np.dtype] = {
 #: Other records in the files above. Of those in SIZES, the host knows the size. Of the others, the host knows nothing.
 SIZES = {
     ("bitmatrix/worker.cuh", "HubFrame"): HUB_FRAME.itemsize,
+    ("bitmatrix/sieve_types.cuh", "SieveFrame"): SIEVE_FRAME.itemsize,
     ("cumbe/types.cuh", "Level"): 4 * cumbe.LEVEL_INTS,
 }
 OF_THE_KERNEL = {"PackSide", "SideSums", "WarpShared", "Worker", "Problem", "Span", "Place"}
@@ -66,6 +78,7 @@ CONSTANTS: dict[str, dict[str, int]] = {
         "NARROW": _SIZES.narrow,
         "MIN_BLOCKS": _SIZES.min_blocks,
     },
+    "bitmatrix/sieve_types.cuh": {"SIEVE_DEPTH": SIEVE_DEPTH},
     "bitmatrix/candidate_window.cuh": {"WINDOW_WORDS": _SIZES.window_words},
     "bitmatrix/queue.cuh": {"GIVEN": bitmatrix.GIVEN},
     "common/biclique.cuh": {"SIZES_OVERFLOW": slice_run.SIZES_OVERFLOW},

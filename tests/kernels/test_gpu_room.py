@@ -105,10 +105,10 @@ def test_on_a_full_device_fewer_warps_or_a_core_do_the_rest(name, short, monkeyp
 def test_a_processor_core_solves_problems_too_large_for_scratch_memory(monkeypatch):
     graph, plan = graph_of(edges_of("many roots", True)), Launch.plan
 
-    def scarce(device, kernel, row_cap, *rest):
+    def scarce(device, row_cap, *rest):
         if row_cap > 64:
             raise DeviceMemoryError("the toy has 3 MiB free, 4 MiB more are needed")
-        return plan(device, kernel, row_cap, *rest)
+        return plan(device, row_cap, *rest)
 
     monkeypatch.setattr(Launch, "plan", scarce)
     found = run_once(bitmatrix("oversize")(), graph, Search("fingerprint"))
@@ -121,9 +121,9 @@ def test_scratch_memory_is_freed_before_that_of_larger_problems(monkeypatch):
     """Otherwise the launch that needs most memory cannot have three fifths of the device."""
     plan, kept, planned = Launch.plan, [], []
 
-    def watched(device, kernel, row_cap, *rest):
+    def watched(device, row_cap, *rest):
         planned.append((row_cap, sum(one() is not None for one in kept)))
-        launch = plan(device, kernel, row_cap, *rest)
+        launch = plan(device, row_cap, *rest)
         kept.append(weakref.ref(launch))
         return launch
 

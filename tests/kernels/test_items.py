@@ -41,7 +41,7 @@ def test_any_part_of_the_ranges_and_the_rest_make_the_whole(
     graph = graph_of(intervals(100), BuildOptions(root_side="right", order=order))  # type: ignore[arg-type]
     whole = Subtrees.of_roots(np.arange(graph.n_roots))
     count, total = mined(graph, whole)
-    items, pool = items_of(graph, whole)
+    items, pool = items_of(graph, whole, sieving=False)
     assert (items["kind"] == HUB).sum() > 200
     for seed in range(4):
         rng = np.random.default_rng(seed)

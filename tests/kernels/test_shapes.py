@@ -7,7 +7,7 @@ import pytest
 
 from kernels.bitmatrix import engine as module
 from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import GpuSizes, Launch, scratch
+from kernels.bitmatrix.memory import Form, GpuSizes, Launch, scratch
 from kernels.bitmatrix.shapes import Needs, grows, shape, smallest_shape
 from schemas.emit import nowhere
 from schemas.errors import DeviceMemoryError
@@ -73,7 +73,9 @@ def planned_shape(free: int, n_roots: int) -> tuple[int, int]:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module._Run, "params", lambda run, *_: stop(run, run.engine.launch_for(0, False, False)))
+        patch.setattr(
+            module._Run, "params", lambda run, *_: stop(run, run.engine.launch_for(0, Form(False, False, False)))
+        )
         with pytest.raises(KeyboardInterrupt):
             engine.mine(graph, everything(graph), Search("fingerprint"), Limits(), nowhere)
     return asked["ROW_CAP"], asked["LIST_CAP"]
@@ -90,7 +92,7 @@ def test_a_device_without_room_for_the_usual_shape_gets_what_the_graph_needs():
 def test_no_second_plan_is_made_where_it_would_be_no_smaller(monkeypatch):
     plans = []
 
-    def full(device, kernel, *of_shape):
+    def full(device, *of_shape):
         plans.append(of_shape[:2])
         raise DeviceMemoryError("the toy is full")
 

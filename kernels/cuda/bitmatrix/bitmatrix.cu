@@ -19,6 +19,7 @@
 #include "common/warp.cuh"
 #include "bitmatrix/candidate_window.cuh"
 #include "bitmatrix/hub.cuh"
+#include "bitmatrix/launch.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/types.cuh"
@@ -97,18 +98,10 @@ __device__ inline i32 run_hub(Worker& w, const Item& item, bool* begun, bool* to
 // Explore a node that is given by its path. L is the common neighbourhood of the path.
 __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
     const i32* path = params.pool + item.base_at;
-    i32 first = path[0];
-    // Intersect the shortest list of neighbours with the others.
-    ROLLED for (i32 i = 1; i < item.n_base; i++)
-        if (params.root_indptr[path[i] + 1] - params.root_indptr[path[i]] < params.root_indptr[first + 1] - params.root_indptr[first])
-            first = path[i];
-    i32 n = (i32)(params.root_indptr[first + 1] - params.root_indptr[first]);
-    *too_large = n > LIST_CAP;
-    if (*too_large) return DONE;
     i32* base = w.s->list;
-    write_list(params.root_indices + params.root_indptr[first], n, base);
-    __syncwarp();
-    ROLLED for (i32 i = 0; i < item.n_base; i++) n = intersect(base, n, path[i], base);
+    i32 n = write_common(path, item.n_base, base, LIST_CAP);
+    *too_large = n == NOBODY;
+    if (*too_large) return DONE;
     bool ranged = item.cand_at == NOBODY;
     if (ranged || n > BASE_CAP) {
         HubFrame f;
@@ -150,29 +143,5 @@ __device__ inline void run_item(Worker& w, const Item& item) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) bitmatrix() {
-    i64 warp = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
-    Worker w;
-    w.s = (Scratch*)params.scratch + warp;
-    w.count = w.found = w.fingerprint = w.tests = 0;
-    w.value_at = w.value_end = w.record_at = w.record_end = 0;
-    w.deadline = params.deadline_ns == 0 ? 0 : now_ns() + (u64)params.deadline_ns;
-    w.n_pending = 0;
-    w.tick = (i32)warp;  // warps look at the queue at different times
-    i64 began = clock64(), busy = 0;
-    Item item;
-    ROLLED while (take(&item)) {
-        i64 start = clock64();
-        run_item(w, item);
-        finish_item();
-        busy += clock64() - start;
-    }
-    tell_count(w);
-    if (lane_id() == 0) {
-        atomicAdd(&params.queue->fingerprint, w.fingerprint);
-        atomicAdd(&params.queue->tests, w.tests);
-        atomicAdd(&params.queue->busy, (u64)busy);
-        atomicMax(&params.queue->longest, (u64)(clock64() - began));
-    }
-    // unused records of this warp's chunk are holes
-    ROLLED for (i64 i = w.record_at + lane_id(); i < w.record_end; i += 32) params.records[i].n_root = 0;
+    work_on_items<Scratch>([](Worker& w, const Item& item) { run_item(w, item); });
 }

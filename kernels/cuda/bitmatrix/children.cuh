@@ -48,7 +48,9 @@ __device__ inline Touched touch_rows(const Scratch* s, const Problem& problem, u
         }
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) {
-            Touched word = {warp_ballot(shared[k] == base), warp_ballot(shared[k] != 0)};
+            // With thresholds, a row that shares too little can neither lead to a result nor contain one (R1 and R3).
+            bool touches = SIEVING ? __popcll(shared[k]) >= problem.least : shared[k] != 0;
+            Touched word = {warp_ballot(shared[k] == base), warp_ballot(touches)};
             // All lanes see the word. One keeps it, because open_child goes on with word w in lane w. NARROW is at
             // most 32, so there is a lane for every word.
             if (lane_id() == c + k) mine = word;

@@ -120,13 +120,32 @@ __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& k
     return !warp_any(dead);
 }
 
+// How many of this lane's sets have min_base members.
+__device__ inline i32 count_large(const Worker& w, u64 base, u32 found, bool unit) {
+    i32* weight = warp_shared().key;  // of the t-th base vertex
+    if (!unit) {
+        ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32)
+            if ((base >> b) & 1) weight[__popcll(base & low_bits(b))] = params.base_weight[w.s->base[b]];
+    }
+    __syncwarp();
+    i32 n = 0;
+    ROLLED for (; found; found &= found - 1) {
+        i64 members = 0;
+        ROLLED for (u32 set = 32 * lane_id() + __ffs(found) - 1; set; set &= set - 1)
+            members += unit ? 1 : weight[__ffs(set) - 1];
+        n += members >= params.min_base;
+    }
+    __syncwarp();
+    return n;
+}
+
 // Find and emit everything below a node whose maps are made. n is the number of its raw rows. False when the output is
 // full; sets that could not be emitted are written down then.
 __device__ inline bool solve_lattice(Worker& w, const Problem& problem, u64 base, i32 n) {
     i32 k = __popcll(base);
     u32 found = k <= 5 ? solve_maps<5>(k, problem.all) : solve_maps<LATTICE>(k, problem.all);
     if (PLAIN) {
-        w.found += __popc(found);
+        w.found += SIEVING ? count_large(w, base, found, problem.unit) : __popc(found);
         return true;
     }
     return emit_sets(w, problem, base, found, n);

@@ -89,7 +89,7 @@ __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 dep
 // Hand the next n children of a level to n_items waiting warps. False when there is no room.
 __device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, i32 n, i32 n_items) {
     Item item;
-    if (!describe(w, problem, level, n, false, &item)) return false;
+    if (!describe(w, problem, level, n, SIEVING, &item)) return false;  // a sieve begins with a path
     i64 slot = reserve_given(n_items);
     if (slot == NOBODY) return false;
     publish(slot, n_items, item);

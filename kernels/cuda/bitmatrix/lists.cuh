@@ -100,3 +100,19 @@ __device__ inline bool contains_all(i32 v, const i32* base, i32 n) {
     }
     return true;
 }
+
+// Write the common neighbours of a path to `out`, which has `room` entries. Returns their number, or NOBODY when there
+// may be more than that.
+__device__ inline i32 write_common(const i32* path, i32 n_path, i32* out, i32 room) {
+    i32 first = path[0];
+    // Intersect the shortest list of neighbours with the others.
+    ROLLED for (i32 i = 1; i < n_path; i++)
+        if (params.root_indptr[path[i] + 1] - params.root_indptr[path[i]] < params.root_indptr[first + 1] - params.root_indptr[first])
+            first = path[i];
+    i32 n = (i32)(params.root_indptr[first + 1] - params.root_indptr[first]);
+    if (n > room) return NOBODY;
+    write_list(params.root_indices + params.root_indptr[first], n, out);
+    __syncwarp();
+    ROLLED for (i32 i = 0; i < n_path; i++) n = intersect(out, n, path[i], out);
+    return n;
+}

@@ -14,6 +14,7 @@
 #include "bitmatrix/levels.cuh"
 #include "bitmatrix/pending.cuh"
 #include "bitmatrix/queue.cuh"
+#include "bitmatrix/sieve_frames.cuh"
 #include "bitmatrix/emit.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
@@ -21,9 +22,26 @@
 // Whether the node at `depth` or one below it can have min_root members on the root side. The bound is the sum of its
 // closure and of all its candidates.
 __device__ inline bool is_promising(const Worker& w, const Problem& problem, i32 depth) {
-    if (!MEASURED || params.min_root <= 1) return true;
+    if (!MEASURED || SIEVING || params.min_root <= 1) return true;  // a sieve has made sure of it
     i64 closure = warp_shared().full.members + row_members(w, problem, closed_of(w.s, depth, problem.n_words));
     return closure + row_members(w, problem, cand_of(w.s, depth, problem.n_words)) >= params.min_root;
+}
+
+// Whether a base side has min_base members.
+__device__ __forceinline__ bool is_long_enough(const Worker& w, const Problem& problem, u64 base) {
+    return (SIEVING && problem.unit ? __popcll(base) : members_of_base(w, base)) >= params.min_base;
+}
+
+// When warps wait, give away children of hubs above this problem, or of its sieve. Returns whether there were any.
+__device__ __forceinline__ bool give_above(Worker& w, i32 wanted) {
+    return SIEVING ? give_sieve(w, w.hub_depth, wanted) : give_children(w, w.hub_depth, wanted);
+}
+
+// Enter the rows that overlap the child opened last into the maps, as map_rows does.
+__device__ __forceinline__ i32 map_level(Worker& w, const Problem& problem, i32 depth, u64 base) {
+    return problem.n_words <= NARROW  ? map_rows(w, problem, depth, base)
+           : __popcll(base) <= 5 ? map_columns<5>(w, problem, depth, base)
+                                 : map_columns<LATTICE>(w, problem, depth, base);
 }
 
 // Explore the levels of an open problem. STOPPED: the rest of them has been written down.
@@ -44,7 +62,7 @@ __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
             bool ends = is_ending(&wanted) || ((w.tick & (FULL_POLL - 1)) == 0 && is_late(w));
             stopped = w.visits > 0 && ends;  // at least one visit per item, because a slice must make progress
             // Children of hubs above this problem are given away first, because most of this warp's work is below them.
-            if (!stopped && wanted > 0 && !give_children(w, w.hub_depth, wanted)) give_some(w, problem, depth, wanted);
+            if (!stopped && wanted > 0 && !give_above(w, wanted)) give_some(w, problem, depth, wanted);
         }
         // Pending nodes are emitted by one lane each, so 32 must be emitted before the next one is added.
         if (!PLAIN && w.n_pending == 32 && !emit_pending(w, problem)) stopped = true;
@@ -62,7 +80,7 @@ __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
         w.tests += 1;
         w.visits += 1;
         u64 base = s->level_base[depth] & s->mask[j];
-        if (MEASURED && params.min_base > 1 && members_of_base(w, base) < params.min_base) continue;
+        if ((MEASURED || SIEVING) && params.min_base > 1 && !is_long_enough(w, problem, base)) continue;
         bool more = false;
         // All lanes together test the child, and write its closure and candidates to the next level of the stack.
         if (!open_child(s, problem, depth, j, base, &more)) continue;
@@ -73,10 +91,7 @@ __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
         if (!more || !is_promising(w, problem, depth + 1)) continue;
         // A lattice finds everything below the child at once. With a row limit it could find more than may be emitted.
         if (__popcll(base) <= LATTICE && !params.limited) {
-            i32 n = n_words <= NARROW         ? map_rows(w, problem, depth + 1, base)
-                    : __popcll(base) <= 5 ? map_columns<5>(w, problem, depth + 1, base)
-                                          : map_columns<LATTICE>(w, problem, depth + 1, base);
-            if (solve_lattice(w, problem, base, n)) continue;
+            if (solve_lattice(w, problem, base, map_level(w, problem, depth + 1, base))) continue;
             // The output is full. solve_lattice has written down the sets that were not emitted, and the open levels
             // are written down here.
             leave_levels(w, problem, depth);
@@ -92,20 +107,25 @@ __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
     return DONE;
 }
 
-// Explore an open problem. STOPPED: the rest has been written down.
-__device__ inline i32 search(Worker& w, const Problem& problem) {
+// Make level 0 of an open problem.
+__device__ inline void open_level(Worker& w, const Problem& problem) {
     Scratch* s = w.s;
-    // Level 0: the first n_cand rows are candidates. Its closure is in s->full, so no row is in the bit row `closed`.
+    // The first n_cand rows are candidates. Its closure is in s->full, so no row is in the bit row `closed`.
     ROLLED for (i32 word = lane_id(); word < problem.n_words; word += 32) {
         i32 n = problem.n_cand - word * 32;
         cand_of(s, 0, problem.n_words)[word] = n >= 32 ? ~0u : n <= 0 ? 0u : (1u << n) - 1u;
         closed_of(s, 0, problem.n_words)[word] = 0;
     }
     if (lane_id() == 0) {
-        s->level_base[0] = low_bits(problem.n_bits);
+        s->level_base[0] = SIEVING ? problem.whole : low_bits(problem.n_bits);
         s->level_end[0] = problem.end;
     }
     __syncwarp();
+}
+
+// Explore an open problem. STOPPED: the rest has been written down.
+__device__ inline i32 search(Worker& w, const Problem& problem) {
+    open_level(w, problem);
     i32 ended = search_levels(w, problem);
     // Pending nodes were visited already, so they are not in the levels that were written down. They are emitted in any
     // case.

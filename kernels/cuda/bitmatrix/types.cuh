@@ -33,6 +33,9 @@
 #ifndef MEASURED
 #define MEASURED (!PLAIN)  // false: every maximal biclique counts, and its size in members is not wanted
 #endif
+#ifndef SIEVING
+#define SIEVING 0  // 1: with thresholds, which prune the search
+#endif
 #ifndef SHARED_SLOTS
 #define SHARED_SLOTS 512  // hash slots per warp in shared memory; a power of two, at least 128
 #endif

@@ -70,9 +70,10 @@ def compiled_plain_integers(
     wanted = np.full(n_columns, -1)
     distinct = list(dict.fromkeys(columns))
     wanted[distinct] = np.arange(len(distinct))
-    found = np.empty((len(distinct), len(data) // (2 * n_columns)), np.int64)
-    n = read_columns(np.frombuffer(data, np.uint8), ord(delimiter), wanted, _MOST_DIGITS, found)
-    return [found[wanted[k], :n] for k in columns] if n > 0 else None
+    most = len(data) // (2 * n_columns)
+    found = np.empty(len(distinct) * most, np.int64)
+    n = read_columns(np.frombuffer(data, np.uint8), ord(delimiter), wanted, _MOST_DIGITS, found, most)
+    return [found[start : start + n] for start in (wanted[list(columns)] * most).tolist()] if n > 0 else None
 
 
 def _digits(words: np.ndarray, end: np.ndarray, n: np.ndarray) -> np.ndarray:

@@ -27,11 +27,11 @@ import pipeline
 from pipeline.api import preparing
 from pipeline.mining import driver
 from pipeline.proof import proving
-from numba.core.dispatcher import Dispatcher
+from kernels.compiled.jit import Entry
 
 def there():
-    functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]
-    loaded = {f"{f.__module__}.{f.__name__}{signature}" for f in functions for signature in f.signatures}
+    entries = [e for e in gc.get_objects() if isinstance(e, Entry)]
+    loaded = {f"{entry.name} {types}" for entry in entries for types in entry.loaded}
     return loaded | {name for name in sys.modules if name.partition(".")[0] in HEAVY}
 
 HEAVY = ("cffi", "charset_normalizer", "kernels", "llvmlite", "numba", "pandas", "pipeline", "scipy", "unittest")
@@ -123,7 +123,7 @@ def interrupted(words: list[str | Path], program: str) -> subprocess.CompletedPr
         "argparse",
         "pyarrow",
         "pipeline.cli.results",
-        "numba",
+        "llvmlite",
         "pipeline.api.steps",
         "pandas",
     ],

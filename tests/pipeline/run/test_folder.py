@@ -17,6 +17,7 @@ import pytest
 
 import pipeline
 from kernels import engines
+from kernels.compiled.jit import code_folder
 from kernels.graph.prepare import prepare
 from pipeline.api import steps
 from pipeline.run.files import disk_errors, read_json, write_json
@@ -351,13 +352,13 @@ def test_compiling_is_announced_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         engines.compile_engine("cpu", search)
         assert not engines.kind("cpu").will_compile(search)
         assert not engines.kind("reference").will_compile(search)
-    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
-    (tmp_path / "code").mkdir()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    code_folder().mkdir()
     assert engines.kind("cpu").will_compile(Search())
-    (tmp_path / "code" / "explore.explore-1.py311.nbi").touch()
+    (code_folder() / "kernels.cpu.explore.explore-i8-n.o").touch()
     assert not engines.kind("cpu").will_compile(Search())
     assert engines.kind("cpu").will_compile(Search(min_right=3))
-    (tmp_path / "code" / "explore.explore_with_thresholds-9.py311.nbi").touch()
+    (code_folder() / "kernels.cpu.explore.explore_with_thresholds-i8-n.o").touch()
     assert not engines.kind("cpu").will_compile(Search(min_right=3))
 
 

@@ -1,0 +1,71 @@
+// Maximal biclique enumeration with thresholds, by one persistent kernel in which each warp works on an item.
+//
+// It is the engine of bitmatrix.cu with a sieve (sieve.cuh) instead of hubs. Input, output and launch are the same,
+// but that a warp has a SieveScratch. Items are first-level subtrees of any size (ROOT), nodes by their paths (PATH), and
+// nodes that are only to be emitted (WORD without candidates).
+//
+// Method: docs/kernels.md, section "Thresholds". A problem is opened and reduced (sieve_open.cuh), and its children
+// are reduced in turn, until they are word problems (search.cuh).
+#ifndef SIEVING
+#define SIEVING 1
+#endif
+#include "common/types.cuh"
+#include "bitmatrix/hub.cuh"
+#include "bitmatrix/launch.cuh"
+#include "bitmatrix/lists.cuh"
+#include "bitmatrix/queue.cuh"
+#include "bitmatrix/sieve_open.cuh"
+#include "bitmatrix/sieve_table.cuh"
+#include "bitmatrix/sieve_types.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/wedges.cuh"
+#include "bitmatrix/worker.cuh"
+
+// Explore the first-level subtree of a root. The run_* functions are like those of bitmatrix.cu.
+__device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    i64 at = params.root_indptr[item.bound];
+    i32 n = (i32)(params.root_indptr[item.bound + 1] - at);
+    Origin origin = {0, 0, 0, 0, item.bound, (i32)params.n_roots};
+    return explore(w, params.root_indices + at, n, origin, item.fresh, begun, too_large);
+}
+
+// Explore a node that is given by its path. L is the common neighbourhood of the path.
+__device__ inline i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    const i32* path = params.pool + item.base_at;
+    i32 n = write_common(path, item.n_base, w.s->list, LIST_CAP);
+    *too_large = n == NOBODY;
+    if (*too_large) return DONE;
+    Origin origin = {path, item.cand_at == NOBODY ? 0 : params.pool + item.cand_at, item.n_base, item.n_cand, item.begin, item.end};
+    return explore(w, w.s->list, n, origin, item.fresh, begun, too_large);
+}
+
+// Emit a node whose base vertices are listed. It has no candidates.
+__device__ inline i32 run_node(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    write_list(params.pool + item.base_at, item.n_base, w.s->base);
+    __syncwarp();
+    Kin kin = {NOBODY, NOBODY, 0, 0, 0, 0, 0, 0, true};
+    return solve(w, item.n_base, kin, item.fresh, begun, too_large);
+}
+
+// Explore an item, and write it down if it was not begun or is too large.
+__device__ inline void run_item(Worker& w, const Item& item) {
+    bool begun = true, too_large = false;
+    i32 ended = DONE;
+    w.hub_depth = NOBODY;
+    w.visits = 0;
+    if (item.kind == ROOT)
+        ended = run_root(w, item, &begun, &too_large);
+    else if (item.kind == PATH)
+        ended = run_path(w, item, &begun, &too_large);
+    else
+        ended = run_node(w, item, &begun, &too_large);
+    if (too_large) set_oversize(item);
+    if (ended == STOPPED && !begun) leave_over(item);
+    // Most roots have no children to visit. Somebody has to look at the clock all the same.
+    w.visits = 1;
+    if ((++w.tick & (POLL - 1)) == 0) is_late(w);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, MIN_BLOCKS) sieve() {
+    work_on_items<SieveScratch>([](Worker& w, const Item& item) { run_item(w, item); });
+}

@@ -1,0 +1,99 @@
+// Frames of a sieve as items. They are given to waiting warps, left for the host, or opened anew where room is short.
+// Warp-level.
+//
+// An item is a path and candidates: the closure of the reduced L, and the rows from `next` on. Its L is found again as
+// the common neighbours of the path, and shrinks to the same again.
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/lists.cuh"
+#include "bitmatrix/queue.cuh"
+#include "bitmatrix/sieve_types.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/worker.cuh"
+
+// An item with this path, which is in the pool, and these candidates.
+__device__ __forceinline__ Item path_item(i64 path_at, i32 n_path, i64 cand_at, i32 n_cand, i32 begin, i32 end, i32 fresh) {
+    return {PATH, NOBODY, path_at, NOBODY, cand_at, n_path, 0, n_cand, begin, end, fresh};
+}
+
+// Describe the children of a frame from `next + begin` on, with its lists in the pool. False when the pool is full.
+__device__ __noinline__ bool describe_sieve(const Worker& w, const SieveFrame& f, i32 begin, Item* item) {
+    i32 n_cand = f.n_rows - f.next;
+    i64 at = reserve_pool((i64)f.n_closed + n_cand);
+    if (at == NOBODY) return false;
+    write_list(w.s->full, f.n_closed, params.pool + at);
+    write_list(sieve_of(w).row + f.list0 + f.next, n_cand, params.pool + at + f.n_closed);
+    *item = path_item(at, f.n_closed, at + f.n_closed, n_cand, begin, f.end - f.next, 0);
+    __syncwarp();
+    return true;
+}
+
+// Whether children of a frame may lead somewhere.
+__device__ __forceinline__ bool has_children(const SieveFrame& f) {
+    return f.next < f.end && f.members + f.left >= least_root();
+}
+
+// Write every frame that still has children down for the host. The slice is void if the pool is full.
+__device__ __noinline__ void leave_sieve(Worker& w, i32 depth) {
+    ROLLED for (i32 level = 0; level <= depth; level++) {
+        SieveFrame f = sieve_of(w).frame[level];
+        if (!has_children(f)) continue;
+        Item item;
+        if (describe_sieve(w, f, 0, &item))
+            leave_over(item);
+        else if (lane_id() == 0)
+            overflow();
+    }
+    __syncwarp();
+}
+
+// When warps wait, give away the children of the shallowest frame that has enough of them. Returns whether there was
+// such a frame. Of the deepest one, this warp keeps the next child.
+__device__ __noinline__ bool give_sieve(Worker& w, i32 depth, i32 wanted) {
+    ROLLED for (i32 level = 0; level <= depth; level++) {
+        SieveFrame f = sieve_of(w).frame[level];
+        i32 kept = level == depth, n = f.end - f.next - kept;
+        if (n < 1 || !has_children(f)) continue;
+        // To open an item anew takes as long as many visits. So there must be many candidates below these children.
+        if ((i64)n * (f.n_rows - f.next) < 4 * GIVE_MIN) continue;
+        i32 n_items = n < wanted ? n : wanted;
+        if (n_items > 32) n_items = 32;  // one per lane, which is what reserve_given keeps in reserve
+        Item item;
+        if (!describe_sieve(w, f, kept, &item)) return true;  // no room now, so the children stay here
+        i64 slot = reserve_given(n_items);
+        if (slot == NOBODY) return true;
+        publish(slot, n_items, item);
+        if (lane_id() == 0) sieve_of(w).frame[level].end = f.next + kept;
+        __syncwarp();
+        return true;
+    }
+    return false;
+}
+
+// Hand an item on to any warp, or to the host if no warp can have it.
+__device__ inline void pass_on(const Item& item) {
+    i64 slot = reserve_given(1);
+    if (slot != NOBODY)
+        publish(slot, 1, item);
+    else
+        leave_over(item);
+}
+
+// Make child j of a frame an item of its own, because there is no room for it here. The slice is void if the pool is
+// full.
+__device__ __noinline__ void put_aside(const Worker& w, const SieveFrame& f, i32 j) {
+    const i32* rows = sieve_of(w).row + f.list0;
+    i32 n_path = f.n_closed + 1, n_cand = f.n_rows - j - 1;
+    i64 at = reserve_pool((i64)n_path + n_cand);
+    if (at == NOBODY) {
+        if (lane_id() == 0) overflow();
+        return;
+    }
+    i32* out = params.pool + at;
+    write_list(w.s->full, f.n_closed, out);
+    if (lane_id() == 0) out[f.n_closed] = rows[j];
+    write_list(rows + j + 1, n_cand, out + n_path);
+    __syncwarp();
+    pass_on(path_item(at, n_path, at + n_path, n_cand, 0, n_cand, 1));
+}

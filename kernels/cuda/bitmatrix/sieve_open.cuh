@@ -1,0 +1,277 @@
+// Opens a sieve problem: from base vertices and candidates to the reduced frame 0. Warp-level.
+//
+// R1 costs one walk over wedges, those to the candidates. Most nodes are over then (R4), before anything is built.
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/lists.cuh"
+#include "bitmatrix/neighbours.cuh"
+#include "bitmatrix/problem.cuh"
+#include "bitmatrix/queue.cuh"
+#include "bitmatrix/sieve.cuh"
+#include "bitmatrix/sieve_frames.cuh"
+#include "bitmatrix/sieve_table.cuh"
+#include "bitmatrix/sieve_types.cuh"
+#include "bitmatrix/sieve_word.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/worker.cuh"
+
+#define PASSES 4                      // of R2 over wedges. What is left then is the sieve's.
+
+// Members of the path and of candidates that hold at least `least`. Those that hold the whole L are marked.
+__device__ inline i32 members_inside(Scratch* s, const Opening& o, i32 least, bool marks) {
+    i32 members = 0;
+    ROLLED for (i32 r = lane_id(); r < o.n_roots; r += 32) {
+        i32 slot = s->slot[r];
+        if (!is_inside(s, slot) || (i32)s->lo[slot] < least) continue;
+        members += params.root_weight[s->key[slot]];
+        if (marks) s->hi[slot] = CLOSED;
+    }
+    __syncwarp();
+    return o.unseen + warp_sum(members);
+}
+
+// R2 over wedges, once for each base vertex. Those that stay are written to s->list. Returns the members that were
+// dropped, or NOBODY when the list is too short.
+__device__ inline i32 drop_listed(Worker& w, const Origin& origin, Opening* o, bool drops) {
+    Scratch* s = w.s;
+    i32* members = (i32*)warp_shared().lo;
+    i32 a = least_base(), b = least_root(), kept = 0, dropped = 0;
+    i32 which = origin.cand == 0 ? LATER : EVERY;
+    u32 mask = o->mask;
+    ROLLED for (i32 first = 0; first < o->n_base; first += 32) {
+        if (kept + 32 > LIST_CAP) return NOBODY;
+        i32 i = first + lane_id();
+        i32 u = i < o->n_base ? o->base[i] : NOBODY;
+        bool leaves = false;
+        if (drops) {
+            members[lane_id()] = o->unseen;
+            __syncwarp();
+            Part part = part_of(u, origin.begin, which);
+            each_entry(part, [&](i32 owner, i32 v) {
+                i32 slot = v == NOBODY ? NOBODY : look_up(s, v, mask);
+                if (slot != NOBODY && is_inside(s, slot) && (i32)s->lo[slot] >= a)
+                    atomicAdd(&members[owner], params.root_weight[v]);
+            });
+            __syncwarp();
+            leaves = u != NOBODY && members[lane_id()] < b;
+            i32 weight = leaves ? weight_of(u) : 0;
+            if (!leaves) part.n = 0;
+            if (warp_any(leaves)) {
+                each_entry(part, [&](i32 owner, i32 v) {
+                    i32 its = from(weight, owner);
+                    i32 slot = v == NOBODY ? NOBODY : look_up(s, v, mask);
+                    if (slot != NOBODY) atomicAdd(&s->lo[slot], (u32)-its);
+                });
+                dropped += warp_sum(weight);
+            }
+            __syncwarp();
+        }
+        // The list may be the one that is read, but entries only move to the front.
+        u32 stayers = warp_ballot(u != NOBODY && !leaves);
+        if (u != NOBODY && !leaves) s->list[kept + __popc(stayers & lanes_below())] = u;
+        kept += __popc(stayers);
+    }
+    __syncwarp();
+    o->base = s->list;
+    o->n_base = kept;
+    return dropped;
+}
+
+// Reduce L by R1, R2 and R4, and write it to s->list. Returns OPEN, DEAD if the node leads nowhere, or OVERSIZE.
+__device__ inline i32 reduce_opening(Worker& w, const Origin& origin, Opening* o) {
+    i32 a = least_base(), b = least_root();
+    o->closed = members_inside(w.s, *o, o->total, true);
+    ROLLED for (i32 pass = 0; pass < PASSES; pass++) {
+        if (o->size < a || members_inside(w.s, *o, a, false) < b) return DEAD;
+        bool drops = o->closed < b;
+        if (!drops && o->base == w.s->list) break;
+        i32 dropped = drop_listed(w, origin, o, drops);
+        if (dropped == NOBODY) return OVERSIZE;
+        o->size -= dropped;
+        if (dropped == 0) break;
+    }
+    return o->size < a ? DEAD : OPEN;
+}
+
+// Whether v is in the path. Thread-level.
+__device__ inline bool is_in_path(const Origin& origin, i32 v) {
+    ROLLED for (i32 i = 0; i < origin.n_path; i++)
+        if (origin.path[i] == v) return true;
+    return false;
+}
+
+// Write the closure of L to s->full (R5), and lay out the rows of the frame in order: excluded rows, then candidates,
+// those that are explored here first. False when the node is dead (R6). *fresh changes if all bicliques below have a
+// further candidate: the first of them says whether they belong to this piece (kernels/reference/tree.py, point 3).
+__device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening& o, SieveFrame* f, i32* fresh) {
+    Scratch* s = w.s;
+    Sieve& v = sieve_of(w);
+    i32 a = least_base(), members = 0, first = CLOSED, n_full = 0, n_excluded = 0, n = 0;
+    bool dead = false;
+    ROLLED for (i32 chunk = 0; chunk < o.n_roots; chunk += 32) {
+        i32 r = chunk + lane_id();
+        i32 slot = r < o.n_roots ? s->slot[r] : 0;
+        i32 root = s->key[slot], count = r < o.n_roots ? (i32)s->lo[slot] : 0, place = place_of(s, slot);
+        bool closes = count == o.size && r < o.n_roots;
+        dead |= closes && place < 0 && !(origin.cand == 0 && is_in_path(origin, root));
+        u32 closers = warp_ballot(closes);
+        if (closes) {
+            s->full[n_full + __popc(closers & lanes_below())] = root;
+            members += params.root_weight[root];
+            if (place >= 0 && place < first) first = place;
+            s->hi[slot] = (u32)OUTSIDE;  // it is no row
+        }
+        n_full += __popc(closers);
+        bool excluded = !closes && place < 0 && count >= a;
+        u32 excluders = warp_ballot(excluded);
+        if (excluded) s->raw_row[n_excluded + __popc(excluders & lanes_below())] = slot;
+        n_excluded += __popc(excluders);
+    }
+    if (warp_any(dead)) return false;
+    first = (i32)__reduce_min_sync(ALL_LANES, (u32)first);
+    i32 end = origin.end;
+    if (o.size < o.total) {
+        *fresh = first < end;
+        if (*fresh) end = CLOSED;
+    }
+    __syncwarp();
+    ROLLED for (i32 i = lane_id(); i < n_excluded; i += 32) {
+        i32 slot = s->raw_row[i];
+        s->hi[slot] = (u32)i;
+        v.row[i] = s->key[slot];
+        v.weight[i] = params.root_weight[s->key[slot]];
+    }
+    i32 left = 0, n_explored = 0;
+    ROLLED for (i32 chunk = 0; chunk < o.n_roots; chunk += 32) {
+        i32 r = chunk + lane_id();
+        i32 slot = r < o.n_roots ? s->slot[r] : 0;
+        i32 count = r < o.n_roots ? (i32)s->lo[slot] : 0, place = place_of(s, slot);
+        bool stays = r < o.n_inside && place >= 0 && count >= a;
+        u32 stayers = warp_ballot(stays);
+        bool explored = stays && place < end;
+        if (stays) {
+            s->raw_mask[n + __popc(stayers & lanes_below())] = (u64)!explored << 62 | (u64)count << 31 | (u64)slot;
+            left += params.root_weight[s->key[slot]];
+        }
+        n_explored += __popc(warp_ballot(explored));
+        n += __popc(stayers);
+    }
+    sort_rows(s, n, o.size);
+    ROLLED for (i32 i = lane_id(); i < n; i += 32) {
+        i32 slot = s->raw_row[i], root = s->key[slot];
+        s->hi[slot] = (u32)(n_excluded + i);
+        v.row[n_excluded + i] = root;
+        v.weight[n_excluded + i] = params.root_weight[root];
+    }
+    __syncwarp();
+    f->n_closed = n_full;
+    f->members = warp_sum(members);
+    f->left = warp_sum(left);
+    f->list0 = f->base0 = f->at = 0;
+    f->next = n_excluded;
+    f->end = n_excluded + n_explored;
+    f->n_rows = n_excluded + n;
+    f->n_base = o.n_base;
+    f->words = (o.n_base + 63) >> 6;
+    return true;
+}
+
+// Set the number of planes, and the places in `bits`. False when there is no room for the bit rows.
+__device__ inline bool has_room(Worker& w, const Opening& o, SieveFrame* f) {
+    Sieve& v = sieve_of(w);
+    u32 weights = 0;
+    ROLLED for (i32 i = lane_id(); i < o.n_base; i += 32) weights |= (u32)weight_of(o.base[i]);
+    i32 planes = 32 - __clz((i32)__reduce_or_sync(ALL_LANES, weights));
+    if (lane_id() == 0) v.planes = planes;
+    f->rows = planes * f->words;
+    __syncwarp();
+    i64 top = (i64)f->words * (planes + f->n_rows);
+    f->top = (i32)top;
+    return top <= SIEVE_WORDS;
+}
+
+// Write the bit rows of frame 0 and its L.
+__device__ inline void write_bits(Worker& w, const Opening& o, const SieveFrame& f) {
+    Scratch* s = w.s;
+    Sieve& v = sieve_of(w);
+    ROLLED for (i32 i = lane_id(); i < f.top; i += 32) v.bits[i] = 0;
+    __syncwarp();
+    ROLLED for (i32 chunk = 0; chunk < o.n_base; chunk += 32) {
+        i32 i = chunk + lane_id();
+        i32 weight = i < o.n_base ? weight_of(o.base[i]) : 0;
+        ROLLED for (i32 k = 0; k < v.planes; k++) {
+            u32 half = warp_ballot((weight >> k) & 1);
+            if (lane_id() == 0) ((u32*)(v.bits + k * f.words))[chunk >> 5] = half;
+        }
+    }
+    u32 mask = o.mask;
+    each_neighbour(o.base, o.n_base, 0, EVERY, [&](i32 i, i32 root) {
+        i32 slot = root == NOBODY ? NOBODY : look_up(s, root, mask);
+        if (slot == NOBODY || !is_inside(s, slot)) return;
+        u32* word = (u32*)(v.bits + f.rows + (i >> 6) * f.n_rows + place_of(s, slot));
+        atomicOr(word + ((i >> 5) & 1), 1u << (i & 31));
+    });
+    __syncwarp();
+}
+
+// Make every child of frame 0 an item of its own, because its bit rows have no room. Its children have less. The slice
+// is void if the pool is full.
+__device__ __noinline__ void split(Worker& w, const SieveFrame& f) {
+    const i32* rows = sieve_of(w).row;
+    i32 n_cand = f.n_rows - f.next, n_path = f.n_closed + 1;
+    i64 cand_at = reserve_pool(n_cand);
+    if (cand_at != NOBODY) write_list(rows + f.next, n_cand, params.pool + cand_at);
+    __syncwarp();
+    ROLLED for (i32 j = f.next; j < f.end; j++) {
+        i64 at = cand_at == NOBODY ? NOBODY : reserve_pool(n_path);
+        if (at == NOBODY) {
+            if (lane_id() == 0) overflow();
+            return;
+        }
+        write_list(w.s->full, f.n_closed, params.pool + at);
+        if (lane_id() == 0) params.pool[at + f.n_closed] = rows[j];
+        __syncwarp();
+        i32 behind = j - f.next + 1;
+        pass_on(path_item(at, n_path, cand_at + behind, n_cand - behind, 0, n_cand - behind, 1));
+    }
+}
+
+// Open the problem with these base vertices and explore it. STOPPED: the rest is written down. If *begun is false, not
+// even the node itself was emitted; if *too_large is true, it needs more room. The caller writes it down then.
+__device__ __noinline__ i32 explore(Worker& w, const i32* base, i32 n_base, const Origin& origin, i32 fresh, bool* begun, bool* too_large) {
+    Opening o;
+    o.base = base;
+    o.n_base = n_base;
+    i32 total = 0;
+    ROLLED for (i32 i = lane_id(); i < n_base; i += 32) total += weight_of(base[i]);
+    o.total = o.size = warp_sum(total);
+    if (o.size < least_base()) return DONE;
+    *too_large = !weigh_inside(w, origin, &o);
+    if (*too_large) return DONE;
+    i32 became = reduce_opening(w, origin, &o);
+    *too_large = became == OVERSIZE;
+    if (became != OPEN) return DONE;
+    *too_large = !weigh_outside(w, origin, &o);
+    if (*too_large) return DONE;
+    SieveFrame f;
+    if (!sort_roots(w, origin, o, &f, &fresh)) return DONE;
+    bool found = f.members >= least_root();
+    w.tests += 1;
+    if (found && fresh && !emit_sieve(w, o.base, o.n_base, f.n_closed)) {
+        *begun = false;
+        return STOPPED;
+    }
+    if (!has_children(f)) return DONE;
+    if (!has_room(w, o, &f)) {
+        split(w, f);
+        return DONE;
+    }
+    write_bits(w, o, f);
+    if (found && f.words == 1) return search_word(w, f);
+    if (lane_id() == 0) sieve_of(w).frame[0] = f;
+    __syncwarp();
+    i32 ended = search_sieve(w);
+    w.hub_depth = NOBODY;
+    return ended;
+}
