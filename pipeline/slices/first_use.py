@@ -38,7 +38,7 @@ def before_reading(source: Any, ingest_on: IngestOn) -> None:
     """
     _convert_an_array()
     with suppress(OSError):  # the source cannot be read; the step says so in better words
-        reader, _ = choose_reader(ingest_on, source)
+        reader = choose_reader(ingest_on, source)[0]
         if reader is None and isinstance(source, (str, os.PathLike)) and is_large(Path(source)):
             with _keeping_code():
                 compiled_plain_integers(b"1 2\n", " ", (0, 1), 2)
