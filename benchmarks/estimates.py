@@ -1,7 +1,7 @@
 """Compares the estimates of a dry run with the true numbers of bicliques, for all thresholds of its table.
 
 The truth is counted by the CPU engine on one core, by size, without thresholds. If that takes longer than
-``--patience``, it is counted with larger and larger thresholds, as far as these end in time. Thresholds that no count
+``--patience``, it is counted with thresholds, the largest first, as far as that ends in time. Thresholds that no count
 covers are left out. The estimate of a pair of thresholds is right if it is within a factor of 3 of the truth.
 """
 
