@@ -28,7 +28,7 @@ HashesOf = Callable[[Path, int], np.ndarray]
 #: If at most so many rows per wanted row may be among the largest, all of them are looked at, and sizes are not ranked.
 _FEW = 100
 #: Most threads that read row groups.
-_MOST_THREADS = 8
+_MOST_THREADS = 16
 #: Rows that are read together where only a few of a row group are wanted.
 BATCH = 1 << 13
 
@@ -294,7 +294,8 @@ def _taken(batches: Iterator[pa.RecordBatch], rows: np.ndarray) -> list[pa.Recor
     found, begin = [], 0
     for batch in batches:
         own = rows[(rows >= begin) & (rows < begin + len(batch))]
-        found.append(batch.take(pa.array(own - begin)))
+        if len(own):
+            found.append(batch.take(pa.array(own - begin)))
         begin += len(batch)
         if begin > rows[-1]:
             return found
