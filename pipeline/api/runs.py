@@ -41,6 +41,7 @@ def mine(
     report: bool = True,
     sizes: bool = False,
     largest: int | None = None,
+    per_vertex: bool = False,
     by: By = "edges",
     ids: Ids = "labels",
     min_left: int = 1,

@@ -25,7 +25,7 @@ from pipeline.prepare.members import find_members
 from pipeline.process import startup
 from pipeline.process.cores import count_cores
 from pipeline.process.logs import tell
-from pipeline.proof import proving
+from pipeline.proof import proving, vertices
 from pipeline.proof.reading import Reading
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
@@ -345,7 +345,10 @@ def _proven(run: Run) -> Manifest | None:
 
 
 def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progress: OnProgress) -> None:
-    """Make the summary of a complete run anew if it is damaged. The parts are read for that, and nothing is mined."""
+    """Make the summary of a complete run anew if it is damaged, and the numbers of its vertices. Nothing is mined."""
+    if run.options.search.per_vertex and (reason := vertices.why_damaged(run)) is not None:
+        logger.warning("%s; they are made anew from the ledger", reason)
+        vertices.write(run, run.ledger().total)
     if run.job.rows == "none":
         return
     reason = why_damaged(run.folder, manifest)

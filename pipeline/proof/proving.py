@@ -23,6 +23,7 @@ from pipeline.mining.energy import energy_facts
 from pipeline.output.part_writer import PartWriter
 from pipeline.process import startup
 from pipeline.process.logs import tell
+from pipeline.proof import vertices
 from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.ranking import rank_correlation
 from pipeline.proof.reading import PartRead, Reading
@@ -80,6 +81,8 @@ def prove(
     if listing:
         proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress, on_device, reading)
         summary.write(run.folder)
+    if run.options.search.per_vertex:
+        vertices.write(run, ledger.total, summary if listing else None)
     mined, seconds, taken = run.sessions(), seconds_of(run), peak_rss_of(run, ledger.entries.values())
     seconds["startup"] += startup.take()
     manifest = Manifest(
