@@ -17,6 +17,7 @@ from pipeline.prepare.build import read_edges
 from pipeline.prepare.members import find_members
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
+from pipeline.proof import vertices
 from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.equal_rows import refuse_equal_rows
@@ -119,6 +120,7 @@ def verify_run(
             "every row has the sizes it states, within the limits of the run",
             *(("every row contains the members that were asked for",) if search.is_containing else ()),
             "the summary, if there is one, counts these rows",
+            *(("the tables of vertices count the rows with each vertex",) if search.per_vertex else ()),
             "the ledger accounts for every first-level subtree and every left-over exactly once",
         ),
         sampled_only=(
@@ -235,3 +237,5 @@ class _Reading:
         if self.folder.summary.exists() and Summary.read(self.folder) != own:
             remedy = f"delete it, and make it anew with: {how_to_resume(self.folder.path)}"
             raise IncompleteError(f"{self.folder.summary} is not of these rows; {remedy}")
+        if self.opened.options.search.per_vertex:
+            vertices.check(self.opened, own)
