@@ -16,12 +16,8 @@ from pipeline.run.tables import open_part
 from schemas.bicliques import splitmix64
 from schemas.errors import InputError
 from schemas.search import MEASURES, By
-<<<<<<< HEAD
 from schemas.sizes import SizeCounts, SizedRows
-=======
-from schemas.sizes import SizeCounts
 from schemas.totals import measured
->>>>>>> main
 
 __all__ = ["BATCH", "HashesOf", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
 
