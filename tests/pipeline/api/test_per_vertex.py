@@ -233,6 +233,7 @@ def test_what_cannot_be_asked_for_is_one_sentence_and_nothing_is_written(tmp_pat
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, counted = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "counted"
     assert main(["mine", str(source), "-o", str(tmp_path / "out"), "--per-vertex", "--quiet", "--workers", "0"]) == 0
+    assert f"vertices: {tmp_path / 'out' / 'vertices'}\n" in capsys.readouterr().out
     assert main(["count", str(source), "--per-vertex", str(counted), "--quiet", "--workers", "0"]) == 0
     assert f"vertices: {counted}" in capsys.readouterr().out
     assert tables(counted) == tables(tmp_path / "out" / "vertices") == expected(EDGES)
