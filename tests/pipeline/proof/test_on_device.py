@@ -182,7 +182,7 @@ def test_four_threads_read_onto_the_device_of_this_process(
     prove = proving.prove
 
     def watch(run: Run, pool: Pool, report: Any, on_device: bool, reading: Any) -> Any:
-        seen.append((pool.slots(), on_device))
+        seen.append((pool.slots(), on_device, reading._readers is pool))
         return prove(run, pool, report, on_device, reading)
 
     monkeypatch.setattr(proving, "prove", watch)
@@ -190,7 +190,7 @@ def test_four_threads_read_onto_the_device_of_this_process(
     with engines.registered(toy_kind()):
         source = write_edges(tmp_path / "g.parquet", EDGES)
         mine(source, tmp_path / "out", engine="bitmatrix", workers=0, report=False, progress=False)
-    assert seen == [(on_device.READERS, True)]
+    assert seen == [(on_device.READERS, True, True)]
     assert on_device.READERS == 4
     assert manifest_pair(tmp_path / "out") == answer(EDGES)
 
