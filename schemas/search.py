@@ -19,7 +19,7 @@ Side = Literal["left", "right"]
 Mode = Literal["count", "fingerprint", "list"]
 
 #: Measures by which bicliques are ranked.
-By = Literal["edges", "balance", "left", "right"]
+By = Literal["edges", "vertices", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
 
 #: What may be asked of the search tree: see `schemas.jobs`.
@@ -86,16 +86,17 @@ class Search:
         False,
         help="with --count-only: also count the bicliques of each size; see: bicliques sizes",
         group="result",
+        on=("mine", "count", "dry_run", "flow"),
         words={"count": "also print the number of bicliques of each size; takes longer"},
     )
     largest: int | None = option(
         None,
-        help="write only the K largest bicliques; the search still finds all",
+        name="top",
+        help="how many of the largest bicliques are wanted",
         group="result",
-        on=("mine",),
+        on=("largest", "flow"),
         metavar="K",
-        otherwise="write all",
-        least=0,
+        otherwise="1; the flow writes all",
     )
     per_vertex: bool = option(
         False,
@@ -103,12 +104,17 @@ class Search:
         group="result",
         on=("mine", "flow"),
     )
-    by: By = option("edges", help="measure of --largest", group="result", on=("mine",))
+    by: By = option("edges", help="what the largest have most of", group="result", on=("largest", "flow"))
 
     @property
     def has_thresholds(self) -> bool:
         """Whether bicliques have to be larger than the smallest ones."""
         return self.min_left > 1 or self.min_right > 1
+
+    @property
+    def prunes(self) -> bool:
+        """Whether parts of the search tree lead nowhere, because of thresholds, or of a bound of the largest."""
+        return self.has_thresholds or self.largest is not None
 
     @property
     def has_filters(self) -> bool:
@@ -137,7 +143,10 @@ class Limits:
     rows : int or None
         Most bicliques that this slice may find. The limit is exact.
     bound : int or None
-        `schemas.jobs.Job.bound` of the total so far. An engine may leave out bicliques whose key is below it.
+        `schemas.jobs.Job.bound` of the total so far: a measure that the last of as many rows as are wanted reaches. An
+        engine may leave out bicliques whose measure (`Search.by`) is below it, and end nodes that cannot reach it. It
+        must not leave out those whose measure is equal. What it emits may raise the bound: then `Job.bound_of` of the
+        receiver is higher. A lower bound, or none, is never wrong (`kernels.reference.tree` says why).
     """
 
     seconds: float | None = None

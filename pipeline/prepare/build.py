@@ -6,6 +6,7 @@ import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from kernels import engines
 from kernels.graph.members import Restricted
+from pipeline.prepare.bands import Bands, make_bands
 from pipeline.prepare.members import restricted, why_nothing
 from pipeline.process.cores import count_cores
 from pipeline.run.checksums import checksums_of
@@ -70,7 +72,8 @@ def build(run: Run) -> dict[str, Any]:
     -------
     dict
         `kernels.graph.facts.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides of the input,
-        ``built_on`` ("gpu", or "cpu"), ``seconds``, and ``nothing`` if no biclique contains the given members: why.
+        ``built_on`` ("gpu", or "cpu"), ``seconds``, and ``nothing`` if no biclique contains the given members: why. If
+        the job is done in bands, also the first ``bound``, and the ``bands``; see `pipeline.prepare.bands`.
 
     Notes
     -----
@@ -83,7 +86,7 @@ def build(run: Run) -> dict[str, Any]:
     threads = min(count_cores(), MOST_THREADS)
     with ThreadPoolExecutor(2) as beside:
         labels = [beside.submit(_copy_labels, folder, side) for side in LABEL_FILES]
-        made, nothing = None, None
+        made, kept, nothing = None, None, None
         if search.is_containing:
             run.take_edges()  # and let them go
         elif sizes.get("read_on") == "gpu":
@@ -98,13 +101,18 @@ def build(run: Run) -> dict[str, Any]:
             made_here = _compiled(*arguments, threads=threads) if is_compiled else _sorted(*arguments)
             made = *made_here, of_input.result()
         graph, prepared, degrees = made
+        bands = _bands(run, graph, kept) if run.job.in_bands else None
         profiles = [beside.submit(degree_profile, of_side) for of_side in degrees]
         with disk_errors(target):
             graph.save(target)
+            if bands is not None:
+                MiningGraph.save_all(bands.graphs, target)
             for copied in labels:
                 copied.result()
             settled, summed = beside.submit(settle, target), beside.submit(checksums_of, folder.own_files(target))
             MiningGraph.open(target).validate(threads)
+            for each in MiningGraph.open_all(target) if bands is not None else ():
+                each.validate(threads)
             settled.result()
     facts = asdict(prepared) | {
         "nbytes": graph.nbytes,
@@ -112,6 +120,8 @@ def build(run: Run) -> dict[str, Any]:
         "built_on": built_on,
         "seconds": time.perf_counter() - started,
     }
+    if bands is not None:
+        facts |= bands.facts
     if nothing is not None:
         facts["nothing"] = nothing
     run.finish("build", facts, summed.result())
@@ -129,6 +139,13 @@ def compiles(run: Run, n_edges: int) -> bool:
     """Whether compiled code builds the graph of a run from so many edges, unless the GPU does."""
     used = engines.kind(run.options.engine).platform.is_used_by_driver
     return run.options.build.order not in ("degree", "id") or n_edges >= (MANY_EDGES if used else MANY_WITHOUT_COMPILER)
+
+
+def _bands(run: Run, graph: MiningGraph, kept: Restricted | None) -> Bands:
+    """The bands of a run. `kept` has its edges, if they were read to build `graph`."""
+    if kept is None:
+        kept = restricted(run, *read_edges(run.folder))
+    return make_bands(run.options.search, kept, graph, partial(with_thresholds, run, kept))
 
 
 def with_thresholds(run: Run, kept: Restricted, min_left: int, min_right: int) -> MiningGraph:

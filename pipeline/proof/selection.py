@@ -16,7 +16,8 @@ from pipeline.run.tables import open_part
 from schemas.bicliques import splitmix64
 from schemas.errors import InputError
 from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts
+from schemas.sizes import SizeCounts, SizedRows
+from schemas.totals import measured
 
 __all__ = ["BATCH", "HashesOf", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
 
@@ -28,7 +29,7 @@ HashesOf = Callable[[Path, int], np.ndarray]
 #: If at most so many rows per wanted row may be among the largest, all of them are looked at, and sizes are not ranked.
 _FEW = 100
 #: Most threads that read row groups.
-_MOST_THREADS = 8
+_MOST_THREADS = 16
 #: Rows that are read together where only a few of a row group are wanted.
 BATCH = 1 << 13
 
@@ -39,7 +40,7 @@ class Largest:
     Parameters
     ----------
     n : int
-    by : "edges", "balance", "left" or "right"
+    by : "edges", "vertices", "balance", "left" or "right"
         The measure. Ties go to the larger number of edges, then to the larger left side, then to the larger hash.
 
     Attributes
@@ -56,21 +57,13 @@ class Largest:
 
     def __init__(self, n: int, by: By):
         if by not in MEASURES:
-            raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
+            raise InputError(f"bicliques are ranked by {', '.join(MEASURES)}, not by {by!r}")
         self._n, self._by = n, by
         self.best = np.empty((0, 7), np.int64)
 
-    def add(
-        self,
-        left: np.ndarray,
-        right: np.ndarray,
-        sizes: SizeCounts,
-        hashes: Callable[[], np.ndarray],
-        file: int,
-        group: int,
-    ) -> None:
+    def add(self, sized: SizedRows, hashes: Callable[[], np.ndarray], file: int, group: int) -> None:
         """Add the rows of a row group; see `add_rows`."""
-        add_rows([self], left, right, sizes, hashes, file, group)
+        add_rows([self], sized, hashes, file, group)
 
     def add_chosen(
         self,
@@ -90,7 +83,7 @@ class Largest:
         if len(rows) == 0:
             return
         left, right = left[rows].astype(np.int64), right[rows].astype(np.int64)
-        key, edges = _keys(left, right, self._by), left * right
+        key, edges = measured(left, right, self._by), left * right
         hashed = hashes()[numbers[rows]].view(np.int64)
         is_tie = (key == least[0]) & (edges == least[1]) & (left == least[2])
         ties = np.flatnonzero(is_tie)
@@ -132,9 +125,7 @@ class Largest:
 
 def add_rows(
     rankings: Sequence[Largest],
-    left: np.ndarray,
-    right: np.ndarray,
-    sizes: SizeCounts,
+    sized: SizedRows,
     hashes: Callable[[], np.ndarray],
     file: int,
     group: int,
@@ -144,19 +135,18 @@ def add_rows(
     Parameters
     ----------
     rankings : sequence of Largest
-    left, right : ndarray, shape (rows,), int32 or int64
-        Numbers of left and right members of each row.
-    sizes : SizeCounts
-        The number of rows of each size.
+    sized : SizedRows
+        The sizes of the rows.
     hashes : callable
         () -> hash of each row, uint64. It is called only if a row is large enough.
     file, group : int
         Numbers of the file and of the row group, from 0.
     """
+    sizes = sized.counts
     least = [ranking.least(sizes) for ranking in rankings]
     wanted = [ranking.reach(sizes, rank) for ranking, rank in zip(rankings, least, strict=True)]
-    rows = sizes.pick(np.logical_or.reduce(wanted)).rows_of(left, right)
-    left, right = left[rows], right[rows]
+    rows = sized.of(sizes.pick(np.logical_or.reduce(wanted)))
+    left, right = sized.n_left[rows], sized.n_right[rows]
     for ranking, rank in zip(rankings, least, strict=True):
         ranking.add_chosen(left, right, rank, hashes, file, group, rows)
 
@@ -185,7 +175,7 @@ def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[
     for k, group, left, right in _sizes(files):
         if _reach(left, right, by, least).any():
             hashes = partial(hashes_of, files[k], group)
-            found.add(left, right, SizeCounts.of(left, right), hashes, k, group)
+            found.add(SizedRows(left, right), hashes, k, group)
     return found.places()
 
 
@@ -236,19 +226,10 @@ def _groups(files: Sequence[Path]) -> list[tuple[int, int]]:
     return found
 
 
-def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
-    """The value of a measure for each pair of sizes."""
-    if by == "edges":
-        return left * right
-    if by == "balance":
-        return np.minimum(left, right)
-    return left if by == "left" else right
-
-
 def _reach(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) -> np.ndarray:
     """Which sizes rank at least as high as `least`: a measure, a number of edges and a left size."""
     left, right = left.astype(np.int64, copy=False), right.astype(np.int64, copy=False)
-    keys, edges = _keys(left, right, by), left * right
+    keys, edges = measured(left, right, by), left * right
     on_edges = (edges > least[1]) | ((edges == least[1]) & (left >= least[2]))
     found: np.ndarray = (keys > least[0]) | ((keys == least[0]) & on_edges)
     return found
@@ -257,7 +238,7 @@ def _reach(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) 
 def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
     """Measure, edges and left size of the n-th largest biclique. Zeros if there are fewer."""
     left, right = sizes.n_left.astype(np.int64), sizes.n_right.astype(np.int64)
-    ranks = np.column_stack([_keys(left, right, by), left * right, left])
+    ranks = np.column_stack([measured(left, right, by), left * right, left])
     order = np.lexsort(ranks.T[::-1])[::-1]
     at = int(np.searchsorted(np.cumsum(sizes.count[order]), n))
     return tuple(ranks[order[at]].tolist()) if at < len(order) else (0, 0, 0)
@@ -294,7 +275,8 @@ def _taken(batches: Iterator[pa.RecordBatch], rows: np.ndarray) -> list[pa.Recor
     found, begin = [], 0
     for batch in batches:
         own = rows[(rows >= begin) & (rows < begin + len(batch))]
-        found.append(batch.take(pa.array(own - begin)))
+        if len(own):
+            found.append(batch.take(pa.array(own - begin)))
         begin += len(batch)
         if begin > rows[-1]:
             return found

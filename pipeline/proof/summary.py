@@ -26,7 +26,7 @@ from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 from schemas.manifest import Manifest
 from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts
+from schemas.sizes import SizeCounts, SizedRows
 
 __all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Sums", "Tally", "read_largest", "why_damaged"]
 
@@ -139,9 +139,9 @@ class Tally:
         if counted is not None:
             self._left += counted[0]
             self._right += counted[1]
-        sizes = SizeCounts.of(n_left, n_right)
-        self._add_sizes(sizes)
-        add_rows(list(self._largest.values()), n_left, n_right, sizes, lambda: hashes, file, group)
+        sized = SizedRows(n_left, n_right)
+        self._add_sizes(sized.counts)
+        add_rows(list(self._largest.values()), sized, lambda: hashes, file, group)
         return hashes
 
     def _add_sizes(self, sizes: SizeCounts) -> None:
@@ -199,8 +199,8 @@ class Summary:
         if not isinstance(other, Summary):
             return NotImplemented
         arrays = [(self.left, other.left), (self.right, other.right)]
-        if self.largest and other.largest:  # a summary of an earlier version has none
-            arrays += [(self.largest[by], other.largest[by]) for by in MEASURES]
+        known = self.largest.keys() & other.largest.keys()  # a summary of an earlier version has fewer, or none
+        arrays += [(self.largest[by], other.largest[by]) for by in known]
         return self.sizes == other.sizes and all(np.array_equal(*pair) for pair in arrays)
 
     __hash__ = None  # type: ignore[assignment]
@@ -322,7 +322,7 @@ def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:
 
 
 def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
-    """The largest bicliques by measure. Empty for a run of an earlier version."""
+    """The largest bicliques by measure. A run of an earlier version has none, or not by all measures."""
     if not (folder.summary / LARGEST_FILE).exists():
         return {}
     table = _read(folder.summary / LARGEST_FILE)
@@ -333,7 +333,7 @@ def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
         raise TypeError(f"{LARGEST_FILE} has other columns")
     best = np.column_stack([table[name].to_numpy() for name in _LARGEST_COLUMNS])
     measure = np.array(table["by"].to_pylist(), dtype=object)
-    return {by: best[measure == by] for by in MEASURES}
+    return {by: best[measure == by] for by in MEASURES if by in measure}
 
 
 def _totals(file: Path) -> np.ndarray:

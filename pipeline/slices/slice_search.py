@@ -64,12 +64,16 @@ class SliceSearch:
         if rows == 0 or (seconds is not None and seconds <= 0):
             self.left_over.append(work)
             return None
-        found = self.engine.mine(
-            self.graph, work, self._job.of_engine, Limits(seconds, rows, self.limits.bound), self._emit
-        )
+        found = self.engine.mine(self.graph, work, self._job.of_engine, Limits(seconds, rows, self._bound), self._emit)
         self._sum += found.total
         self.stats += found.stats
         return found
+
+    @property
+    def _bound(self) -> int | None:
+        """That of the slice, or of what it has found so far."""
+        bounds = (self.limits.bound, self._job.bound(self._sum))
+        return max((bound for bound in bounds if bound is not None), default=None)
 
     @property
     def total(self) -> Total:
