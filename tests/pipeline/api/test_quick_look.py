@@ -26,7 +26,7 @@ from schemas.bicliques import biclique_schema, splitmix64
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.measures import measure
 from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts
+from schemas.sizes import SizeCounts, SizedRows
 from tests.support.engines import unable
 from tests.support.runs import random_edges, rewrite_record, write_edges
 
@@ -273,7 +273,7 @@ def test_the_largest_of_row_groups_in_any_order(groups: list[list[tuple[int, int
     for k in range(len(groups))[::-1]:
         left, right = np.array(groups[k], np.int64).reshape(-1, 2).T
         for found in (whole, halves[k % 2]):
-            found.add(left, right, SizeCounts.of(left, right), hashes[k].copy, k // 3, k % 3)
+            found.add(SizedRows(left, right), hashes[k].copy, k // 3, k % 3)
     halves[0].merge(halves[1].best)
     key = partial(measure, by)
     rows = [
