@@ -144,7 +144,7 @@ def scratch(row_cap: int, list_cap: int) -> np.dtype:
 
 #: Frames on the stack of a sieve, and ``SieveFrame``, as in ``cuda/bitmatrix/sieve_types.cuh``.
 SIEVE_DEPTH = 64
-SIEVE_FRAME = np.dtype((np.int32, (13,)))
+SIEVE_FRAME = np.dtype((np.int32, (14,)))
 
 
 def sieve(row_cap: int) -> np.dtype:

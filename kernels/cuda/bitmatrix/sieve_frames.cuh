@@ -6,6 +6,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/sieve_types.cuh"
@@ -30,15 +31,15 @@ __device__ __noinline__ bool describe_sieve(const Worker& w, const SieveFrame& f
 }
 
 // Whether children of a frame may lead somewhere.
-__device__ __forceinline__ bool has_children(const SieveFrame& f) {
-    return f.next < f.end && f.members + f.left >= least_root();
+__device__ __forceinline__ bool has_children(const Worker& w, const SieveFrame& f) {
+    return f.next < f.end && smaller((i64)f.members + f.left, params.max_root) >= fewest_roots(w, f.size);
 }
 
 // Write every frame that still has children down for the host. The slice is void if the pool is full.
 __device__ __noinline__ void leave_sieve(Worker& w, i32 depth) {
     ROLLED for (i32 level = 0; level <= depth; level++) {
         SieveFrame f = sieve_of(w).frame[level];
-        if (!has_children(f)) continue;
+        if (!has_children(w, f)) continue;
         Item item;
         if (describe_sieve(w, f, 0, &item))
             leave_over(item);
@@ -54,7 +55,7 @@ __device__ __noinline__ bool give_sieve(Worker& w, i32 depth, i32 wanted) {
     ROLLED for (i32 level = 0; level <= depth; level++) {
         SieveFrame f = sieve_of(w).frame[level];
         i32 kept = level == depth, n = f.end - f.next - kept;
-        if (n < 1 || !has_children(f)) continue;
+        if (n < 1 || !has_children(w, f)) continue;
         // To open an item anew takes as long as many visits. So there must be many candidates below these children.
         if ((i64)n * (f.n_rows - f.next) < 4 * GIVE_MIN) continue;
         i32 n_items = n < wanted ? n : wanted;

@@ -6,6 +6,7 @@
 #include "common/hash.cuh"
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/neighbours.cuh"
 #include "bitmatrix/sieve_types.cuh"
 #include "bitmatrix/types.cuh"
@@ -33,6 +34,7 @@ struct Opening {  // a problem while it is opened
     i32 n_base;
     i32 total;    // members of the whole L
     i32 size;     // members of the reduced L
+    i32 least;    // threshold of R1 and R3
     i32 closed;   // members of the closure of the whole L
     i32 unseen;   // of these, members of the path that the walks over candidates do not meet
     u32 mask;     // slots of the table, minus one
@@ -163,11 +165,11 @@ __device__ inline bool weigh_inside(Worker& w, const Origin& origin, Opening* o)
 // Weigh the excluded roots, in a table that has the candidates that are left. False when it is too small.
 __device__ inline bool weigh_outside(Worker& w, const Origin& origin, Opening* o) {
     Scratch* s = w.s;
-    i32 a = least_base(), n = 0;
+    i32 n = 0;
     ROLLED for (i32 chunk = 0; chunk < o->n_roots; chunk += 32) {
         i32 r = chunk + lane_id();
         i32 slot = r < o->n_roots ? s->slot[r] : 0;
-        bool stays = r < o->n_roots && is_inside(s, slot) && (i32)s->lo[slot] >= a;
+        bool stays = r < o->n_roots && is_inside(s, slot) && (i32)s->lo[slot] >= o->least;
         u32 stayers = warp_ballot(stays);
         if (stays) {
             i32 at = n + __popc(stayers & lanes_below());
