@@ -143,7 +143,7 @@ def compile_engine(name: str, search: Search | None = None) -> None:
     edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
     engine = kind(name)
     least = engine.make(engine.platform.most_halvings)
-    thresholds = Search(min_left=2) if search is not None and search.has_thresholds else Search()
+    thresholds = Search(min_left=2) if search is not None and search.prunes else Search()
     least.mine(edge, Subtrees.of_roots(one), thresholds, Limits(), nowhere)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pipeline.api.counting import count
     from pipeline.api.dry_running import dry_run
-    from pipeline.api.runs import mine, open_run, resume, verify
+    from pipeline.api.runs import largest, mine, open_run, resume, verify
     from pipeline.results.report.make import report
     from pipeline.results.results import Count, Results
     from pipeline.results.run_status import status
@@ -30,6 +30,7 @@ __all__ = [
     "__version__",
     "count",
     "dry_run",
+    "largest",
     "mine",
     "open_run",
     "prune",
@@ -46,6 +47,7 @@ _HOMES = {
     "__version__": "run.version",
     "count": "api.counting",
     "dry_run": "api.dry_running",
+    "largest": "api.runs",
     "mine": "api.runs",
     "open_run": "api.runs",
     "prune": "series.pruning",

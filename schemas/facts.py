@@ -7,6 +7,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 __all__ = [
     "STEPS",
+    "BandFacts",
     "Degrees",
     "GraphFacts",
     "InputFacts",
@@ -65,6 +66,20 @@ class Profile(TypedDict):
     right: Degrees
 
 
+class BandFacts(TypedDict):
+    """Facts of `pipeline.prepare.bands.BandFacts`."""
+
+    first: Number
+    last: Number
+    min_right: Number
+    left: Vertices
+    right: Vertices
+    edges: Number
+    root_side: str
+    n_roots: Vertices
+    ceiling: int
+
+
 class GraphFacts(TypedDict):
     """Facts of `pipeline.prepare.build.build`."""
 
@@ -75,14 +90,17 @@ class GraphFacts(TypedDict):
     profile: Profile
     seconds: float
     nothing: NotRequired[str]
+    bound: NotRequired[int]
+    bands: NotRequired[list[BandFacts]]
     files: NotRequired[dict[str, int]]
 
 
 class PlanFacts(TypedDict):
     """Facts of `pipeline.prepare.plan.PlanFacts`."""
 
-    n_roots: Vertices
+    n_roots: Number
     seconds: float
+    bands: NotRequired[list[list[int]]]
     files: NotRequired[dict[str, int]]
 
 

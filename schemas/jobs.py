@@ -40,11 +40,15 @@ class Job(ABC):
         Reductions that are exact for the job. `kernels.graph.prepare` does no others.
     weights : str
         Name, in `pipeline.prepare.weights`, of the estimate of the work below a root that fits the job.
+    in_bands : bool
+        Whether the work is cut into bands (`schemas.bands`), each with a graph and thresholds of its own. Otherwise the
+        whole run is one band.
     """
 
     name: JobName
     reductions: frozenset[Reduction]
     weights: str = "wedges"
+    in_bands: bool = False
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -81,6 +85,10 @@ class Job(ABC):
 
         An engine may leave such bicliques out (`schemas.search.Limits.bound`). The result is exact either way.
         """
+        return None
+
+    def bound_of(self, taker: Emit) -> int | None:
+        """The same for a `taker` of this job, after what it has received. An engine may ask at any time."""
         return None
 
 
@@ -126,10 +134,11 @@ class AllMaximal(Job):
 
 
 class LargestFew(Job):
-    """The `Search.largest` largest maximal bicliques by `Search.by`, found by looking at all of them."""
+    """The `Search.largest` largest maximal bicliques by `Search.by`, found by branch and bound."""
 
     name = "largest"
     reductions = EVERY_REDUCTION
+    in_bands = True
 
     def __init__(self, search: Search) -> None:
         super().__init__(search)
@@ -169,6 +178,11 @@ class LargestFew(Job):
         assert isinstance(total, Best)
         return total.least
 
+    def bound_of(self, taker: Emit) -> int | None:
+        """The bound of the slice, or the key of the last row that `taker` kept if that is higher."""
+        assert isinstance(taker, _Keeper)
+        return taker.least
+
     @property
     def _k(self) -> int:
         assert self.search.largest is not None
@@ -183,9 +197,13 @@ class _Keeper:
     def __init__(self, best: Best, bound: int | None) -> None:
         self.best, self._bound = best, bound
 
+    @property
+    def least(self) -> int | None:
+        """The least key that is kept. None while every biclique is."""
+        return max((key for key in (self._bound, self.best.least) if key is not None), default=None)
+
     def __call__(self, batch: Bicliques) -> None:
-        least = max((key for key in (self._bound, self.best.least) if key is not None), default=None)
-        self.best += Best.of(self.best.k, self.best.by, batch, least)
+        self.best += Best.of(self.best.k, self.best.by, batch, self.least)
 
 
 #: All jobs by name.

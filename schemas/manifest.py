@@ -9,6 +9,7 @@ import base64
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from schemas.certificate import Certificate
 from schemas.errors import IncompleteError
 from schemas.facts import GraphFacts, InputFacts, MiningFacts, PlanFacts
 from schemas.jobs import Job
@@ -210,6 +211,8 @@ class Manifest:
     compared_rows : int
         Rows that were compared with each other when the run was proven. No two of them are equal. These are all rows,
         or 0 if that was left to `verify`, as in runs of earlier versions.
+    certificate : dict or None
+        `schemas.certificate.Certificate` of a run that found the largest.
     """
 
     schema_version: int
@@ -228,6 +231,7 @@ class Manifest:
     seconds: dict[str, float]
     peak_rss: dict[str, Any] = field(default_factory=dict)
     compared_rows: int = 0
+    certificate: dict[str, Any] | None = None
 
     @property
     def bytes(self) -> int:
@@ -255,6 +259,8 @@ class Manifest:
         read_as(RunOrigin, manifest.run, "run")
         for name, facts in _FACTS.items():
             check_facts(facts, getattr(manifest, name), name)
+        if manifest.certificate is not None:
+            check_facts(Certificate, manifest.certificate, "certificate")
         return manifest
 
 

@@ -15,10 +15,10 @@ __all__ = ["GROUPS", "NEW", "Call", "Group", "Option", "option", "option_of"]
 
 #: Where an option can be given: the Python calls and the commands of that name (``dry_run`` is ``mine --dry-run``),
 #: and the flow `mine`.
-Call = Literal["mine", "count", "resume", "dry_run", "demo", "flow"]
+Call = Literal["mine", "largest", "count", "resume", "dry_run", "demo", "flow"]
 
 #: The calls that start with an input.
-NEW: tuple[Call, ...] = ("mine", "count", "dry_run", "flow")
+NEW: tuple[Call, ...] = ("mine", "largest", "count", "dry_run", "flow")
 
 
 @dataclass(frozen=True, kw_only=True)

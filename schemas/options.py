@@ -157,7 +157,7 @@ class RunOptions:
         "labels",
         help="content of the lists: labels, or row numbers of OUT/labels/*.parquet",
         group="result",
-        on=("mine", "dry_run", "flow"),
+        on=("mine", "largest", "dry_run", "flow"),
     )
 
     def __post_init__(self) -> None:
@@ -172,7 +172,7 @@ class RunOptions:
         if self.search.sizes and job_of(self.search).rows != "none":
             raise InputError("sizes are counted with count_only; a run that lists its bicliques has them in its files")
         if self.search.largest is not None:
-            _check_count("largest", self.search.largest)
+            _check_count("top", self.search.largest)
         if self.search.by not in MEASURES:
             raise InputError(f"the largest go by {', '.join(MEASURES)}, not by {self.search.by!r}")
         for side in ("left", "right"):
@@ -243,7 +243,7 @@ class RunLimits:
         name="time_limit",
         help="seconds of mining; reading the input does not count",
         group="limits",
-        on=("mine", "count", "resume", "flow"),
+        on=("mine", "largest", "count", "resume", "flow"),
         metavar="SECONDS",
         otherwise="no limit",
         is_limit=True,
@@ -284,7 +284,7 @@ class CallOptions:
         True,
         help="write OUT/report.html once the run is complete",
         group="result",
-        on=("mine", "resume", "flow"),
+        on=("mine", "largest", "resume", "flow"),
     )
     ingest_on: Where = option(
         "auto",

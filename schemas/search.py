@@ -19,7 +19,7 @@ Side = Literal["left", "right"]
 Mode = Literal["count", "fingerprint", "list"]
 
 #: Measures by which bicliques are ranked.
-By = Literal["edges", "balance", "left", "right"]
+By = Literal["edges", "vertices", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
 
 #: What may be asked of the search tree: see `schemas.jobs`.
@@ -84,23 +84,29 @@ class Search:
         False,
         help="with --count-only: also count the bicliques of each size; see: bicliques sizes",
         group="result",
+        on=("mine", "count", "dry_run", "flow"),
         words={"count": "also print the number of bicliques of each size; takes longer"},
     )
     largest: int | None = option(
         None,
-        help="write only the K largest bicliques; the search still finds all",
+        name="top",
+        help="how many of the largest bicliques are wanted",
         group="result",
-        on=("mine",),
+        on=("largest", "flow"),
         metavar="K",
-        otherwise="write all",
-        least=0,
+        otherwise="1; the flow writes all",
     )
-    by: By = option("edges", help="measure of --largest", group="result", on=("mine",))
+    by: By = option("edges", help="what the largest have most of", group="result", on=("largest", "flow"))
 
     @property
     def has_thresholds(self) -> bool:
         """Whether bicliques have to be larger than the smallest ones."""
         return self.min_left > 1 or self.min_right > 1
+
+    @property
+    def prunes(self) -> bool:
+        """Whether parts of the search tree lead nowhere, because of thresholds, or of a bound of the largest."""
+        return self.has_thresholds or self.largest is not None
 
     @property
     def has_filters(self) -> bool:

@@ -16,10 +16,11 @@ import pyarrow as pa
 from schemas.bicliques import Bicliques, hashes_of_rows
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError, InputError
+from schemas.measures import measure
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
 
-__all__ = ["Best", "Found", "Total", "fingerprint_from", "keys_of"]
+__all__ = ["Best", "Found", "Total", "fingerprint_from", "keys_of", "measured"]
 
 
 class Total(Protocol):
@@ -156,6 +157,11 @@ class Best:
         """The first key of the last row, once there are `k` rows. A biclique with less is no row. None before that."""
         return int(keys_of(self.rows, self.by)[0, -1]) if len(self.rows) == self.k else None
 
+    @property
+    def most(self) -> int | None:
+        """The first key of the first row. None if there are no rows."""
+        return int(keys_of(self.rows, self.by)[0, 0]) if len(self.rows) else None
+
     @classmethod
     def of(cls, k: int, by: By, found: Bicliques, least: int | None = None) -> Best:
         """The largest of a batch, without those whose key is less than `least`. The batch's arrays may change later."""
@@ -233,8 +239,8 @@ def keys_of(rows: Bicliques, by: By) -> np.ndarray:
     ----------
     rows : Bicliques
     by : By
-        The first key: number of edges, size of the smaller side, or size of the left or right side. The second key is
-        the number of edges, and the third the size of the left side.
+        The first key: `schemas.measures.measure`. The second key is the number of edges, and the third the size of the
+        left side.
 
     Returns
     -------
@@ -246,11 +252,14 @@ def keys_of(rows: Bicliques, by: By) -> np.ndarray:
         `by` is something else.
     """
     if by not in MEASURES:
-        raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
+        raise InputError(f"bicliques are ranked by {', '.join(MEASURES)}, not by {by!r}")
     left, right = (np.diff(indptr).astype(np.int64) for indptr in (rows.left_indptr, rows.right_indptr))
-    edges = left * right
-    key = {"edges": edges, "balance": np.minimum(left, right), "left": left, "right": right}[by]
-    return np.stack([key, edges, left])
+    return np.stack([measured(left, right, by), left * right, left])
+
+
+def measured(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
+    """The measure (`schemas.measures`) of each pair of sizes, int64."""
+    return np.minimum(left, right) if by == "balance" else np.broadcast_to(measure(by, left, right), left.shape)
 
 
 def fingerprint_from(text: object) -> int | None:

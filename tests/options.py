@@ -21,6 +21,7 @@ PAGE = ROOT / "docs" / "options.md"
 #: The Python calls, and where they are.
 CALLS: dict[Call, Path] = {
     "mine": ROOT / "pipeline" / "api" / "runs.py",
+    "largest": ROOT / "pipeline" / "api" / "runs.py",
     "count": ROOT / "pipeline" / "api" / "counting.py",
     "resume": ROOT / "pipeline" / "api" / "runs.py",
     "dry_run": ROOT / "pipeline" / "api" / "dry_running.py",
@@ -28,11 +29,11 @@ CALLS: dict[Call, Path] = {
 
 _INTRO = """# Options
 
-Every option that a run has, and where it can be given: to the commands `bicliques mine`, `count`, `resume` and `demo`,
-to `mine --dry-run` (from Python, `pipeline.dry_run`), and to the [flow](operations.md) `mine`. From Python they are
-keywords with underscores, `pipeline.mine(..., min_left=3)`. Limits of `resume` stay as they were unless they are given,
-and the word `none` lifts one (from Python, `None`). The flow takes them in groups, which the headings name:
-`thresholds={"min_left": 3}`.
+Every option that a run has, and where it can be given: to the commands `bicliques mine`, `largest`, `count`,
+`resume` and `demo`, to `mine --dry-run` (from Python, `pipeline.dry_run`), and to the [flow](operations.md) `mine`.
+From Python they are keywords with underscores, `pipeline.mine(..., min_left=3)`. Limits of `resume` stay as they were
+unless they are given, and the word `none` lifts one (from Python, `None`). The flow takes them in groups, which the
+headings name: `thresholds={"min_left": 3}`.
 
 This page is made from the fields of the records in `schemas/options.py`, `schemas/search.py` and
 `pipeline/workers/options.py`, by `python -m tests.options --write`.

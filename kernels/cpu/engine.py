@@ -108,6 +108,7 @@ class _Run:
         self.state = out.state[0]
         reset(word, hub, sieve, out)
         self.state["rows_left"] = -1 if limits.rows is None else limits.rows
+        self.state["bound"] = limits.bound or 0
 
     def slice(self) -> Slice:
         pieces = self._next_pieces()
@@ -131,7 +132,11 @@ class _Run:
                 if not any(map(len, self.waiting)):
                     break
                 pieces = self._next_pieces()
+            elif self.state["measure"] and self.state["n_better"] >= self.state["hand_out"]:
+                self._drain_rows()
             else:
+                if self.state["measure"]:
+                    self._drain_rows()
                 pulse = int(np.clip(pulse * _PULSE_S / max(ended - began, 1e-6), 100, 1 << 30))
             late = self.limits.seconds is not None and ended - self.started > self.limits.seconds
             if late and (status != FULL or self.state["count"] > 0):  # otherwise a buffer has grown and nothing is done
@@ -161,7 +166,8 @@ class _Run:
                     out.root[:n],
                 )
             )
-            state["n_rows"] = state["n_left"] = state["n_right"] = 0
+            state["n_rows"] = state["n_left"] = state["n_right"] = state["n_better"] = 0
+            state["bound"] = max(int(state["bound"]), self.job.bound_of(self.take) or 0)
         self.out = _grown(out, int(state["need_left"]), int(state["need_right"]))
         set_capacities(self.out)
 

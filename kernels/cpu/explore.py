@@ -83,7 +83,7 @@ def _take(g, pieces, i, word, hub, sieve, out):
     else:
         n = g.root_indptr[root + 1] - g.root_indptr[root]
     todo, fresh = np.int64(pieces.todo[i]), pieces.fresh[i] != 0  # as in all calls, because each type is compiled anew
-    if n > WORD_BITS or (s.sieving and _members(g, pieces, i) < s.min_root):
+    if n > WORD_BITS or (s.sieving and (s.measure != 0 or _members(g, pieces, i) < s.min_root)):
         if not keyed:
             for k in range(n):
                 hub.base[k] = g.root_indices[g.root_indptr[root] + k]

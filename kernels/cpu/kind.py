@@ -30,7 +30,7 @@ def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
 def _will_compile(search: Search) -> bool:
     from kernels.cpu.engine import EXPLORE, EXPLORE_WITH_THRESHOLDS
 
-    return not (EXPLORE_WITH_THRESHOLDS if search.has_thresholds else EXPLORE).is_kept()
+    return not (EXPLORE_WITH_THRESHOLDS if search.prunes else EXPLORE).is_kept()
 
 
 KIND = EngineKind(

@@ -11,6 +11,7 @@ import numpy as np
 
 from kernels.compiled.jit import compiled
 from kernels.compiled.searching import sort
+from kernels.cpu.bound import fewest_base, fewest_roots
 from kernels.cpu.pointers import hub_frame, sieve_frame
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 
@@ -45,10 +46,11 @@ def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
     h.n_full = h.n_rows = h.first = h.depth = 0
     n = _count_rows(g, hub, out, n_base)
     size = total = _size_of(g, hub, out, n_base)
+    h.least = s.min_base
     if sieve is not None:
         size = _reduce(g, hub, out, n, n_base, total, keyed, root)
     first, members, dead = _close_rows(g, hub, n, size, keyed, root)
-    if dead or size == 0:
+    if dead or size == 0 or (s.measure != 0 and members > s.max_root):
         forget(hub, n, n_base)
         return
     if keyed and size < total:
@@ -60,7 +62,7 @@ def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
     h.words, h.fresh, h.depth = (h.n_base + 63) >> 6, fresh and members >= s.min_root, 1
     if sieve is not None:
         if _fits(g, hub, sieve, out):
-            _begin_sieve(g, hub, sieve, out, n_explored, members)
+            _begin_sieve(g, hub, sieve, out, size, n_explored, members)
             return
     h.wide = s.sieving or h.n_rows * h.words > h.max_bits
     if not h.wide:
@@ -73,8 +75,8 @@ def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
 
 @compiled
 def _weight(g, out, u):
-    """Members of a base vertex; more than are wanted count as those wanted."""
-    return min(g.base_members_indptr[u + 1] - g.base_members_indptr[u], out.state.min_base)
+    """Members of a base vertex. Without a measure, more than are wanted count as those wanted."""
+    return min(g.base_members_indptr[u + 1] - g.base_members_indptr[u], out.state.most_weight)
 
 
 @compiled
@@ -113,8 +115,12 @@ def _is_inside(hub, v, keyed, root):
 
 @compiled
 def _reduce(g, hub, out, n, n_base, total, keyed, root):
-    """Drop base vertices by R1, R2 and R4. Returns the weight of those left, 0 if the node leads nowhere."""
-    size, closed = total, 0
+    """Drop base vertices by R1, R2 and R4. Returns the weight of those left, 0 if the node leads nowhere.
+
+    `HUB_STATE.least` is then the threshold of R1 and R3.
+    """
+    s = out.state
+    size, closed, least = total, 0, s.min_base
     for i in range(n):
         v = hub.row[i]
         if hub.count[v] == total and _is_inside(hub, v, keyed, root):
@@ -122,24 +128,36 @@ def _reduce(g, hub, out, n, n_base, total, keyed, root):
             if keyed:
                 hub.key[v] = CLOSED  # it is in the closure of the whole L
     for _ in range(_PASSES):
-        members = 0
-        for i in range(n):
-            v = hub.row[i]
-            if hub.count[v] >= out.state.min_base and _is_inside(hub, v, keyed, root):
-                members += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
-        if size < out.state.min_base or members < out.state.min_root:
+        members = _members_inside(g, hub, n, least, keyed, root)
+        while fewest_base(s, members) > least:
+            least = fewest_base(s, members)
+            members = _members_inside(g, hub, n, least, keyed, root)
+        need = fewest_roots(s, size)
+        if size < least or members < need:
             return 0
         dropped = 0
-        if closed < out.state.min_root:
-            dropped = _drop_base(g, hub, out, n_base, keyed, root)
+        if closed < need:
+            dropped = _drop_base(g, hub, out, n_base, least, need, keyed, root)
         if dropped == 0:
             break
         size -= dropped
-    return size if size >= out.state.min_base else 0
+    hub.state.least = least
+    return size if size >= least else 0
 
 
 @compiled
-def _drop_base(g, hub, out, n_base, keyed, root):
+def _members_inside(g, hub, n, least, keyed, root):
+    """Members of the closure and of the candidates that have at least `least` of the base vertices."""
+    members = 0
+    for i in range(n):
+        v = hub.row[i]
+        if hub.count[v] >= least and _is_inside(hub, v, keyed, root):
+            members += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
+    return members
+
+
+@compiled
+def _drop_base(g, hub, out, n_base, least, need, keyed, root):
     """R2, once for each base vertex. Returns the weight of those dropped."""
     s = out.state
     dropped = 0
@@ -150,11 +168,11 @@ def _drop_base(g, hub, out, n_base, keyed, root):
         members = 0
         for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
             v = g.base_indices[e]
-            if hub.count[v] >= s.min_base and _is_inside(hub, v, keyed, root):
+            if hub.count[v] >= least and _is_inside(hub, v, keyed, root):
                 members += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
-                if members >= s.min_root:
+                if members >= need:
                     break
-        if members < s.min_root:
+        if members < need:
             weight = _weight(g, out, u)
             for e in range(g.base_indptr[u], g.base_indptr[u + 1]):
                 hub.count[g.base_indices[e]] -= weight
@@ -195,14 +213,15 @@ def _sort_rows(hub, out, n, size, keyed, root, todo):
     """
     n_excluded = n_candidates = 0
     end = hub.state.n_sorter
-    least_excluded = out.state.min_base if out.state.sieving else WORD_BITS + 1
+    least = hub.state.least
+    least_excluded = least if out.state.sieving else WORD_BITS + 1
     for i in range(n):
         v = hub.row[i]
         count = hub.count[v]
         if count == size:
             continue
         inside = _is_inside(hub, v, keyed, root)
-        if count < (out.state.min_base if inside else least_excluded):
+        if count < (least if inside else least_excluded):
             hub.count[v] = 0
             hub.key[v] = OUTSIDE
         elif inside:
@@ -297,13 +316,13 @@ def _fits(g, hub, sieve, out):
 
 
 @compiled
-def _begin_sieve(g, hub, sieve, out, n_explored, members):
+def _begin_sieve(g, hub, sieve, out, size, n_explored, members):
     """Write the first frame of the sieve, and leave the hub as if nothing had been."""
     h, v, bits = hub.state, sieve.state, sieve.bits
     f = sieve_frame(sieve.frame, 0)
     f.at, f.rows, f.stride, f.list0 = 0, f.planes * f.words, h.n_rows, 0
     f.next, f.end, f.n_rows = h.first, h.first + n_explored, h.n_rows
-    f.base0, f.n_base, f.n_closed, f.members, f.members_left = 0, h.n_base, h.n_full, members, 0
+    f.base0, f.n_base, f.size, f.n_closed, f.members, f.members_left = 0, h.n_base, size, h.n_full, members, 0
     f.top = f.rows + f.words * f.stride
     for i in range(h.n_full):
         sieve.closed[i] = hub.full[i]

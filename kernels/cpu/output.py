@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
+from kernels.cpu.bound import value
 from kernels.cpu.workspace import USUAL
 
 __all__ = ["aside_is_full", "begin_aside", "deliver", "deliver_size", "end_aside"]
@@ -65,6 +66,10 @@ def deliver(g, out, base, n_base, n_roots):
         return False
     s.rows_left -= 1
     s.count += 1
+    if s.measure != 0 and value(s.measure, base_size, root_size) > s.bound:
+        s.n_better += 1
+        if s.n_better >= s.hand_out:
+            s.steps = 0  # so that the bound rises soon
     if s.sizing:
         _count_size(out, base_size, root_size)
     if s.prove:
@@ -93,7 +98,9 @@ def deliver_size(out, base_size, root_size):
 @compiled
 def _is_left_out(out, base_size, root_size):
     s = out.state
-    return base_size < s.min_base or base_size > s.max_base or root_size < s.min_root or root_size > s.max_root
+    if base_size < s.min_base or base_size > s.max_base or root_size < s.min_root or root_size > s.max_root:
+        return True
+    return s.measure != 0 and value(s.measure, base_size, root_size) < s.bound
 
 
 @compiled

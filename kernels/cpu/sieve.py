@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
+from kernels.cpu.bound import ceiling_of, fewest_base, fewest_roots
 from kernels.cpu.constants import EMPTY, FULL, PADDING, PAUSED
 from kernels.cpu.open_word import begin_word
 from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
@@ -28,8 +29,9 @@ _ONE = np.uint64(1)
 
 #: Most root members that R2 can ask for, because its counters have eight bits. A node that needs more is left as it is.
 _MOST_NEEDED = 255
-#: What became of a child: it leads nowhere; an excluded row contains it; it is open or done; there was no room.
-_NOTHING, _EXCLUDED, _OPEN, _NO_ROOM, _WORD = 0, 1, 2, 3, 4
+#: What became of a child: it leads nowhere; an excluded row contains it; it is open or done; there was no room; it is a
+#: word problem; all below it is larger than the filters allow.
+_NOTHING, _EXCLUDED, _OPEN, _NO_ROOM, _WORD, _TOO_LARGE = 0, 1, 2, 3, 4, 5
 
 
 @compiled
@@ -46,7 +48,7 @@ def search_sieve(g, word, hub, sieve, out):
         if s.steps <= 0 or aside_is_full(out):
             return PAUSED
         f = sieve_frame(sieve.frame, v.depth - 1)
-        if f.next == f.end or f.members + f.members_left < s.min_root:
+        if f.next == f.end or min(f.members + f.members_left, s.max_root) < fewest_roots(s, f.size):
             v.depth -= 1
             continue
         j = f.next
@@ -75,8 +77,7 @@ def _child(g, word, hub, sieve, out, f, child, j):
     for k in range(f.planes):
         for w in range(f.words):
             bits[at + k * f.words + w] = bits[f.at + k * f.words + w] & bits[f.rows + w * f.stride + j]
-    need = s.min_root - f.members - sieve.weight[f.list0 + j]
-    size = _reduce(sieve, out, f, at, j, need)
+    size = _reduce(sieve, out, f, at, j)
     if size == 0:
         return _NOTHING
     aside = f.n_rows + PADDING  # where the counts of the excluded rows are
@@ -85,8 +86,14 @@ def _child(g, word, hub, sieve, out, f, child, j):
     for i in range(0, j, PADDING):
         if at_least(count, aside + i, j - i, size) != _ZERO:
             return _EXCLUDED
-        n_excluded += popcount(at_least(count, aside + i, j - i, s.min_base))
-    n_candidates = _join_closure(hub, sieve, out, f, child, j, size)
+        n_excluded += popcount(at_least(count, aside + i, j - i, sieve.state.least))
+    n_candidates = _join_closure(hub, sieve, f, child, j, size)
+    first = sort_few(hub.sorter, n_candidates)
+    if s.measure != 0:
+        if child.members > s.max_root:
+            return _TOO_LARGE
+        if _ceiling(hub, sieve, out, f, child, size, first, n_candidates) < s.bound:
+            return _NOTHING
     n_base = _load_mask(sieve, at, f.words, f.planes)
     words = (n_base + 63) >> 6 if ((n_base + 63) >> 6) * 2 <= f.words else f.words
     n_rows = n_excluded + n_candidates
@@ -98,17 +105,17 @@ def _child(g, word, hub, sieve, out, f, child, j):
     ):
         _put_aside(sieve, out, f, j, True)
         return _OPEN
-    if child.members >= s.min_root and not _deliver(g, hub, sieve, out, f.base0, f.words, child.n_closed):
+    if child.members >= fewest_roots(s, size) and not _deliver(g, hub, sieve, out, f.base0, f.words, child.n_closed):
         return _NO_ROOM
     if n_candidates == 0:
         return _OPEN
-    child.at, child.words, child.planes = at, words, f.planes
+    child.at, child.words, child.planes, child.size = at, words, f.planes, size
     child.rows, child.stride, child.list0, child.n_rows = at + f.planes * words, n_rows, list0, n_rows
     child.next, child.end = n_excluded, n_rows
     child.top = child.rows + words * n_rows
     child.base0, child.n_base = f.base0, f.n_base
-    _copy_rows(hub, sieve, out, f, child, j, n_excluded, n_candidates)
-    if child.members >= s.min_root and n_base <= WORD_BITS:
+    _copy_rows(hub, sieve, f, child, j, n_excluded, first, n_candidates)
+    if s.measure == 0 and child.members >= s.min_root and n_base <= WORD_BITS:
         _hand_over(word, hub, sieve, out, child)
         return _WORD
     sieve.state.depth += 1
@@ -116,31 +123,39 @@ def _child(g, word, hub, sieve, out, f, child, j):
 
 
 @compiled
-def _reduce(sieve, out, f, at, j, need):
+def _reduce(sieve, out, f, at, j):
     """Reduce the child `j` whose L is at `at`, with R1, R2 and R4. Returns the weight of its L, 0 if it leads nowhere.
 
-    ``count`` then has the overlaps of the rows behind `j`.
+    ``count`` then has the overlaps of the rows behind `j`, and `least` is the threshold of R1 and R3 in the child.
     """
     s, bits, count = out.state, sieve.bits, sieve.count
+    closed = f.members + sieve.weight[f.list0 + j]
+    lo, n = f.list0 + j + 1, f.n_rows - j - 1
+    members = f.members + f.members_left
+    least = fewest_base(s, members)
     while True:
         size = 0
         for k in range(f.planes):
             for w in range(f.words):
                 size += popcount(bits[at + k * f.words + w]) << k
-        if size < s.min_base:
+        need = fewest_roots(s, size) - closed
+        if size < least or members - closed < need:
             return 0
         count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, j + 1, f.n_rows, count, j + 1)
-        if need <= 0:
-            return size
-        n = f.n_rows - j - 1
-        if members_of(count, j + 1, n, s.min_base, sieve.weight, f.list0 + j + 1) < need:
-            return 0
-        if need > _MOST_NEEDED or not _drop_base(sieve, out, f, at, j, need):
+        if need > 0 or s.measure != 0:
+            members = closed + members_of(count, j + 1, n, least, sieve.weight, lo)
+            while fewest_base(s, members) > least:
+                least = fewest_base(s, members)
+                members = closed + members_of(count, j + 1, n, least, sieve.weight, lo)
+            if size < least or members - closed < need:
+                return 0
+        if need <= 0 or need > _MOST_NEEDED or not _drop_base(sieve, f, at, j, least, need):
+            sieve.state.least = least
             return size
 
 
 @compiled
-def _drop_base(sieve, out, f, at, j, need):
+def _drop_base(sieve, f, at, j, least, need):
     """R2: drop base vertices that do not occur in enough candidates. Returns whether there were any."""
     bits = sieve.bits
     dropped = False
@@ -151,7 +166,7 @@ def _drop_base(sieve, out, f, at, j, need):
         if x == _ZERO:
             continue
         lo, n, row = f.list0 + j + 1, f.n_rows - j - 1, f.rows + w * f.stride + j + 1
-        kept = x & occurring(bits, row, n, sieve.count, j + 1, out.state.min_base, sieve.weight, lo, need)
+        kept = x & occurring(bits, row, n, sieve.count, j + 1, least, sieve.weight, lo, need)
         if kept != x:
             dropped = True
             for k in range(f.planes):
@@ -160,7 +175,7 @@ def _drop_base(sieve, out, f, at, j, need):
 
 
 @compiled
-def _join_closure(hub, sieve, out, f, child, j, size):
+def _join_closure(hub, sieve, f, child, j, size):
     """Write the closure of child `j`, and list its candidates in `hub.sorter`. Returns their number."""
     count = sieve.count
     sieve.closed[f.n_closed] = sieve.row[f.list0 + j]
@@ -170,7 +185,7 @@ def _join_closure(hub, sieve, out, f, child, j, size):
             sieve.closed[n_closed] = sieve.row[f.list0 + i]
             n_closed += 1
             members += sieve.weight[f.list0 + i]
-        elif count[i] >= out.state.min_base:
+        elif count[i] >= sieve.state.least:
             hub.sorter[n] = (count[i] << 32) | i
             left += sieve.weight[f.list0 + i]
             n += 1
@@ -179,8 +194,20 @@ def _join_closure(hub, sieve, out, f, child, j, size):
 
 
 @compiled
-def _copy_rows(hub, sieve, out, f, child, j, n_excluded, n_candidates):
-    """Write L and the rows of the new frame `child`, candidates by ascending overlap."""
+def _ceiling(hub, sieve, out, f, child, size, first, n_candidates):
+    """The largest measure of a result in the child with L of weight `size`: the bound of `kernels.reference.tree`."""
+    s = out.state
+    members = child.members
+    most = ceiling_of(s, size, members)
+    for i in range(first + n_candidates - 1, first - 1, -1):  # by descending overlap
+        members += sieve.weight[f.list0 + (hub.sorter[i] & 0x7FFFFFFF)]
+        most = max(most, ceiling_of(s, hub.sorter[i] >> 32, members))
+    return most
+
+
+@compiled
+def _copy_rows(hub, sieve, f, child, j, n_excluded, first, n_candidates):
+    """Write L and the rows of the new frame `child`, candidates in the order of ``hub.sorter[first:]``."""
     bits, mask = sieve.bits, sieve.mask
     if child.words < f.words:
         for k in range(f.planes):
@@ -189,12 +216,11 @@ def _copy_rows(hub, sieve, out, f, child, j, n_excluded, n_candidates):
         child.n_base = base_of(sieve.base, f.base0, mask, f.words, sieve.base, child.base0)
     r = 0
     for i in range(0, j, PADDING):
-        alive = at_least(sieve.count, f.n_rows + PADDING + i, j - i, out.state.min_base)
+        alive = at_least(sieve.count, f.n_rows + PADDING + i, j - i, sieve.state.least)
         while alive != _ZERO:
             _copy_row(sieve, f, child, i + trailing_zeros(alive), r)
             alive &= alive - _ONE
             r += 1
-    first = sort_few(hub.sorter, n_candidates)
     for i in range(n_candidates):
         _copy_row(sieve, f, child, hub.sorter[first + i] & 0x7FFFFFFF, n_excluded + i)
 
@@ -262,7 +288,7 @@ def _put_aside(sieve, out, f, j, counted):
     out.closure[f.n_closed] = sieve.row[f.list0 + j]
     first = end = begin_aside(out, f.n_closed + 1)
     for i in range(j + 1, f.n_rows):
-        if not counted or sieve.count[i] >= out.state.min_base:
+        if not counted or sieve.count[i] >= sieve.state.least:
             out.aside[end] = sieve.row[f.list0 + i]
             end += 1
     end_aside(out, first, end, 1)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.cpu.constants import COUNTERS, MAX_ROWS, PADDING, RANKED
+from kernels.cpu.constants import COUNTERS, MAX_ROWS, MEASURES, PADDING, RANKED
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX, WORD
 from schemas.graph import MiningGraph
@@ -50,6 +50,8 @@ WORD_BITS = 64
 HUB_FRAMES = SIEVE_FRAMES = 256
 #: Bicliques with fewer members on both sides are counted in a table. The others are noted one by one.
 USUAL = 256
+#: Bicliques that beat the bound are handed out when there are so many, as a fraction of those wanted, rounded up.
+_HANDED_OUT = 8
 #: `Hub.key` of a root vertex outside the problem, and of a member of its closure.
 OUTSIDE, CLOSED = -1, 2**31 - 1
 
@@ -60,16 +62,17 @@ def _record(names: str) -> np.dtype:
 
 WORD_STATE = _record("n_full n_rows depth n_found delivered found_depth max_stack max_near max_found")
 WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
-HUB_STATE = _record("n_base words n_rows first n_full depth wide fresh max_bits max_list max_frame_bits n_sorter")
+HUB_STATE = _record("n_base words n_rows first n_full depth wide fresh least max_bits max_list max_frame_bits n_sorter")
 HUB_FRAME = _record("list0 n_list next end")
-SIEVE_STATE = _record("depth fresh max_bits max_list")
+SIEVE_STATE = _record("depth fresh least max_bits max_list")
 SIEVE_FRAME = _record(
     "words planes at rows stride top "  # where its bits are: L, then the rows, and the end of both
     "list0 n_rows next end "  # its rows: the first of those in use, how many, and those to be explored
-    "base0 n_base n_closed members members_left"  # its base vertices; closure and candidates with their members
+    "base0 n_base size n_closed members members_left"  # base vertices, their weight; closure, candidates, their members
 )
 OUTPUT_STATE = _record(
     "plain prove listing sizing sieving unit unit_roots root_is_left min_base max_base min_root max_root "  # options
+    "measure most_weight bound n_better hand_out "  # the bound of `kernels.cpu.bound`
     "item keyed steps rows_left "  # where the search is, and how far it may go
     "count fingerprint n_rows n_left n_right n_aside n_odd need_left need_right "  # what it has found
     "max_rows max_left max_right max_aside max_piece max_odd"  # capacities
@@ -259,7 +262,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         closed_at=np.empty(n_roots, i32),
         count=np.empty(n_roots, i32),
         sorter=np.empty(n_roots + 2 * RANKED, OFFSET),
-        bits=np.zeros(0 if search.has_thresholds else sizes.hub_bits, u64),
+        bits=np.zeros(0 if search.prunes else sizes.hub_bits, u64),
         list=np.empty(n_roots + sizes.hub_list, i32),
         frame=np.zeros(HUB_FRAMES, HUB_FRAME),
         frame_bits=np.zeros(2 * -(-n_base // WORD_BITS) + sizes.hub_frame_bits, u64),
@@ -291,9 +294,9 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
 
 
 def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
-    """The sieve's arrays. Without thresholds they are empty."""
-    n_roots, n_base = (graph.n_roots, graph.n_base) if search.has_thresholds else (0, 0)
-    bits, rows = (sizes.hub_bits, n_roots + sizes.hub_list) if search.has_thresholds else (0, 0)
+    """The sieve's arrays. They are empty if nothing prunes."""
+    n_roots, n_base = (graph.n_roots, graph.n_base) if search.prunes else (0, 0)
+    bits, rows = (sizes.hub_bits, n_roots + sizes.hub_list) if search.prunes else (0, 0)
     sieve = Sieve(
         state=np.zeros(1, SIEVE_STATE),
         frame=np.zeros(SIEVE_FRAMES, SIEVE_FRAME),
@@ -332,6 +335,7 @@ def reset(word: Word, hub: Hub, sieve: Sieve, out: Output) -> None:
         "n_right",
         "n_aside",
         "n_odd",
+        "n_better",
         "need_left",
         "need_right",
     ):
@@ -359,9 +363,14 @@ def _set_options(state: np.void, graph: MiningGraph, search: Search) -> None:
     state["prove"] = search.mode != "count"
     state["listing"] = search.mode == "list"
     state["sizing"] = search.sizes
-    state["sieving"] = search.has_thresholds
+    state["sieving"] = search.prunes
     state["unit"] = len(graph.base_members) == graph.n_base
     state["unit_roots"] = len(graph.root_members) == graph.n_roots
     state["root_is_left"] = graph.root_side == "left"
     state["min_base"], state["max_base"] = min_base, unlimited if max_base is None else max_base
     state["min_root"], state["max_root"] = min_root, unlimited if max_root is None else max_root
+    state["most_weight"] = min_base
+    if search.largest is not None:
+        state["measure"] = MEASURES[search.by, graph.root_side == "left"]
+        state["most_weight"] = unlimited
+        state["hand_out"] = 1 + search.largest // _HANDED_OUT

@@ -49,6 +49,7 @@ class ReferenceEngine:
         started = time.perf_counter()
         tree, job = Tree(graph, search), job_of(search)
         take = job.taker(emit, limits)
+        tree.bound = limits.bound or 0
         stack = [node for i in reversed(range(len(subtrees))) if (node := tree.piece(subtrees, i)) is not None]
         count = total = visits = 0
         sizes: list[tuple[int, int]] = []
@@ -69,6 +70,7 @@ class ReferenceEngine:
                     total += fingerprint(found) if job.has_fingerprint else 0
                     if search.mode == "list":
                         take(found)
+                        tree.bound = max(tree.bound, job.bound_of(take) or 0)
             child = tree.next_child(node)
             if child is not None:
                 stack += [node, child]

@@ -31,11 +31,36 @@ Four arguments say why the result is exact:
 4. *Order.* A smaller L or P only lets more be dropped. So the last state does not depend on the order of the steps.
 
 A node with w(C) >= b loses no base vertex by R2. Below it, every node with w(L) >= a is a result.
+
+If the largest by a measure f are wanted (`schemas.jobs.LargestFew`), there is a *bound*: K different bicliques are
+known whose measure is at least that. So the measure of the K-th largest is at least that, too. It is called T. A
+biclique is now *wanted* if it qualifies, is not larger than the filters allow, and has a measure of the bound or
+more. The measure grows with both sides, and sides that are larger than the filters count as those that the filters
+allow. This prunes in two ways:
+
+- *Thresholds in the node.* A wanted biclique below has at most w(C) + w(P) root members. So it has at least the
+  fewest base members that reach the bound beside these. They take the place of `a` in the node. With w(L), the same
+  gives `b`. R1 to R4 are made with these two, which rise as L and P shrink.
+- *The largest measure below.* A biclique below whose base side has s members has its root side in C and those
+  candidates with w(N(p) & L) >= s. The largest f(s, w of these) over all s bounds the measure of everything below. If
+  it is less than the bound, the node is over. It is not over if they are equal, because the order of the rows goes on
+  to other keys.
+
+A node is also over when w(C) is more than the filters allow, for C is in every root side below. Such a node's
+candidate still excludes others, because it may extend a biclique that the filters allow.
+
+5. *Exactness.* No bound that is ever used is more than T, because it comes from K bicliques of this graph. What is
+   lost by a bound is less than it, and less than T, whatever bounds other nodes, pieces and workers use. So all
+   bicliques with T or more are found, and the K largest are among them. Arguments 1 to 4 hold with "is wanted" for
+   "qualifies". A bound only rises in the course of a slice, so whatever is emitted was wanted by all nodes above it,
+   and is maximal. A piece may be opened again with a lower bound than it was cut with, as when a ledger entry is
+   lost. Then a candidate p that R1 had dropped looks excluded, and nothing forgets it. But what p could exclude has a
+   base side in N(p) & L, which was too small for that higher bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +68,8 @@ import numpy as np
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
-from schemas.search import Search
+from schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
+from schemas.search import By, Search
 from schemas.work import EVERYTHING, Subtrees
 
 __all__ = ["Node", "Tree"]
@@ -66,7 +92,13 @@ class Node:
 
 
 class Tree:
-    """The search tree of a graph, as far as its bicliques can have the sizes that `search` wants."""
+    """The search tree of a graph, as far as its bicliques can have the sizes that `search` wants.
+
+    Attributes
+    ----------
+    bound : int
+        The least measure that a biclique needs, if the largest few are wanted. It may be raised at any time.
+    """
 
     def __init__(self, graph: MiningGraph, search: Search) -> None:
         self.graph, self.search = graph, search
@@ -74,8 +106,11 @@ class Tree:
         self.neighbours = [frozenset(idx[ptr[v] : ptr[v + 1]].tolist()) for v in range(graph.n_roots)]
         self.root_weight = np.diff(graph.root_members_indptr).tolist()
         self.base_weight = np.diff(graph.base_members_indptr).tolist()
-        bounds = max(search.min_left, 1), max(search.min_right, 1)
-        self.b, self.a = bounds if graph.root_side == "left" else bounds[::-1]
+        least = max(search.min_left, 1), max(search.min_right, 1)
+        most = search.max_left or TOO_MANY, search.max_right or TOO_MANY
+        self.b, self.a = least if graph.root_side == "left" else least[::-1]
+        self.most_roots, self.most_base = most if graph.root_side == "left" else most[::-1]
+        self.bound = 0
 
     def piece(self, subtrees: Subtrees, i: int) -> Node | None:
         """Node `i` of `subtrees`. None when it is dead or leads nowhere."""
@@ -108,8 +143,12 @@ class Tree:
         """The node after the reductions. None when nothing below it qualifies or belongs to it."""
         closed = {*path, *(p for p in candidates if base <= self.neighbours[p])}
         reduced, alive = self._reduced(base, closed, [p for p in candidates if p not in closed])
-        if self._weight(reduced) < self.a or self._members({*closed, *alive}) < self.b:
+        if self._weight(reduced) < self._least_base(closed, alive) or self._least_roots(reduced) > self._members(
+            {*closed, *alive}
+        ):
             return None  # R4
+        if self.search.largest is not None and self._ceiling(reduced, closed, alive) < self.bound:
+            return None
         moved = [p for p in alive if reduced <= self.neighbours[p]]  # R5
         closure = self._closure(reduced)
         if not closure <= {*closed, *moved}:
@@ -125,15 +164,47 @@ class Tree:
     def _reduced(self, base: frozenset[int], closed: set[int], alive: list[int]) -> tuple[frozenset[int], list[int]]:
         """L and the candidates after R1 and R2."""
         while True:
-            alive = [p for p in alive if self._weight(self.neighbours[p] & base) >= self.a]
+            a, b = self._least_base(closed, alive), self._least_roots(base)
+            left = [p for p in alive if self._weight(self.neighbours[p] & base) >= a]
             kept = base
-            if self._members(closed) < self.b:
+            if self._members(closed) < b:
                 kept = frozenset(
-                    u for u in base if self._members(p for p in (*closed, *alive) if u in self.neighbours[p]) >= self.b
+                    u for u in base if self._members(p for p in (*closed, *left) if u in self.neighbours[p]) >= b
                 )
-            if kept == base:
+            if (kept, left) == (base, alive):
                 return base, alive
-            base = kept
+            base, alive = kept, left
+
+    def _least_base(self, closed: set[int], alive: list[int]) -> int:
+        """The fewest base members of a wanted biclique with these root vertices at most."""
+        members = min(self._members({*closed, *alive}), self.most_roots)
+        return self._fewest(fewest_right if self._roots_are_left else fewest_left, members, self.a)
+
+    def _least_roots(self, base: frozenset[int]) -> int:
+        """The fewest root members of a wanted biclique with these base vertices at most."""
+        weight = min(self._weight(base), self.most_base)
+        return self._fewest(fewest_left if self._roots_are_left else fewest_right, weight, self.b)
+
+    def _fewest(self, fewest: Callable[[By, int, int], int], other: int, least: int) -> int:
+        return least if self.search.largest is None else max(least, fewest(self.search.by, self.bound, other))
+
+    def _ceiling(self, base: frozenset[int], closed: set[int], alive: list[int]) -> int:
+        """The largest measure of a wanted biclique in a node."""
+        overlap = {p: self._weight(self.neighbours[p] & base) for p in (*closed, *alive)}
+        if self._members(p for p in overlap if base <= self.neighbours[p]) > self.most_roots:
+            return -1
+        return max(
+            self._measure(size, self._members(p for p in overlap if overlap[p] >= size))
+            for size in {self._weight(base), *overlap.values()}
+        )
+
+    def _measure(self, base: int, roots: int) -> int:
+        base, roots = min(base, self.most_base), min(roots, self.most_roots)
+        return measure(self.search.by, *((roots, base) if self._roots_are_left else (base, roots)))
+
+    @property
+    def _roots_are_left(self) -> bool:
+        return self.graph.root_side == "left"
 
     def _closure(self, base: frozenset[int]) -> frozenset[int]:
         return frozenset(w for w, n in enumerate(self.neighbours) if base <= n)
@@ -153,6 +224,8 @@ class Tree:
         if not (search.min_left <= len(left) <= (search.max_left or len(left))):
             return None
         if not (search.min_right <= len(right) <= (search.max_right or len(right))):
+            return None
+        if search.largest is not None and measure(search.by, len(left), len(right)) < self.bound:
             return None
         first = min(node.path)
         return Bicliques.from_pairs([(left, right)], [int(graph.root_members[graph.root_members_indptr[first]])])

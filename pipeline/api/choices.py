@@ -67,8 +67,8 @@ class Asked:
             raise InputError("there is no source; give a path, a table or a graph")
         given = {**given, **fixed}
         given |= labels_asked(given)
-        if given.get("largest") is not None and given.get("max_results") is not None:
-            raise InputError("the largest are known once all have been seen: leave max_results or largest out")
+        if given.get("top") is not None and given.get("max_results") is not None:
+            raise InputError("the largest are known once the search is over: leave max_results or top out")
         options = record(
             RunOptions,
             given,

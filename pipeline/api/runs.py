@@ -1,4 +1,4 @@
-"""The calls `mine`, `open_run`, `resume` and `verify` of the Python API. The commands have the same names."""
+"""The calls `mine`, `largest`, `open_run`, `resume` and `verify` of the Python API, and of the commands so named."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from schemas.search import By
 if TYPE_CHECKING:
     from pipeline.proof.verification import Verification
 
-__all__ = ["mine", "open_run", "resume", "verify"]
+__all__ = ["largest", "mine", "open_run", "resume", "verify"]
 
 
 @described("mine")
@@ -40,8 +40,6 @@ def mine(
     count_only: bool = False,
     report: bool = True,
     sizes: bool = False,
-    largest: int | None = None,
-    by: By = "edges",
     ids: Ids = "labels",
     min_left: int = 1,
     min_right: int = 1,
@@ -120,15 +118,96 @@ def mine(
     >>> results.to_pandas(columns=["n_left", "n_right"]).max().tolist()
     [763, 12]
     """
-    given = locals()
-    asked = Asked.of(source, given, mode="fingerprint" if count_only else "list")
+    asked = Asked.of(source, locals(), mode="fingerprint" if count_only else "list")
+    return _new_run(source, Path(output), asked, progress, stop)
+
+
+@described("largest")
+def largest(
+    source: Any,
+    output: PathLike,
+    *,
+    report: bool = True,
+    top: int | None = None,
+    by: By = "edges",
+    ids: Ids = "labels",
+    min_left: int = 1,
+    min_right: int = 1,
+    max_left: int | None = None,
+    max_right: int | None = None,
+    containing_left: Labels = (),
+    containing_right: Labels = (),
+    containing_left_from: str | os.PathLike[str] | None = None,
+    containing_right_from: str | os.PathLike[str] | None = None,
+    time_limit: float | None = None,
+    engine: str = "auto",
+    root_side: RootSide = "auto",
+    order: Order = "degree",
+    workers: int | None = None,
+    scheduler: str | None = None,
+    slice_seconds: float = 10.0,
+    devices: Devices | None = None,
+    rmm_pool: str | None = None,
+    spill: bool = False,
+    ingest_on: Where = "auto",
+    format: str | None = None,
+    left: str | int | None = None,
+    right: str | int | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    label_type: LabelType = "auto",
+    skip_bad_lines: bool = False,
+    progress: OnProgress | bool | None = None,
+    stop: threading.Event | None = None,
+) -> Results:
+    """Find the largest maximal bicliques of a bipartite graph, by branch and bound, and prove that none is larger.
+
+    Parameters
+    ----------
+    source, output, progress, stop
+        As for `mine`.
+    {options}
+
+    Returns
+    -------
+    Results
+        The rows are the largest bicliques. Ties go to the larger number of edges, then to the larger left side, then to
+        the larger hash. ``manifest.certificate`` says what was searched, and with which bounds.
+
+    Raises
+    ------
+    InputError, ResourceError, IncompleteError, KeyboardInterrupt
+        As `mine`.
+
+    Notes
+    -----
+    ``edges`` is the product of both sides, ``vertices`` their sum, ``balance`` the smaller one. The result does not
+    depend on the engine, the workers or the time that anything takes. See docs/asking-for-less.md.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> source = "examples/debian12_package_tag.parquet"
+    >>> results = pipeline.largest(source, "OUT-largest", top=2, min_left=5, min_right=5)
+    >>> results.top(2)["n_left"].to_pylist()
+    [763, 672]
+    """
+    asked = Asked.of(source, {**locals(), "top": 1 if top is None else top}, mode="list")
+    return _new_run(source, Path(output), asked, progress, stop)
+
+
+def _new_run(
+    source: Any, output: Path, asked: Asked, progress: OnProgress | bool | None, stop: threading.Event | None
+) -> Results:
+    """Do all steps of a new run."""
     notes: list[Progress] = []
-    options = with_engine(asked.options, scheduler, notes.append)
+    options = with_engine(asked.options, asked.workers.scheduler, notes.append)
     check_workers(asked.workers, engines.kind(options.engine).platform)
-    with steps.started(source, Path(output), options, asked.limits, progress, ingest_on) as run:
+    on, call = asked.limits, asked.call
+    with steps.started(source, output, options, on, progress, call.ingest_on) as run:
         pass_on(notes, progress)
-        session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
-    return _results(Path(output), session, report, progress)
+        session = steps.complete_run(run, asked.workers, on, progress, stop)
+    return _results(output, session, call.report, progress)
 
 
 def open_run(folder: PathLike) -> Results:
@@ -225,7 +304,12 @@ def resume(
 
 
 def verify(
-    folder: PathLike, *, sample: int = 1000, seed: int = 0, progress: OnProgress | bool | None = None
+    folder: PathLike,
+    *,
+    sample: int = 1000,
+    seed: int = 0,
+    bound_time: float = 60.0,
+    progress: OnProgress | bool | None = None,
 ) -> Verification:
     """Check the results of a complete run again, from its files alone.
 
@@ -237,6 +321,8 @@ def verify(
         Number of rows to compare with the input. They are chosen at random.
     seed : int
         Seed of that choice.
+    bound_time : float
+        Of a run of `largest`: most seconds for a second search, which counts that nothing is larger.
     progress
         As for `mine`.
 
@@ -263,7 +349,7 @@ def verify(
     """
     from pipeline.proof.verification import verify_run  # not before it is needed
 
-    return verify_run(Path(folder), sample, seed, progress)
+    return verify_run(Path(folder), sample, seed, progress, bound_time)
 
 
 def _results(path: Path, session: MiningSession | None, report: bool, progress: OnProgress | bool | None) -> Results:

@@ -40,17 +40,15 @@ _WHY = {
 }
 
 
-def run_card(results: Results) -> str:
-    """About ten lines about a run."""
+def run_card(results: Results, is_kept: bool = True) -> str:
+    """About ten lines about a run. Without those about its files, if it is not kept."""
     if results.complete:
-        return _lines(run_facts(results))
-    return _lines(
-        [
-            ("bicliques", f"{len(results):,} so far; not complete: {_why(results)}"),
-            ("files", results.path / "bicliques"),
-            ("go on with", how_to_resume(results.path, results.outcome)),
-        ]
-    )
+        return _lines((name, fact) for name, fact in run_facts(results) if is_kept or name not in ("files", "manifest"))
+    facts: list[tuple[str, object]] = [("bicliques", f"{len(results):,} so far; not complete: {_why(results)}")]
+    if is_kept:
+        facts.append(("files", results.path / "bicliques"))
+        facts.append(("go on with", how_to_resume(results.path, results.outcome)))
+    return _lines(facts)
 
 
 def run_json(results: Results) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import unicodedata
 from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["columns_of", "top_json", "top_table"]
+__all__ = ["columns_of", "top_json", "top_table", "width"]
 
 #: Columns of a table when the width is not known, and the fewest columns of a side.
 _WIDTH, _LEAST_ROOM = 120, 12
@@ -29,6 +30,11 @@ def top_table(rows: pa.Table, width: int | None = _WIDTH) -> str:
     return "\n".join(
         [f"{lines[0]}  members", *(f"{line}  {text}" for line, text in zip(lines[1:], members, strict=True))]
     )
+
+
+def width() -> int:
+    """Columns to fill. If stdout is no terminal and ``$COLUMNS`` is not set, these are 120."""
+    return shutil.get_terminal_size((_WIDTH, 24)).columns
 
 
 def top_json(rows: pa.Table) -> list[dict[str, Any]]:

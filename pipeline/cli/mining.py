@@ -1,9 +1,10 @@
-"""The commands ``mine``, ``count`` and ``resume``."""
+"""The commands ``mine``, ``largest``, ``count`` and ``resume``."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "say_results", "so_far"]
 
+#: Most rows that the command ``largest`` prints. The folder has all.
+_MOST_SHOWN = 10
+
 
 def _add_mine(command: argparse.ArgumentParser) -> None:
     add_source(command)
@@ -29,6 +33,14 @@ def _add_mine(command: argparse.ArgumentParser) -> None:
         help="print the profile, the plan and estimates of memory, output and time; OUT is not touched",
     )
     add_options(command, "mine", "dry_run")
+
+
+def _add_largest(command: argparse.ArgumentParser) -> None:
+    add_source(command)
+    command.add_argument(
+        "-o", "--output", metavar="OUT", type=Path, help="folder of the run: empty or new (default: nothing is kept)"
+    )
+    add_options(command, "largest")
 
 
 def _add_count(command: argparse.ArgumentParser) -> None:
@@ -52,6 +64,29 @@ def _mine(arguments: argparse.Namespace) -> int:
     options = chosen(arguments, "mine")
     mine = partial(runs.mine, arguments.source, arguments.output, progress=progress(arguments), **options)
     return say_results(arguments, so_far(mine))
+
+
+def _largest(arguments: argparse.Namespace) -> int:
+    if arguments.output is not None:
+        return _largest_into(arguments.output, arguments, **chosen(arguments, "largest"))
+    with tempfile.TemporaryDirectory(prefix="bicliques-") as place:
+        return _largest_into(Path(place) / "run", arguments, **chosen(arguments, "largest") | {"report": False})
+
+
+def _largest_into(output: Path, arguments: argparse.Namespace, **options: Any) -> int:
+    from pipeline.api import runs
+    from pipeline.cli import cards, listing
+
+    found = so_far(partial(runs.largest, arguments.source, output, progress=progress(arguments), **options))
+    rows = found.top(min(len(found), _MOST_SHOWN), arguments.by) if len(found) else None
+    table = f"\n\n{listing.top_table(rows, listing.width())}" if rows is not None else ""
+    is_kept = arguments.output is not None
+    say(
+        arguments,
+        lambda: cards.run_json(found) | {"rows": [] if rows is None else listing.top_json(rows)},
+        lambda: cards.run_card(found, is_kept) + table,
+    )
+    return _code(arguments, found, is_kept)
 
 
 def _dry_run(arguments: argparse.Namespace) -> int:
@@ -97,7 +132,12 @@ def say_results(arguments: argparse.Namespace, results: Results) -> int:
     from pipeline.cli import cards
 
     say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))
-    if not results.complete:
+    return _code(arguments, results)
+
+
+def _code(arguments: argparse.Namespace, results: Results, is_kept: bool = True) -> int:
+    """The exit code of a run. If it is kept and not complete, say on stderr how to go on."""
+    if is_kept and not results.complete:
         asked_for = results.outcome in ("max_results", "time_limit")
         level = logging.INFO if asked_for else logging.WARNING
         complain(
@@ -113,6 +153,14 @@ COMMANDS = (
         add_arguments=_add_mine,
         run=_mine,
         imports=("api.runs", "cli.cards", "api.dry_running"),
+        gets_ready=True,
+    ),
+    Command(
+        name="largest",
+        help="find the largest bicliques of SOURCE, and prove that none is larger",
+        add_arguments=_add_largest,
+        run=_largest,
+        imports=("api.runs", "cli.cards", "cli.listing"),
         gets_ready=True,
     ),
     Command("count", "count them; nothing is kept", _add_count, _count, ("cli.cards", "api.counting"), gets_ready=True),

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet, add_run, natural
+from schemas.search import MEASURES
 
 __all__ = ["COMMANDS"]
 
 
 def _add_verify(command: argparse.ArgumentParser) -> None:
     add_run(command)
+    command.add_argument(
+        "--bound-time",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="of the largest: most seconds for a second search, which counts that nothing is larger (default: 60)",
+    )
     command.add_argument(
         "--sample", type=natural, default=1000, metavar="ROWS", help="rows to compare with the input (default: 1000)"
     )
@@ -25,9 +32,9 @@ def _add_show(command: argparse.ArgumentParser) -> None:
     _add_rows(command, "-n", "--top")
     command.add_argument(
         "--by",
-        choices=("edges", "balance", "left", "right"),
+        choices=MEASURES,
         default="edges",
-        help="number of edges, size of the smaller side, of the left side, of the right side (default: edges)",
+        help="number of edges, of vertices, size of the smaller side, left side, right side (default: edges)",
     )
 
 
@@ -48,7 +55,8 @@ def _verify(arguments: argparse.Namespace) -> int:
     from pipeline.cli import cards
     from pipeline.proof.verification import verify_run
 
-    found = verify_run(arguments.run, sample=arguments.sample, seed=arguments.seed, progress=progress(arguments))
+    how = {"sample": arguments.sample, "seed": arguments.seed, "bound_time": arguments.bound_time}
+    found = verify_run(arguments.run, progress=progress(arguments), **how)
     say(arguments, lambda: vars(found) | {"fingerprint": str(found.fingerprint)}, lambda: cards.verify_card(found))
     return COMPLETE
 
@@ -58,7 +66,11 @@ def _show(arguments: argparse.Namespace) -> int:
     from pipeline.results.results import open_results
 
     rows = open_results(arguments.run).top(arguments.n, arguments.by)
-    say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, _width(arguments)))
+    say(
+        arguments,
+        lambda: listing.top_json(rows),
+        lambda: listing.top_table(rows, None if arguments.full else listing.width()),
+    )
     return COMPLETE
 
 
@@ -67,13 +79,12 @@ def _sample(arguments: argparse.Namespace) -> int:
     from pipeline.results.results import open_results
 
     rows = open_results(arguments.run).sample(arguments.n, arguments.seed)
-    say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, _width(arguments)))
+    say(
+        arguments,
+        lambda: listing.top_json(rows),
+        lambda: listing.top_table(rows, None if arguments.full else listing.width()),
+    )
     return COMPLETE
-
-
-def _width(arguments: argparse.Namespace) -> int | None:
-    """Columns to fill. If stdout is no terminal and ``$COLUMNS`` is not set, these are 120."""
-    return None if arguments.full else shutil.get_terminal_size((120, 24)).columns
 
 
 def _sizes(arguments: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.mining.energy import ProcessorEnergy
+from pipeline.mining.incumbent import Incumbent
 from pipeline.mining.instructions import Finish, Policy, Start
 from pipeline.mining.ledger_writer import Commits
 from pipeline.mining.schedule import Scheduler
@@ -24,6 +25,7 @@ from pipeline.process.logs import tell
 from pipeline.run.accounts import peak_rss
 from pipeline.run.files import disk_errors
 from pipeline.run.opened import Run
+from pipeline.run.plan import BandOf
 from pipeline.run.progress import OnProgress, Progress
 from pipeline.run.session import MiningSession, how_it_ended, remember
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
@@ -137,7 +139,8 @@ class _Driver:
         self.of_run, self.pool, self.limits, self.on_progress, self.stop = run, pool, limits, on_progress, stop
         self.write_on = write_on
         self.plan, self.job, self.ledger = run.plan, run.job, run.repaired_ledger()
-        self.weights = weights_of(self.job, run.graph)
+        self.weights = [weights_of(self.job, graph) for _, graph in run.bands]
+        self.band_of = BandOf(self.plan, self.ledger.entries)
         self.seen_before = self.ledger.total.seen
         self.bytes = sum(part.bytes for part in self.ledger.parts)
         self.slices = 0
@@ -156,6 +159,7 @@ class _Driver:
         self.left_overs: dict[int, Subtrees] = {}
         self.taking: dict[int, Start] = {}
         self.commits = Commits(self.ledger)
+        self.incumbent = Incumbent(run, self.band_of)
         self.watch = Watch(pool, on_progress)
         self.energy = ProcessorEnergy()
         for source, ranges in self.ledger.outstanding().items():
@@ -205,11 +209,15 @@ class _Driver:
         )
 
     def _add(self, source: int, ranges: list[tuple[int, int]]) -> None:
+        self.incumbent.add(source, ranges)
         if source == PLAN:
-            self.machine.add_source(source, self.plan.weights, ranges, is_plan=True)
+            within = self.plan.within_bands(ranges)
+            self.machine.add_source(source, self.plan.weights, within, is_plan=True, band_at=self.plan.band_at)
         else:
-            self.left_overs[source] = self.ledger.left_over(source)
-            self.machine.add_source(source, self.weights.of(self.left_overs[source]), ranges, is_plan=False)
+            left_over, band = self.ledger.left_over(source), self.band_of(source)
+            self.left_overs[source] = left_over
+            weights = self.weights[band].of(left_over)
+            self.machine.add_source(source, weights, ranges, is_plan=False, band_at=lambda node: band)
 
     def _carry_out(self, instructions: list[Start | Finish]) -> None:
         for instruction in instructions:
@@ -235,10 +243,20 @@ class _Driver:
             run=self.of_run.identity,
             slice=start.slice,
             attempt=start.attempt,
+            band=self._band(start),
             subtrees=Subtrees.concat(pieces).to_bytes(),
-            limits=Limits(seconds, start.rows, self.job.bound(self.ledger.total)),
+            limits=Limits(seconds, start.rows, self._bound()),
             write_on=self.write_on,
         )
+
+    def _band(self, start: Start) -> int:
+        source, first, _ = start.took[0]
+        return self.band_of(source, first)
+
+    def _bound(self) -> int | None:
+        """That of the rows so far, or the first one of the run if that is higher."""
+        bounds = (self.job.bound(self.ledger.total), self.of_run.built.get("bound"))
+        return max((bound for bound in bounds if bound is not None), default=None)
 
     def _receive(self, result: Result) -> None:
         if isinstance(result.value, SliceDone):
@@ -261,7 +279,7 @@ class _Driver:
             if pieces > len(left_over):
                 left_over = left_over.spread(pieces)
                 packed = left_over.to_bytes()
-        weights = self.weights.of(left_over)
+        weights = self.weights[self._band(start)].of(left_over)
         result = replace(result, n_left_over=len(left_over))
         entry = LedgerEntry(result, start.took, max(self.machine.weight(result.slice) - float(weights.sum()), 0.0))
         self.commits.begin(entry, packed, (result, left_over, weights))
@@ -271,9 +289,12 @@ class _Driver:
         self.bytes += sum(part.bytes for part in result.parts)
         self.slices += 1
         self.busy_s += result.seconds
+        self.incumbent.done(start.took)
         if len(left_over):
             self.left_overs[result.slice] = left_over
-        instructions = self.machine.returned(result.slice, result.seconds, result.total.seen, weights)
+            self.incumbent.add(result.slice, [(0, len(left_over))])
+        band = self._band(start)
+        instructions = self.machine.returned(result.slice, result.seconds, result.total.seen, weights, band)
         self.watch.returned(result, self.ledger.total.seen, self.machine.share)
         for source in {source for source, _, _ in start.took}:
             if not self.machine.is_open(source):
@@ -309,5 +330,6 @@ class _Driver:
                 running=self.machine.running,
                 workers=self.pool.describe(),
                 seconds=seconds,
+                gap=self.incumbent.gap(self.ledger.total),
             )
         )

@@ -6,6 +6,7 @@ commits what slices return, and tells the scheduler what came back.
 
 - Left-overs are dealt before the plan, so that few of them are open at any time. The plan is in descending
   weight, so that heavy roots go first.
+- A slice takes from one band only (`schemas.bands`), because each band has a graph of its own.
 - A slice is bounded by weight and by seconds. Both are a fraction of what is outstanding, so slices get shorter
   towards the end, and all workers end at about the same time.
 - Under ``max_results`` every running slice has a budget of rows. The budgets together never exceed the number
@@ -19,7 +20,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -90,7 +91,14 @@ class Scheduler:
         self._stop: Finish | None = None
         self.retries = 0
 
-    def add_source(self, number: int, weights: np.ndarray, ranges: Iterable[tuple[int, int]], is_plan: bool) -> None:
+    def add_source(
+        self,
+        number: int,
+        weights: np.ndarray,
+        ranges: Iterable[tuple[int, int]],
+        is_plan: bool,
+        band_at: Callable[[int], int] = lambda node: 0,
+    ) -> None:
         """Event: there are nodes to deal.
 
         Parameters
@@ -103,8 +111,10 @@ class Scheduler:
             The outstanding nodes, as disjoint ranges from start to stop - 1.
         is_plan : bool
             Whether the source is the plan, which is dealt after all left-overs.
+        band_at : callable
+            Node of the source -> its band. A slice takes nodes of one band, and so does a range.
         """
-        source = Source(number, weights, ranges)
+        source = Source(number, weights, ranges, band_at)
         if source.n_left:
             self._sources[number] = source
             self._left += source.weight_left
@@ -121,7 +131,9 @@ class Scheduler:
         self._slots, self._workers = slots, slots if workers is None else workers
         return self.deal()
 
-    def returned(self, number: int, seconds: float, count: int, left_weights: np.ndarray) -> list[Start | Finish]:
+    def returned(
+        self, number: int, seconds: float, count: int, left_weights: np.ndarray, band: int = 0
+    ) -> list[Start | Finish]:
         """Event: a slice came back and is committed.
 
         Parameters
@@ -134,6 +146,8 @@ class Scheduler:
             Number of bicliques that the slice found.
         left_weights : ndarray, shape (n_left_over,), float64
             Estimated work of the nodes that it left over.
+        band : int
+            Band of the slice, and so of what it left over.
         """
         dealt = self._end(number)
         for source in {source for source, _, _ in dealt.took}:
@@ -146,7 +160,7 @@ class Scheduler:
         left_weights = left_weights * min(1.0, dealt.weight / max(float(left_weights.sum()), 1e-300))
         if dealt.weight > 0:
             self._rate.add(max(dealt.weight - float(left_weights.sum()), 1e-3 * dealt.weight), seconds)
-        self.add_source(number, left_weights, [(0, len(left_weights))], is_plan=False)
+        self.add_source(number, left_weights, [(0, len(left_weights))], is_plan=False, band_at=lambda node: band)
         return self.deal()
 
     def failed(self, number: int, reason: str) -> list[Start | Finish]:
@@ -286,10 +300,13 @@ class Scheduler:
         rate, share = self._rate.value, self._weight / self._shares()
         target = share if rate is None else max(min(4 * rate * seconds, share), rate * seconds)
         took: list[Range] = []
-        weight, nodes = 0.0, 0
+        weight, nodes, band = 0.0, 0, None
         while self._heap and (not took or (weight < target and nodes < self.policy.max_nodes)):
+            source = self._sources[self._heap[0][-1]]
+            if band not in (None, source.band):
+                break
+            band = source.band
             is_plan, _, number = heapq.heappop(self._heap)
-            source = self._sources[number]
             start, stop, taken = source.take(target - weight, self.policy.max_nodes - nodes)
             took.append((number, start, stop))
             weight += taken

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -19,15 +19,29 @@ class Source:
     weights : ndarray, shape (n,), float64
         Estimated work of every node, whether it is outstanding or not.
     ranges : iterable of (int, int)
-        The outstanding nodes, as disjoint ranges from start to stop - 1.
+        The outstanding nodes, as disjoint ranges from start to stop - 1. Each is of one band.
+    band_at : callable
+        Node -> its band.
     """
 
-    def __init__(self, number: int, weights: np.ndarray, ranges: Iterable[tuple[int, int]]):
+    def __init__(
+        self,
+        number: int,
+        weights: np.ndarray,
+        ranges: Iterable[tuple[int, int]],
+        band_at: Callable[[int], int] = lambda node: 0,
+    ):
         self.number = number
+        self._band_at = band_at
         self._until = np.concatenate([np.zeros(1), np.cumsum(weights, dtype=np.float64)])
         self._ranges = sorted(ranges, reverse=True)
         self.n_left = sum(stop - start for start, stop in self._ranges)
         self.weight_left = float(sum(self._weight(start, stop) for start, stop in self._ranges))
+
+    @property
+    def band(self) -> int:
+        """The band of the next node."""
+        return self._band_at(self._ranges[-1][0])
 
     def take(self, weight: float, nodes: int) -> tuple[int, int, float]:
         """Remove nodes from the front of the first outstanding range.

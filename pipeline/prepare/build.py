@@ -6,6 +6,7 @@ import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from kernels import engines
 from kernels.graph.members import Restricted
+from pipeline.prepare.bands import make_bands
 from pipeline.prepare.members import restricted, why_nothing
 from pipeline.process.cores import count_cores
 from pipeline.run.files import disk_errors, settle
@@ -68,7 +70,8 @@ def build(run: Run) -> dict[str, Any]:
     -------
     dict
         `kernels.graph.facts.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides of the input,
-        ``built_on`` ("gpu", or "cpu"), ``seconds``, and ``nothing`` if no biclique contains the given members: why.
+        ``built_on`` ("gpu", or "cpu"), ``seconds``, and ``nothing`` if no biclique contains the given members: why. If
+        the job is done in bands, also the first ``bound``, and the ``bands``; see `pipeline.prepare.bands`.
 
     Notes
     -----
@@ -91,13 +94,18 @@ def build(run: Run) -> dict[str, Any]:
             made_here = _compiled(*arguments, threads=threads) if is_compiled else _sorted(*arguments)
             made = *made_here, _degrees(*edges, sizes["n_right"], threads if is_compiled else None)
         graph, prepared, degrees = made
+        bands = make_bands(search, kept, graph, partial(with_thresholds, run, kept)) if run.job.in_bands else None
         profiles = [beside.submit(degree_profile, of_side) for of_side in degrees]
         with disk_errors(target):
             graph.save(target)
+            if bands is not None:
+                MiningGraph.save_all(bands.graphs, target)
             for copied in labels:
                 copied.result()
             settled = beside.submit(settle, target)
             MiningGraph.open(target).validate(threads)
+            for each in MiningGraph.open_all(target) if bands is not None else ():
+                each.validate(threads)
             settled.result()
     facts = asdict(prepared) | {
         "nbytes": graph.nbytes,
@@ -105,6 +113,8 @@ def build(run: Run) -> dict[str, Any]:
         "built_on": built_on,
         "seconds": time.perf_counter() - started,
     }
+    if bands is not None:
+        facts |= bands.facts
     if (nothing := why_nothing(run, kept)) is not None:
         facts["nothing"] = nothing
     run.finish("build", facts, folder.own_files(target))

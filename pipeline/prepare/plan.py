@@ -38,23 +38,41 @@ class PlanFacts:
 
 
 def plan(run: Run) -> dict[str, Any]:
-    """Weigh every root and store the dealing order. Returns `PlanFacts` as a dictionary."""
+    """Weigh every root and store the dealing order.
+
+    Returns
+    -------
+    dict
+        `PlanFacts`, and for a run in bands the ``bands`` of `pipeline.run.plan.Plan`.
+    """
     started = time.perf_counter()
     _ = run.built  # raises if the graph is not built
-    weights, folder = weights_of(run.job, run.graph).by_rank, run.folder
-    order = heaviest_first(weights, count_cores())
-    ordered = weights[order]
+    folder = run.folder
+    weights = [weights_of(run.job, graph).by_rank for _, graph in run.bands]
+    # light bands first: what they find is a bound for the heavy ones
+    bands = sorted(range(len(weights)), key=lambda band: float(weights[band].sum()))
+    orders = [heaviest_first(weights[band], count_cores()) for band in bands]
+    order = _joined(orders)
+    ordered = _joined([weights[band][own] for band, own in zip(bands, orders, strict=True)])
     target = folder.fresh(folder.plan)
     with disk_errors(target):
         np.save(target / ROOTS_FILE, order.astype(VERTEX))
         np.save(target / WEIGHTS_FILE, ordered)
         settle(target)
-    total = max(float(ordered.sum()), 1.0)
+    total, heavy = max(float(ordered.sum()), 1.0), ordered if len(bands) == 1 else np.sort(ordered)[::-1]
     facts = PlanFacts(
         n_roots=len(order),
-        heaviest_share=float(ordered[:1].sum()) / total,
-        top_share=float(ordered[: -(-len(order) // 100)].sum()) / total,
+        heaviest_share=float(heavy[:1].sum()) / total,
+        top_share=float(heavy[: -(-len(order) // 100)].sum()) / total,
         seconds=time.perf_counter() - started,
     )
-    run.finish("plan", asdict(facts), folder.own_files(target))
-    return asdict(facts)
+    told = asdict(facts)
+    if run.job.in_bands:
+        stops = np.cumsum([len(own) for own in orders]).tolist()
+        told["bands"] = [list(pair) for pair in zip(bands, stops, strict=True)]
+    run.finish("plan", told, folder.own_files(target))
+    return told
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])

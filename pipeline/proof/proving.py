@@ -6,6 +6,7 @@
 - The parts are the files that the ledger names.
 - The rows of each slice, read back from Parquet, have the count and the fingerprint that its engine computed.
 - No two rows are equal. This is checked for at most 2**23 rows; see `COMPARED_ROWS`.
+- If the largest were wanted: the bands hold all sizes that could be among them (`pipeline.proof.certificate`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pipeline.mining.energy import energy_facts
 from pipeline.output.part_writer import PartWriter
 from pipeline.process import startup
 from pipeline.process.logs import tell
+from pipeline.proof.certificate import certify
 from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.ranking import rank_correlation
 from pipeline.proof.read_back import PartProof, ProofTask, proof_tasks, prove_part
@@ -34,7 +36,7 @@ from pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
 from pipeline.run.files import disk_errors, write_json
 from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
-from pipeline.run.plan import Plan
+from pipeline.run.plan import BandOf, Plan
 from pipeline.run.progress import OnProgress, Progress
 from pipeline.run.session import busy_ratio_of
 from pipeline.run.version import __version__
@@ -82,6 +84,7 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False
     _check_files(ledger)
     parts, proven, compared = _written(run, ledger), 0, 0
     listing = ledger.job.rows != "none"
+    certificate = dict(certify(run, ledger)) if ledger.job.in_bands else None
     if listing:
         proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress, on_device)
         summary.write(run.folder)
@@ -95,6 +98,7 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False
         fingerprint=ledger.total.fingerprint,
         proven_rows=proven,
         compared_rows=compared,
+        certificate=certificate,
         run=asdict(run.origin),
         options=run.options.to_json(),
         input=facts["ingest"],
@@ -280,10 +284,15 @@ def _check_files(ledger: Ledger) -> None:
 
 def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
     """Spearman's correlation of estimated weight and measured time, over the roots that were mined alone."""
-    weight_of = np.empty(len(plan.roots))
-    weight_of[plan.roots] = plan.weights
+    weight_of, band_of = {}, BandOf(plan, ledger.entries)
+    for band, _ in plan.bands:
+        start, stop = plan.stretch_of(band)
+        weight_of[band] = np.empty(stop - start)
+        weight_of[band][plan.roots[start:stop]] = plan.weights[start:stop]
     timed = [
-        (float(weight_of[root]), seconds) for entry in ledger.entries.values() for root, seconds in entry.result.timed
+        (float(weight_of[band_of(*entry.took[0][:2])][root]), seconds)
+        for entry in ledger.entries.values()
+        for root, seconds in entry.result.timed
     ]
     return {"rank_correlation": rank_correlation(timed), "roots_timed": len(timed)}
 

@@ -17,6 +17,7 @@ from schemas.bicliques import splitmix64
 from schemas.errors import InputError
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
+from schemas.totals import measured
 
 __all__ = ["BATCH", "HashesOf", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
 
@@ -39,7 +40,7 @@ class Largest:
     Parameters
     ----------
     n : int
-    by : "edges", "balance", "left" or "right"
+    by : "edges", "vertices", "balance", "left" or "right"
         The measure. Ties go to the larger number of edges, then to the larger left side, then to the larger hash.
 
     Attributes
@@ -56,7 +57,7 @@ class Largest:
 
     def __init__(self, n: int, by: By):
         if by not in MEASURES:
-            raise InputError(f"bicliques are ranked by edges, balance, left or right, not by {by!r}")
+            raise InputError(f"bicliques are ranked by {', '.join(MEASURES)}, not by {by!r}")
         self._n, self._by = n, by
         self.best = np.empty((0, 7), np.int64)
 
@@ -90,7 +91,7 @@ class Largest:
         if len(rows) == 0:
             return
         left, right = left[rows].astype(np.int64), right[rows].astype(np.int64)
-        key, edges = _keys(left, right, self._by), left * right
+        key, edges = measured(left, right, self._by), left * right
         hashed = hashes()[numbers[rows]].view(np.int64)
         is_tie = (key == least[0]) & (edges == least[1]) & (left == least[2])
         ties = np.flatnonzero(is_tie)
@@ -230,19 +231,10 @@ def _groups(files: Sequence[Path]) -> list[tuple[int, int]]:
     return found
 
 
-def _keys(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
-    """The value of a measure for each pair of sizes."""
-    if by == "edges":
-        return left * right
-    if by == "balance":
-        return np.minimum(left, right)
-    return left if by == "left" else right
-
-
 def _reach(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) -> np.ndarray:
     """Which sizes rank at least as high as `least`: a measure, a number of edges and a left size."""
     left, right = left.astype(np.int64, copy=False), right.astype(np.int64, copy=False)
-    keys, edges = _keys(left, right, by), left * right
+    keys, edges = measured(left, right, by), left * right
     on_edges = (edges > least[1]) | ((edges == least[1]) & (left >= least[2]))
     found: np.ndarray = (keys > least[0]) | ((keys == least[0]) & on_edges)
     return found
@@ -251,7 +243,7 @@ def _reach(left: np.ndarray, right: np.ndarray, by: By, least: tuple[int, ...]) 
 def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
     """Measure, edges and left size of the n-th largest biclique. Zeros if there are fewer."""
     left, right = sizes.n_left.astype(np.int64), sizes.n_right.astype(np.int64)
-    ranks = np.column_stack([_keys(left, right, by), left * right, left])
+    ranks = np.column_stack([measured(left, right, by), left * right, left])
     order = np.lexsort(ranks.T[::-1])[::-1]
     at = int(np.searchsorted(np.cumsum(sizes.count[order]), n))
     return tuple(ranks[order[at]].tolist()) if at < len(order) else (0, 0, 0)

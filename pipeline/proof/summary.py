@@ -197,8 +197,8 @@ class Summary:
         if not isinstance(other, Summary):
             return NotImplemented
         arrays = [(self.left, other.left), (self.right, other.right)]
-        if self.largest and other.largest:  # a summary of an earlier version has none
-            arrays += [(self.largest[by], other.largest[by]) for by in MEASURES]
+        known = self.largest.keys() & other.largest.keys()  # a summary of an earlier version has fewer, or none
+        arrays += [(self.largest[by], other.largest[by]) for by in known]
         return self.sizes == other.sizes and all(np.array_equal(*pair) for pair in arrays)
 
     __hash__ = None  # type: ignore[assignment]
@@ -291,7 +291,7 @@ def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:
 
 
 def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
-    """The largest bicliques by measure. Empty for a run of an earlier version."""
+    """The largest bicliques by measure. A run of an earlier version has none, or not by all measures."""
     if not (folder.summary / LARGEST_FILE).exists():
         return {}
     table = _read(folder.summary / LARGEST_FILE)
@@ -302,7 +302,7 @@ def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
         raise TypeError(f"{LARGEST_FILE} has other columns")
     best = np.column_stack([table[name].to_numpy() for name in _LARGEST_COLUMNS])
     measure = np.array(table["by"].to_pylist(), dtype=object)
-    return {by: best[measure == by] for by in MEASURES}
+    return {by: best[measure == by] for by in MEASURES if by in measure}
 
 
 def _totals(file: Path) -> np.ndarray:

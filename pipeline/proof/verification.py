@@ -18,11 +18,14 @@ from pipeline.prepare.members import find_members
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
 from pipeline.proof.adjacency import Adjacency
+from pipeline.proof.certificate import certify
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.read_back import in_pieces, read_part
 from pipeline.proof.summary import PartSummary, Summary, Tally
+from pipeline.proof.upper_bound import count_above
 from pipeline.proof.wholeness import check_cover
+from pipeline.run.names import MANIFEST_FILE
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.resuming import how_to_resume
@@ -30,8 +33,12 @@ from pipeline.run.tables import open_part
 from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
+from schemas.totals import Best, Total
 
-__all__ = ["Verification", "verify_run"]
+__all__ = ["BOUND_TIME_S", "Verification", "verify_run"]
+
+#: Seconds in which it is counted that nothing is larger.
+BOUND_TIME_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,11 @@ class Verification:
 
 
 def verify_run(
-    path: Path, sample: int = 1000, seed: int = 0, progress: OnProgress | bool | None = None
+    path: Path,
+    sample: int = 1000,
+    seed: int = 0,
+    progress: OnProgress | bool | None = None,
+    bound_time: float = BOUND_TIME_S,
 ) -> Verification:
     """Read all parts again and check them.
 
@@ -77,6 +88,8 @@ def verify_run(
         Seed of that choice.
     progress : callable, bool or None
         See `pipeline.run.progress.to_callback`.
+    bound_time : float
+        Most seconds for `pipeline.proof.upper_bound`, if the run found the largest.
 
     Raises
     ------
@@ -105,9 +118,16 @@ def verify_run(
     if damage:
         raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")
     run.folder.check("ingest", "build", "plan")
-    check_cover(run.ledger())
+    ledger = run.ledger()
+    check_cover(ledger)
+    bound = None
+    if run.job.in_bands:
+        if certify(run, ledger) != manifest.certificate or ledger.total.fingerprint != manifest.fingerprint:
+            raise IncompleteError(f"the certificate of {path} is not that of its ledger; {_withdraw(path)}")
+        bound = ledger.total
     reading = _Reading(run, manifest, sample, seed, to_callback(progress))
     reading.run()
+    certain, uncertain = _of_the_largest(run, bound, bound_time, to_callback(progress))
     return Verification(
         count=reading.rows,
         fingerprint=reading.fingerprint,
@@ -120,6 +140,7 @@ def verify_run(
             *(("every row contains the members that were asked for",) if search.is_containing else ()),
             "the summary, if there is one, counts these rows",
             "the ledger accounts for every first-level subtree and every left-over exactly once",
+            *certain,
         ),
         sampled_only=(
             f"in {len(reading.wanted)} rows chosen at random (seed {seed}), every pair is an edge of the input, and no "
@@ -127,12 +148,39 @@ def verify_run(
         ),
         not_proven=(
             "rows outside the sample were not compared with the input",
-            *(("that no other biclique is larger rests on the ledger alone",) if search.largest else ()),
+            *uncertain,
             "that no biclique is missing cannot be seen from the rows: mine again with another engine, order or root "
             "side, and compare count and fingerprint",
         ),
         seconds=time.perf_counter() - started,
     )
+
+
+def _of_the_largest(
+    run: Run, total: Total | None, seconds: float, on_progress: OnProgress
+) -> tuple[list[str], list[str]]:
+    """What is certain of the rows of a run that found the largest, and what is not. Nothing for another run."""
+    if total is None:
+        return [], []
+    assert isinstance(total, Best)
+    by, key = run.options.search.by, total.least
+    what = f"whose measure ({by}) is more than {key:,}" if key is not None else "of the sizes that were asked for"
+    certain = [
+        f"by arithmetic: the bands of the certificate hold every biclique {what} or the same, and each was searched to "
+        "the end"
+        if key is not None
+        else "by arithmetic: the bands of the certificate hold every biclique, and each was searched to the end"
+    ]
+    counted = count_above(run, total, seconds, on_progress)
+    words = f"by counting, without a bound: there is no biclique {what} beside the rows"
+    if counted.done == counted.corners:
+        return [*certain, words], []
+    part = f"{counted.done:,} of {counted.corners:,} ranges of sizes were counted in {seconds:g} seconds"
+    return certain, [f"{words}; {part}, and for the others this rests on the ledger"]
+
+
+def _withdraw(path: Path) -> str:
+    return f"delete {path / MANIFEST_FILE}, and prove the run again with: {how_to_resume(path)}"
 
 
 class _Piece(NamedTuple):

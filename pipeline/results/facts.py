@@ -32,7 +32,23 @@ def _answer(manifest: Manifest, search: Search) -> str:
     """The number of rows, and what they are."""
     if search.largest is None:
         return f"{manifest.count:,}, all of them"
-    return f"{manifest.count:,}, the largest by {search.by} of {manifest.mining.get('seen', manifest.count):,}"
+    return f"{manifest.count:,}, the largest by {search.by}"
+
+
+def _certificate(told: Mapping[str, Any]) -> str:
+    bands = number(len(told["bands"]), "band", "bands")
+    if "key" not in told:
+        return f"there are no others: {bands} searched to the end"
+    return f"no other has more than {told['key']:,} by {told['measure']}: {bands} searched to the end"
+
+
+def _root_side(manifest: Manifest) -> str:
+    roots = f"{manifest.plan['n_roots']:,} roots"
+    if "bands" not in manifest.graph:
+        return f"{manifest.graph['root_side']}, {roots}"
+    sides = [band["root_side"] for band in manifest.graph["bands"]]
+    each = " and ".join(f"{side} in {sides.count(side)}" for side in ("left", "right") if side in sides)
+    return f"{each or 'none'} of {number(len(sides), 'band', 'bands')}, {roots}"
 
 
 def input_words(facts: Mapping[str, Any]) -> str:
@@ -103,7 +119,9 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     yield "after reduction", reduced_words(manifest.graph)
     if wanted := search_words(search):
         yield "only with", wanted
-    yield "root side", f"{manifest.graph['root_side']}, {manifest.plan['n_roots']:,} roots"
+    yield "root side", _root_side(manifest)
+    if manifest.certificate is not None:
+        yield "certificate", _certificate(manifest.certificate)
     yield "engine", manifest.options["engine"]
     yield (
         "mined by",

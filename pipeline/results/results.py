@@ -230,7 +230,7 @@ class Results:
         Parameters
         ----------
         n : int
-        by : "edges", "balance", "left" or "right"
+        by : "edges", "vertices", "balance", "left" or "right"
             The measure: number of edges, size of the smaller side, size of the left or of the right side. Ties go to
             the larger number of edges, then to the larger left side, then to the larger hash of the members.
 

@@ -79,7 +79,7 @@ _FORMS = {
     "steps": r"[a-z]+\.json",
     "edges": r"edges\.parquet",
     "labels": r"(left|right)\.parquet",
-    "graph": r"[a-z_]+\.npy|graph\.json|(left|right)_labels\.arrow",
+    "graph": r"[a-z_]+\.npy|(graph|bands)\.json|(left|right)_labels\.arrow",
     "plan": r"(roots|weights)\.npy",
     "bicliques": r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet",
     "summary": r"(sizes|largest|left|right)\.parquet",

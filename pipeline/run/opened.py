@@ -15,11 +15,13 @@ from pipeline.run.labels import Tables, open_labels
 from pipeline.run.ledger import Ledger
 from pipeline.run.plan import Plan
 from pipeline.run.session import sessions
+from schemas.bands import Band
 from schemas.bicliques import vertex_hashes
 from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
 from schemas.graph import MiningGraph
 from schemas.jobs import Job, job_of
 from schemas.options import RunOptions, RunOrigin
+from schemas.search import Search
 
 __all__ = ["Run"]
 
@@ -105,6 +107,16 @@ class Run:
         return MiningGraph.open(self.folder.graph)
 
     @cached_property
+    def bands(self) -> list[tuple[Search, MiningGraph]]:
+        """What is searched: by band, its search and its graph. A job that is not done in bands has one."""
+        search = self.options.search
+        if not self.job.in_bands:
+            return [(search, self.graph)]
+        told = [Band(one["first"], one["last"], one["min_right"]) for one in self.built["bands"]]
+        searches = [band.of(search) for band in told]
+        return list(zip(searches, MiningGraph.open_all(self.folder.graph), strict=True))
+
+    @cached_property
     def labels(self) -> tuple[Any, Any]:
         """Labels of the left and of the right side, by dense id: two memory-mapped Arrow arrays."""
         return open_labels(self.folder, "left"), open_labels(self.folder, "right")
@@ -125,7 +137,7 @@ class Run:
     @cached_property
     def plan(self) -> Plan:
         """The roots in dealing order."""
-        return Plan.read(self.folder)
+        return Plan.read(self.folder, self.planned.get("bands"))
 
     def facts(self, step: str) -> dict[str, Any]:
         """What the step of this name wrote down. `input`, `built` and `planned` give the same with their types."""
@@ -147,7 +159,7 @@ class Run:
         """Mark a step as done; see `RunFolder.finish`."""
         self.folder.finish(step, facts, files)
         self._facts.pop(step, None)
-        for kept in ("names", "graph", "labels", "plan"):
+        for kept in ("names", "graph", "bands", "labels", "plan"):
             self.__dict__.pop(kept, None)
         self._hashes = None
         self._made.add(step)

@@ -1,16 +1,24 @@
-"""The stored plan of a run: its first-level subtrees in dealing order. `pipeline.prepare.plan` makes the plan."""
+"""The stored plan of a run: its first-level subtrees in dealing order. `pipeline.prepare.plan` makes the plan.
+
+A run that is done in bands has those of one band behind those of another. `BandOf` says which band a node is of.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from pipeline.run.folder import RunFolder
 from pipeline.run.resuming import how_to_resume
 from schemas.errors import IncompleteError
+from schemas.manifest import PLAN, LedgerEntry
 
-__all__ = ["ROOTS_FILE", "WEIGHTS_FILE", "Plan"]
+__all__ = ["ROOTS_FILE", "WEIGHTS_FILE", "BandOf", "Plan"]
 
 #: Names of the files below ``plan/``.
 ROOTS_FILE, WEIGHTS_FILE = "roots.npy", "weights.npy"
@@ -26,14 +34,17 @@ class Plan:
         Ranks of the roots, by descending weight.
     weights : ndarray, shape (n_roots,), float64
         Estimated work of each root, in the same order. Only the ratios of weights have a meaning.
+    bands : tuple of (int, int)
+        The bands of the run in dealing order, and for each the node of the plan behind its last one.
     """
 
     roots: np.ndarray
     weights: np.ndarray
+    bands: tuple[tuple[int, int], ...] = ((0, 1 << 62),)
 
     @classmethod
-    def read(cls, folder: RunFolder) -> Plan:
-        """The plan in the folder of a run.
+    def read(cls, folder: RunFolder, bands: list[list[int]] | None = None) -> Plan:
+        """The plan in the folder of a run. `bands` is as the step ``plan`` wrote it down, None for a single band.
 
         Raises
         ------
@@ -41,7 +52,54 @@ class Plan:
             If a file is missing or damaged.
         """
         try:
-            return cls(np.load(folder.plan / ROOTS_FILE), np.load(folder.plan / WEIGHTS_FILE))
+            roots, weights = np.load(folder.plan / ROOTS_FILE), np.load(folder.plan / WEIGHTS_FILE)
         except (EOFError, MemoryError, OSError, ValueError) as error:
             remedy = f"mend it with: {how_to_resume(folder.path)}"
             raise IncompleteError(f"the plan in {folder.plan} cannot be read ({error}); {remedy}") from error
+        return cls(roots, weights, *(() if bands is None else (tuple((band, stop) for band, stop in bands),)))
+
+    def band_at(self, node: int) -> int:
+        """The band of a node of the plan."""
+        return self.bands[bisect_right(self._stops, node)][0]
+
+    def stretch_of(self, band: int) -> tuple[int, int]:
+        """The nodes of a band: the first, and the one behind the last."""
+        place = [own for own, _ in self.bands].index(band)
+        return (self._stops[place - 1] if place else 0), min(self._stops[place], len(self.roots))
+
+    def within_bands(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The same ranges of nodes, cut where one band ends and the next begins."""
+        cut = []
+        for start, stop in ranges:
+            ends = [end for end in self._stops if start < end < stop]
+            cut += list(pairwise((start, *ends, stop)))
+        return cut
+
+    @cached_property
+    def _stops(self) -> list[int]:
+        return [stop for _, stop in self.bands]
+
+
+class BandOf:
+    """The band of a node of a source. That of a left-over is the band of the slice that left it.
+
+    Parameters
+    ----------
+    plan : Plan
+    entries : mapping of int to LedgerEntry
+        The ledger's, which may grow.
+    """
+
+    def __init__(self, plan: Plan, entries: Mapping[int, LedgerEntry]):
+        self._plan, self._entries = plan, entries
+        self._known: dict[int, int] = {}
+
+    def __call__(self, source: int, node: int = 0) -> int:
+        """The band of a node of the plan, or of any node of a left-over."""
+        slices = []
+        while source != PLAN and source not in self._known:
+            slices.append(source)
+            source, node, _ = self._entries[source].took[0]
+        band = self._plan.band_at(node) if source == PLAN else self._known[source]
+        self._known.update(dict.fromkeys(slices, band))
+        return band

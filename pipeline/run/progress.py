@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, TextIO
+from typing import Literal, NamedTuple, TextIO
 
 from pipeline.process.logs import write_if_possible
 
-__all__ = ["OnProgress", "Progress", "Step", "pass_on", "to_callback"]
+__all__ = ["Gap", "OnProgress", "Progress", "Step", "pass_on", "to_callback"]
 
 Step = Literal["ingest", "build", "plan", "mine", "prove", "report"]
 
@@ -26,6 +26,19 @@ _WORDS: dict[Step, str] = {
 #: Seconds between two lines where there is no terminal, and between two redraws of the bar on a terminal.
 _LINE_S, _BAR_S = 10.0, 0.2
 _BAR_WIDTH = 24
+
+
+class Gap(NamedTuple):
+    """The measure of the largest biclique so far, and one that no biclique exceeds which is not found yet."""
+
+    best: int
+    bound: int
+
+    def __str__(self) -> str:
+        if self.bound <= self.best:
+            return f"largest {self.best:,}, and none is larger"
+        open_share = 100 * (self.bound - self.best) / self.bound
+        return f"largest {self.best:,}, at most {self.bound:,} (gap {open_share:.0f} %)"
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,8 @@ class Progress:
         The workers in a few words.
     seconds : float
         Seconds since the step began.
+    gap : Gap or None
+        While the largest are searched for: how large they are, and how large others may be.
     note : str
         A text that is shown once, such as that machine code is being compiled. Empty if there is none.
     """
@@ -62,6 +77,7 @@ class Progress:
     running: int = 0
     workers: str = ""
     seconds: float = 0.0
+    gap: Gap | None = None
     note: str = ""
 
 
@@ -127,8 +143,9 @@ def line(progress: Progress, with_bar: bool = False) -> str:
     if progress.step in ("mine", "prove"):
         filled = int(progress.share * _BAR_WIDTH)
         words += [f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}]"] if with_bar else []
-        words += [f"{100 * progress.share:5.1f} % of the work", f"{progress.bicliques:,} bicliques"]
-        words += [f"{progress.rate:,.0f}/s"] if progress.rate else []
+        words += [f"{100 * progress.share:5.1f} % of the work"]
+        words += [str(progress.gap) if progress.gap is not None else f"{progress.bicliques:,} bicliques"]
+        words += [f"{progress.rate:,.0f}/s"] if progress.rate and progress.gap is None else []
         words += [size(progress.bytes)] if progress.bytes else []
         words += [progress.workers] if progress.workers else []
     return "  ".join(words)

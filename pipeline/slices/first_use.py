@@ -98,14 +98,14 @@ def before_mining(engine: str, search: Search, on_progress: OnProgress) -> None:
         note = f"compiling the {kind.name} engine, once in this environment: about ten seconds"
         on_progress(Progress("mine", note=note))
     if kind.platform.is_used_by_driver:
-        load_engine(kind.name, search.has_thresholds)
+        load_engine(kind.name, search.prunes)
 
 
 @cache
-def load_engine(name: str, has_thresholds: bool) -> None:
+def load_engine(name: str, prunes: bool) -> None:
     """Load the code of an engine into this process, or compile it, for searches with or without thresholds."""
     with _keeping_code():
-        engines.compile_engine(name, Search(min_left=2) if has_thresholds else Search())
+        engines.compile_engine(name, Search(min_left=2) if prunes else Search())
 
 
 @cache

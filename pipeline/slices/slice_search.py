@@ -51,7 +51,8 @@ class SliceSearch:
         self.started = time.perf_counter()
         self.engine, self.graph, self.search, self.limits = engine, graph, search, limits
         self._emit = _TimedEmit(emit)
-        self.total: Total = job_of(search).zero
+        self.job = job_of(search)
+        self.total: Total = self.job.zero
         self.stats = EngineStats()
         self.left_over: list[Subtrees] = []
         self.timed: list[tuple[int, float]] = []
@@ -62,10 +63,16 @@ class SliceSearch:
         if rows == 0 or (seconds is not None and seconds <= 0):
             self.left_over.append(work)
             return None
-        found = self.engine.mine(self.graph, work, self.search, Limits(seconds, rows, self.limits.bound), self._emit)
+        found = self.engine.mine(self.graph, work, self.search, Limits(seconds, rows, self._bound), self._emit)
         self.total += found.total
         self.stats += found.stats
         return found
+
+    @property
+    def _bound(self) -> int | None:
+        """That of the slice, or of what it has found so far."""
+        bounds = (self.limits.bound, self.job.bound(self.total))
+        return max((bound for bound in bounds if bound is not None), default=None)
 
     @property
     def writing(self) -> float:

@@ -68,6 +68,8 @@ class SliceTask:
     run : str
         Identity of the run, because another run may have been in the same folder before.
     slice, attempt : int
+    band : int
+        The band that the nodes are of; see `pipeline.run.opened.Run.bands`.
     subtrees : bytes
         Packed by `Subtrees.to_bytes`.
     limits : Limits
@@ -78,6 +80,7 @@ class SliceTask:
     run: str
     slice: int
     attempt: int
+    band: int
     subtrees: bytes
     limits: Limits
     write_on: WriteOn = "auto"
@@ -167,7 +170,8 @@ def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple
     """One attempt. If it fails, nothing of it stays."""
     writer = _open_writer(run, server.kind, task.slice, task.write_on)
     try:
-        session = SliceSearch(server.engine, run.graph, run.options.search, task.limits, writer)
+        search, graph = run.bands[task.band]
+        session = SliceSearch(server.engine, graph, search, task.limits, writer)
         session.all_of(work, server.kind.platform.timed_roots)
     except BaseException:
         writer.discard()
@@ -234,7 +238,7 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     if kind.platform.shares_engine:
         _warm_up_device(opened, kind, write_on)
     else:  # every thread has an engine of its own, and they share its code
-        first_use.load_engine(kind.name, opened.options.search.has_thresholds)
+        first_use.load_engine(kind.name, opened.options.search.prunes)
         if opened.job.rows != "none":
             first_use.before_proving()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)

@@ -13,7 +13,7 @@ from schemas.options import Where
 __all__ = ["WorkerOptions"]
 
 #: The calls that start workers, and the one that only asks how many there would be.
-_STARTS: tuple[Call, ...] = ("mine", "count", "resume", "demo", "flow")
+_STARTS: tuple[Call, ...] = ("mine", "largest", "count", "resume", "demo", "flow")
 _ASKS: tuple[Call, ...] = (*_STARTS, "dry_run")
 
 

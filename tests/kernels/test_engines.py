@@ -12,6 +12,7 @@ from schemas.options import BuildOptions
 from schemas.search import Limits, Search
 from schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
+from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.oracles import graph_of
 
@@ -22,8 +23,14 @@ TIGHT = (
 )
 
 
-class TestCpuEngine(EngineSuite, ThresholdSuite):
+class TestCpuEngine(EngineSuite, ThresholdSuite, LargestSuite):
     subject = Subject(CpuEngine, (lambda: CpuEngine(TIGHT[0]), lambda: CpuEngine(TIGHT[1])))
+
+
+class TestLargestOfTheReferenceEngine(LargestSuite):
+    subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True)
+
+    questions = 60
 
 
 class TestThresholdsOfTheReferenceEngine(ThresholdSuite):

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import pipeline
 from pipeline.api import steps
 from pipeline.cli.main import main
+from pipeline.prepare.bands import reach_of
+from pipeline.prepare.build import read_edges
+from pipeline.prepare.members import restricted
+from pipeline.proof.certificate import certify
+from pipeline.proof.upper_bound import count_above
+from pipeline.run.opened import Run
+from pipeline.run.progress import Progress, line
+from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError, InputError
+from schemas.measures import measure
 from schemas.search import MEASURES, By
+from schemas.totals import measured
 from tests.support.runs import load_ledger, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.35, 8)
@@ -41,26 +54,29 @@ def expected(whole: pipeline.Results, by: By = "edges") -> list[Any]:
 @pytest.mark.parametrize("by", MEASURES)
 @pytest.mark.parametrize("engine", ["cpu", "reference"])
 def test_they_are_the_first_of_all(source: Path, whole: pipeline.Results, tmp_path: Path, by: By, engine: str) -> None:
-    found = pipeline.mine(
-        source, tmp_path / "out", largest=K, by=by, engine=engine, workers=0, progress=False, report=False
+    found = pipeline.largest(
+        source, tmp_path / "out", top=K, by=by, engine=engine, workers=0, progress=False, report=False
     )
     assert (found.complete, len(found)) == (True, K)
     assert rows(found) == expected(whole, by)
     for column in ("n_left", "n_right"):
         assert found.top(K, by)[column].equals(whole.top(K, by)[column])
-    assert found.manifest.mining["seen"] == len(whole)
+    assert found.manifest.mining["seen"] <= len(whole), "what is below the bound is not looked at"
     files = list((tmp_path / "out" / "bicliques").iterdir())
     assert len(pd.concat(map(pd.read_parquet, files))) == K, "the folder holds no others"
 
 
 def test_verified_and_on_the_page(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    found = pipeline.mine(source, out, largest=K, workers=0, progress=False)
+    found = pipeline.largest(source, out, top=K, workers=0, progress=False)
     found_again = pipeline.verify(out, progress=False)
     assert found_again.count == K
-    assert "that no other biclique is larger rests on the ledger alone" in found_again.not_proven
+    assert any("by counting, without a bound" in statement for statement in found_again.proven)
+    unsure = pipeline.verify(out, bound_time=0.0, progress=False)
+    assert any("0 of " in statement and "rests on the ledger" in statement for statement in unsure.not_proven)
+    assert not any("by counting" in statement for statement in unsure.proven)
     page = (out / "report.html").read_text()
-    assert "the largest by edges of" in page
+    assert "the largest by edges" in page
     assert pipeline.status(out).state == "complete"
     assert found.sizes().total == K
 
@@ -68,7 +84,7 @@ def test_verified_and_on_the_page(source: Path, tmp_path: Path) -> None:
 def test_stopped_and_resumed_with_workers(source: Path, whole: pipeline.Results, tmp_path: Path) -> None:
     out = tmp_path / "out"
     how = {"slice_seconds": 0.02, "progress": False, "report": False}
-    stopped = pipeline.mine(source, out, largest=K, engine="reference", time_limit=0.05, workers=0, **how)
+    stopped = pipeline.largest(source, out, top=K, engine="reference", time_limit=0.05, workers=0, **how)
     assert not stopped.complete
     assert 0 < len(stopped) == len(rows(stopped)) <= K
     assert not list((out / "bicliques").iterdir()), "rows are written once it is known which they are"
@@ -78,7 +94,7 @@ def test_stopped_and_resumed_with_workers(source: Path, whole: pipeline.Results,
 
 def test_rows_of_the_run_that_are_changed_are_not_proven(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    pipeline.mine(source, out, largest=K, workers=0, progress=False, report=False)
+    pipeline.largest(source, out, top=K, workers=0, progress=False, report=False)
     ledger = load_ledger(out)
     file = ledger.file(min(ledger.entries))
     data = json.loads(file.read_text())
@@ -92,30 +108,150 @@ def test_rows_of_the_run_that_are_changed_are_not_proven(source: Path, tmp_path:
 
 def test_proving_again_leaves_no_other_parts(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    pipeline.mine(source, out, largest=K, workers=0, progress=False, report=False)
+    pipeline.largest(source, out, top=K, workers=0, progress=False, report=False)
     (out / "manifest.json").unlink()
     assert pipeline.resume(out, workers=0, progress=False, report=False).complete
     assert len(list((out / "bicliques").iterdir())) == 1
 
 
 def test_more_than_there_are(source: Path, whole: pipeline.Results, tmp_path: Path) -> None:
-    found = pipeline.mine(source, tmp_path / "out", largest=10**6, workers=0, progress=False, report=False)
+    found = pipeline.largest(source, tmp_path / "out", top=10**6, workers=0, progress=False, report=False)
     assert (len(found), found.manifest.fingerprint) == (len(whole), whole.manifest.fingerprint)
 
 
 def test_none_at_all(source: Path, tmp_path: Path) -> None:
-    found = pipeline.mine(source, tmp_path / "out", largest=3, min_left=39, workers=0, progress=False)
+    found = pipeline.largest(source, tmp_path / "out", top=3, min_left=39, workers=0, progress=False)
     assert (found.complete, len(found)) == (True, 0)
 
 
-def test_what_cannot_be_asked_together(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    with pytest.raises(InputError, match="leave max_results or largest out"):
-        pipeline.mine(source, out, largest=3, max_results=5)
-    with pytest.raises(InputError, match="leave count_only and sizes out"):
-        pipeline.mine(source, out, largest=3, count_only=True)
+    assert main(["largest", str(source), "-o", str(out), "--top", "3", "--by", "balance", "--workers", "0"]) == 0
+    printed = capsys.readouterr().out
+    assert "3, the largest by balance" in printed
+    assert len(printed.partition("members\n")[2].splitlines()) == 3, "one line for each"
+    assert main(["largest", str(source), "--quiet", "--workers", "0", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["count"], len(told["rows"])) == (1, 1)
+    assert not Path(told["folder"]).exists(), "nothing is kept without a folder"
+    assert main(["largest", str(source), "--quiet", "--workers", "0", "--min-left", "39"]) == 0
+    assert "none: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--min-left", "0"], "min_left must be at least 1, not 0"),
+        (["--min-right", "2.5"], "invalid int value: '2.5'"),
+    ],
+)
+def test_bad_input(source: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = main(["largest", str(source), *words])
+    except SystemExit as stopped:  # argparse ends the process
+        code = stopped.code  # type: ignore[assignment]
+    assert code == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_what_python_calls_refuse(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for value in (2.0, True, "3"):
+        with pytest.raises(InputError, match="top must be a whole number"):
+            pipeline.largest(source, out, top=value)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the largest go by edges, vertices"):
+        pipeline.largest(source, out, by="size")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="max_left is 3, less than min_left"):
+        pipeline.largest(source, out, min_left=4, max_left=3)
     assert not out.exists()
-    assert main(["mine", str(source), "--dry-run", "--largest", "3"]) == 2
-    assert "no use for --largest" in capsys.readouterr().err
-    assert main(["mine", str(source), "-o", str(out), "--largest", "3", "--by", "balance", "--workers", "0"]) == 0
-    assert "3, the largest by balance of" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("by", ["edges", "vertices", "balance"])
+def test_the_incumbent_is_shown(source: Path, whole: pipeline.Results, tmp_path: Path, by: By) -> None:
+    """It rises to the largest measure, the bound falls to it, and no biclique is ever above the bound."""
+    told: list[Progress] = []
+    how = {"engine": "reference", "slice_seconds": 0.02, "workers": 0, "report": False}
+    pipeline.largest(source, tmp_path / "out", by=by, progress=told.append, **how)
+    gaps = [progress.gap for progress in told if progress.step == "mine" and not progress.note]
+    best = measure(by, *whole.top(1, by).select(["n_left", "n_right"]).to_pylist()[0].values())
+    assert None not in gaps
+    assert [gap.best for gap in gaps] == sorted(gap.best for gap in gaps)
+    assert [gap.bound for gap in gaps] == sorted((gap.bound for gap in gaps), reverse=True)
+    assert gaps[0].bound > best
+    assert all(gap.bound >= best for gap in gaps)
+    assert gaps[-1] == (best, best)
+    assert f"largest {best:,}, and none is larger" in line(next(progress for progress in told[::-1] if progress.gap))
+
+
+class TestCertificate:
+    """A certificate does not hold for other rows, bands or slices than its own."""
+
+    @pytest.fixture(params=MEASURES)
+    def out(self, source: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+        how = {"workers": 0, "progress": False, "report": False, "slice_seconds": 0.02, "engine": "reference"}
+        pipeline.largest(source, tmp_path / "out", top=K, by=request.param, min_left=2, **how)
+        return tmp_path / "out"
+
+    def test_what_it_says(self, out: Path) -> None:
+        found = pipeline.open_run(out)
+        told, graph = found.manifest.certificate, found.manifest.graph
+        assert told is not None
+        search = found.manifest.options["search"]
+        assert (told["measure"], told["top"], told["rows"]) == (search["by"], K, K)
+        sizes = found.to_arrow().select(["n_left", "n_right"]).to_pydict()
+        key = measured(*(np.array(sizes[side], np.int64) for side in ("n_left", "n_right")), search["by"]).min()
+        assert (told["key"], told["first_bound"] <= key) == (key, True)
+        assert [band["n_roots"] for band in told["bands"]] == [band["n_roots"] for band in graph["bands"]]
+        assert all(band["taken"] == band["n_roots"] for band in told["bands"])
+        assert sum(band["slices"] for band in told["bands"]) == found.manifest.mining["slices"]
+        assert sum(band["seen"] for band in told["bands"]) == found.manifest.mining["seen"]
+        assert pipeline.verify(out, progress=False).count == K
+
+    def test_a_manifest_with_another_one_is_refused(self, out: Path) -> None:
+        told = json.loads((out / "manifest.json").read_text())["certificate"]
+        first = told["bands"][0]
+        for change in (
+            {"bands": told["bands"][1:]},
+            {"key": told["key"] - 1},
+            {"rows": told["rows"] + 1},
+            {"bands": [first | {"last": first["last"] + 1}, *told["bands"][1:]]},
+        ):
+            rewrite_record(out / "manifest.json", certificate=told | change)
+            with pytest.raises(IncompleteError, match=r"the certificate of .* is not that of its ledger"):
+                pipeline.verify(out, progress=False)
+        rewrite_record(out / "manifest.json", certificate=told)
+        assert pipeline.verify(out, progress=False).count == K
+
+    def test_a_run_without_its_last_band_is_refused(self, out: Path) -> None:
+        """Also if plan, ledger and manifest agree that there is no such band."""
+        run, total = Run.at(out), load_ledger(out).total
+        bands, by, kept = run.built["bands"], run.options.search.by, restricted(run, *read_edges(run.folder))
+        run.built["bands"] = bands[:-1]
+        is_needed = measure(by, bands[-1]["last"], reach_of(kept).right) >= total.least
+        with pytest.raises(IncompleteError, match="the bands leave something out") if is_needed else nullcontext():
+            certify(run, run.ledger())
+
+    def test_a_bound_that_was_too_high_is_refused(self, out: Path) -> None:
+        run, total = Run.at(out), load_ledger(out).total
+        run.built["bound"] = total.least + 1
+        with pytest.raises(IncompleteError, match="which the rows do not reach"):
+            certify(run, run.ledger())
+
+    def test_a_run_without_one_of_its_slices_is_refused(self, out: Path) -> None:
+        ledger = load_ledger(out)
+        ledger.file(max(ledger.entries)).unlink()
+        with pytest.raises(IncompleteError, match=r"nodes of .* are not mined yet"):
+            pipeline.verify(out, progress=False)
+
+    def test_a_row_that_the_ledger_lost_is_counted(self, out: Path) -> None:
+        """The largest row is taken out of all entries, so that the rows and the ledger agree."""
+        ledger, run = load_ledger(out), Run.at(out)
+        by, rows = run.options.search.by, ledger.total.rows.to_pairs()
+        best = max(rows, key=lambda row: measure(by, *map(len, row)))
+        if by == "balance":  # all rows are equal, and nothing is above them
+            assert measure(by, *map(len, best)) == ledger.total.least
+            return
+        less = replace(ledger.total, rows=Bicliques.from_pairs([row for row in rows if row != best]), k=K - 1)
+        assert count_above(run, ledger.total, 60.0, lambda progress: None).done > 0
+        with pytest.raises(IncompleteError, match="the rows are not the largest"):
+            count_above(run, less, 60.0, lambda progress: None)

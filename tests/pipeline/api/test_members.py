@@ -84,7 +84,7 @@ def test_with_thresholds_filters_and_the_largest(source: Path, whole: pipeline.R
     found = pipeline.mine(source, tmp_path / "out", containing_left=[label], **sizes, **MINE)
     assert rows(found) == expected
     assert len(expected) > 5
-    few = pipeline.mine(source, tmp_path / "few", containing_left=[label], largest=5, by="balance", **sizes, **MINE)
+    few = pipeline.largest(source, tmp_path / "few", containing_left=[label], top=5, by="balance", **sizes, **MINE)
     assert rows(few) == rows_of(found.top(5, "balance"))
     guess = pipeline.dry_run(source, containing_left=[label], workers=0, sample_time=1, progress=False)
     assert guess.estimate is not None

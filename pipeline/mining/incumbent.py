@@ -1,0 +1,51 @@
+"""How large the largest biclique so far is while a run goes on, and how large one may be that is not found yet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from pipeline.run.opened import Run
+from pipeline.run.plan import BandOf
+from pipeline.run.progress import Gap
+from schemas.manifest import PLAN, Range
+from schemas.totals import Best, Total
+
+__all__ = ["Incumbent"]
+
+
+class Incumbent:
+    """Follows the bands of a run that wants the largest. For other runs it has nothing to say.
+
+    Parameters
+    ----------
+    run : Run
+    band_of : BandOf
+    """
+
+    def __init__(self, run: Run, band_of: BandOf):
+        self._plan, self._band_of = run.plan, band_of
+        self._ceilings = [band["ceiling"] for band in run.built["bands"]] if run.job.in_bands else []
+        self._open: Counter[int] = Counter()  # by band: nodes that are not done
+
+    def add(self, source: int, ranges: Iterable[tuple[int, int]]) -> None:
+        """There are nodes to search."""
+        self._count(source, ranges, 1)
+
+    def done(self, took: Iterable[Range]) -> None:
+        """A slice that took these nodes is committed. What it left over is added by `add`."""
+        for source, start, stop in took:
+            self._count(source, [(start, stop)], -1)
+
+    def gap(self, total: Total) -> Gap | None:
+        """The measure of the largest biclique, and a bound of those that are not found yet. None for other runs."""
+        if not isinstance(total, Best):
+            return None
+        best = total.most or 0
+        rest = [self._ceilings[band] for band, nodes in self._open.items() if nodes > 0]
+        return Gap(best, max([best, *rest]))
+
+    def _count(self, source: int, ranges: Iterable[tuple[int, int]], sign: int) -> None:
+        within = self._plan.within_bands(ranges) if source == PLAN else ranges
+        for start, stop in within:
+            self._open[self._band_of(source, start)] += sign * (stop - start)

@@ -1,0 +1,116 @@
+"""The bands of the search for the largest: ranges of left sizes, each with the fewest right members that it needs.
+
+A biclique that has at most `last` left members, and whose measure is to be `bound` or more, has at least
+``fewest_right(by, bound, last)`` right members. So the graph of a band is the core for these two thresholds, which is
+much smaller than the graph, and each band may have its own root side. The bands are disjoint. So every biclique belongs
+to one of them. The idea is that of progressive bounding (Lyu et al., PVLDB 2020, doi:10.14778/3397230.3397234).
+
+Imports no library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
+from schemas.search import By, Search
+
+__all__ = ["Band", "Reach", "bands_of", "corners_of", "gap_in"]
+
+#: The last left size of a band is so many times the first, in tenths (Dai et al., SIGMOD 2025, have the same factor).
+_TENTHS = 16
+
+
+@dataclass(frozen=True)
+class Band:
+    """Bicliques with `first` to `last` left members and at least `min_right` right members."""
+
+    first: int
+    last: int
+    min_right: int
+
+    def of(self, search: Search) -> Search:
+        """The search for those in the band. They are within the limits of `search`."""
+        return replace(search, min_left=self.first, max_left=self.last, min_right=self.min_right)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What limits the size of a biclique of a graph: no right vertex has more than `left` neighbours, no left one more
+    than `right`.
+    """
+
+    left: int
+    right: int
+
+    def within(self, search: Search) -> Reach:
+        """The same, if larger sides than the search allows do not count."""
+        left, right = search.max_left or self.left, search.max_right or self.right
+        return Reach(min(left, self.left), min(right, self.right))
+
+
+def bands_of(search: Search, bound: int, reach: Reach) -> tuple[Band, ...]:
+    """Bands in which all bicliques are that a search wants and whose measure is `bound` or more, by ascending size.
+
+    Neighbouring bands that need the same number of right members are one band.
+    """
+    by, most = search.by, reach.within(search)
+    first = max(search.min_left, fewest_left(by, bound, most.right))
+    bands: list[Band] = []
+    while first <= most.left:
+        last = min(max(-(-first * _TENTHS // 10) - 1, first), most.left)
+        min_right = max(search.min_right, fewest_right(by, bound, last))
+        if bands and (bands[-1].last, bands[-1].min_right) == (first - 1, min_right):
+            bands[-1] = Band(bands[-1].first, last, min_right)
+        elif min_right <= most.right:
+            bands.append(Band(first, last, min_right))
+        first = last + 1
+    return tuple(bands)
+
+
+def corners_of(search: Search, bound: int, reach: Reach) -> tuple[Band, ...]:
+    """Bands in which *only* bicliques are that a search wants and whose measure is `bound` or more, and all of these.
+
+    The left sizes of a corner all need the same number of right members.
+    """
+    by, most, first = search.by, reach.within(search), max(search.min_left, 1)
+    corners: list[Band] = []
+    while first <= most.left:
+        right = max(search.min_right, fewest_right(by, bound, first))
+        if right > most.right:
+            first = max(first + 1, fewest_left(by, bound, most.right))
+            continue
+        # the first left size that needs fewer right members
+        lower = fewest_left(by, bound, right - 1) if right > search.min_right else TOO_MANY
+        last = min(max(lower - 1, first), most.left)
+        corners.append(Band(first, last, right))
+        first = last + 1
+    return tuple(corners)
+
+
+def gap_in(bands: Sequence[Band], search: Search, bound: int, reach: Reach) -> str | None:
+    """Why bicliques of a measure of `bound` or more might be in no band, in one clause. None if all are in one.
+
+    It is plain arithmetic. The measure grows with both sides, so the largest sizes of a range speak for all of it.
+    """
+    by, most, expected = search.by, reach.within(search), search.min_left
+    if most.right < search.min_right:
+        return None
+    for band in bands:
+        if band.first < expected:
+            return f"bands overlap at {band.first} left members"
+        if (reason := _beyond(by, bound, expected, band.first - 1, most)) is not None:
+            return reason
+        if band.min_right > max(search.min_right, fewest_right(by, bound, band.last)):
+            return f"the band of {band.first} to {band.last} left members begins at {band.min_right} right members"
+        expected = band.last + 1
+    return _beyond(by, bound, expected, most.left, most)
+
+
+def _beyond(by: By, bound: int, first: int, last: int, most: Reach) -> str | None:
+    """Why a range of left sizes needs a band, if it does."""
+    last = min(last, most.left)
+    if last < first or measure(by, last, most.right) < bound:
+        return None
+    return f"no band has {last} left members, and the measure of a biclique with {last} may be {bound}"

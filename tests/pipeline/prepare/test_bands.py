@@ -1,0 +1,64 @@
+"""The bands of small graphs, searched one by one, hold exactly the largest of a full enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.cpu.engine import CpuEngine
+from kernels.graph.greedy import first_bound
+from kernels.graph.members import Restricted
+from kernels.graph.sorting import prepare_on
+from kernels.reference.engine import ReferenceEngine
+from pipeline.prepare.bands import make_bands, reach_of
+from schemas.bands import Band, gap_in
+from schemas.emit import nowhere
+from schemas.jobs import job_of
+from schemas.options import BuildOptions
+from schemas.search import MEASURES, By, Limits, Search
+from schemas.totals import Best, keys_of
+from schemas.work import Subtrees
+from tests.kernels.suite_largest import first_of
+from tests.kernels.suite_thresholds import with_twins
+from tests.support.oracles import graph_of, random_edges, run
+
+
+@pytest.mark.parametrize("by", MEASURES)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bands_of_small_graphs(by: By, seed: int) -> None:
+    rng, engines = np.random.default_rng([MEASURES.index(by), seed]), (CpuEngine(), ReferenceEngine())
+    cut = 0
+    for turn in range(50):
+        edges = with_twins(
+            rng, random_edges(rng, *(int(n) for n in rng.integers(2, 13, 2)), float(rng.uniform(0.2, 0.9)))
+        )
+        left, right = (int(n) for n in rng.integers(1, 4, 2))
+        search = Search(min_left=left, min_right=right, largest=int(rng.choice([1, 3, 10])), by=by)
+        full = run(ReferenceEngine(), graph_of(edges), Search("list")).rows
+        expected = first_of(full, search)
+        kept, sides = Restricted(*np.ascontiguousarray(edges.T)), edges.max(axis=0) + 1
+        given = np, kept.left, kept.right, *sides.tolist(), BuildOptions()
+        core = prepare_on(*given, left, right)[0]
+        bands = make_bands(search, kept, core, lambda *least, given=given: prepare_on(*given, *least)[0])
+        bound = bands.facts["bound"]
+        assert bound <= (expected.least or 0), "it is of bicliques that are there"
+        told = [Band(one["first"], one["last"], one["min_right"]) for one in bands.facts["bands"]]
+        assert gap_in(told, search, bound, reach_of(kept)) is None
+        total = job_of(search).zero
+        for band, graph, one in zip(told, bands.graphs, bands.facts["bands"], strict=True):
+            work = Subtrees.of_roots(np.arange(graph.n_roots))
+            found = engines[turn % 2].mine(graph, work, band.of(search), Limits(bound=bound), nowhere).total
+            assert isinstance(found, Best)
+            assert keys_of(found.rows, by)[0].max(initial=0) <= one["ceiling"]
+            total += found
+        assert isinstance(total, Best)
+        assert total.rows.to_pairs() == expected.rows.to_pairs()
+        cut += len(told) > 1
+    assert cut >= (10 if by in ("edges", "vertices") else 0)
+
+
+def test_a_first_bound_without_steps_and_of_too_few() -> None:
+    graph = graph_of(random_edges(np.random.default_rng(1), 20, 20, 0.3))
+    assert first_bound(graph, Search(largest=1), wedges=0) == 0
+    assert first_bound(graph, Search(largest=10**6)) == 0
+    assert first_bound(graph, Search(largest=1)) == first_bound(graph, Search(largest=1)) > 0
