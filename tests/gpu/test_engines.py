@@ -21,6 +21,7 @@ from schemas.bicliques import Bicliques, fingerprint
 from schemas.options import BuildOptions
 from schemas.search import Limits, Search
 from tests.kernels.suite import EngineSuite, Subject
+from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.known import FOLDERS, GOLDEN, dense_edges, known_graph
 from tests.support.oracles import graph_of, random_edges, run
@@ -42,7 +43,7 @@ def bitmatrix(sizes: str):
     return lambda: BitMatrixEngine(sizes=SIZES[sizes])
 
 
-class TestBitMatrixOnDevice(EngineSuite, ThresholdSuite):
+class TestBitMatrixOnDevice(EngineSuite, ThresholdSuite, LargestSuite):
     subject = Subject(bitmatrix("ample"), (bitmatrix("tightest"), bitmatrix("tight")))
 
 
