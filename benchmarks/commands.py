@@ -12,6 +12,8 @@ The time of a command begins before its process is started and ends when the pro
 the command itself reports, in the run with the median time, and the end of the process after its answer. The rest is
 time that no step explains; the last column of the table says how much of the whole is explained.
 
+Python keeps bytecode, as an installed package has it, even where ``PYTHONDONTWRITEBYTECODE`` forbids it.
+
 Other programs read a file that was written before, in their own format, and only count. They are timed on both sides of
 the graph, because some are much faster on one of them, and no program says on which.
 
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -72,9 +75,12 @@ def command(words: Sequence[str]) -> Timed:
     ResourceError
         If the command fails.
     """
+    environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode, so this tree gets it, too
+    start = [sys.executable, "-m", "pipeline", *words]
     with tempfile.TemporaryFile("w+") as log:
         began = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", "pipeline", *words], stdout=PIPE, stderr=log, text=True)
+        process = subprocess.Popen(start, env=environment, stdout=PIPE, stderr=log, text=True)
         first = process.stdout.readline()  # type: ignore[union-attr]  # it is a pipe
         said = time.perf_counter()
         rest, _ = process.communicate()

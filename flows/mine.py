@@ -21,7 +21,7 @@ from flows.logs import run_logs
 from flows.notify import note, tell
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
-from pipeline.proof.proving import ROWS_WORTH_WORKERS
+from pipeline.proof.reading import ROWS_WORTH_WORKERS
 from pipeline.results.results import Results, open_results
 from pipeline.run.folder import RunFolder, without_days
 from pipeline.run.resuming import how_to_resume

@@ -151,7 +151,16 @@ def compile_proof() -> None:
     """Compile what reads rows back once, or load it."""
     import numpy as np
 
+    from kernels.compiled import parquet_pages
     from kernels.compiled.lists import sum_lists
 
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
-    sum_lists(one, offsets, np.zeros(1, np.uint64), np.zeros(1, np.int64), np.zeros(1, np.uint64))
+    sums, counts = np.zeros(1, np.uint64), np.zeros(1, np.int64)
+    sum_lists(one, offsets, np.zeros(1, np.uint64), counts, sums)
+    page = np.array([2, 0, 2, 1, 0, 2], np.uint8)
+    parquet_pages.page_header(page[1:], 0, np.empty(2 * parquet_pages.HEADER_FIELDS, np.int64))
+    parquet_pages.row_starts(page, 0, 2, 1, 0, offsets, 0)
+    parquet_pages.all_ones(page, 2, 4, 1)
+    none, ends = np.empty(0, np.uint64), np.array([0, 2])
+    parquet_pages.sum_codes(none, page, 5, 0, 1, 0, ends, -1, np.zeros(1, np.uint64), counts, sums)
+    parquet_pages.combine(sums, sums)

@@ -52,7 +52,7 @@ class EngineKind:
     why_not: Callable[[], str | None]
     workspace_bytes: Callable[[MiningGraph, Search], int]
     will_compile: Callable[[Search], bool] = lambda search: False
-    jobs: frozenset[JobName] = frozenset({"all"})
+    jobs: frozenset[JobName] = frozenset({"all", "vertices"})
     counts_sizes: bool = True
 
     def lacks(self, search: Search) -> str | None:

@@ -7,16 +7,21 @@ tree, and add up totals.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal
 
-from schemas.bicliques import Bicliques
+import numpy as np
+
+from schemas.bicliques import Bicliques, hashes_of_rows
 from schemas.emit import Emit
 from schemas.errors import InputError
 from schemas.search import JobName, Limits, Search
 from schemas.sizes import SizeCounts
-from schemas.totals import Best, Found, Total
+from schemas.totals import Best, Found, PerVertex, Total
+from schemas.vertices import SideTotals
 
-__all__ = ["EVERY_REDUCTION", "JOBS", "AllMaximal", "Job", "LargestFew", "Reduction", "Rows", "job_of"]
+__all__ = ["EVERY_REDUCTION", "JOBS", "AllMaximal", "EveryVertex", "Job", "LargestFew", "Reduction", "Rows", "job_of"]
 
 #: Reductions of the graph before it is searched: take the (min_left, min_right) core, or merge twins.
 Reduction = Literal["core", "twins"]
@@ -80,6 +85,20 @@ class Job(ABC):
     def read_total(self, data: dict[str, Any]) -> Total:
         """The inverse of `Total.to_json`. It raises the same errors as `Found.from_json`."""
 
+    @property
+    def of_engine(self) -> Search:
+        """The search that an engine is asked to do.
+
+        If it is another one than `search`, engines do not know of the job. Then the slice hands what they list to
+        `taker`, and makes `total` of what that kept (`pipeline.slices.slice_search`).
+        """
+        return self.search
+
+    @property
+    def looks_on(self) -> bool:
+        """Whether engines do not know of the job, because `of_engine` is another search than that of the run."""
+        return self.of_engine is not self.search
+
     def bound(self, total: Total) -> int | None:
         """A biclique with a key below this cannot change `total` any more. None while every biclique can.
 
@@ -95,7 +114,7 @@ class Job(ABC):
 class AllMaximal(Job):
     """All maximal bicliques. `Search.mode` says whether they are counted, also hashed, or listed."""
 
-    name = "all"
+    name: JobName = "all"
     reductions = EVERY_REDUCTION
 
     @property
@@ -133,6 +152,56 @@ class AllMaximal(Job):
         )
 
 
+class EveryVertex(AllMaximal):
+    """All maximal bicliques, and for every vertex the number of those with it and the largest of them.
+
+    Bicliques are listed or counted, as `Search.mode` says. Engines list them in any case.
+    """
+
+    name = "vertices"
+
+    @cached_property
+    def of_engine(self) -> Search:
+        """A search that lists all."""
+        return replace(self.search, mode="list", per_vertex=False)
+
+    @property
+    def zero(self) -> PerVertex:  # type: ignore[override]
+        """No bicliques."""
+        return PerVertex(super().zero, SideTotals.none(), SideTotals.none())
+
+    def taker(self, emit: Emit, limits: Limits) -> Emit:
+        """A receiver that looks at all members, and hands bicliques on to `emit` if they are rows."""
+        return _Onlooker(emit if self.rows == "slices" else None)
+
+    def total(self, found: Found, taker: Emit) -> PerVertex:  # type: ignore[override]
+        """What was found, and what `taker` has seen."""
+        assert isinstance(taker, _Onlooker)
+        return PerVertex(self._found(found), taker.left, taker.right)
+
+    def read_total(self, data: dict[str, Any]) -> PerVertex:  # type: ignore[override]
+        """The total of a ledger entry."""
+        return PerVertex.from_json(data)
+
+
+class _Onlooker:
+    """An `Emit` that adds up what is known of every vertex."""
+
+    on_device = False
+
+    def __init__(self, emit: Emit | None) -> None:
+        self._emit = emit
+        self.left, self.right = SideTotals.none(), SideTotals.none()
+
+    def __call__(self, batch: Bicliques) -> None:
+        sizes = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
+        hashes = hashes_of_rows(batch)
+        self.left = self.left.add(batch.left, batch.left_indptr, *sizes, hashes)
+        self.right = self.right.add(batch.right, batch.right_indptr, *sizes, hashes)
+        if self._emit is not None:
+            self._emit(batch)
+
+
 class LargestFew(Job):
     """The `Search.largest` largest maximal bicliques by `Search.by`, found by branch and bound."""
 
@@ -142,6 +211,10 @@ class LargestFew(Job):
 
     def __init__(self, search: Search) -> None:
         super().__init__(search)
+        if search.per_vertex:
+            raise InputError(
+                "per_vertex looks at all bicliques, and the largest are few of them: leave one of both out"
+            )
         if search.largest is None or search.mode != "list":
             raise InputError("the largest bicliques are listed: leave count_only and sizes out")
 
@@ -207,9 +280,11 @@ class _Keeper:
 
 
 #: All jobs by name.
-JOBS: dict[str, type[Job]] = {job.name: job for job in (AllMaximal, LargestFew)}
+JOBS: dict[str, type[Job]] = {job.name: job for job in (AllMaximal, EveryVertex, LargestFew)}
 
 
 def job_of(search: Search) -> Job:
     """The job of a search."""
-    return LargestFew(search) if search.largest is not None else AllMaximal(search)
+    if search.largest is not None:
+        return LargestFew(search)
+    return EveryVertex(search) if search.per_vertex else AllMaximal(search)

@@ -277,6 +277,16 @@ class CallOptions:
         metavar="DIR",
         otherwise="the temporary folder",
     )
+    per_vertex_folder: str | os.PathLike[str] | None = option(
+        None,
+        name="per_vertex",
+        help="folder for left.parquet and right.parquet: for every vertex the number of bicliques with it and the "
+        "largest ones",
+        group="result",
+        on=("count",),
+        metavar="FOLDER",
+        otherwise="not looked at",
+    )
     sample_time: float = option(
         10.0, help="seconds of the sample for the estimates", group="result", on=("dry_run",), metavar="SECONDS"
     )

@@ -23,7 +23,7 @@ By = Literal["edges", "vertices", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
 
 #: What may be asked of the search tree: see `schemas.jobs`.
-JobName = Literal["all", "largest"]
+JobName = Literal["all", "largest", "vertices"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Search:
         Whether to count the bicliques of each size, too, in any mode.
     largest : int or None
         How many of the largest bicliques by `by` are the result. None: all are. See `schemas.jobs`.
+    per_vertex : bool
+        Whether to find for every vertex the number of bicliques with it and the largest of them, in any mode.
     by : By
         Measure of `largest`: see `schemas.totals.keys_of`.
     """
@@ -95,6 +97,12 @@ class Search:
         on=("largest", "flow"),
         metavar="K",
         otherwise="1; the flow writes all",
+    )
+    per_vertex: bool = option(
+        False,
+        help="also write OUT/vertices/*.parquet: for every vertex the number of bicliques with it and the largest ones",
+        group="result",
+        on=("mine", "flow"),
     )
     by: By = option("edges", help="what the largest have most of", group="result", on=("largest", "flow"))
 

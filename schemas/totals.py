@@ -19,8 +19,9 @@ from schemas.errors import IncompleteError, InputError
 from schemas.measures import measure
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
+from schemas.vertices import SideTotals
 
-__all__ = ["Best", "Found", "Total", "fingerprint_from", "keys_of", "measured"]
+__all__ = ["Best", "Found", "PerVertex", "Total", "fingerprint_from", "keys_of", "measured"]
 
 
 class Total(Protocol):
@@ -115,6 +116,71 @@ class Found:
     def outline(self) -> Found:
         """The same without the sizes."""
         return Found(self.count, self.fingerprint)
+
+
+@dataclass(frozen=True)
+class PerVertex:
+    """What was found, and what is known of every vertex: in how many bicliques it is, and the largest of them.
+
+    Parameters
+    ----------
+    found : Found
+        All bicliques.
+    left, right : SideTotals
+    """
+
+    found: Found
+    left: SideTotals
+    right: SideTotals
+
+    @property
+    def count(self) -> int:
+        """The count of `found`."""
+        return self.found.count
+
+    @property
+    def seen(self) -> int:
+        """The count, because all bicliques that were found are counted."""
+        return self.found.count
+
+    @property
+    def fingerprint(self) -> int | None:
+        """The fingerprint of `found`."""
+        return self.found.fingerprint
+
+    @property
+    def sizes(self) -> SizeCounts | None:
+        """The sizes of `found`."""
+        return self.found.sizes
+
+    def __add__(self, other: PerVertex) -> PerVertex:
+        return PerVertex(self.found + other.found, self.left + other.left, self.right + other.right)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields of a ledger entry. What is known of the vertices is an Arrow stream per side."""
+        return self.found.to_json() | {"vertices": {"left": self.left.pack(), "right": self.right.pack()}}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> PerVertex:
+        """Inverse of `to_json`.
+
+        Raises
+        ------
+        IncompleteError
+            The numbers of the vertices are damaged, or there are more of them than bicliques.
+        TypeError, ValueError, KeyError
+            A field is missing or has another type.
+        """
+        found = Found.from_json(data)
+        sides = [SideTotals.unpack(data["vertices"][side]) for side in ("left", "right")]
+        most = max(int(side.count.max(initial=0)) for side in sides)
+        if most > found.count:
+            raise IncompleteError(f"it found {found.count} bicliques, and {most} with the same vertex")
+        return cls(found, *sides)
+
+    def outline(self) -> Found:
+        """The number and the fingerprint."""
+        return self.found.outline()
 
 
 @dataclass(frozen=True, eq=False)

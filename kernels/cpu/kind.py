@@ -41,5 +41,5 @@ KIND = EngineKind(
     why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
     will_compile=_will_compile,
-    jobs=frozenset({"all", "largest"}),
+    jobs=frozenset({"all", "largest", "vertices"}),
 )

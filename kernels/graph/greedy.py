@@ -21,7 +21,11 @@ __all__ = ["WEDGES", "first_bound"]
 #: Wedges that are walked at most, half of them from either side. It takes about a quarter of a second.
 WEDGES = 1 << 24
 #: Vertices of either side from which it begins at most, those of the largest degree first.
-_STARTS = 2048
+_STARTS = 512
+#: A step counts as so many wedges more, because it has a cost of its own.
+_STEP = 1 << 11
+#: Roots are counted one by one if there are so many times as many as wedges.
+_FEW = 8
 
 
 def first_bound(graph: MiningGraph, search: Search, wedges: int = WEDGES) -> int:
@@ -79,14 +83,13 @@ def _from_all(graph: MiningGraph, found: _Found, wedges: int) -> None:
     for root in np.argsort(-degrees, kind="stable")[:_STARTS].tolist():
         base = _neighbours(graph, root)
         while True:
-            wedges -= int(base_degrees[base].sum())
+            wedges -= int(base_degrees[base].sum()) + _STEP
             if wedges < 0:
                 return
             _, touched = gather(graph.base_indices, graph.base_indptr[base], base_degrees[base])
             per_wedge = np.repeat(base_weights[base], base_degrees[base])
-            overlap = np.bincount(touched, per_wedge, graph.n_roots).astype(np.int64)
-            order = np.argsort(-overlap, kind="stable")[: np.count_nonzero(overlap)]
-            shared, members = overlap[order], np.cumsum(weights[order])
+            order, shared = _by_overlap(touched, per_wedge, graph.n_roots)
+            members = np.cumsum(weights[order])
             n_closed = int(np.count_nonzero(shared == shared[0]))  # the root itself has the whole base side
             sizes = (members, shared) if is_left else (shared, members)
             left, right = (int(side[n_closed - 1]) for side in sizes)
@@ -98,6 +101,19 @@ def _from_all(graph: MiningGraph, found: _Found, wedges: int) -> None:
             if n_closed == len(order) or int(measured(sizes[0], sizes[1], found.search.by).max()) <= found.bound:
                 break
             base = np.intersect1d(base, _neighbours(graph, int(order[n_closed])), assume_unique=True)
+
+
+def _by_overlap(touched: np.ndarray, per_wedge: np.ndarray, n_roots: int) -> tuple[np.ndarray, np.ndarray]:
+    """The roots that are touched, the one that is touched most first, and by how many members each."""
+    if _FEW * len(touched) < n_roots:
+        roots, place = np.unique(touched, return_inverse=True)
+        overlap = np.bincount(place, per_wedge)
+    else:
+        all_of_them = np.bincount(touched, per_wedge, n_roots)
+        roots = np.flatnonzero(all_of_them)
+        overlap = all_of_them[roots]
+    order = np.argsort(-overlap, kind="stable")
+    return roots[order], overlap[order].astype(np.int64)
 
 
 def _neighbours(graph: MiningGraph, root: int) -> np.ndarray:

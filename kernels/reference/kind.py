@@ -32,5 +32,5 @@ KIND = EngineKind(
     make=_make,
     why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
-    jobs=frozenset({"all", "largest"}),
+    jobs=frozenset({"all", "largest", "vertices"}),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from kernels import engines
@@ -23,6 +25,7 @@ from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
 from schemas.members import Labels
 from schemas.options import LabelType, Order, RootSide, Where
+from schemas.search import Mode
 
 __all__ = ["count"]
 
@@ -33,6 +36,7 @@ def count(
     *,
     fingerprint: bool = False,
     folder: str | os.PathLike[str] | None = None,
+    per_vertex: str | os.PathLike[str] | None = None,
     sizes: bool = False,
     min_left: int = 1,
     min_right: int = 1,
@@ -75,14 +79,15 @@ def count(
     Returns
     -------
     Count
-        ``count`` is the number, and ``complete`` is False when a limit was reached.
+        ``count`` is the number, and ``complete`` is False when a limit was reached. Then nothing is written into the
+        folder of `per_vertex`.
 
     Raises
     ------
     InputError
-        If the input or an option is wrong.
+        If the input or an option is wrong, or the folder of `per_vertex` is not empty.
     ResourceError
-        If the engine cannot run, workers fail, or the temporary folder is full.
+        If the engine cannot run, workers fail, or a folder is full.
     KeyboardInterrupt
         After Ctrl-C. What was counted until then is its ``so_far`` (`pipeline.process.interrupts.Interrupted`).
 
@@ -94,7 +99,12 @@ def count(
     (11869, True)
     """
     given, started = locals(), startup.began()
-    asked = Asked.of(source, given, mode="fingerprint" if fingerprint else "count", ids="dense")
+    mode: Mode = "fingerprint" if fingerprint else "count"
+    asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None)
+    if per_vertex is not None:
+        from pipeline.proof import vertices  # only then, because it imports the reader of Parquet
+
+        vertices.refuse_full(per_vertex)
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)
     check_workers(asked.workers, engines.kind(options.engine).platform)
@@ -107,6 +117,9 @@ def count(
         session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
         assert session is not None  # a new run is not complete before it is mined
         counted = _count_of(run, session, time.perf_counter() - started)
+        if per_vertex is not None and counted.complete:
+            vertices.copy(run, Path(per_vertex))
+            counted = replace(counted, vertices=os.fspath(per_vertex))
     if session.ctrl_c:
         raise Interrupted(f"stopped with {counted.count:,} bicliques counted; nothing is kept", counted)
     return counted

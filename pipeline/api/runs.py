@@ -40,6 +40,7 @@ def mine(
     count_only: bool = False,
     report: bool = True,
     sizes: bool = False,
+    per_vertex: bool = False,
     ids: Ids = "labels",
     min_left: int = 1,
     min_right: int = 1,

@@ -25,7 +25,8 @@ from pipeline.prepare.members import find_members
 from pipeline.process import startup
 from pipeline.process.cores import count_cores
 from pipeline.process.logs import tell
-from pipeline.proof import proving
+from pipeline.proof import proving, vertices
+from pipeline.proof.reading import Reading
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.files import disk_errors
@@ -262,11 +263,23 @@ def complete_run(
         folder.write_options(run.options, limits)
     with open_pool(workers, _platform(run)) as pool:
         on_device = _reads_on_device(run, workers)
-        session = _mine(run, pool, limits, on_progress, workers, stop, on_device)
-        if session.outcome == "complete":
-            with _provers(run, pool, workers, on_device) as provers:
-                proving.prove(run, provers, on_progress, on_device)
+        with _provers(run, pool, workers, on_device) as provers:
+            reading = _reading(run, pool, provers, on_device)
+            session = _mine(run, pool, limits, on_progress, workers, stop, on_device, reading)
+            if session.outcome == "complete":
+                proving.prove(run, provers, on_progress, on_device, reading)
     return session
+
+
+def _reading(run: Run, pool: Pool, provers: Pool, on_device: bool) -> Reading | None:
+    """What reads parts back while the run is mined. None if no parts are written while it is mined.
+
+    A GPU reads beside its search. On cores, and where cores encode what a GPU has found, the slots are used that have
+    no slice.
+    """
+    if run.job.rows != "slices":
+        return None
+    return Reading(run, on_device, provers if on_device and provers is not pool else None)
 
 
 @contextmanager
@@ -332,7 +345,10 @@ def _proven(run: Run) -> Manifest | None:
 
 
 def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progress: OnProgress) -> None:
-    """Make the summary of a complete run anew if it is damaged. The parts are read for that, and nothing is mined."""
+    """Make the summary of a complete run anew if it is damaged, and the numbers of its vertices. Nothing is mined."""
+    if run.options.search.per_vertex and (reason := vertices.why_damaged(run)) is not None:
+        logger.warning("%s; they are made anew from the ledger", reason)
+        vertices.write(run, run.ledger().total)
     if run.job.rows == "none":
         return
     reason = why_damaged(run.folder, manifest)
@@ -353,11 +369,12 @@ def _mine(
     workers: WorkerOptions,
     stop: threading.Event | None,
     on_device: bool,
+    reading: Reading | None = None,
 ) -> MiningSession:
     with startup.getting_ready():
         first_use.before_mining(run.options.engine, run.options.search, on_progress)
     _get_ready_to_prove(run, on_device)  # now, because it belongs to no step, and the proof follows at once
-    return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on)
+    return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on, reading)
 
 
 @contextmanager

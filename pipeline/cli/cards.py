@@ -70,6 +70,8 @@ def count_card(count: Count) -> str:
         ]
     if count.fingerprint is not None:
         rows.append(("fingerprint", count.fingerprint))
+    if RunOptions.from_json(count.options).search.per_vertex:
+        rows.append(("vertices", count.vertices or "not written, because not all bicliques were counted"))
     rows += [("input", input_words(count.input)), ("after reduction", reduced_words(count.graph))]
     if wanted := search_words(RunOptions.from_json(count.options).search):
         rows.append(("only with", wanted))

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import io
 import logging
+import os
 import sys
 from importlib import import_module
 from typing import NoReturn
@@ -141,8 +142,10 @@ def _leave_out() -> None:
     """Hide libraries in this process, which was started for one command.
 
     Arrow asks for pandas at its first conversion, once and for all, and takes an exception for an answer. The others
-    look into `sys.modules`.
+    look into `sys.modules`. The library of linear algebra that comes with NumPy starts a thread per core, and each of
+    them spins for a tenth of a second; one is enough, because no command multiplies matrices.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import numpy as np
     import pyarrow as pa
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.estimate.table import proposed
-
 if TYPE_CHECKING:
     from pipeline.api.dry_running import DryRun
     from pipeline.estimate.table import Cell
@@ -18,6 +16,8 @@ _TIMES = ((365 * 86400.0, " years"), (86400.0, " d"), (3600.0, " h"), (60.0, " m
 
 def threshold_table(dry: DryRun) -> str:
     """The table and, if the run would be long, thresholds that make it short."""
+    from pipeline.estimate.table import proposed  # here, because cards of other commands are made without it
+
     assert dry.estimate is not None
     cells, n = dry.estimate.table, dry.workers or 1
     at = {(cell.min_left, cell.min_right): cell for cell in cells}

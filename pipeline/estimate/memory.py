@@ -14,6 +14,8 @@ __all__ = ["MemoryBound", "memory_bound"]
 #: processes share), and the machine code. It was measured with the pinned versions on 64-bit Linux: 280 MiB in the
 #: driver's own process, 310 MiB in a Dask worker.
 PROCESS_BYTES = 384 << 20
+#: Bytes per vertex with ``per_vertex``: the totals of a slice (`schemas.vertices`), twice while they grow.
+VERTEX_BYTES = 2 * 56
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class MemoryBound:
     workspace : int
         Arrays of the engine of each worker.
     writing : int
-        What each worker needs to write: a row group that is collected, and another one that is encoded.
+        What each worker needs to write: a row group that is collected, and another one that is encoded. Also what it
+        needs to look at all members, if it does.
     """
 
     shared: int
@@ -60,6 +63,7 @@ def memory_bound(run: Run) -> MemoryBound:
     return MemoryBound(
         shared=graph.nbytes + sum(table.nbytes for table in tables or ()),
         process=PROCESS_BYTES,
-        workspace=engines.kind(options.engine).workspace_bytes(graph, options.search),
-        writing=writer_bytes(tables) if run.job.rows == "slices" else 0,
+        workspace=engines.kind(options.engine).workspace_bytes(graph, run.job.of_engine),
+        writing=(writer_bytes(tables) if run.job.rows == "slices" else 0)
+        + (VERTEX_BYTES * (graph.n_left + graph.n_right) if run.job.looks_on else 0),
     )

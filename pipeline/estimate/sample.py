@@ -124,7 +124,7 @@ class _Sampler:
     def __init__(self, run: Run, budget_s: float, seed: int):
         self._run, self._budget_s = run, budget_s
         self._generator = np.random.default_rng(seed)
-        self._search = replace(run.options.search, mode="count", sizes=True, largest=None)
+        self._search = replace(run.options.search, mode="count", sizes=True, largest=None, per_vertex=False)
         self.table = Table(_grid(run))
         engines.compile_engine(_COUNTER, self._search)  # otherwise the first node would wait for it
         self._engine = engines.kind(_COUNTER).make(0)
@@ -199,7 +199,7 @@ class _Sampler:
 
     def factor(self, own: View) -> float:
         """Seconds of the engine of the run for a second of the one that counts. It searches roots for a while."""
-        run, search = self._run, self._run.options.search
+        run, search = self._run, self._run.job.of_engine
         engines.compile_engine(run.options.engine, search)
         engine = engines.kind(run.options.engine).make(0)
         engine.mine(run.graph, Subtrees.of_roots(run.plan.roots[-1:]), search, Limits(), nowhere)

@@ -10,10 +10,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.ingest.doubts import duplicate_doubt, float_doubt, variants_of
-from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from pipeline.ingest.readers import EdgeStream, open_source
 from pipeline.ingest.staging import all_or_nothing
@@ -23,6 +22,9 @@ from pipeline.process.in_order import MOST_THREADS
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+
+if TYPE_CHECKING:
+    from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
 
 __all__ = ["IngestSummary", "ingest"]
 

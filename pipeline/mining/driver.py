@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pipeline.mining.beside import Beside
 from pipeline.mining.energy import ProcessorEnergy
 from pipeline.mining.incumbent import Incumbent
 from pipeline.mining.instructions import Finish, Policy, Start
@@ -58,6 +59,7 @@ def mine_run(
     slice_seconds: float = 10.0,
     stop: threading.Event | None = None,
     write_on: WriteOn = "auto",
+    beside: Beside | None = None,
 ) -> MiningSession:
     """Mine the work that is outstanding after what the ledger has.
 
@@ -76,6 +78,8 @@ def mine_run(
         in the main thread does the same. A second Ctrl-C abandons the running slices.
     write_on : "auto", "cpu" or "gpu"
         See `pipeline.output.writers.open_writer`.
+    beside : Beside or None
+        What is done with the parts of committed slices while nothing else waits to be done.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def mine_run(
     with startup.getting_ready():  # without it the first slices would seem slow
         pool.everywhere(warm_up, (str(folder.path.resolve()), run.identity, write_on))
     startup.log_it()
-    driver = _Driver(run, pool, limits, on_progress, slice_seconds, stop or threading.Event(), write_on)
+    driver = _Driver(run, pool, limits, on_progress, slice_seconds, stop or threading.Event(), write_on, beside)
     remember(folder, driver.session("failed"))
     try:
         with interruptible(driver.stop) as ctrl_c:
@@ -133,11 +137,12 @@ class _Driver:
         slice_seconds: float,
         stop: threading.Event,
         write_on: WriteOn,
+        beside: Beside | None,
     ):
         self.startup = startup.take()
         self.began, self.started = time.time(), time.monotonic()
         self.of_run, self.pool, self.limits, self.on_progress, self.stop = run, pool, limits, on_progress, stop
-        self.write_on = write_on
+        self.write_on, self.beside = write_on, beside
         self.plan, self.job, self.ledger = run.plan, run.job, run.repaired_ledger()
         self.weights = [weights_of(self.job, graph) for _, graph in run.bands]
         self.band_of = BandOf(self.plan, self.ledger.entries)
@@ -164,6 +169,8 @@ class _Driver:
         self.energy = ProcessorEnergy()
         for source, ranges in self.ledger.outstanding().items():
             self._add(source, ranges)
+        if beside is not None:
+            beside.begin(self.ledger.parts)
 
     def run(self) -> Outcome:
         looked = now = self.with_workers = time.monotonic()
@@ -186,6 +193,7 @@ class _Driver:
             if now - looked > LOOK_S:
                 looked = now
                 self._look_at_workers(now)
+            self._go_on_beside()
             self._tell()
         if self.finish.outcome == "failed":
             raise ResourceError(self.finish.reason)
@@ -258,8 +266,15 @@ class _Driver:
         bounds = (self.job.bound(self.ledger.total), self.of_run.built.get("bound"))
         return max((bound for bound in bounds if bound is not None), default=None)
 
+    def _go_on_beside(self) -> None:
+        """Use the slots that no slice wants. If the run stops before its end, nothing is begun any more."""
+        if self.beside is not None and self.finish is None and not self.machine.is_stopping:
+            self.beside.go_on(self.pool, self.slots - self.machine.running)
+
     def _receive(self, result: Result) -> None:
-        if isinstance(result.value, SliceDone):
+        if self.beside is not None and result.tag < 0:
+            self.beside.take(result)
+        elif isinstance(result.value, SliceDone):
             self._commit(result.value)
         elif isinstance(result.error, BicliqueError):
             raise result.error  # trying again would not help
@@ -287,6 +302,8 @@ class _Driver:
     def _returned(self, result: SliceResult, left_over: Subtrees, weights: np.ndarray) -> list[Start | Finish]:
         start = self.taking.pop(result.slice)
         self.bytes += sum(part.bytes for part in result.parts)
+        if self.beside is not None:
+            self.beside.committed(result.parts)
         self.slices += 1
         self.busy_s += result.seconds
         self.incumbent.done(start.took)
@@ -311,12 +328,12 @@ class _Driver:
     def _look_at_workers(self, now: float) -> None:
         self.energy.facts()  # has to be read often, because its counters start again from 0 after some time
         self.watch.look()
-        slots, self.workers = self.pool.slots(), self.pool.workers()
-        if slots:
+        self.slots, self.workers = self.pool.slots(), self.pool.workers()
+        if self.slots:
             self.with_workers = now
         elif now - self.with_workers > NO_WORKERS_S:
             raise ResourceError(f"no worker has been there for {NO_WORKERS_S:.0f} seconds; start some")
-        self._carry_out(self.machine.set_slots(slots, self.workers))
+        self._carry_out(self.machine.set_slots(self.slots, self.workers))
 
     def _tell(self) -> None:
         seconds = time.monotonic() - self.started

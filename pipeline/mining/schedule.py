@@ -198,6 +198,11 @@ class Scheduler:
         return bool(self._retry or self._sources)
 
     @property
+    def is_stopping(self) -> bool:
+        """Whether no more slices are dealt, whatever is outstanding."""
+        return self._stop is not None
+
+    @property
     def running(self) -> int:
         """Number of running slices."""
         return len(self._running)

@@ -6,6 +6,8 @@ The members, which are most of a part, never reach the host. Sizes and hashes do
 
 from __future__ import annotations
 
+import logging
+import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
@@ -18,21 +20,28 @@ import pyarrow.parquet as pq
 
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.row_hashes import Lists, RowHasher
-from pipeline.output.cudf_parquet import why_no_cudf
+from pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
+from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.rmm_pool import take_from_pool
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
-from schemas.errors import DeviceMemoryError, IncompleteError
+from schemas.bicliques import Bicliques
+from schemas.dtypes import VERTEX
+from schemas.errors import DeviceMemoryError, IncompleteError, ResourceError
 from schemas.options import Where
 from schemas.platform import Platform
 
-__all__ = ["READERS", "CudfReader", "HashedGroup", "hashed_groups", "why_not"]
+__all__ = ["READERS", "CudfReader", "HashedGroup", "hashed_groups", "warm_up", "why_not"]
+
+logger = logging.getLogger(__name__)
 
 #: Threads that read onto one device at a time. While one sums up on the host, the device works for the others.
 READERS = 4
 #: Bytes of free device memory that one thread needs per member that it reads, times the threads, because each of them
 #: holds what it decompresses. The labels are not in it. Then the most members that a thread reads at a time.
 _BYTES_A_MEMBER, _MOST_MEMBERS = 32 * READERS, 1 << 27
+#: Rows that are written and read before the first part is there.
+_WARM_UP = 1 << 14
 
 
 class HashedGroup(NamedTuple):
@@ -94,6 +103,24 @@ def why_not(platform: Platform, tables: Tables, write_on: Where) -> str | None:
     if tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables):
         return "the labels are text"
     return why_no_cudf()
+
+
+def warm_up(run: Run) -> None:
+    """Write and read some rows in a temporary folder. The first use of the decoder takes longer than a million rows.
+
+    Errors are only logged, because a part that cannot be read is an error of its own.
+    """
+    rows = Bicliques(*(np.arange(_WARM_UP + 1), np.zeros(_WARM_UP, VERTEX)) * 2, np.zeros(_WARM_UP, VERTEX))
+    try:
+        reader, hasher = _open(run)
+        with tempfile.TemporaryDirectory() as folder:
+            writer = DeviceWriter(Path(folder), 0, CudfParquet(run.tables, names=run.names))
+            writer(rows)
+            (part,) = writer.close()
+            columns = reader.columns(Path(folder) / part.name, [0])
+        hasher.rows(columns.left, columns.right, columns.roots, columns.n_rows)
+    except (DeviceMemoryError, IncompleteError, OSError, ResourceError) as error:
+        logger.info("the device was not used before the first part: %s", error)
 
 
 def hashed_groups(

@@ -5,7 +5,7 @@
 - Every node of every source was taken exactly once, and nothing is outstanding.
 - The parts are the files that the ledger names.
 - The rows of each slice, read back from Parquet, have the count and the fingerprint that its engine computed.
-- No two rows are equal. This is checked for at most 2**23 rows; see `COMPARED_ROWS`.
+- No two rows are equal. This is checked for at most 2**23 rows; see `pipeline.proof.reading.COMPARED_ROWS`.
 - If the largest were wanted: the bands hold all sizes that could be among them (`pipeline.proof.certificate`).
 """
 
@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -26,21 +24,22 @@ from pipeline.mining.energy import energy_facts
 from pipeline.output.part_writer import PartWriter
 from pipeline.process import startup
 from pipeline.process.logs import tell
+from pipeline.proof import vertices
 from pipeline.proof.certificate import certify
 from pipeline.proof.equal_rows import refuse_equal_rows
 from pipeline.proof.ranking import rank_correlation
-from pipeline.proof.read_back import PartProof, ProofTask, proof_tasks, prove_part
-from pipeline.proof.summary import PartSummary, Summary
+from pipeline.proof.reading import PartRead, Reading
+from pipeline.proof.summary import Summary
 from pipeline.proof.wholeness import check_cover
 from pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
 from pipeline.run.files import disk_errors, write_json
 from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
 from pipeline.run.plan import BandOf, Plan
-from pipeline.run.progress import OnProgress, Progress
+from pipeline.run.progress import OnProgress
 from pipeline.run.session import busy_ratio_of
 from pipeline.run.version import __version__
-from pipeline.workers.pool import Pool, run_all
+from pipeline.workers.pool import Pool
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError
 from schemas.facts import Session
@@ -48,18 +47,15 @@ from schemas.manifest import Manifest, Part
 from schemas.platform import Platform
 from schemas.totals import Best
 
-__all__ = ["COMPARED_ROWS", "ROWS_WORTH_WORKERS", "check_repeats", "prove", "prove_parts", "sum_up"]
+__all__ = ["check_repeats", "prove", "prove_parts", "sum_up"]
 
 logger = logging.getLogger(__name__)
 
-#: If there are more rows, their hashes are not compared here. `verify` compares them, because it keeps them on disk.
-COMPARED_ROWS = 1 << 23
-#: If there are more rows, the pool is asked to grow. One process has read fewer rows back before others have started.
-ROWS_WORTH_WORKERS = 10_000_000
 
-
-def prove(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False) -> Manifest:
-    """Prove a run and write its manifest. `on_device` is as of `prove_parts`.
+def prove(
+    run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False, reading: Reading | None = None
+) -> Manifest:
+    """Prove a run and write its manifest. `on_device` and `reading` are as of `prove_parts`.
 
     Parameters
     ----------
@@ -86,8 +82,10 @@ def prove(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False
     listing = ledger.job.rows != "none"
     certificate = dict(certify(run, ledger)) if ledger.job.in_bands else None
     if listing:
-        proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress, on_device)
+        proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress, on_device, reading)
         summary.write(run.folder)
+    if run.options.search.per_vertex:
+        vertices.write(run, ledger.total, summary if listing else None)
     mined, seconds, taken = run.sessions(), seconds_of(run), peak_rss_of(run, ledger.entries.values())
     seconds["startup"] += startup.take()
     manifest = Manifest(
@@ -148,7 +146,13 @@ def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
 
 
 def prove_parts(
-    run: Run, ledger: Ledger, of_run: tuple[Part, ...], pool: Pool, on_progress: OnProgress, on_device: bool = False
+    run: Run,
+    ledger: Ledger,
+    of_run: tuple[Part, ...],
+    pool: Pool,
+    on_progress: OnProgress,
+    on_device: bool = False,
+    reading: Reading | None = None,
 ) -> tuple[int, int, Summary]:
     """Read every part back and compare it with what the ledger says of its rows.
 
@@ -164,6 +168,8 @@ def prove_parts(
         Called with a `Progress` after every task.
     on_device : bool
         Whether the GPU of each worker reads and hashes the rows; see `pipeline.proof.on_device.why_not`.
+    reading : Reading or None
+        What was read while the run was mined, and is not read again. None: nothing.
 
     Returns
     -------
@@ -181,46 +187,20 @@ def prove_parts(
     -----
     Memory: 8 bytes per row if rows are compared, so at most 64 MB.
     """
-    started = time.monotonic()
-    claims = _claims(ledger, of_run)
-    parts = [(k, part) for k, claim in enumerate(claims) for part in claim.parts]
-    total = sum(part.rows for _, part in parts)
-    if total > ROWS_WORTH_WORKERS:
-        pool.grow()
-    path = str(run.path.resolve())
-    compares = total <= COMPARED_ROWS
-    tasks = [
-        (claim, task)
-        for k, (claim, part) in enumerate(parts)
-        for task in proof_tasks(ProofTask(path, run.identity, part, k, keep_hashes=compares, on_device=on_device))
-    ]
-    hashes = np.empty(total if compares else 0, np.uint64)
-    outstanding = Counter(task.part.name for _, task in tasks)
-    rows_of: Counter[str] = Counter()
-    found: dict[int, list[PartProof]] = defaultdict(list)
-
-    def proven() -> Iterator[PartSummary]:
-        rows = 0
-        for tag, (proof, summary) in run_all(pool, prove_part, [task for _, task in tasks]):
-            claim, part = tasks[tag][0], tasks[tag][1].part
-            rows_of[part.name] += proof.rows
-            outstanding[part.name] -= 1
-            if outstanding[part.name] == 0:
-                _check_rows(run, part.name, part.rows, rows_of[part.name])
-            found[claim].append(replace(proof, hashes=None))
-            if proof.hashes is not None:
-                hashes[rows : rows + proof.rows] = proof.hashes[: total - rows]
-            rows += proof.rows
-            seconds = time.monotonic() - started
-            rate = rows / max(seconds, 1e-3)
-            on_progress(Progress("prove", rows / total, rows, rate, workers=pool.describe(), seconds=seconds))
-            yield summary
-
-    summary = Summary.of(proven(), run.input["n_left"], run.input["n_right"])
-    for k, claim in enumerate(claims):
-        _check_claim(claim, found[k])
-    check_repeats(run, [part for _, part in parts], hashes)
-    return total, len(hashes), summary
+    found, hashes, summary = (reading or Reading(run, on_device)).finish(of_run, pool, on_progress)
+    for claim in _claims(ledger, of_run):
+        own = [found[part.name] for part in claim.parts]
+        for read in own:
+            if read.rows != read.part.rows:
+                raise IncompleteError(
+                    f"{run.folder.bicliques / read.part.name} holds {read.rows} rows instead of {read.part.rows}; "
+                    "delete it and resume the run"
+                )
+        _check_claim(claim, own)
+    if hashes is not None:
+        check_repeats(run, list(of_run), hashes)
+    total = sum(part.rows for part in of_run)
+    return total, 0 if hashes is None else total, summary
 
 
 def check_repeats(run: Run, parts: list[Part], hashes: np.ndarray) -> None:
@@ -229,13 +209,6 @@ def check_repeats(run: Run, parts: list[Part], hashes: np.ndarray) -> None:
     suspects = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
     if len(suspects):
         refuse_equal_rows(run, parts, suspects)
-
-
-def _check_rows(run: Run, name: str, expected: int, rows: int) -> None:
-    if rows != expected:
-        raise IncompleteError(
-            f"{run.folder.bicliques / name} holds {rows} rows instead of {expected}; delete it and resume the run"
-        )
 
 
 class _Claim(NamedTuple):
@@ -266,8 +239,8 @@ def _claims(ledger: Ledger, of_run: tuple[Part, ...]) -> list[_Claim]:
     ]
 
 
-def _check_claim(claim: _Claim, proofs: list[PartProof]) -> None:
-    rows, fingerprint = sum(p.rows for p in proofs), sum(p.fingerprint for p in proofs) % 2**64
+def _check_claim(claim: _Claim, parts: list[PartRead]) -> None:
+    rows, fingerprint = sum(part.rows for part in parts), sum(part.fingerprint for part in parts) % 2**64
     if (rows, fingerprint) != (claim.rows, claim.fingerprint):
         raise IncompleteError(
             f"the Parquet rows of {claim.what} ({rows}, fingerprint {fingerprint}) are not what its engine "

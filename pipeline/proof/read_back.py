@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.output.part_writer import part_schema
+from pipeline.proof.coded_groups import CodedGroups
 from pipeline.proof.summary import PartSummary, Tally
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import Tables, ids_of
@@ -25,7 +27,16 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["PIECE_BYTES", "PartProof", "ProofTask", "in_pieces", "proof_tasks", "prove_part", "read_part"]
+__all__ = [
+    "PIECE_BYTES",
+    "PartProof",
+    "ProofTask",
+    "in_pieces",
+    "proof_tasks",
+    "prove_part",
+    "read_part",
+    "warm_up_device",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +131,13 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
     return _prove(task, run, _hashed_here(task, run, path))
 
 
+def warm_up_device(task: tuple[str, str]) -> None:
+    """Load what a device needs to read parts of a run back. The task is folder and identity of the run."""
+    from pipeline.proof.on_device import warm_up  # only where there is a device
+
+    warm_up(open_in_worker(*task))
+
+
 #: Adds a row group to the tally, and returns the hashes of its rows.
 _Adds = Callable[[Tally], np.ndarray]
 
@@ -139,9 +157,17 @@ def _prove(task: ProofTask, run: Run, groups: Iterator[_Adds]) -> tuple[PartProo
 
 
 def _hashed_here(task: ProofTask, run: Run, path: Path) -> Iterator[_Adds]:
-    first, _ = task.groups or (0, 0)
-    for group, batch in enumerate(read_part(path, run.tables, task.groups), first):
-        yield partial(Tally.add, batch=batch, file=task.file, group=group)
+    with _opened(path, run.tables) as file, CodedGroups(path, file.metadata, run.tables, run.hashes) as coded:
+        for group in range(*(task.groups or (0, file.num_row_groups))):
+            found = coded.read(group)
+            if found is None:
+                batch = _batch(path, file.read_row_group(group, use_threads=False), run.tables)
+                yield partial(Tally.add, batch=batch, file=task.file, group=group)
+                continue
+            numbers = file.read_row_group(group, columns=["n_left", "n_right", "root"], use_threads=False)
+            for side, sizes in (("left", found.n_left), ("right", found.n_right)):
+                _check_sizes(path, numbers, side, sizes)
+            yield partial(Tally.add_coded, found=found, file=task.file, group=group)
 
 
 def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Adds]:
@@ -181,11 +207,18 @@ def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None)
     IncompleteError
         If the file is damaged, has another schema, or its columns contradict each other.
     """
-    with open_part(path, read_dictionary=_texts(tables)) as file:
-        _check_schema(path, pq.read_schema(path, filesystem=LOCAL), tables)
+    with _opened(path, tables) as file:
         for group in range(*(groups or (0, file.num_row_groups))):
             # without Arrow's threads, because callers that need speed read several parts at the same time
             yield _batch(path, file.read_row_group(group, use_threads=False), tables)
+
+
+@contextmanager
+def _opened(path: Path, tables: Tables) -> Iterator[pq.ParquetFile]:
+    """A part whose schema is that of the run."""
+    with open_part(path, read_dictionary=_texts(tables)) as file:
+        _check_schema(path, pq.read_schema(path, filesystem=LOCAL), tables)
+        yield file
 
 
 def _texts(tables: Tables) -> list[str]:
@@ -217,10 +250,15 @@ def _batch(path: Path, table: pa.Table, tables: Tables) -> Bicliques:
         # even ids are copied, because Numba would compile the code again for arrays that are read-only
         ids = values.to_numpy().astype(VERTEX) if tables is None else ids_of(values, tables[k])
         indptr = indptr - indptr[0]
-        if not (np.diff(indptr) == table[f"n_{side}"].to_numpy()).all() or (np.diff(indptr) <= 0).any():
-            raise IncompleteError(f"{path}: column n_{side} is not the length of column {side}")
+        _check_sizes(path, table, side, np.diff(indptr))
         sides.append((indptr, ids))
     return Bicliques(*sides[0], *sides[1], table["root"].to_numpy())
+
+
+def _check_sizes(path: Path, table: pa.Table, side: str, sizes: np.ndarray) -> None:
+    """Refuse rows of a side that have other sizes than they state, or none."""
+    if not np.array_equal(sizes, table[f"n_{side}"].to_numpy()) or (sizes <= 0).any():
+        raise IncompleteError(f"{path}: column n_{side} is not the length of column {side}")
 
 
 def _plain(column: pa.ChunkedArray) -> list[pa.Array]:

@@ -120,6 +120,12 @@ class Largest:
         both = np.concatenate([self.best, best])
         self.best = both[np.lexsort(both.T[::-1])[::-1][: self._n]]
 
+    def renumber(self, files: np.ndarray) -> None:
+        """Give file ``k`` the number ``files[k]``."""
+        best = self.best.copy()
+        best[:, 4] = files[best[:, 4]]
+        self.best = best[np.lexsort(best.T[::-1])[::-1]]
+
     def places(self) -> list[Place]:
         """The places of the rows found, the largest first."""
         return places_of(self.best)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.proof.coded_groups import SummedGroup
 from pipeline.proof.selection import Largest, Place, add_rows, places_of
 from pipeline.run.files import disk_errors, whole_file
 from pipeline.run.folder import RunFolder
@@ -27,7 +28,7 @@ from schemas.manifest import Manifest
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
 
-__all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Tally", "read_largest", "why_damaged"]
+__all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Sums", "Tally", "read_largest", "why_damaged"]
 
 #: How many of the largest bicliques the summary has by each measure.
 LARGEST = 100
@@ -108,6 +109,12 @@ class Tally:
         n_left, n_right = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
         return self.add_hashed(n_left, n_right, splitmix64(left ^ splitmix64(right)), file, group)
 
+    def add_coded(self, found: SummedGroup, file: int = 0, group: int = 0) -> np.ndarray:
+        """Add a row group that is summed up already, and return the hashes of its rows. Numbers are as of `add`."""
+        for total, (ids, counts) in ((self._left, found.left), (self._right, found.right)):
+            np.add.at(total, ids, counts)
+        return self.add_hashed(found.n_left, found.n_right, found.hashes, file, group)
+
     def add_hashed(
         self,
         n_left: np.ndarray,
@@ -183,15 +190,10 @@ class Summary:
     @classmethod
     def of(cls, parts: Iterable[PartSummary], n_left: int, n_right: int) -> Summary:
         """The sum of `parts`. One of them is in memory at a time."""
-        sizes, left, right = SizeCounts.empty(), np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
-        largest = {by: Largest(LARGEST, by) for by in MEASURES}
+        sums = Sums(n_left, n_right)
         for part in parts:
-            sizes = SizeCounts.merge([sizes, part.sizes])
-            left[part.left[0]] += part.left[1]
-            right[part.right[0]] += part.right[1]
-            for by, best in part.largest.items():
-                largest[by].merge(best)
-        return cls(sizes, left, right, {by: found.best for by, found in largest.items()})
+            sums.add(part)
+        return sums.result()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Summary):
@@ -239,6 +241,35 @@ class Summary:
             left, right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
             largest = _read_largest(folder)
         return cls(sizes, left, right, largest)
+
+
+class Sums:
+    """Adds up summaries of parts.
+
+    Parameters
+    ----------
+    n_left, n_right : int
+        Numbers of vertices.
+    """
+
+    def __init__(self, n_left: int, n_right: int):
+        self._sizes, self._left, self._right = SizeCounts.empty(), np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
+        self._largest = {by: Largest(LARGEST, by) for by in MEASURES}
+
+    def add(self, part: PartSummary) -> None:
+        """Add the summary of some rows."""
+        self._sizes = SizeCounts.merge([self._sizes, part.sizes])
+        self._left[part.left[0]] += part.left[1]
+        self._right[part.right[0]] += part.right[1]
+        for by, best in part.largest.items():
+            self._largest[by].merge(best)
+
+    def result(self, files: np.ndarray | None = None) -> Summary:
+        """The sum so far. `files` has the new number of every file, int64. None: they keep their numbers."""
+        if files is not None:
+            for found in self._largest.values():
+                found.renumber(files)
+        return Summary(self._sizes, self._left, self._right, {by: found.best for by, found in self._largest.items()})
 
 
 def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[Place] | None:

@@ -50,6 +50,8 @@ class Count:
         Seconds of start-up and of each step.
     peak_rss : dict
         Largest resident memory in bytes, of this process and of its workers.
+    vertices : str or None
+        The folder of ``left.parquet`` and ``right.parquet``. None unless it was asked for and all were counted.
     """
 
     count: int
@@ -62,6 +64,7 @@ class Count:
     options: dict[str, Any]
     seconds: dict[str, float]
     peak_rss: dict[str, Any]
+    vertices: str | None = None
 
     @property
     def complete(self) -> bool:

@@ -102,6 +102,11 @@ class RunFolder:
         return self.path / "summary"
 
     @property
+    def vertices(self) -> Path:
+        """Folder of the numbers of every vertex; see `pipeline.proof.vertices`."""
+        return self.path / "vertices"
+
+    @property
     def report(self) -> Path:
         """The run as a page with pictures."""
         return self.path / REPORT_FILE

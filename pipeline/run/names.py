@@ -7,6 +7,7 @@ OUT/options.json                what identifies the run
     plan/                       roots in dealing order, and their weights
     bicliques/part-*.parquet    the results
     summary/                    number of bicliques of each size, the largest ones, and the number with each vertex
+    vertices/                   with --per-vertex: for every vertex the number of bicliques with it and the largest
     ledger/<slice>.json         one entry per committed slice
     manifest.json               the proof, once complete
     _SUCCESS                    tells other programs that the run is complete (`pipeline.series.marks`)
@@ -83,6 +84,7 @@ _FORMS = {
     "plan": r"(roots|weights)\.npy",
     "bicliques": r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet",
     "summary": r"(sizes|largest|left|right)\.parquet",
+    "vertices": r"(left|right)\.parquet",
     "ledger": r"(0|[1-9]\d*)\.json",
 }
 FOLDERS = tuple(_FORMS)

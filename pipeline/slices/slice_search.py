@@ -12,7 +12,7 @@ from schemas.graph import MiningGraph
 from schemas.jobs import job_of
 from schemas.search import Limits, Search
 from schemas.stats import EngineStats
-from schemas.totals import Total
+from schemas.totals import Found, Total
 from schemas.work import EVERYTHING, Engine, Slice, Subtrees
 
 __all__ = ["SliceSearch"]
@@ -50,29 +50,38 @@ class SliceSearch:
     def __init__(self, engine: Engine, graph: MiningGraph, search: Search, limits: Limits, emit: Emit):
         self.started = time.perf_counter()
         self.engine, self.graph, self.search, self.limits = engine, graph, search, limits
-        self._emit = _TimedEmit(emit)
-        self.job = job_of(search)
-        self.total: Total = self.job.zero
+        self._job = job_of(search)
+        self._take = self._job.taker(emit, limits) if self._job.looks_on else emit
+        self._emit = _TimedEmit(self._take)
+        self._sum: Total = job_of(self._job.of_engine).zero
         self.stats = EngineStats()
         self.left_over: list[Subtrees] = []
         self.timed: list[tuple[int, float]] = []
 
     def _mine(self, work: Subtrees, seconds: float | None) -> Slice | None:
         """Mine `work` for at most `seconds`. If the slice's limits are reached, return None; all of it is left over."""
-        rows = None if self.limits.rows is None else self.limits.rows - self.total.seen
+        rows = None if self.limits.rows is None else self.limits.rows - self._sum.seen
         if rows == 0 or (seconds is not None and seconds <= 0):
             self.left_over.append(work)
             return None
-        found = self.engine.mine(self.graph, work, self.search, Limits(seconds, rows, self._bound), self._emit)
-        self.total += found.total
+        found = self.engine.mine(self.graph, work, self._job.of_engine, Limits(seconds, rows, self._bound), self._emit)
+        self._sum += found.total
         self.stats += found.stats
         return found
 
     @property
     def _bound(self) -> int | None:
         """That of the slice, or of what it has found so far."""
-        bounds = (self.limits.bound, self.job.bound(self.total))
+        bounds = (self.limits.bound, self._job.bound(self._sum))
         return max((bound for bound in bounds if bound is not None), default=None)
+
+    @property
+    def total(self) -> Total:
+        """The total of all calls."""
+        if not self._job.looks_on:
+            return self._sum
+        assert isinstance(self._sum, Found)
+        return self._job.total(self._sum, self._take)
 
     @property
     def writing(self) -> float:

@@ -180,9 +180,10 @@ def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple
 
 
 def _open_writer(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
-    """The writer of a slice. A job that only counts needs no writer on the device."""
+    """The writer of a slice. A job that only counts needs no writer on the device, nor does one that looks at rows."""
     platform = kind.platform if run.job.rows == "slices" else CORES
-    return open_writer(run.folder.bicliques, number, run.tables, platform, write_on, run.names)
+    where: WriteOn = "cpu" if run.job.looks_on else write_on
+    return open_writer(run.folder.bicliques, number, run.tables, platform, where, run.names)
 
 
 def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
@@ -249,7 +250,7 @@ def _warm_up_device(run: Run, kind: EngineKind, write_on: WriteOn) -> None:
     with turn(kind, run.identity) as server:
         first = Subtrees.of_roots(np.zeros(min(1, run.graph.n_roots), np.int32))
         with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
-            server.engine.mine(run.graph, first, run.options.search, Limits(), nowhere)
+            server.engine.mine(run.graph, first, run.job.of_engine, Limits(), nowhere)
             _open_writer(run, kind, 0, write_on).discard()
 
 

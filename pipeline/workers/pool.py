@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pipeline.slices import worker
-from schemas.errors import ResourceError
 
-__all__ = ["InProcess", "Pool", "Result", "WorkerLostError", "run_all"]
-
-#: How many workers may die with the same task before the task is given up.
-_ATTEMPTS = 3
+__all__ = ["InProcess", "Pool", "Result", "WorkerLostError"]
 
 
 class WorkerLostError(Exception):
@@ -131,39 +127,3 @@ class InProcess:
     def close(self) -> None:
         """Free the memory of the last run."""
         worker.forget()
-
-
-def run_all(pool: Pool, function: Callable[[Any], Any], arguments: list[Any]) -> Iterator[tuple[int, Any]]:
-    """Run `function` on every argument, a few at a time.
-
-    Yields
-    ------
-    (int, object)
-        Position of the argument, and the value for it, in the order in which the tasks end.
-
-    Raises
-    ------
-    ResourceError
-        If workers die three times with the same task.
-    Exception
-        Whatever the function raised.
-    """
-    waiting = deque(enumerate(arguments))
-    lost: Counter[int] = Counter()
-    running = 0
-    while waiting or running:
-        while waiting and running < pool.slots() + 1:
-            tag, argument = waiting.popleft()
-            pool.submit(tag, function, argument)
-            running += 1
-        for result in pool.wait(0.2):
-            running -= 1
-            if isinstance(result.error, WorkerLostError):
-                lost[result.tag] += 1
-                if lost[result.tag] == _ATTEMPTS:
-                    raise ResourceError(f"a task failed {_ATTEMPTS} times: {result.error}") from result.error
-                waiting.append((result.tag, arguments[result.tag]))
-            elif result.error is not None:
-                raise result.error
-            else:
-                yield result.tag, result.value

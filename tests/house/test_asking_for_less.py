@@ -14,6 +14,7 @@ from tests.house.tree import ROOT, clean_environment
 
 PAGE = (ROOT / "docs" / "asking-for-less.md").read_text()
 MEMBERS = PAGE.partition("## With given members")[2].partition("\n## ")[0]
+LARGEST = PAGE.partition("\n## The largest")[2].partition("\n## ")[0]
 
 
 def run(folder: Path, *command: str) -> str:
@@ -32,10 +33,13 @@ def run(folder: Path, *command: str) -> str:
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each command of the section prints, and the program; one after the other, as a reader would run them."""
-    folder = tmp_path_factory.mktemp("reader")
+    return outputs(MEMBERS, tmp_path_factory.mktemp("reader"))
+
+
+def outputs(section: str, folder: Path) -> dict[str, str]:
+    """What each command of a section prints, and the program; one after the other, as a reader would run them."""
     (folder / "examples").symlink_to(ROOT / "examples")
-    blocks = re.findall(r"(?ms)^```(sh|python)\n(.*?)^```", MEMBERS)
+    blocks = re.findall(r"(?ms)^```(sh|python)\n(.*?)^```", section)
     found = {}
     for language, text in blocks:
         if language == "python":
@@ -60,3 +64,14 @@ def test_the_numbers_of_the_page_are_those_of_the_commands(said: dict[str, str])
     assert f"They say {counts}." in " ".join(MEMBERS.split())
     assert "verified: 378 bicliques" in next(text for line, text in said.items() if "verify" in line)
     assert said["python"].splitlines()[0] == f"{count_of(two_right)} True"
+
+
+def test_the_largest_of_the_page_are_those_of_the_commands(tmp_path: Path) -> None:
+    said = outputs(LARGEST, tmp_path)
+    first, verified, last, program = said.values()
+    sizes = [re.findall(r"(?m)^ *\d+ +([\d,]+) +([\d,]+) +[\d,]+  {", text) for text in (first, last)]
+    assert len(sizes[0]) == 3
+    assert "{} x {}, {} x {} and {} x {}".format(*(n for pair in sizes[0] for n in pair)) in LARGEST
+    assert "and finds {} x {}.".format(*sizes[1][0]) in LARGEST
+    assert "by counting, without a bound" in verified.partition("not proven")[0]
+    assert 0 < int(program.splitlines()[-1]) <= int(sizes[1][0][0]), "the key of the fifth"

@@ -139,10 +139,11 @@ def processor_seconds(words: list[str]) -> float:
 
 
 @pytest.mark.parametrize(
-    ("words", "most"), [("--help", 5.5), ("status RUN", 25), ("show RUN", 40), ("count SOURCE --quiet", 70)]
+    ("words", "most"), [("--help", 5), ("status RUN", 14), ("show RUN", 17), ("count SOURCE --quiet", 28)]
 )
 def test_a_command_takes_no_more_time_than_it_did(words: str, most: float, run: Path) -> None:
-    """At most so many times what an interpreter takes to start, 0.02 s. Three to four fifths of each were measured."""
+    """At most so many times what an interpreter takes to start, 0.02 s. Three quarters of each were measured, without
+    bytecode on disk; with it, three fifths."""
     given = {"RUN": run, "SOURCE": run.parent / "g.parquet"}
     command = ["-m", "pipeline", *(str(given.get(word, word)) for word in words.split())]
     assert processor_seconds(command) < most * processor_seconds(["-c", "pass"])
@@ -180,14 +181,16 @@ def test_modules_that_a_command_gets_ready_are_there(command: Command) -> None:
     assert [name for name in command.imports if importlib.util.find_spec(f"pipeline.{name}") is None] == []
 
 
-def test_counting_loads_no_code_of_the_proof() -> None:
+def test_counting_on_cores_loads_no_code_of_the_proof_of_gpus_of_dry_runs_or_of_the_page() -> None:
+    others = ("kernels.compiled.lists", "kernels.gpu.loading", "pipeline.ingest.gpu.cudf_arrays")
+    others += ("pipeline.estimate", "pipeline.proof.on_device", "pipeline.results.report", "pipeline.workers.dask_pool")
     program = (
-        "import sys, pipeline, pyarrow as pa\n"
+        "import sys, pipeline, pipeline.cli.cards, pyarrow as pa\n"
         "edges = pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]})\n"
         "assert pipeline.count(edges, engine='cpu', workers=0).count == 2\n"
-        "print('kernels.compiled.lists' in sys.modules)"
+        f"print([name for name in sys.modules if name.startswith({others})])"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=True
     )
-    assert ended.stdout == "False\n"
+    assert ended.stdout == "[]\n"

@@ -20,7 +20,7 @@ from kernels.reference.engine import ReferenceEngine
 from schemas.bicliques import Bicliques, hashes_of_rows
 from schemas.emit import emit_to
 from schemas.errors import IncompleteError, InputError
-from schemas.jobs import JOBS, AllMaximal, LargestFew, job_of
+from schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, job_of
 from schemas.options import BuildOptions, RunOptions
 from schemas.search import MEASURES, By, Limits, Search
 from schemas.sizes import SizeCounts
@@ -103,9 +103,12 @@ def test_statistics_add_up_and_ratios_stay_ratios(calls: list[tuple[float, float
 
 
 def test_the_job_of_a_search() -> None:
-    assert {name: job.name for name, job in JOBS.items()} == {"all": "all", "largest": "largest"}
+    assert {name: job.name for name, job in JOBS.items()} == {name: name for name in ("all", "vertices", "largest")}
     assert isinstance(job_of(Search()), AllMaximal)
     assert isinstance(job_of(Search(largest=3)), LargestFew)
+    assert isinstance(job_of(Search("count", per_vertex=True)), EveryVertex)
+    with pytest.raises(InputError, match="leave one of both out"):
+        job_of(Search(largest=3, per_vertex=True))
     assert [job_of(Search(mode)).rows for mode in ("count", "fingerprint", "list")] == ["none", "none", "slices"]
     with pytest.raises(InputError, match="leave count_only and sizes out"):
         job_of(Search("count", largest=3))

@@ -1,4 +1,7 @@
-"""Decides whether the input is read on a GPU, and reads it there."""
+"""Decides whether the input is read on a GPU, and reads it there.
+
+What only a GPU needs is imported inside functions.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from pipeline.ingest.gpu.arrays import Arrays
-from pipeline.ingest.gpu.cudf_arrays import CudfArrays
-from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
-from pipeline.ingest.gpu.reading import device_batches
 from pipeline.ingest.readers.base import EdgeStream
-from pipeline.output.cudf_parquet import why_no_cudf
 from schemas.errors import InputError, ResourceError
 from schemas.options import Where
+
+if TYPE_CHECKING:
+    from pipeline.ingest.gpu.arrays import Arrays
+    from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
 
 __all__ = ["WORTH_BYTES", "IngestOn", "choose_reader", "memory_errors", "read_on_device"]
 
@@ -47,6 +49,9 @@ def choose_reader(ingest_on: IngestOn, source: Any) -> tuple[Arrays | None, str]
         path = Path(source) if isinstance(source, (str, os.PathLike)) else None
         if path is None or not path.exists() or path.stat().st_size < WORTH_BYTES:
             return None, f"cpu: the input is no file of {WORTH_BYTES >> 20} MiB or more, for which a GPU pays"
+    from pipeline.ingest.gpu.cudf_arrays import CudfArrays
+    from pipeline.output.cudf_parquet import why_no_cudf
+
     reason = why_no_cudf()
     if reason is None:
         return CudfArrays(), "gpu"
@@ -63,6 +68,9 @@ def read_on_device(stream: EdgeStream, arrays: Arrays, capacity: int | None = No
     ResourceError
         The device has too little memory even for one block of the input.
     """
+    from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
+    from pipeline.ingest.gpu.reading import device_batches
+
     table = DeviceEdgeTable(arrays, stream.integers, capacity)
     with memory_errors(stream):
         for left, right in device_batches(stream, arrays):

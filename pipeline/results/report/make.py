@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline.results.report.content import content_of
-from pipeline.results.report.page import html_of
 from pipeline.run.files import PathLike, whole_file
 from pipeline.run.names import refuse_links
 from pipeline.run.opened import Run
+
+if TYPE_CHECKING:
+    from pipeline.results.report.page import Page
 
 __all__ = ["report"]
 
@@ -44,7 +48,16 @@ def report(folder: PathLike) -> Path:
     """
     run = Run.at(Path(folder))
     refuse_links(run.path)
-    text = html_of(content_of(run))
+    with ThreadPoolExecutor(1) as beside:
+        page = beside.submit(_page)
+        content = content_of(run)  # most of its time it waits for rows
+        text = page.result().html_of(content)
     with whole_file(run.folder.report) as file:
         file.write(text.encode("utf-8", "backslashreplace"))  # because a name of a file may hold bytes that are no text
     return run.folder.report
+
+
+def _page() -> Page:
+    from pipeline.results.report.page import Page  # here, because its libraries are imported beside other work
+
+    return Page()

@@ -16,7 +16,7 @@ from pipeline.results.report.svg import Figure, style
 from pipeline.run.version import __version__
 from schemas.sizes import SizeCounts
 
-__all__ = ["html_of"]
+__all__ = ["Page"]
 
 #: The groups of the facts of a run, in the order of the page, and the facts in each. The last has all others.
 _GROUPS = {
@@ -26,33 +26,39 @@ _GROUPS = {
 }
 
 
-def html_of(content: Content) -> str:
-    """The page as HTML.
+class Page:
+    """The page before it has content: its template, compiled."""
 
-    Notes
-    -----
-    The pictures and lists have a bounded number of marks and rows.
-    """
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    members = members_of(content.top)
-    return environment.from_string(_text("page.html")).render(
-        title=content.status.folder.absolute().name,
-        lead=_lead(content),
-        between=_between(content),
-        largest=_largest(content.sizes),
-        content=content,
-        zip=zip,
-        groups=_groups(content.facts),
-        members=members,
-        most_shown=SHOWN,
-        search_data=packed(members),
-        figures=_figures(content),
-        style=Markup(_text("page.css")) + style(),
-        behaviour=Markup(_text("page.js") + _text("plot.js")),
-        version=__version__,
-    )
+    def __init__(self) -> None:
+        environment = jinja2.Environment(
+            autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        self._template = environment.from_string(_text("page.html"))
+
+    def html_of(self, content: Content) -> str:
+        """The page as HTML.
+
+        Notes
+        -----
+        The pictures and lists have a bounded number of marks and rows.
+        """
+        members = members_of(content.top)
+        return self._template.render(
+            title=content.status.folder.absolute().name,
+            lead=_lead(content),
+            between=_between(content),
+            largest=_largest(content.sizes),
+            content=content,
+            zip=zip,
+            groups=_groups(content.facts),
+            members=members,
+            most_shown=SHOWN,
+            search_data=packed(members),
+            figures=_figures(content),
+            style=Markup(_text("page.css")) + style(),
+            behaviour=Markup(_text("page.js") + _text("plot.js")),
+            version=__version__,
+        )
 
 
 def _figures(content: Content) -> dict[str, Figure]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import pipeline
 from pipeline.api.table import RECORDS, TABLE, entries_of, record
-from schemas.option import GROUPS, option_of
+from schemas.option import GROUPS, Call, option_of
 from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
 from schemas.search import Search
 from tests import options
@@ -69,8 +69,9 @@ def test_every_field_of_a_record_is_an_option() -> None:
 
 
 def test_names_and_groups_are_unambiguous() -> None:
-    names = [entry.name for entry in TABLE]
-    assert len(set(names)) == len(names)
+    for call in get_args(Call):
+        names = [entry.name for entry in entries_of(call)]
+        assert len(set(names)) == len(names)
     assert {entry.told.group for entry in TABLE} == set(GROUPS)
     assert [entry for entry in TABLE if not entry.told.on] == []
 

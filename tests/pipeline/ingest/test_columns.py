@@ -20,7 +20,6 @@ import scipy.sparse
 import pipeline
 from pipeline.cli import main
 from pipeline.ingest import doubts
-from pipeline.ingest.gpu import ingest_on as gpu_ingest
 from pipeline.ingest.readers import open_source
 from pipeline.ingest.step import IngestSummary, ingest
 from pipeline.proof.read_back import read_part
@@ -78,8 +77,8 @@ def test_the_two_columns_are_named(store: Any, tmp_path: Path) -> None:
 
 
 def test_a_device_gives_the_same_names_and_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
-    monkeypatch.setattr(gpu_ingest, "CudfArrays", HostArrays)
+    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+    monkeypatch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
     columns = {"user": ["Ann", "ann", "b", "b", "b", "b"], "item": ["1.0"] * 6}
     for name in FILES:
         source = stored(name, columns, tmp_path)

@@ -41,8 +41,8 @@ def outcome(source: Any, options: IngestOptions, folder: Path, on: str) -> objec
 @pytest.fixture
 def arrays(monkeypatch: pytest.MonkeyPatch) -> HostArrays:
     made = HostArrays()
-    monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
-    monkeypatch.setattr(gpu_ingest, "CudfArrays", lambda: made)
+    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+    monkeypatch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", lambda: made)
     return made
 
 
@@ -103,7 +103,7 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
         tables.append(table(arrays, integers, capacity))
         return tables[-1]
 
-    monkeypatch.setattr(gpu_ingest, "DeviceEdgeTable", small)
+    monkeypatch.setattr("pipeline.ingest.gpu.edge_table.DeviceEdgeTable", small)
     summary, *_ = same(tmp_path / "x.el", tmp_path)
     assert summary.n_edges == len({tuple(pair) for k, pair in enumerate(pairs.tolist()) if k != 300})
     assert tables[0].is_chunked == (capacity is not None)
@@ -166,8 +166,8 @@ def test_device_and_host_read_any_text_alike(
     folder = tmp_path_factory.mktemp("any")
     (folder / file).write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
-        patch.setattr(gpu_ingest, "CudfArrays", HostArrays)
+        patch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+        patch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
         patch.setattr(text, "PIECE_BYTES", 8)
         same(folder / file, folder, **options)
 
@@ -184,7 +184,7 @@ def test_a_gpu_reads_large_files_if_there_is_one(
     assert choose("gpu", source) == (arrays, "gpu")
     monkeypatch.setattr(gpu_ingest, "WORTH_BYTES", 3)
     assert choose("auto", source) == (arrays, "gpu")
-    monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: "no CUDA device answers")
+    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: "no CUDA device answers")
     assert choose("auto", source) == (None, "cpu: no CUDA device answers")
     with pytest.raises(ResourceError, match=r"cannot be read on a GPU: no CUDA device answers; choose --ingest-on cpu"):
         choose("gpu", source)

@@ -12,7 +12,6 @@ import pytest
 from kernels.gpu import device
 from kernels.graph import sorting
 from pipeline.api import steps
-from pipeline.ingest.gpu import ingest_on as gpu_ingest
 from pipeline.prepare import build
 from pipeline.run.folder import RunFolder
 from schemas.graph import MiningGraph
@@ -25,8 +24,8 @@ from tests.support.runs import random_edges, write_edges
 def gpu(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     toy = types.SimpleNamespace(free=1 << 30, released=0)
     monkeypatch.setattr(build, "MANY_EDGES", 0)  # compiled code builds on the CPU
-    monkeypatch.setattr(gpu_ingest, "why_no_cudf", lambda: None)
-    monkeypatch.setattr(gpu_ingest, "CudfArrays", HostArrays)
+    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+    monkeypatch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     monkeypatch.setattr(device, "CudaDevice", lambda: types.SimpleNamespace(free_bytes=lambda: toy.free))
     monkeypatch.setattr(device, "release_memory", lambda: setattr(toy, "released", toy.released + 1))

@@ -178,9 +178,9 @@ def test_four_threads_read_onto_the_device_of_this_process(
     seen = []
     prove = proving.prove
 
-    def watch(run: Run, pool: Pool, report: Any, on_device: bool) -> Any:
+    def watch(run: Run, pool: Pool, report: Any, on_device: bool, reading: Any) -> Any:
         seen.append((pool.slots(), on_device))
-        return prove(run, pool, report, on_device)
+        return prove(run, pool, report, on_device, reading)
 
     monkeypatch.setattr(proving, "prove", watch)
     monkeypatch.setattr("pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")

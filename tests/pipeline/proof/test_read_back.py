@@ -12,7 +12,7 @@ import pytest
 from pipeline.api import steps
 from pipeline.api.runs import mine, resume, verify
 from pipeline.output import part_writer
-from pipeline.proof import proving, read_back
+from pipeline.proof import proving, read_back, reading
 from pipeline.proof.read_back import ProofTask, proof_tasks, prove_part, read_part
 from pipeline.proof.selection import places_of, rows_at
 from pipeline.proof.summary import Summary
@@ -145,7 +145,7 @@ def test_more_rows_than_are_compared_are_left_to_verify(
     assert manifest is not None
     assert manifest.compared_rows == manifest.count
     rows = twice(folder, 40)
-    monkeypatch.setattr(proving, "COMPARED_ROWS", rows - 1)
+    monkeypatch.setattr(reading, "COMPARED_ROWS", rows - 1)
     manifest = steps.prove(folder.path, progress=False)
     assert (manifest.compared_rows, manifest.count) == (0, rows)
     with pytest.raises(IncompleteError, match="is also in"):

@@ -32,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     place = tmp_path_factory.mktemp("model")
     source = write_edges(place / "g.parquet", EDGES)
     pipeline.mine(source, place / "stopped", workers=0, progress=False, max_results=40)
-    pipeline.mine(source, place / "complete", workers=0, progress=False)
+    pipeline.mine(source, place / "complete", workers=0, progress=False, per_vertex=True)
     return place / "stopped", place / "complete"
 
 

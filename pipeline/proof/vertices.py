@@ -1,0 +1,120 @@
+"""The numbers of every vertex of a run: in how many bicliques it is, and the largest of them.
+
+The slices have counted them, and the ledger keeps the sums. ``vertices/*.parquet`` has them with labels and degrees. If
+the bicliques were listed, the proof has counted the members of all rows, too, and both have to agree.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.prepare.build import read_edges
+from pipeline.proof.summary import Summary
+from pipeline.run.files import disk_errors, whole_file
+from pipeline.run.labels import open_labels
+from pipeline.run.names import refuse_url
+from pipeline.run.opened import Run
+from pipeline.run.tables import LOCAL
+from schemas.errors import IncompleteError, InputError
+from schemas.search import Side
+from schemas.totals import PerVertex, Total
+from schemas.vertices import LARGEST_BY, SideTotals
+
+__all__ = ["copy", "refuse_full", "why_damaged", "write"]
+
+_SIDES: tuple[Side, Side] = ("left", "right")
+
+
+def write(run: Run, total: Total, summary: Summary | None = None) -> None:
+    """Write a table per side into ``vertices/``.
+
+    Parameters
+    ----------
+    run : Run
+    total : PerVertex
+        The total of the run.
+    summary : Summary or None
+        What the proof has counted in the rows. None if there are no rows, or if this was compared before.
+
+    Raises
+    ------
+    IncompleteError
+        If the proof has counted something else. No table is written then.
+    ResourceError
+        If the disk is full, or a file cannot be written for another reason.
+    """
+    assert isinstance(total, PerVertex)
+    sizes = [run.input["n_left"], run.input["n_right"]]
+    sides = [own.padded(n) for own, n in zip((total.left, total.right), sizes, strict=True)]
+    if summary is not None:
+        for side, own in zip(_SIDES, sides, strict=True):
+            if not np.array_equal(own.count, getattr(summary, side)):
+                raise IncompleteError(
+                    f"the rows of {run.path} have other {side} members than the slices have counted; mine it again"
+                )
+    with disk_errors(run.folder.vertices):
+        run.folder.vertices.mkdir(exist_ok=True)
+        for side, own, ids in zip(_SIDES, sides, read_edges(run.folder), strict=True):
+            labels = open_labels(run.folder, side)
+            table = _table(labels, np.bincount(ids, minlength=len(labels)), own)
+            with whole_file(run.folder.vertices / f"{side}.parquet") as whole:
+                pq.write_table(table, whole, compression="zstd", write_page_checksum=True)
+
+
+def _table(labels: pa.Array, degrees: np.ndarray, own: SideTotals) -> pa.Table:
+    columns = {"label": labels, "degree": degrees.astype(np.int32), "bicliques": own.count}
+    for by in LARGEST_BY:
+        largest = own.largest[by]
+        columns |= {f"{by}_left": largest.n_left, f"{by}_right": largest.n_right, f"{by}_id": largest.hash}
+    return pa.table(columns)
+
+
+def why_damaged(run: Run) -> str | None:
+    """Why the tables of a complete run cannot be used, in words. None if they can be read and have a row per vertex."""
+    for side in _SIDES:
+        file = run.folder.vertices / f"{side}.parquet"
+        try:
+            rows = len(pq.read_table(file, filesystem=LOCAL, page_checksum_verification=True))
+        except (OSError, pa.ArrowException, ValueError) as error:
+            return f"{file} cannot be read ({str(error).partition(chr(10))[0].rstrip('.')})"
+        if rows != run.input[f"n_{side}"]:  # type: ignore[literal-required]
+            return f"{file} has {rows} rows"
+    return None
+
+
+def refuse_full(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder for the tables that is none, or that has files in it.
+
+    Raises
+    ------
+    InputError
+        The folder cannot take the tables.
+    """
+    refuse_url(folder)
+    path = Path(folder)
+    if path.is_dir() and any(path.iterdir()):
+        raise InputError(f"{path} is not empty; name another folder with per_vertex")
+    if os.path.lexists(path) and not path.is_dir():
+        raise InputError(f"{path} is no folder; name another one with per_vertex")
+
+
+def copy(run: Run, folder: Path) -> None:
+    """Copy the tables of a run into another folder.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, or the folder cannot be made.
+    """
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for side in _SIDES:
+            name = f"{side}.parquet"
+            with (run.folder.vertices / name).open("rb") as table, whole_file(folder / name) as whole:
+                shutil.copyfileobj(table, whole)

@@ -1,0 +1,235 @@
+"""For every vertex the number of bicliques with it and the largest of them: from lists, from counts, after anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import pipeline
+from kernels import engines
+from kernels.reference.engine import ReferenceEngine
+from pipeline.cli.main import main
+from pipeline.proof import vertices
+from pipeline.run.opened import Run
+from pipeline.slices.slice_search import SliceSearch
+from schemas.bicliques import Bicliques, hashes_of_rows
+from schemas.emit import Emit, nowhere
+from schemas.errors import IncompleteError, InputError
+from schemas.graph import MiningGraph
+from schemas.jobs import job_of
+from schemas.search import Limits, Search
+from schemas.totals import PerVertex
+from schemas.work import Slice, Subtrees
+from tests.emulation.device import why_not
+from tests.support import emulated
+from tests.support.engines import TOY_GPU, kind_of
+from tests.support.oracles import graph_of, run
+from tests.support.runs import random_edges, write_edges
+
+QUIET: dict[str, Any] = {"workers": 0, "progress": False}
+MINE = QUIET | {"report": False}
+COLUMNS = (
+    *("label", "degree", "bicliques"),
+    *("edges_left", "edges_right", "edges_id", "balance_left", "balance_right", "balance_id"),
+)
+#: With twins on both sides, and with many bicliques of the same sizes.
+_SOME = random_edges(14, 11, 0.45, 3)
+EDGES = np.concatenate([_SOME, _SOME[_SOME[:, 0] < 4] + [14, 0]]).astype(np.int32)
+
+
+def expected(edges: np.ndarray, **thresholds: int) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """A row per vertex of both sides, by going through all bicliques of the reference engine."""
+    pairs = run(ReferenceEngine(), graph_of(edges), Search()).rows
+    least = thresholds.get("min_left", 1), thresholds.get("min_right", 1)
+    most = thresholds.get("max_left", 99), thresholds.get("max_right", 99)
+    pairs = [p for p in pairs if all(a <= len(own) <= b for own, a, b in zip(p, least, most, strict=True))]
+    hashes = hashes_of_rows(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs])).tolist()
+    sides = []
+    for k in (0, 1):
+        rows = []
+        for vertex, degree in enumerate(np.bincount(edges[:, k])):
+            own = [(len(p[0]), len(p[1]), h) for p, h in zip(pairs, hashes, strict=True) if vertex in p[k]]
+            signed = {h: h - (1 << 64 if h >> 63 else 0) for *_, h in own}
+            best = [
+                max(own, key=lambda b: (by(b), b[0] * b[1], b[0], signed[b[2]]), default=(0, 0, 0))
+                for by in (lambda b: b[0] * b[1], lambda b: min(b[:2]))
+            ]
+            label = vertex * 3 + 5 if k == 0 else vertex * 7 + 1
+            rows.append((label, int(degree), len(own), *best[0], *best[1]))
+        sides.append(rows)
+    return sides[0], sides[1]
+
+
+def tables(folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    found = []
+    for side in ("left", "right"):
+        table = pq.read_table(folder / f"{side}.parquet")
+        assert tuple(table.column_names) == COLUMNS
+        found.append([tuple(row.values()) for row in table.to_pylist()])
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize(
+    ("engine", "side", "thresholds"),
+    [
+        ("cpu", "left", {}),
+        ("reference", "right", {}),
+        ("cpu", "right", {"min_left": 2, "min_right": 3}),
+        ("reference", "left", {"max_left": 4}),
+        ("cpu", "left", {"min_left": 15}),
+    ],
+    ids=str,
+)
+def test_lists_and_counts_say_what_all_bicliques_say(
+    tmp_path: Path, engine: str, side: Any, thresholds: dict[str, int]
+) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    truth, asked = expected(EDGES, **thresholds), {"engine": engine, "root_side": side} | thresholds
+    results = pipeline.mine(source, tmp_path / "out", per_vertex=True, **MINE, **asked)  # type: ignore[arg-type]
+    assert tables(tmp_path / "out" / "vertices") == truth
+    assert pipeline.verify(tmp_path / "out").count == len(results)
+    counted = pipeline.count(source, per_vertex=tmp_path / "new" / "counted", **QUIET, **asked)  # type: ignore[arg-type]
+    assert counted.count == len(results)
+    assert tables(tmp_path / "new" / "counted") == truth
+
+
+class OneNode(ReferenceEngine):
+    """It is late after its first node, in slices of any length."""
+
+    def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
+        return super().mine(graph, subtrees, search, Limits(0.0, limits.rows), emit)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_many_random_graphs_cut_into_slices_of_no_time(seed: int) -> None:
+    """Seven workers with two engines take turns, and each leaves work over. Their totals come from ledger entries."""
+    rng = np.random.default_rng(seed)
+    edges = random_edges(int(rng.integers(3, 14)), int(rng.integers(3, 10)), float(rng.uniform(0.2, 0.8)), seed)
+    search = Search("count", min_left=int(rng.integers(1, 3)), min_right=int(rng.integers(1, 3)), per_vertex=True)
+    graph, job = graph_of(edges), job_of(search)
+    workers = [OneNode() if k % 3 else engines.kind("cpu").make(0) for k in range(7)]
+    totals, work = [], Subtrees.of_roots(np.arange(graph.n_roots))
+    while len(work):
+        limits = Limits(1e9, rows=int(rng.integers(1, 9)))
+        one = SliceSearch(workers[len(totals) % 7], graph, search, limits, nowhere)
+        one.all_of(work, 0)
+        totals.append(job.read_total(one.total.to_json()))
+        work = Subtrees.concat(one.left_over)
+    rng.shuffle(totals)  # type: ignore[arg-type]
+    whole = sum(totals, job.zero)  # type: ignore[arg-type]
+    assert isinstance(whole, PerVertex)
+    for own, rows in zip((whole.left, whole.right), expected(edges, **thresholds_of(search)), strict=True):
+        own = own.padded(len(rows))
+        assert own.count.tolist()[: len(rows)] == [row[2] for row in rows]
+        assert own.largest["edges"].hash.tolist()[: len(rows)] == [row[5] for row in rows]
+        assert own.largest["balance"].hash.tolist()[: len(rows)] == [row[8] for row in rows]
+
+
+def thresholds_of(search: Search) -> dict[str, int]:
+    return {"min_left": search.min_left, "min_right": search.min_right}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_any_number_of_workers_and_a_run_that_was_stopped(tmp_path: Path, workers: int) -> None:
+    edges = random_edges(60, 40, 0.25, 5)
+    source = write_edges(tmp_path / "g.parquet", edges)
+    whole = pipeline.mine(source, tmp_path / "whole", per_vertex=True, **MINE)
+    out = tmp_path / "out"
+    first = pipeline.mine(source, out, per_vertex=True, max_results=100, **MINE)
+    assert not first.complete
+    assert not (out / "vertices").exists()
+    limit = 300
+    while not (found := pipeline.resume(out, max_results=limit, **MINE)).complete:
+        limit = None if limit is None or limit > 1000 else 2 * limit  # type: ignore[assignment]
+        if limit is None:
+            found = pipeline.resume(out, max_results=None, progress=False, report=False, workers=workers)
+            break
+    assert found.manifest.fingerprint == whole.manifest.fingerprint
+    assert tables(out / "vertices") == tables(tmp_path / "whole" / "vertices")
+
+
+@pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
+def test_engines_of_a_gpu(tmp_path: Path, name: str) -> None:
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    make = {"bitmatrix": emulated.bitmatrix("usual"), "cumbe": emulated.cumbe("usual")}[name]
+    known = kind_of(name, lambda halvings: make(), TOY_GPU, why_not=lambda: None)
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    with engines.registered(known):
+        pipeline.mine(source, tmp_path / "out", engine=name, per_vertex=True, **MINE)
+        pipeline.count(source, engine=name, per_vertex=tmp_path / "counted", fingerprint=True, **QUIET)
+    assert tables(tmp_path / "out" / "vertices") == tables(tmp_path / "counted") == expected(EDGES)
+
+
+def test_with_given_members_and_dense_ids(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    pipeline.mine(source, tmp_path / "out", per_vertex=True, containing_left=[5], ids="dense", **MINE)
+    rows = pipeline.open_run(tmp_path / "out").to_arrow().to_pylist()
+    left, right = tables(tmp_path / "out" / "vertices")
+    assert (left[0][0], left[0][2]) == (5, len(rows))
+    assert [row[2] for row in right] == [sum(v in row["right"] for row in rows) for v in range(len(right))]
+
+
+def test_damaged_tables_are_made_anew(tmp_path: Path) -> None:
+    source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
+    pipeline.mine(source, out, per_vertex=True, count_only=True, **MINE)
+    for damage in (lambda file: file.unlink(), lambda file: file.write_bytes(b"nothing")):
+        damage(out / "vertices" / "right.parquet")
+        assert vertices.why_damaged(Run.at(out)) is not None
+        pipeline.resume(out, **MINE)
+        assert tables(out / "vertices") == expected(EDGES)
+
+
+def test_rows_that_disagree_with_the_slices_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = vertices.write
+
+    def with_one_more(opened: Run, total: Any, summary: Any = None) -> None:
+        total.left.count[0] += 1
+        write(opened, total, summary)
+
+    monkeypatch.setattr(vertices, "write", with_one_more)
+    with pytest.raises(IncompleteError, match="have other left members than the slices have counted; mine it again"):
+        pipeline.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", per_vertex=True, **MINE)
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    assert not (tmp_path / "out" / "vertices").exists()
+
+
+def test_what_cannot_be_asked_for_is_one_sentence_and_nothing_is_written(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    for folder, said in ((tmp_path / "full", "is not empty"), (source, "is no folder"), ("s3://a/b", "is a URL")):
+        with pytest.raises(InputError, match=said):
+            pipeline.count(source, per_vertex=folder, **QUIET)
+    for wrong, said in (({"largest": 3}, "leave one of both out"), ({"write_on": "gpu"}, "leave one out")):
+        with pytest.raises(InputError, match=said):
+            pipeline.mine(source, tmp_path / "out", per_vertex=True, **wrong, **MINE)  # type: ignore[arg-type]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "g.parquet"]
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, counted = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "counted"
+    assert main(["mine", str(source), "-o", str(tmp_path / "out"), "--per-vertex", "--quiet", "--workers", "0"]) == 0
+    assert main(["count", str(source), "--per-vertex", str(counted), "--quiet", "--workers", "0"]) == 0
+    assert f"vertices: {counted}" in capsys.readouterr().out
+    assert tables(counted) == tables(tmp_path / "out" / "vertices") == expected(EDGES)
+    stopped = ["count", str(source), "--per-vertex", str(tmp_path / "no"), "--max-results", "3", "--quiet"]
+    assert main(stopped) == 3
+    assert "vertices: not written" in capsys.readouterr().out
+    assert not (tmp_path / "no").exists()
+
+
+def test_workers_keep_the_sums_of_all_their_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slice times some roots alone, so it calls its engine several times."""
+    graph, search = graph_of(EDGES), Search("fingerprint", per_vertex=True)
+    one = SliceSearch(engines.kind("cpu").make(0), graph, search, Limits(), nowhere)
+    one.all_of(Subtrees.of_roots(np.arange(graph.n_roots)), 4)
+    assert len(one.timed) > 1
+    assert isinstance(one.total, PerVertex)
+    assert one.total.count == run(ReferenceEngine(), graph, replace(search, per_vertex=False)).count
+    assert one.total.left.padded(18).count.tolist()[:18] == [row[2] for row in expected(EDGES)[0]]

@@ -1,0 +1,246 @@
+"""Row groups are summed up from their pages as Arrow's arrays of members are, and a damaged page is noticed."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kernels.compiled import parquet_pages
+from pipeline.output import part_writer
+from pipeline.output.part_writer import PartWriter
+from pipeline.proof.coded_groups import CodedGroups
+from pipeline.proof.read_back import ProofTask, prove_part, read_part
+from pipeline.proof.summary import PartSummary, Tally
+from pipeline.run.labels import Tables
+from schemas.bicliques import Bicliques, row_hashes, vertex_hashes
+from schemas.errors import IncompleteError
+from tests.support.runs import load_ledger, mined_in_threads, prepared_run, random_edges
+
+
+def random_rows(rng: np.random.Generator, lengths: np.ndarray, n_left: int, n_right: int) -> Bicliques:
+    """Rows with so many members on the left, up to three on the right, and vertices that may repeat."""
+    right = rng.integers(1, 4, len(lengths))
+    return Bicliques(
+        np.concatenate([[0], np.cumsum(lengths)]),
+        rng.integers(0, n_left, lengths.sum()).astype(np.int32),
+        np.concatenate([[0], np.cumsum(right)]),
+        rng.integers(0, n_right, right.sum()).astype(np.int32),
+        np.zeros(len(lengths), np.int32),
+    )
+
+
+def written(folder: Path, rows: Bicliques, tables: Tables) -> Path:
+    writer = PartWriter(folder, 0, tables)
+    writer(rows)
+    (part,) = writer.close()
+    return folder / part.name
+
+
+def labels_of(n: int, kind: str) -> pa.Array | None:
+    if kind == "dense":
+        return None
+    numbers = np.arange(n) if kind == "range" else np.sort(np.random.default_rng(1).choice(9 * n, n, replace=False))
+    return pa.array(numbers + 5, pa.int64() if kind == "wide" else pa.int32())
+
+
+def summed(path: Path, tables: Tables, hashes: tuple[np.ndarray, np.ndarray]) -> tuple[PartSummary, list[np.ndarray]]:
+    """By `CodedGroups`, which has to take all row groups."""
+    metadata, tally, found = pq.read_metadata(path), Tally(hashes), []
+    with CodedGroups(path, metadata, tables, hashes) as coded:
+        for group in range(metadata.num_row_groups):
+            own = coded.read(group)
+            assert own is not None
+            found.append(tally.add_coded(own, 0, group))
+    return tally.result(), found
+
+
+def same(one: PartSummary, other: PartSummary) -> bool:
+    arrays = [(one.left, other.left), (one.right, other.right)]
+    return (
+        one.sizes == other.sizes
+        and all(np.array_equal(a, b) for pair in arrays for a, b in zip(*pair, strict=True))
+        and all(np.array_equal(best, other.largest[by]) for by, best in one.largest.items())
+    )
+
+
+@pytest.mark.parametrize("kind", ["dense", "range", "gaps", "wide"])
+@pytest.mark.parametrize("n_left", [1, 2, 200, 70_000])
+@pytest.mark.parametrize("page_bytes", [1 << 20, 1 << 10])
+def test_sums_are_those_of_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, n_left: int, page_bytes: int
+) -> None:
+    """Codes of 0 to 17 bits; rows of one member, rows over several pages, and runs of one code."""
+    monkeypatch.setitem(part_writer._PARQUET, "data_page_size", page_bytes)
+    monkeypatch.setattr(part_writer, "GROUP_ROWS", 1500)
+    rng = np.random.default_rng(n_left)
+    lengths = np.concatenate([rng.integers(1, 40, 3000), [1] * 700, [90_000, 1, 30_000], rng.integers(1, 3, 500)])
+    rows = random_rows(rng, lengths, n_left, 9)
+    rows.left[1000:9000] = 0
+    tables = None if kind == "dense" else (labels_of(n_left, kind), labels_of(9, kind))
+    hashes = vertex_hashes(n_left, 9)
+    path = written(tmp_path, rows, tables)
+    tally = Tally(hashes)
+    arrays = [tally.add(batch, 0, group) for group, batch in enumerate(read_part(path, tables))]
+    found, own = summed(path, tables, hashes)
+    assert len(own) == len(arrays) > 1
+    assert all(np.array_equal(*pair) for pair in zip(own, arrays, strict=True))
+    assert np.array_equal(np.concatenate(own), row_hashes(rows, hashes))
+    assert same(found, tally.result())
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"compression": "snappy", "compression_level": None},
+        {"write_page_checksum": False},
+        {"use_dictionary": False},
+        {"dictionary_pagesize_limit": 100},
+        {"data_page_version": "2.0"},
+    ],
+)
+def test_what_is_written_in_another_way_is_left_to_arrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    rows = random_rows(np.random.default_rng(1), np.full(3000, 5), 200, 9)
+    tables, hashes = (labels_of(200, "wide"), labels_of(9, "wide")), vertex_hashes(200, 9)
+    for name, value in how.items():
+        monkeypatch.setitem(part_writer._PARQUET, name, value)
+    path = written(tmp_path, rows, tables)
+    with CodedGroups(path, pq.read_metadata(path), tables, hashes) as coded:
+        assert coded.read(0) is None
+
+
+def test_text_is_left_to_arrow(tmp_path: Path) -> None:
+    rows = random_rows(np.random.default_rng(1), np.full(30, 5), 3, 9)
+    tables = (pa.array(["a", "b", "c"]), labels_of(9, "wide"))
+    path = written(tmp_path, rows, tables)
+    with CodedGroups(path, pq.read_metadata(path), tables, vertex_hashes(3, 9)) as coded:
+        assert coded.read(0) is None
+
+
+def test_a_label_that_the_input_does_not_have_is_named(tmp_path: Path) -> None:
+    rows = random_rows(np.random.default_rng(1), np.full(30, 5), 200, 9)
+    path = written(tmp_path, rows, (labels_of(200, "range"), labels_of(9, "wide")))
+    tables = (labels_of(20, "range"), labels_of(9, "wide"))
+    with (
+        CodedGroups(path, pq.read_metadata(path), tables, vertex_hashes(20, 9)) as coded,
+        pytest.raises(IncompleteError, match="is not the label of a vertex"),
+    ):
+        coded.read(0)
+    dense = written(tmp_path, rows, None)
+    with (
+        CodedGroups(dense, pq.read_metadata(dense), None, vertex_hashes(20, 9)) as coded,
+        pytest.raises(ValueError, match="an id that no vertex has"),
+    ):
+        coded.read(0)
+
+
+def test_every_changed_bit_is_noticed_or_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every 37th bit of a part. Most that do not matter are in the statistics of a page, which nobody reads."""
+    monkeypatch.setattr(part_writer, "GROUP_ROWS", 60)
+    folder = prepared_run(tmp_path, random_edges(16, 14, 0.4, 2), engine="cpu")
+    mined_in_threads(folder)
+    part = max(load_ledger(folder.path).parts, key=lambda part: part.rows)
+    path, task = folder.bicliques / part.name, ProofTask(str(folder.path), folder.run_id(), part)
+    content = path.read_bytes()
+    proof, summary = prove_part(task)
+    noticed = 0
+    for bit in range(5, 8 * len(content), 37):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        try:
+            found, of_rows = prove_part(task)
+        except IncompleteError:
+            noticed += 1
+        else:
+            assert (found.rows, found.fingerprint) == (proof.rows, proof.fingerprint), bit
+            assert same(of_rows, summary), bit
+    assert noticed > 0.7 * len(range(5, 8 * len(content), 37))
+
+
+def test_a_row_without_members_is_not_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = prepared_run(tmp_path, random_edges(16, 14, 0.4, 2), engine="cpu")
+    mined_in_threads(folder)
+    part = max(load_ledger(folder.path).parts, key=lambda part: part.rows)
+    path = folder.bicliques / part.name
+    table = pq.read_table(path)
+    lists = table["left"].to_pylist()
+    lists[3:5] = [[], [*lists[3], *lists[4]]]
+    changed = table.set_column(0, table.schema.field(0), pa.array(lists, table.schema.field(0).type))
+    pq.write_table(changed, path, **part_writer._PARQUET)
+    for read, says in (
+        (CodedGroups.read, "a row has no members"),
+        (lambda *_: None, "is not the length of column left"),
+    ):
+        monkeypatch.setattr(CodedGroups, "read", read)
+        with pytest.raises(IncompleteError, match=says):
+            prove_part(ProofTask(str(folder.path), folder.run_id(), part))
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The functions of pages as Python, which notices an index beyond the end of an array."""
+
+    class Checked(np.ndarray):
+        def __getitem__(self, index: Any) -> Any:
+            assert not isinstance(index, (int, np.integer)) or 0 <= index < len(self), index
+            return super().__getitem__(index)
+
+        def __setitem__(self, index: Any, value: Any) -> None:
+            assert not isinstance(index, (int, np.integer)) or 0 <= index < len(self), index
+            super().__setitem__(index, value)
+
+    for name in ("_varint", "_bits_at", "_mix"):
+        monkeypatch.setattr(parquet_pages, name, getattr(parquet_pages, name).function)
+    monkeypatch.setattr(parquet_pages, "checked", lambda array: array.view(Checked), raising=False)
+
+
+@pytest.mark.usefixtures("slow")
+def test_nothing_outside_a_buffer_is_read_or_written() -> None:
+    rng, checked = np.random.default_rng(0), parquet_pages.checked  # type: ignore[attr-defined]
+    ended = {"header": 0, "starts": 0, "ones": 0, "codes": 0}
+    for _ in range(3000):
+        raw = rng.integers(0, 256, rng.integers(1, 30)).astype(np.uint8)
+        raw[rng.random(len(raw)) < 0.5] &= 0x1D  # numbers of one byte, so that something comes behind them
+        buffer, values, rows = checked(raw), int(rng.integers(1, 60)), int(rng.integers(1, 20))
+        at = int(rng.integers(0, len(raw)))
+        header = checked(np.empty(2 * parquet_pages.HEADER_FIELDS, np.int64))
+        ended["header"] += parquet_pages.page_header.function(buffer, at, header) >= 0
+        starts = checked(np.full(rows + 1, 1 << 40))
+        found = parquet_pages.row_starts.function(buffer, at, len(raw), values, 0, starts, 0)
+        ended["starts"] += found >= 0
+        assert found <= rows
+        ended["ones"] += bool(parquet_pages.all_ones.function(buffer, at, len(raw), values))
+        starts = checked(np.concatenate([np.sort(rng.choice(80, rows, replace=False)), [1 << 40]]))
+        hashes, counts = checked(np.arange(5, dtype=np.uint64)), checked(np.zeros(5, np.int64))
+        sums, width = checked(np.zeros(rows, np.uint64)), int(rng.integers(0, 33))
+        with np.errstate(over="ignore"):
+            words = checked(raw[: len(raw) & ~7].view(np.uint64))
+            codes = parquet_pages.sum_codes.function(
+                words, buffer, at, width, values, 0, starts, -1, hashes, counts, sums
+            )
+        ended["codes"] += codes >= -1 and codes != parquet_pages.DAMAGED
+    assert min(ended.values()) > 5, ended
+
+
+def test_headers_are_those_that_arrow_writes() -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": np.arange(1000) % 7}), sink, compression="zstd", write_page_checksum=True)
+    content = np.frombuffer(sink.getvalue(), np.uint8)
+    column = pq.ParquetFile(sink).metadata.row_group(0).column(0)
+    header = np.empty(2 * parquet_pages.HEADER_FIELDS, np.int64)
+    begin = parquet_pages.page_header(content, column.dictionary_page_offset, header)
+    assert header[0] == 2
+    assert header[4] == 7
+    assert begin + header[2] == column.data_page_offset
+    begin = parquet_pages.page_header(content, column.data_page_offset, header)
+    assert header[0] == 0
+    assert header[4] == 1000
+    assert begin + header[2] == column.dictionary_page_offset + column.total_compressed_size
