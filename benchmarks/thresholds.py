@@ -9,8 +9,9 @@ Each graph is counted without thresholds, and with each of the bounds LEFTxRIGHT
 median of --repeats runs after one that warms up. A run ends after --seconds, and is not complete then. `tests` are
 nodes of the search tree that were looked at.
 
-The other program gets AdaMBE's options for thresholds, -x LEFT -y RIGHT, behind its own arguments. It runs on the CPU,
-once for each bound, and is given up after --limit seconds. Both must count the same.
+The other program gets AdaMBE's options for thresholds, -x LEFT -y RIGHT, behind its own arguments. It runs once for
+each bound, and is given up after --limit seconds. So that the GPU need not wait, half of the cores run one each, beside the
+kernels. Both must count the same.
 
 A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data. If the
 file of numbers is there already, only the entries that are measured now are replaced.
@@ -19,10 +20,12 @@ file of numbers is there already, only the entries that are measured now are rep
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import statistics
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -127,11 +130,9 @@ def compared(entry: dict[str, Any], edges: Edges, bounds: Bounds, rival: Rival) 
 def said(name: str, bounds: Bounds, entry: dict[str, Any]) -> str:
     """One line about an entry."""
     done = "" if entry["complete"] else ", not complete"
-    other = entry.get("rival", {})
-    beside = f", {other['name']} {other.get('seconds', 'too long')} s" if other else ""
     return (
         f"{name} {bounds} {entry['side']}: {entry['bicliques']:,}{done}, {1e3 * entry['kernel_s']:.3f} ms, "
-        f"{entry['tests']:,} tests{beside}"
+        f"{entry['tests']:,} tests"
     )
 
 
@@ -162,17 +163,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     number = f"{commit()} {datetime.now(UTC).isoformat(timespec='seconds')}"
     now = {"machine": {"device": nvidia_smi("name,driver_version,clocks.max.sm")[0], **machine()}}
     result.setdefault("runs", {})[number] = now | {"options": {"repeats": words.repeats, "seconds": words.seconds}}
-    for graph in graphs:
-        edges = read(graph.path)
-        narrow = map(Bounds.of, NARROW.get(graph.name, ()))
-        for bounds in given or (Bounds(1, 1), *USUAL, *narrow):
-            for side in words.sides:
-                entry = {"run": number, **timed(edges, bounds, side, words)}
-                if rival and side == words.sides[0] and bounds != (1, 1):
-                    entry["rival"] = compared(entry, edges, bounds, rival)
-                result.setdefault("graphs", {}).setdefault(graph.name, {})[f"{bounds} {side}"] = entry
-                print(said(graph.name, bounds, entry), flush=True)
-        write(output, result)
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as beside:
+        running: list[tuple[dict[str, Any], Future[dict[str, Any]]]] = []
+        for graph in graphs:
+            edges = read(graph.path)
+            narrow = map(Bounds.of, NARROW.get(graph.name, ()))
+            for bounds in given or (Bounds(1, 1), *USUAL, *narrow):
+                for side in words.sides:
+                    entry = {"run": number, **timed(edges, bounds, side, words)}
+                    result.setdefault("graphs", {}).setdefault(graph.name, {})[f"{bounds} {side}"] = entry
+                    print(said(graph.name, bounds, entry), flush=True)
+                    if rival and side == words.sides[0] and bounds != (1, 1):
+                        running.append((entry, beside.submit(compared, entry, edges, bounds, rival)))
+            write(output, result)
+        for entry, one in running:
+            entry["rival"] = one.result()
+    write(output, result)
     print(f"numbers: {output}")
 
 
