@@ -10,8 +10,8 @@ median of --repeats runs after one that warms up. A run ends after --seconds, an
 nodes of the search tree that were looked at.
 
 The other program gets AdaMBE's options for thresholds, -x LEFT -y RIGHT, behind its own arguments. It runs once for
-each bound, and is given up after --limit seconds. So that the GPU need not wait, half of the cores run one each, beside the
-kernels. Both must count the same.
+each bound, and is given up after --limit seconds. So that the GPU need not wait, half of the cores run one each,
+beside the kernels. Both must count the same.
 
 A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data. If the
 file of numbers is there already, only the entries that are measured now are replaced.
