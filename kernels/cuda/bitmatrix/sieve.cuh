@@ -262,13 +262,15 @@ __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* de
 // Explore the sieve of frame 0, depth first. STOPPED: the rest is written down.
 __device__ __noinline__ i32 search_sieve(Worker& w) {
     Sieve& v = sieve_of(w);
-    i32 depth = 0;
+    i32 depth = 0, work = POLL;  // the first look is at once, because other warps may wait
     ROLLED while (depth >= 0) {
         w.hub_depth = depth;  // the search of a word problem may give children of these frames away
-        if ((++w.tick & (POLL - 1)) == 0) {
+        if (work >= POLL) {
             i32 wanted;
+            work = 0;
+            w.tick += POLL;
             look_at_bound(w);
-            bool ends = is_ending(&wanted) || ((w.tick & (FULL_POLL - 1)) == 0 && is_late(w));
+            bool ends = is_ending(&wanted) || ((w.tick & (FULL_POLL - 1)) < POLL && is_late(w));
             if (w.visits > 0 && ends) {
                 leave_sieve(w, depth);
                 return STOPPED;
@@ -281,6 +283,7 @@ __device__ __noinline__ i32 search_sieve(Worker& w) {
             continue;
         }
         i32 level = depth, j = f.next;
+        work += 1 + ((f.n_rows * f.words) >> 7);
         w.tests += 1;
         w.visits += 1;
         // The frame moves behind this child at once, because it may be written down or given away during the visit.

@@ -95,7 +95,7 @@ __device__ inline i32 reduce_opening(Worker& w, const Origin& origin, Opening* o
         i32 dropped = drop_listed(w, origin, o, drops);
         if (dropped == NOBODY) return OVERSIZE;
         o->size -= dropped;
-        if (dropped == 0) break;
+        if (8ll * dropped < o->size) break;  // another pass would take longer than the sieve with the rest
     }
     return o->size < o->least ? DEAD : OPEN;
 }
@@ -244,6 +244,16 @@ __device__ __noinline__ void split(Worker& w, const SieveFrame& f) {
     }
 }
 
+// Explore frame 0, whose node was emitted. STOPPED: the rest is written down.
+__device__ __noinline__ i32 search_frame(Worker& w, const SieveFrame& f) {
+    if (!BOUNDED && f.members >= least_root() && f.words == 1) return search_word(w, f);
+    if (lane_id() == 0) sieve_of(w).frame[0] = f;
+    __syncwarp();
+    i32 ended = search_sieve(w);
+    w.hub_depth = NOBODY;
+    return ended;
+}
+
 // Open the problem with these base vertices and explore it. STOPPED: the rest is written down. If *begun is false, not
 // even the node itself was emitted; if *too_large is true, it needs more room. The caller writes it down then.
 __device__ __noinline__ i32 explore(Worker& w, const i32* base, i32 n_base, const Origin& origin, i32 fresh, bool* begun, bool* too_large) {
@@ -277,10 +287,5 @@ __device__ __noinline__ i32 explore(Worker& w, const i32* base, i32 n_base, cons
         return DONE;
     }
     write_bits(w, o, f);
-    if (!BOUNDED && found && f.words == 1) return search_word(w, f);
-    if (lane_id() == 0) sieve_of(w).frame[0] = f;
-    __syncwarp();
-    i32 ended = search_sieve(w);
-    w.hub_depth = NOBODY;
-    return ended;
+    return search_frame(w, f);
 }

@@ -89,6 +89,11 @@ __device__ inline void enter_places(Scratch* s, const i32* list, i32 begin, i32 
     __syncwarp();
 }
 
+// Most roots that so many wedges to `which` neighbours can lead to.
+__device__ __forceinline__ i64 most_roots(i64 wedges, i32 bound, i32 which) {
+    return smaller(wedges, which == EARLIER ? bound : which == LATER ? params.n_roots - bound : params.n_roots);
+}
+
 // Weigh what the roots that neighbours.cuh calls `which` have of L, and enter those that may hold `a`. The roots are
 // `later` ones, whose place is their rank, or they stay OUTSIDE; roots that are inside keep what they have. False when
 // the table is full.
@@ -99,7 +104,7 @@ __device__ inline bool weigh(Worker& w, Opening* o, i32 bound, i32 which, i64 we
     i32 a = least_base();
     // The counters of a large filter come in parts, one after the other.
     u32 counters = 0;
-    if (o->n_roots + wedges > TABLE_ROOM) {
+    if (o->n_roots + most_roots(wedges, bound, which) > TABLE_ROOM) {
         counters = 1024;
         ROLLED while (counters < FILTER_MOST && counters < 2 * wedges) counters *= 2;
     }
@@ -141,7 +146,7 @@ __device__ inline bool weigh_inside(Worker& w, const Origin& origin, Opening* o)
     o->unseen = 0;
     if (origin.cand == 0) {
         i64 wedges = count_neighbours(o->base, o->n_base, origin.begin, LATER);
-        clear_table(s, wedges, o);
+        clear_table(s, most_roots(wedges, origin.begin, LATER), o);
         ROLLED for (i32 i = lane_id(); i < origin.n_path; i += 32)
             if (origin.path[i] < origin.begin) o->unseen += params.root_weight[origin.path[i]];
         o->unseen = warp_sum(o->unseen);
@@ -180,7 +185,7 @@ __device__ inline bool weigh_outside(Worker& w, const Origin& origin, Opening* o
     }
     i32 which = origin.cand == 0 ? EARLIER : EVERY;
     i64 wedges = count_neighbours(o->base, o->n_base, origin.begin, which);
-    clear_table(s, n + wedges, o);
+    clear_table(s, n + most_roots(wedges, origin.begin, which), o);
     o->n_inside = n;
     ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
         i32 r = chunk + lane_id();
