@@ -19,7 +19,9 @@ __all__ = ["verify"]
 
 # Prefect reads the part of the docstring below "Args:", and shows it beside the fields of the form of a run.
 @flow(name="verify", on_completion=[tell], on_failure=[tell], on_cancellation=[tell], on_crashed=[tell])
-def verify(output: str, sample: int = 1000, seed: int = 0, notify: str | None = None) -> dict[str, Any]:
+def verify(
+    output: str, sample: int = 1000, seed: int = 0, bound_time: float = 60.0, notify: str | None = None
+) -> dict[str, Any]:
     """Check the results of a complete run from its files alone. The flow fails if a check fails.
 
     Returns ``folder``, ``count`` and ``fingerprint`` (decimal string) of the rows that were read.
@@ -28,12 +30,13 @@ def verify(output: str, sample: int = 1000, seed: int = 0, notify: str | None = 
         output: Folder of the run.
         sample: Number of rows to compare with the input. They are chosen at random.
         seed: Seed of that choice.
+        bound_time: Of a run that found the largest: most seconds for a second search, which counts that none is larger.
         notify: A notification block, such as custom-webhook/on-call. It is told if the flow fails, crashes or is
             cancelled.
     """
     path = Path(output)
     note(f"verify {path}", path)
     keys = Keys.of(series_of(RunFolder(path).origin()))
-    found = tasks.verify(path, sample, seed, keys)
+    found = tasks.verify(path, sample, seed, bound_time, keys)
     publish_verification(found, path, keys)
     return {"folder": str(path.absolute()), "count": found.count, "fingerprint": str(found.fingerprint)}

@@ -107,7 +107,11 @@ class Job(ABC):
         return None
 
     def bound_of(self, taker: Emit) -> int | None:
-        """The same for a `taker` of this job, after what it has received. An engine may ask at any time."""
+        """The same for a `taker` of this job, after what it has received.
+
+        An engine that prunes by the bound asks whenever it has handed bicliques out. It hands them out soon if their
+        measure is more than the bound, and goes on with the bound that it gets. A bound only ever rises in a call.
+        """
         return None
 
 

@@ -143,7 +143,10 @@ class Limits:
     rows : int or None
         Most bicliques that this slice may find. The limit is exact.
     bound : int or None
-        `schemas.jobs.Job.bound` of the total so far. An engine may leave out bicliques whose key is below it.
+        `schemas.jobs.Job.bound` of the total so far: a measure that the last of as many rows as are wanted reaches. An
+        engine may leave out bicliques whose measure (`Search.by`) is below it, and end nodes that cannot reach it. It
+        must not leave out those whose measure is equal. What it emits may raise the bound: then `Job.bound_of` of the
+        receiver is higher. A lower bound, or none, is never wrong (`kernels.reference.tree` says why).
     """
 
     seconds: float | None = None

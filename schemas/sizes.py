@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from schemas.dtypes import COUNT, VERTEX
 from schemas.errors import IncompleteError
 
-__all__ = ["SizeCounts"]
+__all__ = ["SizeCounts", "SizedRows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,12 @@ class SizeCounts:
         count : ndarray, shape (n,), int64, or None
             The count of each. None: 1.
         """
-        if count is None and len(n_left) and (found := cls._by_table(n_left, n_right)) is not None:
-            return found
+        if count is None:
+            return SizedRows(n_left, n_right).counts
+        return cls._sorted(n_left, n_right, count)
+
+    @classmethod
+    def _sorted(cls, n_left: np.ndarray, n_right: np.ndarray, count: np.ndarray | None = None) -> SizeCounts:
         keys = n_left.astype(np.int64) << 32 | n_right.astype(np.int64)
         if count is None:
             sizes, total = np.unique(keys, return_counts=True)
@@ -52,18 +56,6 @@ class SizeCounts:
         there = total > 0
         sizes, total = sizes[there], total[there]
         return cls((sizes >> 32).astype(VERTEX), (sizes & 0xFFFFFFFF).astype(VERTEX), total.astype(COUNT))
-
-    @classmethod
-    def _by_table(cls, n_left: np.ndarray, n_right: np.ndarray) -> SizeCounts | None:
-        """The counts by a table of all sizes up to the largest, without sorting. None if the table would be longer."""
-        width = int(n_right.max()) + 1
-        if (int(n_left.max()) + 1) * width > max(len(n_left), _SHORT_TABLE):
-            return None
-        total = np.zeros((int(n_left.max()) + 1) * width, COUNT)
-        for at in _slices(len(n_left), max(_PART, len(total))):  # a pass over the table per part
-            total += np.bincount(n_left[at].astype(np.intp) * width + n_right[at], minlength=len(total))
-        sizes = np.flatnonzero(total)
-        return cls((sizes // width).astype(VERTEX), (sizes % width).astype(VERTEX), total[sizes].astype(COUNT))
 
     @classmethod
     def empty(cls) -> SizeCounts:
@@ -81,27 +73,6 @@ class SizeCounts:
     def pick(self, which: np.ndarray) -> SizeCounts:
         """The counts of the sizes where the mask `which` is true."""
         return SizeCounts(*(getattr(self, name)[which] for name in _COLUMNS))
-
-    def rows_of(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
-        """The positions at which two columns have one of these sizes, ascending.
-
-        All positions if the sizes are so large that a table of them would be longer than the columns.
-
-        Parameters
-        ----------
-        n_left, n_right : ndarray, shape (n,), int32 or int64
-            At least 0.
-        """
-        if len(self) == 0 or len(n_left) == 0:
-            return np.empty(0, np.intp)
-        width = int(max(n_right.max(), self.n_right.max())) + 1
-        height = int(max(n_left.max(), self.n_left.max())) + 1
-        if height * width > max(len(n_left), _SHORT_TABLE):
-            return np.arange(len(n_left))
-        is_own = np.zeros(height * width, np.bool_)
-        is_own[self.n_left.astype(np.int64) * width + self.n_right] = True
-        own = [is_own[n_left[at].astype(np.int64) * width + n_right[at]] for at in _slices(len(n_left), _PART)]
-        return np.flatnonzero(np.concatenate(own))
 
     @property
     def total(self) -> int:
@@ -142,9 +113,63 @@ class SizeCounts:
         return cls(columns[0].astype(VERTEX), columns[1].astype(VERTEX), columns[2])
 
 
-def _slices(n: int, part: int) -> Iterator[slice]:
-    for begin in range(0, n, part):
-        yield slice(begin, begin + part)
+class SizedRows:
+    """Rows and their sizes: how many rows have each size, and which rows have some of the sizes.
+
+    Parameters
+    ----------
+    n_left, n_right : ndarray, shape (n,), int32 or int64
+        At least 0.
+
+    Attributes
+    ----------
+    n_left, n_right : ndarray
+    counts : SizeCounts
+
+    Notes
+    -----
+    If a table of all sizes up to the largest is shorter than the columns, nothing is sorted. It takes 8 bytes per row.
+    """
+
+    def __init__(self, n_left: np.ndarray, n_right: np.ndarray):
+        self.n_left, self.n_right = n_left, n_right
+        self._places: np.ndarray | None = None  # of the rows in the table
+        self._width = int(n_right.max()) + 1 if len(n_left) else 0
+        length = (int(n_left.max()) + 1) * self._width if len(n_left) else 0
+        if 0 < length <= max(len(n_left), _SHORT_TABLE):
+            self._places = np.empty(len(n_left), np.intp)
+            self.counts = self._by_table(length)
+        else:
+            self.counts = SizeCounts._sorted(n_left, n_right)
+
+    def _by_table(self, length: int) -> SizeCounts:
+        assert self._places is not None
+        total = np.zeros(length, COUNT)
+        part = max(_PART, length)  # a pass over the table per part
+        for begin in range(0, len(self._places), part):
+            places = self._places[begin : begin + part]
+            np.multiply(self.n_left[begin : begin + part], self._width, out=places, dtype=np.intp)
+            places += self.n_right[begin : begin + part]
+            total += np.bincount(places, minlength=length)
+        sizes = np.flatnonzero(total)
+        left, right = sizes // self._width, sizes % self._width
+        return SizeCounts(left.astype(VERTEX), right.astype(VERTEX), total[sizes].astype(COUNT))
+
+    def of(self, sizes: SizeCounts) -> np.ndarray:
+        """The numbers of the rows that have one of these sizes, ascending. All rows if there is no table.
+
+        Parameters
+        ----------
+        sizes : SizeCounts
+            Some of `counts`.
+        """
+        if len(sizes) == 0:
+            return np.empty(0, np.intp)
+        if self._places is None:
+            return np.arange(len(self.n_left))
+        is_wanted = np.zeros(int(self.n_left.max() + 1) * self._width, np.bool_)
+        is_wanted[sizes.n_left.astype(np.intp) * self._width + sizes.n_right] = True
+        return np.flatnonzero(is_wanted[self._places])
 
 
 #: Rows that are looked at together, so that what is computed of them stays in the cache of the processor.

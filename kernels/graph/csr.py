@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels.compiled.jit import entry
 from kernels.graph.threads import LEAST, borders, even, on_slices
-from schemas.dtypes import OFFSET, VERTEX
+from schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX
 
 __all__ = [
     "compact_columns",
@@ -14,6 +14,7 @@ __all__ = [
     "degrees_of_columns",
     "from_sorted_pairs",
     "select_rows",
+    "taken",
     "transpose",
 ]
 
@@ -47,11 +48,11 @@ def transpose(
 
     Notes
     -----
-    Every thread counts the columns of its rows, which takes 8 bytes per column. There are so few threads that all of
-    them together need at most 8 bytes per edge.
+    Every thread counts the columns of its rows, which takes 4 bytes per column, or 8 if there are 2^31 edges. There are
+    so few threads that all of them together need at most as many bytes per edge.
     """
     cuts = borders(indptr, min(threads, len(indices) // max(n_columns, 1)))
-    counts = np.zeros((len(cuts) - 1, n_columns), OFFSET)
+    counts = np.zeros((len(cuts) - 1, n_columns), _wide_enough(len(indices)))
     on_slices(lambda k, start, stop: _count(indices[indptr[start] : indptr[stop]], counts[k]), cuts)
     out_indptr = np.zeros(n_columns + 1, OFFSET)
     _add_up(counts, out_indptr[1:], threads)
@@ -75,9 +76,15 @@ def select_rows(
     indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """The given rows, in the given order, as a CSR of their own, in O(edges kept)."""
-    at = indptr[:-1][rows]
-    out_indptr = np.zeros(len(rows) + 1, OFFSET)
-    np.cumsum(indptr[1:][rows] - at, out=out_indptr[1:])
+    at, out_indptr = np.empty(len(rows), OFFSET), np.zeros(len(rows) + 1, OFFSET)
+
+    def measure(_: int, start: int, stop: int) -> None:
+        some = rows[start:stop]
+        at[start:stop] = indptr[:-1][some]
+        out_indptr[start + 1 : stop + 1] = indptr[1:][some] - at[start:stop]
+
+    on_slices(measure, even(len(rows), threads))
+    np.cumsum(out_indptr, out=out_indptr)
     out = np.empty(out_indptr[-1], VERTEX)
 
     def copy(_: int, start: int, stop: int) -> None:
@@ -106,11 +113,27 @@ def compact_columns(indices: np.ndarray, n_columns: int, threads: int = 1) -> tu
 def degrees_of_columns(indices: np.ndarray, n_columns: int, threads: int = 1) -> np.ndarray:
     """How often each column occurs, shape (n_columns,), int64. It takes as much memory as `transpose`."""
     cuts = even(len(indices), min(threads, len(indices) // max(n_columns, 1)))
-    counts = np.zeros((len(cuts) - 1, n_columns), OFFSET)
+    counts = np.zeros((len(cuts) - 1, n_columns), _wide_enough(len(indices)))
     on_slices(lambda k, start, stop: _count(indices[start:stop], counts[k]), cuts)
     degrees = np.empty(n_columns, OFFSET)
     _add_up(counts, degrees, threads)
     return degrees
+
+
+def _wide_enough(n: int) -> np.dtype:
+    """The type of counts up to `n`. Narrow ones leave more room in the caches."""
+    return VERTEX if n <= MAX_VERTICES else OFFSET
+
+
+def taken(values: np.ndarray, at: np.ndarray, threads: int = 1) -> np.ndarray:
+    """``values[at]``, on threads."""
+    out = np.empty(len(at), values.dtype)
+
+    def take(_: int, start: int, stop: int) -> None:
+        out[start:stop] = values[at[start:stop]]
+
+    on_slices(take, even(len(at), threads))
+    return out
 
 
 def _add_up(counts: np.ndarray, total: np.ndarray, threads: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.graph.core import core_edges
-from kernels.graph.csr import compact_columns, from_sorted_pairs, select_rows, transpose
+from kernels.graph.csr import compact_columns, from_sorted_pairs, select_rows, taken, transpose
 from kernels.graph.facts import PrepareFacts
 from kernels.graph.order import rank_order
 from kernels.graph.twins import group_twins
@@ -67,9 +67,12 @@ def prepare(
         left, right = left[keep], right[keep]
         by_left = from_sorted_pairs(left, right, n_left, threads)
     n_core_edges = len(right)
-    left_core = np.flatnonzero(np.diff(by_left[0])).astype(VERTEX)
+    left_core = np.flatnonzero(by_left[0][1:] != by_left[0][:-1]).astype(VERTEX)
     right_index, right_core = compact_columns(right, n_right, threads)
-    by_left = np.concatenate([by_left[0][left_core], [n_core_edges]]), right_index  # without empty rows
+    if len(left_core) < n_left:
+        by_left = np.concatenate([by_left[0][left_core], [n_core_edges]]), right_index  # without empty rows
+    else:
+        by_left = by_left[0], right_index
 
     left_rows, left_members_indptr, left_members = groups_of(*by_left, threads)
     by_left = _without_twins(by_left, left_rows, threads)
@@ -81,8 +84,8 @@ def prepare(
 
     root_side, cost = root_side_of(options, by_left[0], by_right[0])
     sides = {
-        "left": (by_left, left_members_indptr, left_core[left_members].astype(VERTEX)),
-        "right": (by_right, right_members_indptr, right_core[right_members].astype(VERTEX)),
+        "left": (by_left, left_members_indptr, taken(left_core, left_members, threads)),
+        "right": (by_right, right_members_indptr, taken(right_core, right_members, threads)),
     }
     graph = _ranked(
         sides[root_side],
@@ -124,7 +127,10 @@ def _ranked(
     by_rank = rank_order(options.order, *root_csr, *base_csr, threads=threads)
     root_indptr, root_indices = select_rows(*root_csr, by_rank, threads)
     base_indptr, base_indices = transpose(root_indptr, root_indices, len(base_csr[0]) - 1, threads)
-    members_indptr, members = select_rows(root_members_indptr, root_members, by_rank, threads)
+    if len(root_members) == len(by_rank):  # no twins: each root is its own only member
+        members_indptr, members = root_members_indptr, taken(root_members, by_rank, threads)
+    else:
+        members_indptr, members = select_rows(root_members_indptr, root_members, by_rank, threads)
     return MiningGraph(
         root_side=root_side,
         n_left=sizes[0],
@@ -135,6 +141,6 @@ def _ranked(
         base_indices=base_indices,
         root_members_indptr=members_indptr,
         root_members=members,
-        base_members_indptr=base_members_indptr.astype(OFFSET),
+        base_members_indptr=base_members_indptr.astype(OFFSET, copy=False),
         base_members=base_members,
     )

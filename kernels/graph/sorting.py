@@ -7,6 +7,7 @@ rows ever have the same hash, `kernels.graph.prepare` makes the whole graph.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,8 @@ def prepare_on(
     min_left: int = 1,
     min_right: int = 1,
     reductions: frozenset[Reduction] = EVERY_REDUCTION,
+    *,
+    to_host: Callable[[Any], np.ndarray] | None = None,
 ) -> tuple[MiningGraph, PrepareFacts]:
     """As `kernels.graph.prepare.prepare`, with the same result, array for array.
 
@@ -61,6 +64,8 @@ def prepare_on(
         cupy or numpy.
     left, right
         Arrays of `xp`, or of NumPy.
+    to_host : callable or None
+        Copies an array of `xp` to main memory. None is `on_host`.
 
     Notes
     -----
@@ -87,7 +92,9 @@ def prepare_on(
     root_side, cost = root_side_of(options, by_left.indptr, by_right.indptr)
     sides = {"left": (by_left, left_twins, left_core), "right": (by_right, right_twins, right_core)}
     base_side: Side = "left" if root_side == "right" else "right"
-    graph = _ranked(xp, sides[root_side], sides[base_side], root_side, (n_left, n_right), options)
+    ranked = _ranked(xp, sides[root_side], sides[base_side], options)
+    arrays = {name: (to_host or on_host)(array) for name, array in ranked.items()}
+    graph = MiningGraph(root_side=root_side, n_left=n_left, n_right=n_right, **arrays)
     return graph, PrepareFacts(
         core_left=len(left_core),
         core_right=len(right_core),
@@ -201,13 +208,9 @@ def twins_of(xp: Any, csr: _Csr) -> _Twins | None:
 
 
 def _ranked(
-    xp: Any,
-    roots: tuple[_Csr, _Twins, Any],
-    base: tuple[_Csr, _Twins, Any],
-    root_side: Side,
-    sizes: tuple[int, int],
-    options: BuildOptions,
-) -> MiningGraph:
+    xp: Any, roots: tuple[_Csr, _Twins, Any], base: tuple[_Csr, _Twins, Any], options: BuildOptions
+) -> dict[str, Any]:
+    """The arrays of a `MiningGraph`, as arrays of `xp`."""
     (root_csr, root_twins, root_core), (base_csr, base_twins, base_core) = roots, base
     if options.order == "degree":
         degree = xp.diff(root_csr.indptr)
@@ -219,19 +222,16 @@ def _ranked(
     ranked = _select(xp, root_csr, by_rank)
     transposed = _transpose(xp, ranked, len(base_csr.indptr) - 1)
     members = _select(xp, _Csr(root_twins.members_indptr, root_core[root_twins.members]), by_rank)
-    return MiningGraph(
-        root_side=root_side,
-        n_left=sizes[0],
-        n_right=sizes[1],
-        root_indptr=on_host(ranked.indptr),
-        root_indices=on_host(ranked.indices),
-        base_indptr=on_host(transposed.indptr),
-        base_indices=on_host(transposed.indices),
-        root_members_indptr=on_host(members.indptr),
-        root_members=on_host(members.indices),
-        base_members_indptr=on_host(base_twins.members_indptr),
-        base_members=on_host(base_core[base_twins.members]),
-    )
+    return {
+        "root_indptr": ranked.indptr,
+        "root_indices": ranked.indices,
+        "base_indptr": transposed.indptr,
+        "base_indices": transposed.indices,
+        "root_members_indptr": members.indptr,
+        "root_members": members.indices,
+        "base_members_indptr": base_twins.members_indptr,
+        "base_members": base_core[base_twins.members],
+    }
 
 
 def on_host(array: Any) -> np.ndarray:

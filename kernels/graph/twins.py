@@ -11,7 +11,7 @@ import numpy as np
 
 from kernels.compiled.jit import compiled, entry
 from kernels.graph.csr import transpose
-from kernels.graph.threads import borders, on_slices
+from kernels.graph.threads import borders, even, on_slices
 from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 
@@ -35,7 +35,12 @@ def group_twins(indptr: np.ndarray, indices: np.ndarray, threads: int = 1) -> tu
     share a hash. Every thread has the rows of some hashes.
     """
     n = len(indptr) - 1
-    hashes = splitmix64(np.arange(int(indices.max(initial=-1)) + 1, dtype=np.uint64) ^ LEFT_SALT)
+    hashes = np.empty(int(indices.max(initial=-1)) + 1, np.uint64)
+
+    def hash_some(_: int, start: int, stop: int) -> None:
+        hashes[start:stop] = splitmix64(np.arange(start, stop, dtype=np.uint64) ^ LEFT_SALT)
+
+    on_slices(hash_some, even(len(hashes), threads))
     key = np.empty(n, np.uint64)
     on_slices(lambda _, start, stop: _hash_rows(indptr, indices, hashes, start, stop, key), borders(indptr, threads))
     first = np.empty(n, OFFSET)

@@ -64,7 +64,7 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
         if is_run:
             facts = take_from_run(Path(given), options.ingest, run.path, ingest_on)
         else:
-            facts = asdict(ingest_source(given, options.ingest, run.path, ingest_on))
+            facts = asdict(ingest_source(given, options.ingest, run.path, ingest_on, run.keep_edges))
         run.finish("ingest", facts, [run.path / file for file in INGEST_FILES])
         return facts
 

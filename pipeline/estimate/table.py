@@ -105,11 +105,11 @@ class View:
 
 
 def _doubt(values: list[float]) -> float:
-    n, mean = len(values), float(np.mean(values))
-    if np.count_nonzero(values) < 2:
+    n_found = int(np.count_nonzero(values))
+    if n_found < 2:
         return math.inf
-    spread = float(np.std(values, ddof=1)) / mean / math.sqrt(n)
-    return spread * (1 + 3 / (n - 1))  # few walks tell little of how much they vary
+    spread = float(np.std(values, ddof=1) / np.mean(values)) / math.sqrt(len(values))
+    return spread * (1 + 3 / (n_found - 1))  # few walks tell little of how much they vary
 
 
 class Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -87,7 +88,13 @@ class IngestSummary:
     tables_seconds: float = 0.0
 
 
-def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestOn = "auto") -> IngestSummary:
+def ingest(
+    source: Any,
+    options: IngestOptions,
+    folder: Path,
+    ingest_on: IngestOn = "auto",
+    keep: Callable[[Any], None] | None = None,
+) -> IngestSummary:
     """Read `source` and write `EDGES_FILE`, `LEFT_LABELS_FILE` and `RIGHT_LABELS_FILE` into `folder`.
 
     Parameters
@@ -100,6 +107,8 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
         An existing folder. After an error it is as it was before.
     ingest_on : "auto", "cpu" or "gpu"
         See `pipeline.ingest.gpu.ingest_on.choose_reader`. The tables are the same, wherever they are made.
+    keep : callable or None
+        Gets the sorted edges on the device (`DeviceEdgeTable.on_device`), if a device has read and has room for them.
 
     Raises
     ------
@@ -136,6 +145,8 @@ def ingest(source: Any, options: IngestOptions, folder: Path, ingest_on: IngestO
             table.write(staging / EDGES_FILE)
         for written in labels:
             written.result()
+    if keep is not None and not isinstance(table, EdgeTable):
+        keep(table.on_device)
     tables_seconds = time.perf_counter() - started
     variants, notes = _doubts(stream, (left, right), duplicates, table.n_rows)
     return IngestSummary(

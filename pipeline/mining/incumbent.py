@@ -25,7 +25,7 @@ class Incumbent:
 
     def __init__(self, run: Run, band_of: BandOf):
         self._plan, self._band_of = run.plan, band_of
-        self._ceilings = [band["ceiling"] for band in run.built["bands"]] if run.job.in_bands else []
+        self._ceilings = [band["ceiling"] for band in run.built["bands"]] if run.is_in_bands else []
         self._open: Counter[int] = Counter()  # by band: nodes that are not done
 
     def add(self, source: int, ranges: Iterable[tuple[int, int]]) -> None:
@@ -39,7 +39,7 @@ class Incumbent:
 
     def gap(self, total: Total) -> Gap | None:
         """The measure of the largest biclique, and a bound of those that are not found yet. None for other runs."""
-        if not isinstance(total, Best):
+        if not isinstance(total, Best) or not self._ceilings:
             return None
         best = total.most or 0
         rest = [self._ceilings[band] for band, nodes in self._open.items() if nodes > 0]

@@ -15,15 +15,17 @@ import pyarrow as pa
 
 from kernels import engines
 from kernels.graph.members import Restricted
-from pipeline.prepare.bands import make_bands
+from pipeline.prepare.bands import Bands, make_bands
 from pipeline.prepare.members import restricted, why_nothing
 from pipeline.process.cores import count_cores
+from pipeline.run.checksums import checksums_of
 from pipeline.run.files import disk_errors, settle
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import LABEL_FILES
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from pipeline.run.opened import Run
 from pipeline.run.tables import read_integers, read_table
+from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
 from schemas.search import Search
 
@@ -84,17 +86,21 @@ def build(run: Run) -> dict[str, Any]:
     threads = min(count_cores(), MOST_THREADS)
     with ThreadPoolExecutor(2) as beside:
         labels = [beside.submit(_copy_labels, folder, side) for side in LABEL_FILES]
-        edges = read_edges(folder, threads)
-        kept = restricted(run, *edges)
-        arguments = _arguments(run, kept, search)
-        made = _on_gpu(arguments) if sizes.get("read_on") == "gpu" and not search.is_containing else None
+        made, kept, nothing = None, None, None
+        if search.is_containing:
+            run.take_edges()  # and let them go
+        elif sizes.get("read_on") == "gpu":
+            made = _on_gpu(run, threads)
         built_on = "cpu" if made is None else "gpu"
         if made is None:
-            is_compiled = compiles(run, len(kept.left))
+            edges = read_edges(folder, threads)
+            kept = restricted(run, *edges)
+            nothing = why_nothing(run, kept)
+            arguments, is_compiled = _arguments(run, kept, search), compiles(run, len(kept.left))
             made_here = _compiled(*arguments, threads=threads) if is_compiled else _sorted(*arguments)
             made = *made_here, _degrees(*edges, sizes["n_right"], threads if is_compiled else None)
         graph, prepared, degrees = made
-        bands = make_bands(search, kept, graph, partial(with_thresholds, run, kept)) if run.job.in_bands else None
+        bands = _bands(run, graph, kept) if run.job.in_bands else None
         profiles = [beside.submit(degree_profile, of_side) for of_side in degrees]
         with disk_errors(target):
             graph.save(target)
@@ -102,7 +108,7 @@ def build(run: Run) -> dict[str, Any]:
                 MiningGraph.save_all(bands.graphs, target)
             for copied in labels:
                 copied.result()
-            settled = beside.submit(settle, target)
+            settled, summed = beside.submit(settle, target), beside.submit(checksums_of, folder.own_files(target))
             MiningGraph.open(target).validate(threads)
             for each in MiningGraph.open_all(target) if bands is not None else ():
                 each.validate(threads)
@@ -115,9 +121,9 @@ def build(run: Run) -> dict[str, Any]:
     }
     if bands is not None:
         facts |= bands.facts
-    if (nothing := why_nothing(run, kept)) is not None:
+    if nothing is not None:
         facts["nothing"] = nothing
-    run.finish("build", facts, folder.own_files(target))
+    run.finish("build", facts, summed.result())
     return facts
 
 
@@ -132,6 +138,13 @@ def compiles(run: Run, n_edges: int) -> bool:
     """Whether compiled code builds the graph of a run from so many edges, unless the GPU does."""
     used = engines.kind(run.options.engine).platform.is_used_by_driver
     return run.options.build.order not in ("degree", "id") or n_edges >= (MANY_EDGES if used else MANY_WITHOUT_COMPILER)
+
+
+def _bands(run: Run, graph: MiningGraph, kept: Restricted | None) -> Bands:
+    """The bands of a run. `kept` has its edges, if they were read to build `graph`."""
+    if kept is None:
+        kept = restricted(run, *read_edges(run.folder))
+    return make_bands(run.options.search, kept, graph, partial(with_thresholds, run, kept))
 
 
 def with_thresholds(run: Run, kept: Restricted, min_left: int, min_right: int) -> MiningGraph:
@@ -160,24 +173,35 @@ def _sorted(*arguments: Any) -> tuple[MiningGraph, PrepareFacts]:
     return prepare_on(np, *arguments)
 
 
-def _on_gpu(arguments: tuple[Any, ...]) -> tuple[MiningGraph, PrepareFacts, list[np.ndarray]] | None:
-    """The result of `prepare`, made by the GPU, and the degrees. If that fails, log why and return None."""
-    from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
-    from kernels.graph.sorting import EDGE_BYTES, on_host, prepare_on
+def _on_gpu(run: Run, threads: int) -> tuple[MiningGraph, PrepareFacts, list[np.ndarray]] | None:
+    """The result of `prepare`, made by the GPU, and the degrees. If that fails, log why and return None.
 
-    reason = why_no_gpu()
+    The edges are those that ingest left on the GPU, or are read.
+    """
+    from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
+    from kernels.gpu.staging import Staging
+    from kernels.graph.sorting import EDGE_BYTES, prepare_on
+
+    words, reason = run.take_edges(), why_no_gpu()
     if reason is None:
         import cupy
 
         try:
-            if CudaDevice().free_bytes() >= EDGE_BYTES * len(arguments[0]):
-                left, right = (cupy.asarray(ids) for ids in arguments[:2])
-                degrees = [on_host(cupy.bincount(ids)) for ids in (left, right)]
-                return *prepare_on(cupy, left, right, *arguments[2:]), degrees
-            reason = f"{len(arguments[0])} edges need {EDGE_BYTES} bytes each"
+            if CudaDevice().free_bytes() >= EDGE_BYTES * run.input["n_edges"]:
+                if words is None:
+                    left, right = map(cupy.asarray, read_edges(run.folder, threads))
+                else:
+                    left, right = (words >> 32).astype(VERTEX), (words & 0xFFFFFFFF).astype(VERTEX)
+                    words = None  # their memory is needed
+                to_host = Staging(cupy).download
+                degrees = [to_host(cupy.bincount(ids)) for ids in (left, right)]
+                of_graph = _arguments(run, Restricted(left, right), run.options.search)
+                return *prepare_on(cupy, *of_graph, to_host=to_host), degrees
+            reason = f"{run.input['n_edges']} edges need {EDGE_BYTES} bytes each"
         except MemoryError as error:
             reason = str(error)
         finally:
+            words = left = right = of_graph = None  # type: ignore[assignment]  # before memory is released
             release_memory()
     logger.warning("the graph is built on the CPU: %s", reason)
     return None
@@ -193,10 +217,13 @@ def _degrees(left: np.ndarray, right: np.ndarray, n_right: int, threads: int | N
     """Degrees of both sides of the input, counted by NumPy or, on a number of threads, by compiled code."""
     if threads is None:
         return [np.bincount(left), np.bincount(right)]
-    from kernels.graph.csr import degrees_of_columns  # not before it is needed: it imports a compiler
+    from kernels.graph.csr import (
+        degrees_of_columns,
+        from_sorted_pairs,
+    )  # not before it is needed: it imports a compiler
 
-    begins = np.flatnonzero(left[1:] != left[:-1]) + 1  # sorted, and every vertex has an edge
-    return [np.diff(begins, prepend=0, append=len(left)), degrees_of_columns(right, n_right, threads)]
+    by_left, _ = from_sorted_pairs(left, right, int(left[-1]) + 1, threads)
+    return [np.diff(by_left), degrees_of_columns(right, n_right, threads)]
 
 
 def degree_profile(degrees: np.ndarray) -> DegreeProfile:

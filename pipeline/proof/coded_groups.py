@@ -175,7 +175,7 @@ class _Side:
 
     def _ids(self, page: np.ndarray, n: int) -> np.ndarray:
         """The dense ids of the entries of a dictionary."""
-        values: Any = page.view(self.type.to_pandas_dtype())
+        values: Any = page.view(np.dtype(str(self.type)))
         if len(values) != n:
             raise ValueError(f"a dictionary holds {len(values)} entries instead of {n}")
         if self._labels is not None:

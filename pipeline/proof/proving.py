@@ -80,7 +80,7 @@ def prove(
     _check_files(ledger)
     parts, proven, compared = _written(run, ledger), 0, 0
     listing = ledger.job.rows != "none"
-    certificate = dict(certify(run, ledger)) if ledger.job.in_bands else None
+    certificate = dict(certify(run, ledger)) if run.is_in_bands else None
     if listing:
         proven, compared, summary = prove_parts(run, ledger, parts, pool, on_progress, on_device, reading)
         summary.write(run.folder)

@@ -16,7 +16,7 @@ from pipeline.run.tables import open_part
 from schemas.bicliques import splitmix64
 from schemas.errors import InputError
 from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts
+from schemas.sizes import SizeCounts, SizedRows
 from schemas.totals import measured
 
 __all__ = ["BATCH", "HashesOf", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
@@ -29,7 +29,7 @@ HashesOf = Callable[[Path, int], np.ndarray]
 #: If at most so many rows per wanted row may be among the largest, all of them are looked at, and sizes are not ranked.
 _FEW = 100
 #: Most threads that read row groups.
-_MOST_THREADS = 8
+_MOST_THREADS = 16
 #: Rows that are read together where only a few of a row group are wanted.
 BATCH = 1 << 13
 
@@ -61,17 +61,9 @@ class Largest:
         self._n, self._by = n, by
         self.best = np.empty((0, 7), np.int64)
 
-    def add(
-        self,
-        left: np.ndarray,
-        right: np.ndarray,
-        sizes: SizeCounts,
-        hashes: Callable[[], np.ndarray],
-        file: int,
-        group: int,
-    ) -> None:
+    def add(self, sized: SizedRows, hashes: Callable[[], np.ndarray], file: int, group: int) -> None:
         """Add the rows of a row group; see `add_rows`."""
-        add_rows([self], left, right, sizes, hashes, file, group)
+        add_rows([self], sized, hashes, file, group)
 
     def add_chosen(
         self,
@@ -133,9 +125,7 @@ class Largest:
 
 def add_rows(
     rankings: Sequence[Largest],
-    left: np.ndarray,
-    right: np.ndarray,
-    sizes: SizeCounts,
+    sized: SizedRows,
     hashes: Callable[[], np.ndarray],
     file: int,
     group: int,
@@ -145,19 +135,18 @@ def add_rows(
     Parameters
     ----------
     rankings : sequence of Largest
-    left, right : ndarray, shape (rows,), int32 or int64
-        Numbers of left and right members of each row.
-    sizes : SizeCounts
-        The number of rows of each size.
+    sized : SizedRows
+        The sizes of the rows.
     hashes : callable
         () -> hash of each row, uint64. It is called only if a row is large enough.
     file, group : int
         Numbers of the file and of the row group, from 0.
     """
+    sizes = sized.counts
     least = [ranking.least(sizes) for ranking in rankings]
     wanted = [ranking.reach(sizes, rank) for ranking, rank in zip(rankings, least, strict=True)]
-    rows = sizes.pick(np.logical_or.reduce(wanted)).rows_of(left, right)
-    left, right = left[rows], right[rows]
+    rows = sized.of(sizes.pick(np.logical_or.reduce(wanted)))
+    left, right = sized.n_left[rows], sized.n_right[rows]
     for ranking, rank in zip(rankings, least, strict=True):
         ranking.add_chosen(left, right, rank, hashes, file, group, rows)
 
@@ -186,7 +175,7 @@ def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[
     for k, group, left, right in _sizes(files):
         if _reach(left, right, by, least).any():
             hashes = partial(hashes_of, files[k], group)
-            found.add(left, right, SizeCounts.of(left, right), hashes, k, group)
+            found.add(SizedRows(left, right), hashes, k, group)
     return found.places()
 
 
@@ -286,7 +275,8 @@ def _taken(batches: Iterator[pa.RecordBatch], rows: np.ndarray) -> list[pa.Recor
     found, begin = [], 0
     for batch in batches:
         own = rows[(rows >= begin) & (rows < begin + len(batch))]
-        found.append(batch.take(pa.array(own - begin)))
+        if len(own):
+            found.append(batch.take(pa.array(own - begin)))
         begin += len(batch)
         if begin > rows[-1]:
             return found

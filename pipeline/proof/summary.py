@@ -26,7 +26,7 @@ from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 from schemas.manifest import Manifest
 from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts
+from schemas.sizes import SizeCounts, SizedRows
 
 __all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Sums", "Tally", "read_largest", "why_damaged"]
 
@@ -139,9 +139,9 @@ class Tally:
         if counted is not None:
             self._left += counted[0]
             self._right += counted[1]
-        sizes = SizeCounts.of(n_left, n_right)
-        self._add_sizes(sizes)
-        add_rows(list(self._largest.values()), n_left, n_right, sizes, lambda: hashes, file, group)
+        sized = SizedRows(n_left, n_right)
+        self._add_sizes(sized.counts)
+        add_rows(list(self._largest.values()), sized, lambda: hashes, file, group)
         return hashes
 
     def _add_sizes(self, sizes: SizeCounts) -> None:

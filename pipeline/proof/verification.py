@@ -17,6 +17,7 @@ from pipeline.prepare.build import read_edges
 from pipeline.prepare.members import find_members
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
+from pipeline.proof import vertices
 from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.certificate import certify
 from pipeline.proof.equal_hashes import Repeats
@@ -121,7 +122,7 @@ def verify_run(
     ledger = run.ledger()
     check_cover(ledger)
     bound = None
-    if run.job.in_bands:
+    if run.is_in_bands:
         if certify(run, ledger) != manifest.certificate or ledger.total.fingerprint != manifest.fingerprint:
             raise IncompleteError(f"the certificate of {path} is not that of its ledger; {_withdraw(path)}")
         bound = ledger.total
@@ -139,6 +140,7 @@ def verify_run(
             "every row has the sizes it states, within the limits of the run",
             *(("every row contains the members that were asked for",) if search.is_containing else ()),
             "the summary, if there is one, counts these rows",
+            *(("the tables of vertices count the rows with each vertex",) if search.per_vertex else ()),
             "the ledger accounts for every first-level subtree and every left-over exactly once",
             *certain,
         ),
@@ -159,9 +161,12 @@ def verify_run(
 def _of_the_largest(
     run: Run, total: Total | None, seconds: float, on_progress: OnProgress
 ) -> tuple[list[str], list[str]]:
-    """What is certain of the rows of a run that found the largest, and what is not. Nothing for another run."""
+    """What is certain of the rows of a run that found the largest, and what is not. Nothing for another run.
+
+    `total` is None for another run, and for one of an earlier version, which has no bands.
+    """
     if total is None:
-        return [], []
+        return [], ["that no other biclique is larger rests on the ledger alone"] if run.job.in_bands else []
     assert isinstance(total, Best)
     by, key = run.options.search.by, total.least
     what = f"whose measure ({by}) is more than {key:,}" if key is not None else "of the sizes that were asked for"
@@ -283,3 +288,5 @@ class _Reading:
         if self.folder.summary.exists() and Summary.read(self.folder) != own:
             remedy = f"delete it, and make it anew with: {how_to_resume(self.folder.path)}"
             raise IncompleteError(f"{self.folder.summary} is not of these rows; {remedy}")
+        if self.opened.options.search.per_vertex:
+            vertices.check(self.opened, own)

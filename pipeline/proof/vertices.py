@@ -20,13 +20,14 @@ from pipeline.run.files import disk_errors, whole_file
 from pipeline.run.labels import open_labels
 from pipeline.run.names import refuse_url
 from pipeline.run.opened import Run
+from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import LOCAL
 from schemas.errors import IncompleteError, InputError
 from schemas.search import Side
 from schemas.totals import PerVertex, Total
 from schemas.vertices import LARGEST_BY, SideTotals
 
-__all__ = ["copy", "refuse_full", "why_damaged", "write"]
+__all__ = ["check", "copy", "refuse_full", "why_damaged", "write"]
 
 _SIDES: tuple[Side, Side] = ("left", "right")
 
@@ -52,12 +53,11 @@ def write(run: Run, total: Total, summary: Summary | None = None) -> None:
     assert isinstance(total, PerVertex)
     sizes = [run.input["n_left"], run.input["n_right"]]
     sides = [own.padded(n) for own, n in zip((total.left, total.right), sizes, strict=True)]
-    if summary is not None:
-        for side, own in zip(_SIDES, sides, strict=True):
-            if not np.array_equal(own.count, getattr(summary, side)):
-                raise IncompleteError(
-                    f"the rows of {run.path} have other {side} members than the slices have counted; mine it again"
-                )
+    for side, own in zip(_SIDES, sides, strict=True):
+        if summary is not None and not np.array_equal(own.count, getattr(summary, side)):
+            raise IncompleteError(
+                f"the rows of {run.path} have other {side} members than the slices have counted; mine it again"
+            )
     with disk_errors(run.folder.vertices):
         run.folder.vertices.mkdir(exist_ok=True)
         for side, own, ids in zip(_SIDES, sides, read_edges(run.folder), strict=True):
@@ -73,6 +73,25 @@ def _table(labels: pa.Array, degrees: np.ndarray, own: SideTotals) -> pa.Table:
         largest = own.largest[by]
         columns |= {f"{by}_left": largest.n_left, f"{by}_right": largest.n_right, f"{by}_id": largest.hash}
     return pa.table(columns)
+
+
+def check(run: Run, summary: Summary) -> None:
+    """Compare the numbers of bicliques in the tables with what was counted in the rows now.
+
+    Raises
+    ------
+    IncompleteError
+        If a table is damaged, or has other numbers.
+    """
+    reason = why_damaged(run)
+    for side in _SIDES if reason is None else ():
+        file = run.folder.vertices / f"{side}.parquet"
+        counted = pq.read_table(file, columns=["bicliques"], filesystem=LOCAL)["bicliques"].to_numpy()
+        if not np.array_equal(counted, getattr(summary, side)):
+            reason = f"{file} is not of these rows"
+    if reason is not None:
+        remedy = f"delete {run.folder.vertices}, and make it anew with: {how_to_resume(run.path)}"
+        raise IncompleteError(f"{reason}; {remedy}")
 
 
 def why_damaged(run: Run) -> str | None:

@@ -14,7 +14,7 @@ __all__ = ["checksum", "checksums_of"]
 #: Bytes of a piece, and most threads that read pieces. More threads wait for memory.
 _PIECE, _MOST_THREADS = 16 << 20, 16
 #: Bytes that are read at a time.
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
 #: The generator polynomial, its lowest power in the highest bit, without x^32.
 _POLYNOMIAL = 0xEDB88320
 
@@ -50,12 +50,12 @@ def _of_all(pieces: Sequence[Future[tuple[int, int]]]) -> int:
 
 def _of_piece(file: Path, start: int) -> tuple[int, int]:
     """CRC-32 of the piece of a file that begins at `start`, and its length."""
-    crc, length = 0, 0
+    crc, length, block = 0, 0, memoryview(bytearray(_BLOCK))
     with file.open("rb", buffering=0) as stream:
         stream.seek(start)
-        while block := stream.read(min(_BLOCK, _PIECE - length)):
-            crc = zlib.crc32(block, crc)
-            length += len(block)
+        while n := stream.readinto(block[: _PIECE - length]):
+            crc = zlib.crc32(block[:n], crc)
+            length += n
     return crc, length
 
 

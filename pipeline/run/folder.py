@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -209,11 +209,12 @@ class RunFolder:
             raise IncompleteError(f"step {step} of {self.path} is not done; continue with: {how_to_resume(self.path)}")
         return facts
 
-    def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] = ()) -> None:
-        """Mark a step as done. This is written after all `files` that the step made."""
+    def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] | Mapping[Path, int] = ()) -> None:
+        """Mark a step as done. This is written after all `files` that the step made, or their checksums."""
         with disk_errors(self.step_file(step)):
             self.step_file(step).parent.mkdir(exist_ok=True)
-            sums = {str(file.relative_to(self.path)): crc for file, crc in checksums_of(sorted(files)).items()}
+            found = files if isinstance(files, Mapping) else checksums_of(sorted(files))
+            sums = {str(file.relative_to(self.path)): crc for file, crc in found.items()}
         write_json(self.step_file(step), facts | ({"files": sums} if sums else {}))
 
     def checksums(self, step: str) -> dict[str, int]:

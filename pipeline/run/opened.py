@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -55,6 +55,7 @@ class Run:
         self._made: set[str] = set()
         self._hashes: tuple[np.ndarray, np.ndarray] | None = None
         self._hashing = Lock()
+        self._edges: Any = None
 
     @classmethod
     def at(cls, path: Path) -> Run:
@@ -106,11 +107,16 @@ class Run:
         """The reduced graph, memory-mapped."""
         return MiningGraph.open(self.folder.graph)
 
+    @property
+    def is_in_bands(self) -> bool:
+        """Whether the graph was built in bands. No run of an earlier version was."""
+        return self.job.in_bands and "bands" in self.built
+
     @cached_property
     def bands(self) -> list[tuple[Search, MiningGraph]]:
         """What is searched: by band, its search and its graph. A job that is not done in bands has one."""
         search = self.options.search
-        if not self.job.in_bands:
+        if not self.is_in_bands:
             return [(search, self.graph)]
         told = [Band(one["first"], one["last"], one["min_right"]) for one in self.built["bands"]]
         searches = [band.of(search) for band in told]
@@ -155,7 +161,7 @@ class Run:
         """Whether the step was finished through this object, so that its files need not be checked again."""
         return step in self._made
 
-    def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] = ()) -> None:
+    def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] | Mapping[Path, int] = ()) -> None:
         """Mark a step as done; see `RunFolder.finish`."""
         self.folder.finish(step, facts, files)
         self._facts.pop(step, None)
@@ -163,6 +169,15 @@ class Run:
             self.__dict__.pop(kept, None)
         self._hashes = None
         self._made.add(step)
+
+    def keep_edges(self, words: Any) -> None:
+        """Keep the sorted edges that ingest left on a device, 64-bit words with the left id first."""
+        self._edges = words
+
+    def take_edges(self) -> Any:
+        """The edges that ingest left on a device, or None. Whoever takes them decides when they go."""
+        words, self._edges = self._edges, None
+        return words
 
     def sessions(self) -> list[Session]:
         """The record of each call of mining, oldest first. The record of a killed call says only how the call began."""

@@ -73,7 +73,8 @@ def read_integers(path: Path, threads: int) -> dict[str, np.ndarray]:
         schema, metadata = part.schema_arrow, part.metadata
         n_groups = metadata.num_row_groups
         ends = np.cumsum([0, *(metadata.row_group(k).num_rows for k in range(n_groups))])
-    columns = {field.name: np.empty(ends[-1], field.type.to_pandas_dtype()) for field in schema}
+    # by their names, because Arrow's own table of types asks for pandas, which commands hide
+    columns = {field.name: np.empty(ends[-1], np.dtype(str(field.type))) for field in schema}
 
     def read(groups: np.ndarray) -> None:
         with open_part(path) as part:  # a reader of its own, as readers do not say that threads can share them

@@ -69,3 +69,14 @@ def test_every_module_imports_without_a_gpu():
 def test_the_order_of_the_packages_does_not_matter():
     for order in itertools.islice(itertools.permutations(LAYERS), 0, None, 5):
         run("\n".join(f"import {layer}" for layer in order))
+
+
+def test_no_code_asks_arrow_for_types_through_pandas():
+    """A command hides pandas, and Arrow 25 then fails in `to_pandas_dtype`, whichever version of Arrow is here."""
+    asking = [
+        str(path.relative_to(ROOT))
+        for layer in LAYERS
+        for path in (ROOT / layer).rglob("*.py")
+        if "to_pandas_dtype" in path.read_text()
+    ]
+    assert asking == []

@@ -112,7 +112,7 @@ def test_the_job_of_a_search() -> None:
     assert [job_of(Search(mode)).rows for mode in ("count", "fingerprint", "list")] == ["none", "none", "slices"]
     with pytest.raises(InputError, match="leave count_only and sizes out"):
         job_of(Search("count", largest=3))
-    with pytest.raises(InputError, match="largest must be at least 1"):
+    with pytest.raises(InputError, match="top must be at least 1"):
         RunOptions(source="x", search=Search(largest=0))
     with pytest.raises(InputError, match="the largest go by edges, vertices, balance, left, right, not by 'size'"):
         RunOptions(source="x", search=Search(largest=1, by="size"))  # type: ignore[arg-type]

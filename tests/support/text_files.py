@@ -33,14 +33,18 @@ def files(draw, separator: str) -> str:
     return "".join(rows)
 
 
+def type_of(labels: pa.Array) -> pa.DataType:
+    """The type of the labels themselves. Some batches have them in a dictionary."""
+    return labels.type.value_type if pa.types.is_dictionary(labels.type) else labels.type
+
+
 def edges_of(stream) -> list:
     """All edges of a stream, in order."""
     edges, labels = [], []
     for batch in stream.chunks():
         edges.extend(zip(batch["left"].to_pylist(), batch["right"].to_pylist(), strict=True))
-        labels.append(batch)
-    both = pa.Table.from_batches(labels)
-    stream.check(*(both[side].combine_chunks().unique() for side in ("left", "right")))
+        labels.append([pa.array(column.to_pylist(), type_of(column)) for column in batch.columns])
+    stream.check(*(pa.concat_arrays(side).unique() for side in zip(*labels, strict=True)))
     return edges
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kernels.gpu.device import free_memory
+from kernels.gpu.staging import Staging
 from pipeline.ingest.readers.validity import not_utf8
 from pipeline.output.cudf_parquet import chunked_writer, writing_errors
 from pipeline.output.rmm_pool import take_from_pool
@@ -20,28 +19,8 @@ from schemas.edges import EDGES
 
 __all__ = ["CudfArrays"]
 
-#: Bytes of each of two buffers of page-locked memory, and the number of threads that fill them.
-_STAGE_BYTES, _COPIERS = 32 << 20, 8
 #: Rows of a row group of edges. The host has the same.
 _GROUP_ROWS = 1 << 20
-
-
-class _Stage:
-    """Page-locked memory on the way to the device."""
-
-    def __init__(self, cupy: ModuleType):
-        self._stream = cupy.cuda.get_current_stream()
-        self._memory = np.frombuffer(cupy.cuda.alloc_pinned_memory(_STAGE_BYTES), dtype=np.uint8, count=_STAGE_BYTES)
-        self._event = cupy.cuda.Event(disable_timing=True)
-
-    def copy(self, host: np.ndarray, device: Any, threads: ThreadPoolExecutor) -> None:
-        """Copy to the stage on several threads, and from there to the device while the caller goes on."""
-        self._event.synchronize()  # wait for the copy before
-        cuts = np.linspace(0, len(host), _COPIERS + 1).astype(int)
-        stage = self._memory[: len(host)]
-        list(threads.map(lambda a, b: np.copyto(stage[a:b], host[a:b]), cuts[:-1], cuts[1:]))
-        device.set(stage, stream=self._stream)
-        self._event.record(self._stream)
 
 
 class CudfArrays:
@@ -52,7 +31,7 @@ class CudfArrays:
         import pylibcudf
 
         self.xp, self._plc = cupy, pylibcudf
-        self._stages: list[_Stage] = []
+        self._staging: Staging | None = None
         take_from_pool()
 
     def free_bytes(self) -> int:
@@ -61,13 +40,8 @@ class CudfArrays:
 
     def upload(self, text: memoryview) -> Any:
         """See `Arrays`. Copies through page-locked memory are several times as fast as from pageable memory."""
-        host, raw = np.frombuffer(text, dtype=np.uint8), self.xp.empty(len(text), dtype=np.uint8)
-        self._stages = self._stages or [_Stage(self.xp), _Stage(self.xp)]
-        with ThreadPoolExecutor(_COPIERS) as threads:
-            for k, start in enumerate(range(0, len(host), _STAGE_BYTES)):
-                stop = start + _STAGE_BYTES
-                self._stages[k % 2].copy(host[start:stop], raw[start:stop], threads)
-        return raw
+        self._staging = self._staging or Staging(self.xp)
+        return self._staging.upload(np.frombuffer(text, dtype=np.uint8))
 
     def on_device(self, array: Any) -> Any:
         """See `Arrays`."""

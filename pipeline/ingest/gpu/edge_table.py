@@ -113,6 +113,11 @@ class DeviceEdgeTable:
             self._chunks = self._merged()
         return left, right, self.n_rows - sum(map(len, self._chunks))
 
+    @property
+    def on_device(self) -> Any | None:
+        """All distinct words in order, on the device. None if they were too many for it at once."""
+        return None if self.is_chunked else self._chunks[0]
+
     def unique(self) -> Iterator[Any]:
         """The distinct words in order, on the device, at most `PIECE` at a time. The left id is in the upper half."""
         for words in self._chunks:

@@ -101,7 +101,8 @@ def blocks(path: Path, file: FileHash, size: int | None = None, tear: bool = Fal
     size = size or BLOCK_BYTES
     with decompressed(path, file) as stream:
         rest, number, torn = b"", 1, False
-        while data := stream.read(size):
+        as_whole_lines = isinstance(stream, FileHash) and not tear  # which need no copy
+        while data := stream.read(file.whole_lines(size) if as_whole_lines else size):
             data = rest + data if rest else data
             cut = data.rfind(b"\n") + 1
             if not tear:

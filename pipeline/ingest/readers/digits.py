@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["plain_integers"]
+__all__ = ["compiled_plain_integers", "plain_integers"]
 
 #: A word is eight digits, the first one in its lowest byte. Any number with more digits than two words is for Arrow.
 _WORD = 8
@@ -59,6 +59,21 @@ def plain_integers(data: bytes, delimiter: str, columns: Sequence[int], n_column
             numbers += _number(_digits(words, end - _WORD, np.maximum(length - _WORD, 0))) * 10**_WORD
         found.append(numbers)
     return found
+
+
+def compiled_plain_integers(
+    data: bytes, delimiter: str, columns: Sequence[int], n_columns: int
+) -> list[np.ndarray] | None:
+    """As `plain_integers`, by compiled code. It takes a third of the time, and threads do not wait for one another."""
+    from kernels.compiled.digits import read_columns  # not before it pays: it imports a compiler
+
+    wanted = np.full(n_columns, -1)
+    distinct = list(dict.fromkeys(columns))
+    wanted[distinct] = np.arange(len(distinct))
+    most = len(data) // (2 * n_columns)
+    found = np.empty(len(distinct) * most, np.int64)
+    n = read_columns(np.frombuffer(data, np.uint8), ord(delimiter), wanted, _MOST_DIGITS, found, most)
+    return [found[start : start + n] for start in (wanted[list(columns)] * most).tolist()] if n > 0 else None
 
 
 def _digits(words: np.ndarray, end: np.ndarray, n: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections import deque
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ __all__ = ["COMPRESSIONS", "FileHash", "decompressed", "hashed", "open_file", "p
 _CHUNK = 1 << 20
 #: Reads that may wait to be hashed.
 _WAITING = 4
+#: Bytes in which the end of a line is looked for.
+_LOOK = 1 << 12
 
 #: Suffix -> name of the compression, for messages.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -73,6 +76,13 @@ class FileHash(io.RawIOBase):
             self._wait(_WAITING)
             self._under_way.append(self._thread.submit(self._digest.update, data))
         return data
+
+    def whole_lines(self, size: int) -> int:
+        """Bytes to read so that they end with a line. About `size`; that many if no line ends soon behind them."""
+        place = self._file.tell() + size
+        with reading_errors(self._path):
+            end = os.pread(self._file.fileno(), _LOOK, place - 1).find(b"\n")
+        return size + max(end, 0)
 
     def finish(self) -> str:
         """Hash the bytes that the decompressor did not read. Returns the digest of the whole file."""

@@ -23,14 +23,14 @@ import pyarrow.csv as pa_csv
 
 from pipeline.ingest.readers.base import SKIP, BadLineError, EdgeStream, shorten, to_batch
 from pipeline.ingest.readers.blocks import Block, blocks
-from pipeline.ingest.readers.digits import plain_integers
+from pipeline.ingest.readers.digits import compiled_plain_integers, plain_integers
 from pipeline.ingest.readers.labels import INTEGER, to_integers, without_empty
 from pipeline.ingest.readers.opening import FileHash, hashed
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS, ahead, in_order
 from schemas.options import IngestOptions
 
-__all__ = ["SLOW_BYTES", "TextStream", "check_number", "parse_table", "split_blanks", "tidy"]
+__all__ = ["LARGE_BYTES", "SLOW_BYTES", "TextStream", "check_number", "is_large", "parse_table", "split_blanks", "tidy"]
 
 #: Number of pieces that a refused block is cut into. 2 MiB become 64 KiB, then 2 KiB (and the rest of a line), which
 #: the slow pass reads.
@@ -40,7 +40,16 @@ SLOW_BYTES = 16 << 10
 #: A block is not encoded if of every `_SAMPLE`-th of it so large a share is different.
 _SAMPLE, _MOSTLY = 8, 0.9
 
+#: Bytes of a file from which on compiled code parses plain integers. Loading a compiler takes up to 0.5 s, and NumPy
+#: parses as much in that time. Its arrays keep many threads waiting for the interpreter's lock.
+LARGE_BYTES = 64 << 20
+
 _TAB_TO_BLANK = bytes.maketrans(b"\t", b" ")
+
+
+def is_large(path: Path) -> bool:
+    """Whether compiled code parses the plain integers of a text file."""
+    return path.stat().st_size >= LARGE_BYTES
 
 
 class TextStream(EdgeStream):
@@ -78,6 +87,7 @@ class TextStream(EdgeStream):
         self.lowest = lowest
         self.first_line = first_line
         self.rows = 0
+        self.is_large = is_large(path)
         self._digest: str | Future[str] | None = None
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
@@ -157,7 +167,8 @@ class TextStream(EdgeStream):
         """Labels of a block of plain integers. None for any other block, and when a label is below the lowest."""
         if self.kinds != (INTEGER, INTEGER):
             return None
-        found = plain_integers(data, delimiter, columns, n_columns)
+        parse = compiled_plain_integers if self.is_large else plain_integers
+        found = parse(data, delimiter, columns, n_columns)
         if found is None or min(int(numbers.min()) for numbers in found) < self.lowest:
             return None
         return to_batch(*map(pa.array, found))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -22,6 +24,7 @@ from schemas.emit import Emit, nowhere
 from schemas.errors import IncompleteError, InputError
 from schemas.graph import MiningGraph
 from schemas.jobs import job_of
+from schemas.options import BuildOptions
 from schemas.search import Limits, Search
 from schemas.totals import PerVertex
 from schemas.work import Slice, Subtrees
@@ -109,29 +112,27 @@ class OneNode(ReferenceEngine):
 def test_many_random_graphs_cut_into_slices_of_no_time(seed: int) -> None:
     """Seven workers with two engines take turns, and each leaves work over. Their totals come from ledger entries."""
     rng = np.random.default_rng(seed)
-    edges = random_edges(int(rng.integers(3, 14)), int(rng.integers(3, 10)), float(rng.uniform(0.2, 0.8)), seed)
-    search = Search("count", min_left=int(rng.integers(1, 3)), min_right=int(rng.integers(1, 3)), per_vertex=True)
-    graph, job = graph_of(edges), job_of(search)
     workers = [OneNode() if k % 3 else engines.kind("cpu").make(0) for k in range(7)]
-    totals, work = [], Subtrees.of_roots(np.arange(graph.n_roots))
-    while len(work):
-        limits = Limits(1e9, rows=int(rng.integers(1, 9)))
-        one = SliceSearch(workers[len(totals) % 7], graph, search, limits, nowhere)
-        one.all_of(work, 0)
-        totals.append(job.read_total(one.total.to_json()))
-        work = Subtrees.concat(one.left_over)
-    rng.shuffle(totals)  # type: ignore[arg-type]
-    whole = sum(totals, job.zero)  # type: ignore[arg-type]
-    assert isinstance(whole, PerVertex)
-    for own, rows in zip((whole.left, whole.right), expected(edges, **thresholds_of(search)), strict=True):
-        own = own.padded(len(rows))
-        assert own.count.tolist()[: len(rows)] == [row[2] for row in rows]
-        assert own.largest["edges"].hash.tolist()[: len(rows)] == [row[5] for row in rows]
-        assert own.largest["balance"].hash.tolist()[: len(rows)] == [row[8] for row in rows]
-
-
-def thresholds_of(search: Search) -> dict[str, int]:
-    return {"min_left": search.min_left, "min_right": search.min_right}
+    for _ in range(25):
+        shape = int(rng.integers(2, 13)), int(rng.integers(2, 10))
+        edges = random_edges(*shape, float(rng.uniform(0.2, 0.8)), int(rng.integers(1 << 30)))
+        least = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        search = Search("count", min_left=least[0], min_right=least[1], per_vertex=True)
+        graph = graph_of(edges, BuildOptions(root_side=rng.choice(["left", "right"])), *least)
+        totals, work, job = [], Subtrees.of_roots(np.arange(graph.n_roots)), job_of(search)
+        while len(work):
+            limits = Limits(1e9, rows=int(rng.integers(1, 9)))
+            one = SliceSearch(workers[len(totals) % 7], graph, search, limits, nowhere)
+            one.all_of(work, 0)
+            totals.append(job.read_total(json.loads(json.dumps(one.total.to_json()))))
+            work = Subtrees.concat(one.left_over)
+        whole = sum((totals[k] for k in rng.permutation(len(totals))), job.zero)  # type: ignore[arg-type]
+        assert isinstance(whole, PerVertex)
+        truth = expected(edges, min_left=least[0], min_right=least[1])
+        for own, rows in zip((whole.left, whole.right), truth, strict=True):
+            own, n = own.padded(len(rows)), len(rows)
+            columns = [own.count, *(own.largest[by].hash for by in ("edges", "balance"))]
+            assert [column.tolist()[:n] for column in columns] == [[row[k] for row in rows] for k in (2, 5, 8)]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -183,6 +184,22 @@ def test_damaged_tables_are_made_anew(tmp_path: Path) -> None:
         assert vertices.why_damaged(Run.at(out)) is not None
         pipeline.resume(out, **MINE)
         assert tables(out / "vertices") == expected(EDGES)
+
+
+def test_tables_of_other_rows_are_refused_by_verify(tmp_path: Path) -> None:
+    source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
+    pipeline.mine(source, out, per_vertex=True, **MINE)
+    assert "the tables of vertices count the rows with each vertex" in pipeline.verify(out).proven
+    file = out / "vertices" / "left.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.set_column(2, "bicliques", pc.add(table["bicliques"], 1)), file)
+    with pytest.raises(IncompleteError, match=r"left.parquet is not of these rows; delete .*resume"):
+        pipeline.verify(out)
+    file.unlink()
+    with pytest.raises(IncompleteError, match=r"left\.parquet cannot be read"):
+        pipeline.verify(out)
+    pipeline.resume(out, **MINE)
+    assert pipeline.verify(out).count == len(pipeline.open_run(out))
 
 
 def test_rows_that_disagree_with_the_slices_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

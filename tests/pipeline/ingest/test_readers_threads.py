@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.ingest.readers import blocks, fimi, open_source, opening, text
-from pipeline.ingest.readers.digits import plain_integers
+from pipeline.ingest.readers.digits import compiled_plain_integers, plain_integers
 from pipeline.ingest.readers.text import TextStream
 from pipeline.process.in_order import in_order
 from schemas.errors import InputError
@@ -47,6 +47,7 @@ def test_the_number_of_threads_does_not_matter(format: str, size: int, data: Any
         found = []
         for threads in (1, 2, 7):
             patch.setattr(text, "count_cores", lambda threads=threads: threads)
+            patch.setattr(text, "LARGE_BYTES", 0 if threads == 7 else 1 << 40)
             found.append(outcome(path, options))
         assert found[0] == found[1] == found[2]
 
@@ -154,9 +155,10 @@ FIELDS = st.one_of(
 def test_plain_integers_are_read_as_they_are(rows: list[tuple[int, ...]]) -> None:
     data = "".join(" ".join(map(str, row)) + "\n" for row in rows).encode()
     columns = range(len(rows[0]))
-    found = plain_integers(data, " ", columns, len(rows[0]))
-    assert found is not None
-    assert [column.tolist() for column in found] == [[row[k] for row in rows] for k in columns]
+    for parse in (plain_integers, compiled_plain_integers):
+        found = parse(data, " ", columns, len(rows[0]))
+        assert found is not None
+        assert [column.tolist() for column in found] == [[row[k] for row in rows] for k in columns]
 
 
 @pytest.mark.parametrize(
@@ -168,3 +170,14 @@ def test_plain_integers_are_read_as_they_are(rows: list[tuple[int, ...]]) -> Non
 )
 def test_other_text_is_not_plain(data: str) -> None:
     assert plain_integers(data.encode(), " ", (0, 1), 2) is None
+    assert compiled_plain_integers(data.encode(), " ", (0, 1), 2) is None
+
+
+@settings(max_examples=300)
+@given(st.text("0123456789 \n,", max_size=40), st.sampled_from([(0, 1), (1, 0), (2, 2), (1,)]))
+def test_compiled_code_takes_the_same_text_for_plain(data: str, columns: tuple[int, ...]) -> None:
+    text = data.encode() + b"\n"
+    one, other = (parse(text, " ", columns, 3) for parse in (plain_integers, compiled_plain_integers))
+    assert (one is None) == (other is None)
+    if one is not None and other is not None:
+        assert [column.tolist() for column in one] == [column.tolist() for column in other]

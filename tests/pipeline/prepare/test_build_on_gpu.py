@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.gpu import device
+from kernels.gpu import device, staging
 from kernels.graph import sorting
-from pipeline.api import steps
+from pipeline.api import preparing, steps
 from pipeline.prepare import build
 from pipeline.run.folder import RunFolder
 from schemas.graph import MiningGraph
@@ -29,6 +29,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     monkeypatch.setattr(device, "CudaDevice", lambda: types.SimpleNamespace(free_bytes=lambda: toy.free))
     monkeypatch.setattr(device, "release_memory", lambda: setattr(toy, "released", toy.released + 1))
+    monkeypatch.setattr(staging, "Staging", lambda cupy: types.SimpleNamespace(download=lambda array: array))
     monkeypatch.setitem(sys.modules, "cupy", np)
     return toy
 
@@ -52,6 +53,21 @@ def test_the_graph_is_the_same(tmp_path: Path, gpu: types.SimpleNamespace) -> No
     assert made.n_edges == wanted.n_edges
 
 
+def test_the_edges_that_ingest_left_on_the_gpu_are_not_read_again(
+    tmp_path: Path, gpu: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, _ = graph(tmp_path, "cpu")
+    monkeypatch.setattr(build, "read_edges", None)
+    source = tmp_path / "g.parquet"
+    options = RunOptions(source=str(source), engine="cpu")
+    with steps.started(source, tmp_path / "kept", options, RunLimits(), False, "gpu") as run:
+        preparing.build(run, lambda _: None)
+        assert run.take_edges() is None
+    assert run.built["built_on"] == "gpu"
+    for file in host.graph.iterdir():
+        assert file.read_bytes() == (run.folder.graph / file.name).read_bytes(), file.name
+
+
 @pytest.mark.parametrize("trouble", ["room", "memory"])
 def test_without_room_on_the_gpu_the_cpu_builds_and_says_so(
     tmp_path: Path,
@@ -60,7 +76,7 @@ def test_without_room_on_the_gpu_the_cpu_builds_and_says_so(
     caplog: pytest.LogCaptureFixture,
     trouble: str,
 ) -> None:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **options: object) -> None:
         raise MemoryError("out of memory")
 
     if trouble == "room":

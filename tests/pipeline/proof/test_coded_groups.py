@@ -14,6 +14,7 @@ import pytest
 from kernels.compiled import parquet_pages
 from pipeline.output import part_writer
 from pipeline.output.part_writer import PartWriter
+from pipeline.proof import coded_groups
 from pipeline.proof.coded_groups import CodedGroups
 from pipeline.proof.read_back import ProofTask, prove_part, read_part
 from pipeline.proof.summary import PartSummary, Tally
@@ -244,3 +245,28 @@ def test_headers_are_those_that_arrow_writes() -> None:
     assert header[0] == 0
     assert header[4] == 1000
     assert begin + header[2] == column.dictionary_page_offset + column.total_compressed_size
+
+
+def test_a_row_may_end_several_pages_later() -> None:
+    """Three pages of five equal codes in one row; then a page with the rest of it and another row."""
+    starts = np.array([0, 17, 1 << 40])
+    hashes, counts, sums = np.array([7, 9], np.uint64), np.zeros(2, np.int64), np.zeros(2, np.uint64)
+    page, words = np.array([5 << 1, 1], np.uint8), np.empty(0, np.uint64)
+    row = -1
+    for first in (0, 5, 10, 15):
+        row = parquet_pages.sum_codes(words, page, 0, 1, 5, first, starts, row, hashes, counts, sums)
+    assert (row, sums.tolist(), counts.tolist()) == (1, [17 * 9, 3 * 9], [0, 20])
+
+
+def test_a_row_group_of_other_rows_than_its_file_says_is_refused(tmp_path: Path) -> None:
+    rows = random_rows(np.random.default_rng(1), np.full(30, 5), 20, 9)
+    path = written(tmp_path, rows, None)
+    column, known = pq.read_metadata(path).row_group(0).column(0), vertex_hashes(20, 9)
+    content = path.read_bytes()[column.dictionary_page_offset :][: column.total_compressed_size]
+    side = coded_groups._Side(None, known[0])
+    read = side.sum(content, 150, 30)
+    assert read is not None
+    assert np.diff(read.starts).tolist() == [5] * 30
+    for values, n in ((150, 31), (150, 29), (149, 30)):
+        with pytest.raises(ValueError, match=r"a row group holds|the levels of a page are damaged"):
+            side.sum(content, values, n)
