@@ -143,9 +143,12 @@ class Entry:
         function = self.function or getattr(import_module(self.module), self.name).function
         code = object_code(function, key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")  # a process that is killed leaves no part
-        partial.write_bytes(code)
-        partial.replace(path)
+        partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")  # nobody loads a part of a file
+        try:
+            partial.write_bytes(code)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
         return code
 
 

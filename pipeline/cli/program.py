@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import importlib
 import io
 import logging
 import os
 import sys
 from importlib import import_module
-from typing import NoReturn
+from types import ModuleType
+from typing import Any, NoReturn
 
 from kernels import engines
 from pipeline.cli.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, TERMINATED, complain
@@ -138,6 +140,37 @@ class _Refusal:
             raise ModuleNotFoundError(f"the command line leaves {name} out", name=name)
 
 
+class _Metadata(ModuleType):
+    """It stands for `importlib.metadata`, and imports that when something of it is asked for.
+
+    CuPy asks for 22 names of itself when it is imported, to warn of two that are installed, and for cuTENSOR, which no
+    command needs. That takes up to half of its import, because every folder of packages is looked through.
+    """
+
+    PackageNotFoundError = ModuleNotFoundError  # the class of which it is made
+
+    def distribution(self, name: str) -> Any:
+        """As `importlib.metadata.distribution`, except for CuPy and cuTENSOR."""
+        if "cupy" in name or "cutensor" in name:
+            raise self.PackageNotFoundError(name)
+        return self._real().distribution(name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real(), name)
+
+    def _real(self) -> Any:
+        if self.__dict__.get("_found") is None:
+            del sys.modules[self.__name__]
+            self._found = import_module(self.__name__)
+            self.stand_in()
+        return self._found
+
+    def stand_in(self) -> None:
+        """Be found by all that import the module."""
+        sys.modules[self.__name__] = self
+        importlib.metadata = self
+
+
 def _leave_out() -> None:
     """Hide libraries in this process, which was started for one command.
 
@@ -146,6 +179,7 @@ def _leave_out() -> None:
     them spins for a tenth of a second; one is enough, because no command multiplies matrices.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _Metadata("importlib.metadata").stand_in()
     import numpy as np
     import pyarrow as pa
 

@@ -25,7 +25,10 @@ def threshold_table(dry: DryRun) -> str:
     rows = [["left \\ right", *map(str, right)]]
     rows += [[str(a), *(_words(at[a, b], n) for b in right)] for a in left]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["bicliques with at least so many members, and the time to mine them (~ estimated, . none):", ""]
+    lines = [
+        "bicliques with at least so many members, and the time to mine them (~ estimated, ? not seen, . none):",
+        "",
+    ]
     lines += ["  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows]
     cell = proposed(cells, n)
     if cell is not None:
@@ -43,6 +46,8 @@ def time_words(seconds: float) -> str:
 def _words(cell: Cell, workers: int) -> str:
     if cell.exact and cell.bicliques.value == 0:
         return "."
+    if not cell.exact and cell.bicliques.value == 0:
+        return f"? {_short(cell.seconds.value / workers, _TIMES)}"
     mark = "" if cell.exact else "~"
     return f"{mark}{_short(cell.bicliques.value, _COUNTS)} {_short(cell.seconds.value / workers, _TIMES)}"
 

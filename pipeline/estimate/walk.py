@@ -92,7 +92,8 @@ class Walker:
     def __init__(self, engine: Engine, graph: MiningGraph, weights: RootWeights, search: Search, grid: Grid):
         self._engine, self._graph, self._weights, self._search, self._grid = engine, graph, weights, search, grid
         self._roots = Subtrees.of_roots(np.arange(graph.n_roots))
-        self._chances = weights.of_children(self._roots)
+        n = graph.n_roots
+        self._chances = np.arange(n), np.zeros(n, np.int64), weights.by_rank  # what `of_children` says of whole roots
         engine.mine(graph, Subtrees.empty(), search, Limits(), nowhere)  # makes its workspace
 
     def whole(self, seconds: float) -> Walk | float:

@@ -133,6 +133,8 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
         yield "memory", memory_words(manifest.peak_rss)
     if manifest.parts:
         yield "files", f"{results.path / 'bicliques'}: {len(manifest.parts)} Parquet files, {size(manifest.bytes)}"
+    if search.per_vertex:
+        yield "vertices", results.path / "vertices"
     yield "manifest", results.path / "manifest.json"
     report = results.path / "report.html"
     if report.exists():

@@ -100,10 +100,12 @@ IMPORTS = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A complete run."""
+    """A complete run. What it takes to mine and to verify it is compiled and kept then."""
     folder = tmp_path_factory.mktemp("imports")
     source = write_edges(folder / "g.parquet", random_edges(20, 15, 0.4, 1))
-    return pipeline.mine(source, folder / "run", workers=0, progress=False, report=False).path
+    path = pipeline.mine(source, folder / "run", workers=0, progress=False, report=False).path
+    pipeline.verify(path)
+    return path
 
 
 @pytest.mark.parametrize("words", IMPORTS)
@@ -155,6 +157,40 @@ def test_python_callers_keep_the_libraries_that_commands_leave_out() -> None:
         "import importlib\n[importlib.import_module(name) for name in ('cffi', 'pandas')]"
     )
     assert loaded_after(program) >= {"pandas"}
+
+
+#: What CuPy does when it is imported.
+ASKS = """
+import importlib.metadata
+there = []
+for name in ("cupy", "cupy-cuda13x", "cutensor-cu13"):
+    try:
+        there.append(importlib.metadata.distribution(name))
+    except importlib.metadata.PackageNotFoundError:
+        pass
+"""
+
+
+def test_a_command_does_not_let_cupy_look_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "cupy.py").write_text(ASKS)
+    for name in ("cupy", "numpy"):
+        folder = tmp_path / f"{name}-1.2.3.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2.3\n")
+    program = (
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
+        "from pipeline.cli import program\nprogram._leave_out()\n"
+        "import cupy\nprint(cupy.there, 'email.message' in sys.modules)\n"
+        "import importlib.metadata as metadata\n"
+        "from importlib.metadata import PackageNotFoundError, version\n"
+        "print(version('cupy'), metadata.distribution('numpy').version, len(list(metadata.distributions())) > 2)\n"
+        "try:\n    metadata.distribution('no-such-package')\n"
+        "except PackageNotFoundError as error:\n    print(type(error).__name__)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.splitlines() == ["[] False", "1.2.3 1.2.3 True", "PackageNotFoundError"]
 
 
 def test_every_public_name_is_there_and_documented() -> None:
