@@ -8,15 +8,15 @@ covers are left out. The estimate of a pair of thresholds is right if it is with
 from __future__ import annotations
 
 import argparse
-import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pipeline
 from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
 from benchmarks.facts import Graph, commit, machine
+from schemas.errors import IncompleteError
 from schemas.sizes import SizeCounts
 
 #: Graphs whose numbers are recorded: all of which counts are known or can be made.
@@ -87,44 +87,64 @@ def truth_of(left: int, right: int, counted: list[tuple[int, int, SizeCounts]]) 
     return None
 
 
-def compare(graph: Graph, counted: list[tuple[int, int, SizeCounts]], sample_time: float) -> dict[str, Any]:
+def compare(graph: Graph, known: list[tuple[int, int, SizeCounts]], sample_time: float) -> dict[str, Any]:
     """How far the estimates of one dry run are from the truth.
 
-    A pair of thresholds without bicliques is left out if the dry run says so, too, because nobody doubts it.
+    Pairs of thresholds without bicliques are left out if the dry run says so, too, because nobody doubts that.
+
+    Raises
+    ------
+    IncompleteError
+        If a pair was counted wrongly.
     """
     began = time.perf_counter()
     dry = pipeline.dry_run(graph.path, engine="cpu", count_only=True, sample_time=sample_time, progress=False)
     taken = time.perf_counter() - began
     assert dry.estimate is not None
-    pairs: list[dict[str, Any]] = []
+    counted, guessed = 0, []
     for cell in dry.estimate.table:
-        truth, told = truth_of(cell.min_left, cell.min_right, counted), cell.bicliques
+        truth, told = truth_of(cell.min_left, cell.min_right, known), cell.bicliques
         if truth is None or (truth == 0 and told.value == 0):
             continue
-        factor = max(told.value / truth, truth / told.value) if truth and told.value else math.inf
-        pairs.append(
+        if cell.exact:
+            if told.value != truth:
+                raise IncompleteError(f"{graph.name}: {told.value} bicliques were counted, and there are {truth}")
+            counted += 1
+            continue
+        factor = max(told.value / truth, truth / told.value) if truth and told.value else None
+        guessed.append(
             {
-                "thresholds": [cell.min_left, cell.min_right],
+                "thresholds": f"{cell.min_left} x {cell.min_right}",
                 "truth": truth,
-                "estimate": told.value,
-                "exact": cell.exact,
-                "factor": factor if math.isfinite(factor) else None,
+                "estimate": round(told.value, 1),
+                "factor": None if factor is None else round(factor, 3),
                 "in_range": told.low <= truth * (1 + 1e-9) and truth <= told.high * (1 + 1e-9),
             }
         )
-    return {"seconds": taken, "pairs": pairs}
+    return {"seconds": round(taken, 2), "counted": counted, "estimated": guessed}
 
 
-def summary(pairs: list[dict[str, Any]]) -> dict[str, float]:
-    """Number of pairs, of those that were counted, and of those that were estimated: all, right, and in their range."""
-    guessed = [pair for pair in pairs if not pair["exact"]]
+def summary(found: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """Number of pairs that were counted and that were estimated, and of the latter those right and in their range."""
+    every = list(found)
+    guessed = [pair for one in every for pair in one["estimated"]]
     return {
-        "pairs": len(pairs),
-        "counted": len(pairs) - len(guessed),
+        "counted": sum(one["counted"] for one in every),
         "estimated": len(guessed),
         "right": sum(pair["factor"] is not None and pair["factor"] <= FACTOR for pair in guessed),
         "in_range": sum(pair["in_range"] for pair in guessed),
     }
+
+
+def table(recorded: dict[str, Any], seconds: str) -> list[str]:
+    """A table of one time: a line per graph with pairs that were estimated, and one for all others together."""
+    lines = ["| graph | counted | estimated | within a factor of 3 | in the range |", "|---|--:|--:|--:|--:|"]
+    by_graph = {name: found[seconds] for name, found in recorded["graphs"].items()}
+    rows = [(name, [found]) for name, found in by_graph.items() if found["estimated"]]
+    others = [found for found in by_graph.values() if found["counted"] and not found["estimated"]]
+    for name, found in (*rows, (f"{len(others)} others", others), ("all", list(by_graph.values()))):
+        lines.append(f"| {name} | {' | '.join(str(number) for number in summary(found).values())} |")
+    return lines
 
 
 def parser() -> argparse.ArgumentParser:
@@ -150,15 +170,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "graphs": {},
     }
     for graph in graphs:
-        counted = truths(graph, words.patience)
-        by_time = {f"{seconds:g}": compare(graph, counted, seconds) for seconds in words.sample_times}
-        result["graphs"][graph.name] = by_time
-        for seconds, found in by_time.items():
-            print(graph.name, f"{seconds} s:", summary(found["pairs"]), flush=True)
+        known = truths(graph, words.patience)
+        result["graphs"][graph.name] = {
+            f"{seconds:g}": compare(graph, known, seconds) for seconds in words.sample_times
+        }
+        for seconds, found in result["graphs"][graph.name].items():
+            print(graph.name, f"{seconds} s:", summary([found]), flush=True)
         write(file, result)
-    for seconds in (f"{each:g}" for each in words.sample_times):
-        pairs = [pair for found in result["graphs"].values() for pair in found[seconds]["pairs"]]
-        print("all", f"{seconds} s:", summary(pairs))
+    for seconds in words.sample_times:
+        print(f"\n{seconds:g} s", *table(result, f"{seconds:g}"), sep="\n")
 
 
 if __name__ == "__main__":

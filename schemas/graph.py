@@ -23,7 +23,7 @@ from schemas.search import Side
 __all__ = ["MiningGraph"]
 
 #: Files that are written at a time, and entries that are checked at a time.
-_FILES_AT_A_TIME, _PIECE = 4, 1 << 18
+_FILES_AT_A_TIME, _PIECE = 4, 1 << 20
 
 _SCALARS = ("root_side", "n_left", "n_right")
 
@@ -180,6 +180,7 @@ _OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left"}
 def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int, threads: int) -> None:
     if indptr.dtype != OFFSET or indices.dtype != VERTEX:
         raise IncompleteError(f"{name} must be int32 with int64 offsets, not {indices.dtype} and {indptr.dtype}")
+    indptr, indices = np.asarray(indptr), np.asarray(indices)  # slices of mapped arrays take longer
     with ThreadPoolExecutor(threads) as pool:
         ascend = all(pool.map(lambda start: _ascends(indptr[start : start + _PIECE + 1]), _starts(len(indptr) - 1)))
         if indptr[0] != 0 or indptr[-1] != len(indices) or not ascend:
@@ -201,7 +202,7 @@ def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int, t
 
 
 def _starts(n: int) -> range:
-    """Where pieces of `n` entries begin. The arrays that are made of a piece stay in a core's cache."""
+    """Where pieces of `n` entries begin. The arrays that are made of a piece are small."""
     return range(0, n, _PIECE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import entry
+from kernels.compiled.searching import sort
 from kernels.graph.threads import LEAST, borders, even, on_slices
 from schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX
 
@@ -13,6 +14,7 @@ __all__ = [
     "copy_lists",
     "degrees_of_columns",
     "from_sorted_pairs",
+    "renumbered",
     "select_rows",
     "taken",
     "transpose",
@@ -94,6 +96,13 @@ def select_rows(
     return out_indptr, out
 
 
+def renumbered(indptr: np.ndarray, indices: np.ndarray, number: np.ndarray, threads: int = 1) -> np.ndarray:
+    """The columns ``number[indices]``, sorted inside every row. Both are int32."""
+    out = np.empty(len(indices), VERTEX)
+    on_slices(lambda _, start, stop: _renumber(indptr, indices, number, start, stop, out), borders(indptr, threads))
+    return out
+
+
 def compact_columns(indices: np.ndarray, n_columns: int, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Renumber columns so that none is empty: (new indices, the old column of each new one)."""
     used = np.zeros(n_columns, dtype=np.bool_)
@@ -158,6 +167,14 @@ def _fill(indptr, indices, start, stop, free, out):
             c = indices[e]
             out[free[c]] = r
             free[c] += 1
+
+
+@entry
+def _renumber(indptr, indices, number, start, stop, out):
+    for r in range(start, stop):
+        for e in range(indptr[r], indptr[r + 1]):
+            out[e] = number[indices[e]]
+        sort(out, indptr[r], indptr[r + 1])
 
 
 @entry

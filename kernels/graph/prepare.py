@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.graph.core import core_edges
-from kernels.graph.csr import compact_columns, from_sorted_pairs, select_rows, taken, transpose
+from kernels.graph.csr import compact_columns, from_sorted_pairs, renumbered, select_rows, taken, transpose
 from kernels.graph.facts import PrepareFacts
 from kernels.graph.order import rank_order
 from kernels.graph.twins import group_twins
@@ -17,6 +17,10 @@ from schemas.options import BuildOptions
 from schemas.search import Side
 
 __all__ = ["prepare"]
+
+#: Short rows of base vertices are sorted again after the roots got their ranks. Long ones take longer to sort than all
+#: edges to transpose. So do short ones on few threads, but many threads wait for memory when they transpose.
+_SHORT_ROW, _MANY_THREADS = 32, 2
 
 _Csr = tuple[np.ndarray, np.ndarray]
 _SideArrays = tuple[_Csr, np.ndarray, np.ndarray]
@@ -126,7 +130,13 @@ def _ranked(
     (base_csr, base_members_indptr, base_members) = base
     by_rank = rank_order(options.order, *root_csr, *base_csr, threads=threads)
     root_indptr, root_indices = select_rows(*root_csr, by_rank, threads)
-    base_indptr, base_indices = transpose(root_indptr, root_indices, len(base_csr[0]) - 1, threads)
+    n_base = len(base_csr[0]) - 1
+    if threads > _MANY_THREADS and len(root_indices) < _SHORT_ROW * n_base:
+        rank = np.empty(len(by_rank), VERTEX)
+        rank[by_rank] = np.arange(len(by_rank), dtype=VERTEX)
+        base_indptr, base_indices = base_csr[0], renumbered(*base_csr, rank, threads)
+    else:
+        base_indptr, base_indices = transpose(root_indptr, root_indices, n_base, threads)
     if len(root_members) == len(by_rank):  # no twins: each root is its own only member
         members_indptr, members = root_members_indptr, taken(root_members, by_rank, threads)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,6 +12,8 @@ __all__ = ["LEAST", "borders", "even", "on_slices", "sort"]
 
 #: Entries from which on another thread pays.
 LEAST = 1 << 16
+#: Words that are looked at to find the middle.
+_SAMPLE = 1 << 12
 
 
 def borders(indptr: np.ndarray, parts: int) -> np.ndarray:
@@ -39,14 +42,69 @@ def on_slices(work: Callable[[int, int, int], object], cuts: np.ndarray) -> None
 
 
 def sort(words: np.ndarray, threads: int) -> None:
-    """Sort in place. Halves are parted until each thread has two of them, and no half is too short to be worth it."""
+    """Sort in place. The words are parted until each thread has two parts, and no part is too short to be worth it."""
     if threads == 1 or len(words) <= LEAST:
         words.sort()
         return
     with ThreadPoolExecutor(threads) as pool:
         parts = [words]
-        while len(parts) < 2 * threads and len(parts[0]) > LEAST:
-            middle = [len(part) // 2 for part in parts]
-            list(pool.map(np.ndarray.partition, parts, middle))
-            parts = [half for part, k in zip(parts, middle, strict=True) for half in (part[:k], part[k:])]
+        while len(parts) < 2 * threads and max(map(len, parts)) > LEAST:
+            if 2 * len(parts) <= threads:  # several threads for each part
+                parts = [half for part in parts for half in _parted(part, threads, pool)]
+            else:
+                parts = [half for halves in pool.map(_halves, parts) for half in halves]
         list(pool.map(np.ndarray.sort, parts))
+
+
+def _halves(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Part words at their middle, in place."""
+    middle = len(words) // 2
+    if middle:
+        words.partition(middle)
+    return words[:middle], words[middle:]
+
+
+def _parted(words: np.ndarray, threads: int, pool: ThreadPoolExecutor) -> tuple[np.ndarray, np.ndarray]:
+    """Part words near their middle, in place. Every thread parts a slice, and then wrong halves change places."""
+    if len(words) <= LEAST:
+        return _halves(words)
+    sample = np.sort(words[:: max(len(words) // _SAMPLE, 1)])
+    pivot = sample[len(sample) // 2]
+    cuts = even(len(words), threads).tolist()
+    slices = [words[start:stop] for start, stop in pairwise(cuts)]
+
+    def part(one: np.ndarray) -> int:
+        n = int(np.count_nonzero(one < pivot))
+        if 0 < n < len(one):
+            one.partition(n)  # those before place n are the n least
+        return n
+
+    less = list(pool.map(part, slices))
+    middle = sum(less)
+    if middle in (0, len(words)):  # most words are the same
+        return _halves(words)
+    behind = [(max(start, middle), start + n) for start, n in zip(cuts, less, strict=False)]
+    before = [(start + n, min(stop, middle)) for (start, stop), n in zip(pairwise(cuts), less, strict=True)]
+
+    def swap(here: int, there: int, n: int) -> None:
+        words[here : here + n], words[there : there + n] = (
+            words[there : there + n],
+            words[here : here + n].copy(),
+        )
+
+    list(pool.map(swap, *zip(*_pairs(before, behind), strict=True)))
+    return words[:middle], words[middle:]
+
+
+def _pairs(some: list[tuple[int, int]], others: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Where pieces begin that change places, and their lengths. Both lists of ranges have equally many entries."""
+    ours, theirs = ([[a, b] for a, b in ranges if a < b] for ranges in (some, others))
+    pairs = [(0, 0, 0)]
+    while ours:
+        n = min(ours[-1][1] - ours[-1][0], theirs[-1][1] - theirs[-1][0], LEAST)
+        pairs.append((ours[-1][0], theirs[-1][0], n))
+        for ranges in (ours, theirs):
+            ranges[-1][0] += n
+            if ranges[-1][0] == ranges[-1][1]:
+                ranges.pop()
+    return pairs

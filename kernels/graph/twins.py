@@ -35,7 +35,14 @@ def group_twins(indptr: np.ndarray, indices: np.ndarray, threads: int = 1) -> tu
     share a hash. Every thread has the rows of some hashes.
     """
     n = len(indptr) - 1
-    hashes = np.empty(int(indices.max(initial=-1)) + 1, np.uint64)
+    cuts = even(len(indices), threads)
+    most = np.full(len(cuts) - 1, -1)
+
+    def find_most(k: int, start: int, stop: int) -> None:
+        most[k] = indices[start:stop].max(initial=-1)
+
+    on_slices(find_most, cuts)
+    hashes = np.empty(most.max() + 1, np.uint64)
 
     def hash_some(_: int, start: int, stop: int) -> None:
         hashes[start:stop] = splitmix64(np.arange(start, stop, dtype=np.uint64) ^ LEFT_SALT)
@@ -46,15 +53,18 @@ def group_twins(indptr: np.ndarray, indices: np.ndarray, threads: int = 1) -> tu
     first = np.empty(n, OFFSET)
     parts = len(borders(indptr, threads)) - 1
 
+    n_groups = np.zeros(parts, OFFSET)
+
     def find(part: int, *_: int) -> None:
         room = 1 << (2 * _count(key, part, parts) - 1).bit_length()
-        _first_equal(indptr, indices, key, part, parts, np.full(room, -1, OFFSET), first)
+        n_groups[part] = _first_equal(indptr, indices, key, part, parts, np.full(room, -1, OFFSET), first)
 
     on_slices(find, np.arange(parts + 1))
+    if n_groups.sum() == n:
+        each = np.arange(n, dtype=VERTEX)
+        return each, np.arange(n + 1, dtype=OFFSET), each
     is_first = first == np.arange(n)
     representatives = np.flatnonzero(is_first).astype(VERTEX)
-    if len(representatives) == n:
-        return representatives, np.arange(n + 1, dtype=OFFSET), representatives
     group = (np.cumsum(is_first, dtype=VERTEX) - 1)[first].astype(VERTEX)
     return representatives, *transpose(np.arange(n + 1, dtype=OFFSET), group, len(representatives))
 
@@ -87,12 +97,12 @@ def _count(key, part, parts):
 
 @entry
 def _first_equal(indptr, indices, key, part, parts, table, first):
-    """For every row of a part, the smallest row that is equal to it.
+    """For every row of a part, the smallest row that is equal to it. Returns the number of different rows.
 
     `table` is a hash table with open addressing. It has a row of every group found so far, and -1 in free places. Its
     length is a power of 2, and at least twice the number of rows.
     """
-    mask = np.uint64(table.size - 1)
+    mask, n = np.uint64(table.size - 1), 0
     for row in range(key.size):
         if _part_of(key[row], parts) != part:
             continue
@@ -103,7 +113,9 @@ def _first_equal(indptr, indices, key, part, parts, table, first):
             other = table[place]
         if other < 0:
             table[place] = other = row
+            n += 1
         first[row] = other
+    return n
 
 
 @compiled

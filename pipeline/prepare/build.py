@@ -97,8 +97,9 @@ def build(run: Run) -> dict[str, Any]:
             kept = restricted(run, *edges)
             nothing = why_nothing(run, kept)
             arguments, is_compiled = _arguments(run, kept, search), compiles(run, len(kept.left))
+            of_input = beside.submit(_degrees, *edges, sizes["n_right"], threads if is_compiled else None)
             made_here = _compiled(*arguments, threads=threads) if is_compiled else _sorted(*arguments)
-            made = *made_here, _degrees(*edges, sizes["n_right"], threads if is_compiled else None)
+            made = *made_here, of_input.result()
         graph, prepared, degrees = made
         bands = _bands(run, graph, kept) if run.job.in_bands else None
         profiles = [beside.submit(degree_profile, of_side) for of_side in degrees]

@@ -37,9 +37,10 @@ logger = logging.getLogger(__name__)
 
 #: Threads that read onto one device at a time. While one sums up on the host, the device works for the others.
 READERS = 4
-#: Bytes of free device memory that one thread needs per member that it reads, times the threads, because each of them
-#: holds what it decompresses. The labels are not in it. Then the most members that a thread reads at a time.
-_BYTES_A_MEMBER, _MOST_MEMBERS = 32 * READERS, 1 << 27
+#: Bytes of free device memory per member that a thread reads, times the threads. A thread holds what it decompresses,
+#: and takes 32 bytes with what cuDF needs beside that. As many bytes stay free for a search and its writer at work. The
+#: labels are not in it. Then the most members that a thread reads at a time.
+_BYTES_A_MEMBER, _MOST_MEMBERS = 2 * 32 * READERS, 1 << 27
 #: Rows that are written and read before the first part is there.
 _WARM_UP = 1 << 14
 

@@ -64,8 +64,8 @@ def plain_integers(data: bytes, delimiter: str, columns: Sequence[int], n_column
 def compiled_plain_integers(
     data: bytes, delimiter: str, columns: Sequence[int], n_columns: int
 ) -> list[np.ndarray] | None:
-    """As `plain_integers`, by compiled code. It takes a third of the time, and threads do not wait for one another."""
-    from kernels.compiled.digits import read_columns  # not before it pays: it imports a compiler
+    """As `plain_integers`, by compiled code. It takes a quarter of the time and lets other threads work."""
+    from kernels.compiled.digits import read_columns  # not before it pays: it loads machine code
 
     wanted = np.full(n_columns, -1)
     distinct = list(dict.fromkeys(columns))

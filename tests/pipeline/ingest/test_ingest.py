@@ -199,14 +199,14 @@ print([name for name in ("polars", "scipy", "networkx", "numba", "dask") if name
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
 def test_memory_does_not_grow_with_the_text(tmp_path, suffix):
-    """160 MB of text with 0.8 million edges need 6 MiB for edges and a few blocks of 8 MiB, but not the text."""
+    """160 MB of text with 0.8 million edges need 6 MiB for edges, 20 MiB to load machine code, and a few blocks."""
     text = "".join(f"{k},{k % 97},{'abcdefghi ' * 20}\n" for k in range(1000)).encode()
     (tmp_path / "small.csv").write_bytes(text)
     # A gzip file may have many members.
     (tmp_path / f"big.{suffix}").write_bytes((gzip.compress(text, 1) if suffix == "csv.gz" else text) * 800)
     duplicates, mebibytes = in_child(MEMORY, tmp_path, f"big.{suffix}").split()
     assert int(duplicates) == 799_000
-    assert int(mebibytes) < 100
+    assert int(mebibytes) < 125
 
 
 def test_an_edge_needs_eight_bytes():

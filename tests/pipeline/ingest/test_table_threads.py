@@ -79,10 +79,11 @@ def test_a_table_is_the_same_on_any_number_of_threads(
 
 
 @pytest.mark.parametrize("threads", THREADS)
-@pytest.mark.parametrize("n", [0, 1, 15, 1000])
-def test_words_are_sorted_in_place(n: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", [1, 2, 5, 1 << 60])
+@pytest.mark.parametrize("n", [0, 1, 15, 17, 100, 1000])
+def test_words_are_sorted_in_place(n: int, most: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels.graph.threads, "LEAST", 16)
-    words = np.random.default_rng(n).integers(0, 1 << 60, n)
+    words = np.random.default_rng(n).integers(0, most, n)
     expected = np.sort(words)
     kernels.graph.threads.sort(words, threads)
     assert words.tolist() == expected.tolist()

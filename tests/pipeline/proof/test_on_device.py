@@ -21,12 +21,15 @@ from pipeline.output import part_writer
 from pipeline.proof import on_device, proving
 from pipeline.proof.on_device import Columns, why_not
 from pipeline.proof.read_back import ProofTask, proof_tasks, prove_part
+from pipeline.proof.reading import Reading
 from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
+from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
 from pipeline.slices import worker
 from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
+from schemas.bicliques import Bicliques
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
 from schemas.platform import CORES
@@ -179,7 +182,7 @@ def test_four_threads_read_onto_the_device_of_this_process(
     prove = proving.prove
 
     def watch(run: Run, pool: Pool, report: Any, on_device: bool, reading: Any) -> Any:
-        seen.append((pool.slots(), on_device))
+        seen.append((pool.slots(), on_device, reading._readers is pool))
         return prove(run, pool, report, on_device, reading)
 
     monkeypatch.setattr(proving, "prove", watch)
@@ -187,7 +190,7 @@ def test_four_threads_read_onto_the_device_of_this_process(
     with engines.registered(toy_kind()):
         source = write_edges(tmp_path / "g.parquet", EDGES)
         mine(source, tmp_path / "out", engine="bitmatrix", workers=0, report=False, progress=False)
-    assert seen == [(on_device.READERS, True)]
+    assert seen == [(on_device.READERS, True, True)]
     assert on_device.READERS == 4
     assert manifest_pair(tmp_path / "out") == answer(EDGES)
 
@@ -217,3 +220,56 @@ def test_the_host_reads_where_a_device_cannot() -> None:
     assert why_not(TOY_GPU, (numbers, text), "auto") == "the labels are text"
     assert why_not(TOY_GPU, None, "cpu") == "the CPU is asked to write"
     assert why_not(CORES, None, "auto") == "cuDF does not work with cores"
+
+
+class HostWriter:
+    """The same as `pipeline.output.cudf_parquet.CudfParquet`, by Arrow."""
+
+    threads = 1
+
+    def __init__(self, tables: Tables, names: tuple[str, str]):
+        self.tables = tables
+
+    def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
+        return [found]
+
+    def open(self, path: Path) -> HostFile:
+        return HostFile(self.tables, path)
+
+
+class HostFile:
+    def __init__(self, tables: Tables, path: Path):
+        self.tables, self.file = tables, pq.ParquetWriter(path, part_writer.part_schema(tables))
+
+    def write(self, piece: Bicliques) -> None:
+        self.file.write_table(pa.Table.from_batches([part_writer.to_batch(piece, self.tables)]))
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def test_the_decoder_is_used_before_the_first_part(
+    run: RunFolder, reader: type[HostReader], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing of it is in the folder of the run, and nothing that fails there ends the run."""
+    hashed: list[int] = []
+    rows = on_device.RowHasher.rows
+    monkeypatch.setattr(on_device.RowHasher, "rows", lambda *them: hashed.append(them[-1]) or rows(*them))
+    monkeypatch.setattr(on_device, "CudfParquet", HostWriter)
+    before, readers = sorted(run.path.rglob("*")), InThreads(1)
+    reading = Reading(Run(run), on_device=True, readers=readers)
+    reading.begin([])
+    readers._threads.submit(lambda: None).result()
+    assert hashed == [on_device._WARM_UP]
+    assert reader.read == [[0]]
+    assert sorted(run.path.rglob("*")) == before
+    reader.is_full = True
+    with caplog.at_level(logging.INFO):
+        reading.begin([])
+        readers._threads.submit(lambda: None).result()
+    assert "the device was not used before the first part: the toy has no memory" in caplog.text
+    reader.is_full = False
+    proving.prove_parts(
+        Run(run), load_ledger(run.path), load_ledger(run.path).parts, readers, print, on_device=True, reading=reading
+    )
+    readers.close()
