@@ -9,7 +9,7 @@ from __future__ import annotations
 from kernels.compiled.jit import compiled
 from kernels.cpu.constants import BALANCE, BASE, EDGES, ROOTS, VERTICES
 
-__all__ = ["ceiling_of", "fewest_base", "fewest_roots", "value"]
+__all__ = ["fewest_base", "fewest_roots", "value"]
 
 #: More members than any side has.
 _TOO_MANY = 1 << 62
@@ -25,12 +25,6 @@ def value(code, base, roots):
     if code == BALANCE:
         return min(base, roots)
     return base if code == BASE else roots
-
-
-@compiled
-def ceiling_of(s, base, roots):
-    """The largest measure of a result that has at most so many members, and no more than the filters allow."""
-    return value(s.measure, min(base, s.max_base), min(roots, s.max_root))
 
 
 @compiled

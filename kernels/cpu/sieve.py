@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
-from kernels.cpu.bound import ceiling_of, fewest_base, fewest_roots
+from kernels.cpu.bound import fewest_base, fewest_roots
 from kernels.cpu.constants import EMPTY, FULL, PADDING, PAUSED
 from kernels.cpu.open_word import begin_word
 from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
@@ -89,11 +89,8 @@ def _child(g, word, hub, sieve, out, f, child, j):
         n_excluded += popcount(at_least(count, aside + i, j - i, sieve.state.least))
     n_candidates = _join_closure(hub, sieve, f, child, j, size)
     first = sort_few(hub.sorter, n_candidates)
-    if s.measure != 0:
-        if child.members > s.max_root:
-            return _TOO_LARGE
-        if _ceiling(hub, sieve, out, f, child, size, first, n_candidates) < s.bound:
-            return _NOTHING
+    if s.measure != 0 and child.members > s.max_root:
+        return _TOO_LARGE
     n_base = _load_mask(sieve, at, f.words, f.planes)
     words = (n_base + 63) >> 6 if ((n_base + 63) >> 6) * 2 <= f.words else f.words
     n_rows = n_excluded + n_candidates
@@ -191,18 +188,6 @@ def _join_closure(hub, sieve, f, child, j, size):
             n += 1
     child.n_closed, child.members, child.members_left = n_closed, members, left
     return n
-
-
-@compiled
-def _ceiling(hub, sieve, out, f, child, size, first, n_candidates):
-    """The largest measure of a result in the child with L of weight `size`: the bound of `kernels.reference.tree`."""
-    s = out.state
-    members = child.members
-    most = ceiling_of(s, size, members)
-    for i in range(first + n_candidates - 1, first - 1, -1):  # by descending overlap
-        members += sieve.weight[f.list0 + (hub.sorter[i] & 0x7FFFFFFF)]
-        most = max(most, ceiling_of(s, hub.sorter[i] >> 32, members))
-    return most
 
 
 @compiled

@@ -36,15 +36,15 @@ If the largest by a measure f are wanted (`schemas.jobs.LargestFew`), there is a
 known whose measure is at least that. So the measure of the K-th largest is at least that, too. It is called T. A
 biclique is now *wanted* if it qualifies, is not larger than the filters allow, and has a measure of the bound or
 more. The measure grows with both sides, and sides that are larger than the filters count as those that the filters
-allow. This prunes in two ways:
+allow. This gives thresholds in a node:
 
-- *Thresholds in the node.* A wanted biclique below has at most w(C) + w(P) root members. So it has at least the
-  fewest base members that reach the bound beside these. They take the place of `a` in the node. With w(L), the same
-  gives `b`. R1 to R4 are made with these two, which rise as L and P shrink.
-- *The largest measure below.* A biclique below whose base side has s members has its root side in C and those
-  candidates with w(N(p) & L) >= s. The largest f(s, w of these) over all s bounds the measure of everything below. If
-  it is less than the bound, the node is over. It is not over if they are equal, because the order of the rows goes on
-  to other keys.
+- A wanted biclique below has at most w(C) + w(P) root members. So it has at least the fewest base members that reach
+  the bound beside these. They take the place of `a` in the node.
+- With w(L), the same gives `b`. R1 to R4 are made with these two, which rise as L and P shrink.
+
+This is as strong as the usual bound of a node, the largest f(s, w(C) + w(candidates with w(N(p) & L) >= s)) over all s:
+if that is less than the bound, R1 drops the candidates with the smallest overlap, then those with the next one, until
+none is left. What is equal to the bound stays, because the order of the rows goes on to other keys.
 
 A node is also over when w(C) is more than the filters allow, for C is in every root side below. Such a node's
 candidate still excludes others, because it may extend a biclique that the filters allow.
@@ -147,9 +147,9 @@ class Tree:
             {*closed, *alive}
         ):
             return None  # R4
-        if self.search.largest is not None and self._ceiling(reduced, closed, alive) < self.bound:
-            return None
         moved = [p for p in alive if reduced <= self.neighbours[p]]  # R5
+        if self.search.largest is not None and self._members({*closed, *moved}) > self.most_roots:
+            return None
         closure = self._closure(reduced)
         if not closure <= {*closed, *moved}:
             return None  # R6; what contains `reduced` holds at least `a`, so R3 would not have forgotten it
@@ -187,20 +187,6 @@ class Tree:
 
     def _fewest(self, fewest: Callable[[By, int, int], int], other: int, least: int) -> int:
         return least if self.search.largest is None else max(least, fewest(self.search.by, self.bound, other))
-
-    def _ceiling(self, base: frozenset[int], closed: set[int], alive: list[int]) -> int:
-        """The largest measure of a wanted biclique in a node."""
-        overlap = {p: self._weight(self.neighbours[p] & base) for p in (*closed, *alive)}
-        if self._members(p for p in overlap if base <= self.neighbours[p]) > self.most_roots:
-            return -1
-        return max(
-            self._measure(size, self._members(p for p in overlap if overlap[p] >= size))
-            for size in {self._weight(base), *overlap.values()}
-        )
-
-    def _measure(self, base: int, roots: int) -> int:
-        base, roots = min(base, self.most_base), min(roots, self.most_roots)
-        return measure(self.search.by, *((roots, base) if self._roots_are_left else (base, roots)))
 
     @property
     def _roots_are_left(self) -> bool:

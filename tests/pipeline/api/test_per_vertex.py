@@ -225,6 +225,8 @@ def test_what_cannot_be_asked_for_is_one_sentence_and_nothing_is_written(tmp_pat
             pipeline.count(source, per_vertex=folder, **QUIET)
     with pytest.raises(InputError, match="leave one out"):
         pipeline.mine(source, tmp_path / "out", per_vertex=True, write_on="gpu", **MINE)
+    with pytest.raises(InputError, match="leave one of both out"):  # as the flow may be asked to
+        job_of(Search(largest=3, per_vertex=True))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "g.parquet"]
 
 

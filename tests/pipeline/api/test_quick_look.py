@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from pipeline.results.binning import edges_of_bins, grid, round_numbers
 from pipeline.results.run_status import status
 from schemas.bicliques import biclique_schema, splitmix64
 from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.measures import measure
 from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts
+from schemas.sizes import SizeCounts, SizedRows
 from tests.support.engines import unable
 from tests.support.runs import random_edges, rewrite_record, write_edges
 
@@ -271,9 +273,9 @@ def test_the_largest_of_row_groups_in_any_order(groups: list[list[tuple[int, int
     for k in range(len(groups))[::-1]:
         left, right = np.array(groups[k], np.int64).reshape(-1, 2).T
         for found in (whole, halves[k % 2]):
-            found.add(left, right, SizeCounts.of(left, right), hashes[k].copy, k // 3, k % 3)
+            found.add(SizedRows(left, right), hashes[k].copy, k // 3, k % 3)
     halves[0].merge(halves[1].best)
-    key = {"edges": lambda a, b: a * b, "balance": min, "left": lambda a, b: a, "right": lambda a, b: b}[by]
+    key = partial(measure, by)
     rows = [
         (key(*sizes), sizes[0] * sizes[1], sizes[0], int(hashes[k][row].view(np.int64)), k // 3, k % 3, row)
         for k, group in enumerate(groups)
