@@ -17,6 +17,7 @@ from kernels.bitmatrix.items import compacted, items_of, subtrees_of
 from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
 from kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
 from kernels.bitmatrix.shapes import Needs, grows, shape, smallest_shape
+from kernels.cpu.constants import MEASURES
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.records import parameters
@@ -24,6 +25,7 @@ from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
 from schemas.emit import Emit
 from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
+from schemas.jobs import job_of
 from schemas.search import Limits, Search
 from schemas.work import Engine, Slice, Subtrees
 
@@ -82,12 +84,12 @@ class BitMatrixEngine:
                 self._memory,
                 search,
                 limits,
-                emit,
+                job_of(search).taker(emit, limits),
                 started,
                 self.last_resort,
                 engine=self,
             )
-            run.work(*items_of(graph, subtrees, search.has_thresholds))
+            run.work(*items_of(graph, subtrees, search.prunes))
             return run.result()
 
     def last_resort(self) -> Engine:
@@ -245,6 +247,8 @@ class _Run(SliceRun[GpuSizes]):
     def _form(self) -> Form:
         """The form of the kernel. With thresholds, all that a sieve finds is large enough."""
         search = self.search
+        if search.largest is not None:
+            return Form(plain=False, measured=True, sieving=True, bounded=True)
         if not search.has_thresholds:
             return Form(self.is_plain, self.is_measured, sieving=False)
         plain = search.mode == "count" and not (search.sizes or search.has_filters) and self.limits.rows is None
@@ -271,6 +275,9 @@ class _Run(SliceRun[GpuSizes]):
         values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
         values["record_chunk"] = launch.record_chunk
         values["pool_limit"] = self._pool_limit
+        if (by := self.search.by) and self.search.largest is not None:
+            values["measure"] = MEASURES[by, self.graph.graph.root_side == "left"]
+            values["raises"] = self.search.largest == 1
         threads = 32 * launch.n_warps // launch.n_blocks
         seconds = device.launch(self._form.kernel, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
         queue = self.end(seconds, launch.n_warps)

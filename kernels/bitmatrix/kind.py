@@ -36,4 +36,5 @@ KIND = EngineKind(
     make=_make,
     why_not=CUDA.why_absent,
     workspace_bytes=_workspace_bytes,
+    jobs=frozenset({"all", "largest", "vertices"}),
 )

@@ -144,7 +144,7 @@ def scratch(row_cap: int, list_cap: int) -> np.dtype:
 
 #: Frames on the stack of a sieve, and ``SieveFrame``, as in ``cuda/bitmatrix/sieve_types.cuh``.
 SIEVE_DEPTH = 64
-SIEVE_FRAME = np.dtype((np.int32, (13,)))
+SIEVE_FRAME = np.dtype((np.int32, (14,)))
 
 
 def sieve(row_cap: int) -> np.dtype:
@@ -177,12 +177,15 @@ class Form(NamedTuple):
     measured : bool
         Whether members of bicliques are counted.
     sieving : bool
-        Whether there are thresholds.
+        Whether there are thresholds or a bound.
+    bounded : bool
+        Whether the largest by a measure are wanted.
     """
 
     plain: bool
     measured: bool
     sieving: bool
+    bounded: bool = False
 
     @property
     def kernel(self) -> str:
@@ -196,7 +199,9 @@ class Form(NamedTuple):
 
 def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict[str, int]:
     """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``."""
-    own = {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize} if form.sieving else {}
+    own: dict[str, int] = {}
+    if form.sieving:
+        own = {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize, "BOUNDED": int(form.bounded)}
     return own | {
         "ROW_CAP": row_cap,
         "LIST_CAP": list_cap,

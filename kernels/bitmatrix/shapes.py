@@ -91,6 +91,6 @@ def shipped() -> list[Variant]:
         (True, False, True),
         (False, True, True),
     ]
-    forms = [Form(*mode) for mode in modes]
+    forms = [*(Form(*mode) for mode in modes), Form(False, True, sieving=True, bounded=True)]
     searches = [Variant.of(form.kernel, defines_of(*each, form, sizes)) for each in shapes for form in forms]
     return [*searches, Variant.of(HUB_BITS, HUB_BITS_DEFINES)]

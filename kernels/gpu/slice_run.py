@@ -28,7 +28,7 @@ from schemas.jobs import job_of
 from schemas.search import Limits, Search
 from schemas.sizes import SizeCounts
 from schemas.stats import EngineStats
-from schemas.totals import Found
+from schemas.totals import Best, Found
 from schemas.work import Engine, Slice, Subtrees
 
 __all__ = ["SIZES_OVERFLOW", "SliceRun", "cpu_engine", "nothing"]
@@ -113,6 +113,12 @@ class SliceRun(Generic[S]):
         """Whether members of bicliques are counted, because sizes are limited or asked for."""
         return self.search.sizes or not self.search.is_plain
 
+    @property
+    def bound(self) -> int | None:
+        """The bound of the slice, or that of what it has found so far if that is higher."""
+        bounds = (self.limits.bound, job_of(self.search).bound_of(self.emit))
+        return max((bound for bound in bounds if bound is not None), default=None)
+
     def list_vertices(self, pool: np.ndarray) -> bool:
         """Put the lists that items refer to on the device. False when it has no room for them."""
         if len(pool) > self.memory.entries("pool") and not self.memory.grow("pool", 2 * len(pool)):
@@ -130,6 +136,8 @@ class SliceRun(Generic[S]):
         start = np.zeros(1, self.memory.queue_dtype)
         start["open"], start["pool"] = len(items), self.n_listed
         start["rows_left"] = max(self.rows_left, 0)
+        if "bound" in (self.memory.queue_dtype.names or ()):
+            start["bound"] = self.bound or 0
         self.device.write(self.memory.queue, start)
         if self.search.sizes:
             self.device.clear(self.memory["sizes"])
@@ -201,12 +209,14 @@ class SliceRun(Generic[S]):
             seconds = max(self.limits.seconds - (time.perf_counter() - self.started), _LEAST_CPU_S)
         rows = None if self.limits.rows is None else self.rows_left
         emit = emit_to(self._emit_copy) if self.emit.on_device else self.emit
-        found = self.last_resort().mine(self.graph.graph, work, self.search, Limits(seconds, rows), emit)
+        found = self.last_resort().mine(self.graph.graph, work, self.search, Limits(seconds, rows, self.bound), emit)
         self.cpu_nodes += len(work)
         self.count += found.count
         self.fingerprint = (self.fingerprint + (found.fingerprint or 0)) % 2**64
-        if found.total.sizes is not None:
+        if self.search.sizes and found.total.sizes is not None:
             self.sizes = SizeCounts.merge([self.sizes, found.total.sizes])
+        if isinstance(found.total, Best):
+            self.emit(found.total.rows)
         self.rest.append(found.left_over)
 
     def _emit_copy(self, batch: Bicliques) -> None:

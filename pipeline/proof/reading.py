@@ -54,7 +54,7 @@ class PartRead:
     stamp : tuple of int or None
         Inode, size, and times of the last changes, before it was read.
     unread : int
-        Tasks that are not done yet.
+        Tasks that are not done yet. 0 also before it is known how many there are.
     rows : int
     fingerprint : int
         Of the rows that were read, modulo 2**64.
@@ -63,7 +63,7 @@ class PartRead:
     part: Part
     number: int
     stamp: _Stamp
-    unread: int
+    unread: int = 0
     rows: int = 0
     fingerprint: int = 0
 
@@ -94,13 +94,15 @@ class Reading:
 
     def _forget(self) -> None:
         self._parts: dict[str, PartRead] = {}
+        self._unopened: deque[ProofTask] = deque()  # whole parts, which may be divided
         self._waiting: deque[ProofTask] = deque()
         self._running: dict[int, _Running] = {}  # by tag
         self._failed: list[ProofTask] = []
+        self._unreadable: list[ProofTask] = []  # whole parts
         self._lost: Counter[ProofTask] = Counter()
         self._sums = Sums(self._run.input["n_left"], self._run.input["n_right"])
         self._hashes: list[np.ndarray] | None = []  # None: there are too many rows to compare them
-        self._rows = 0
+        self._rows = self._rows_read = 0
 
     def begin(self, parts: Iterable[Part]) -> None:
         """Have these parts read. Workers that only read use their device now, because its first use takes long."""
@@ -109,21 +111,18 @@ class Reading:
         self.committed(parts)
 
     def committed(self, parts: Iterable[Part]) -> None:
-        """Have these parts read, unless they are known already. One that cannot be opened is left for `finish`."""
+        """Have these parts read, unless they are known already."""
         for part in parts:
-            try:
-                self._add(part)
-            except IncompleteError as error:
-                logger.debug("not read beside mining: %s", error)
+            self._add(part)
 
     def go_on(self, pool: Pool, free: int) -> None:
         """Read with the workers that only read, if there are any; otherwise with at most `free` slots of `pool`."""
         if self._readers is not None:
             for result in self._readers.wait(0):
                 self.take(result)
-            while self._waiting:
+            while self._is_more_beside():
                 self._submit(self._readers)
-        while self._waiting and self._running_in(pool) < free:
+        while self._running_in(pool) < free and self._is_more_beside():
             self._submit(pool)
 
     def take(self, result: Result) -> None:
@@ -182,24 +181,42 @@ class Reading:
             return
         if self._rows + part.rows > COMPARED_ROWS:
             self._hashes = None
-        stamp, number = self._stamp(part), len(self._parts)
-        whole = ProofTask(
-            str(self._run.path.resolve()),
-            self._run.identity,
-            part,
-            number,
-            keep_hashes=self._hashes is not None,
-            on_device=self._on_device,
-        )
-        tasks = proof_tasks(whole)
-        self._parts[part.name] = PartRead(part, number, stamp, len(tasks))
-        self._waiting.extend(tasks)
+        number = len(self._parts)
+        self._parts[part.name] = PartRead(part, number, self._stamp(part))
         self._rows += part.rows
+        self._unopened.append(
+            ProofTask(
+                str(self._run.path.resolve()),
+                self._run.identity,
+                part,
+                number,
+                keep_hashes=self._hashes is not None,
+                on_device=self._on_device,
+            )
+        )
+
+    def _is_more(self) -> bool:
+        """Whether there is a task that nobody has. Parts are divided when they are next, because that opens them."""
+        while not self._waiting and self._unopened:
+            tasks = proof_tasks(self._unopened[0])
+            self._parts[self._unopened.popleft().part.name].unread += len(tasks)
+            self._waiting.extend(tasks)
+        return bool(self._waiting)
+
+    def _is_more_beside(self) -> bool:
+        """The same. A part that cannot be opened is left for `finish`."""
+        while True:
+            try:
+                return self._is_more()
+            except IncompleteError as error:
+                logger.debug("not read beside mining: %s", error)
+                self._unreadable.append(self._unopened.popleft())
 
     def _add_up(self, task: ProofTask, proof: PartProof, summary: PartSummary) -> None:
         known = self._parts[task.part.name]
         known.unread -= 1
         known.rows += proof.rows
+        self._rows_read += proof.rows
         known.fingerprint = (known.fingerprint + proof.fingerprint) % 2**64
         if self._hashes is not None and proof.hashes is not None:
             self._hashes.append(proof.hashes)
@@ -213,7 +230,9 @@ class Reading:
         for part in parts:
             self._add(part)
         self._waiting.extend(self._failed)
+        self._unopened.extend(self._unreadable)
         self._failed.clear()
+        self._unreadable.clear()
 
     def _what_changed(self, parts: tuple[Part, ...]) -> str | None:
         """Which of the known parts is not the same any more, in words."""
@@ -237,8 +256,8 @@ class Reading:
             logger.info("%d of %d rows were read back while the run was mined", before, total)
         if total - before > ROWS_WORTH_WORKERS:
             pool.grow()
-        while self._waiting or self._running:
-            while self._waiting and self._running_in(pool) < pool.slots() + 1:
+        while self._is_more() or self._running:
+            while self._running_in(pool) < pool.slots() + 1 and self._is_more():
                 self._submit(pool)
             for result in self._results(pool):
                 self._take_or_raise(result)
@@ -275,7 +294,3 @@ class Reading:
 
     def _running_in(self, pool: Pool) -> int:
         return sum(running.pool is pool for running in self._running.values())
-
-    @property
-    def _rows_read(self) -> int:
-        return sum(known.rows for known in self._parts.values())

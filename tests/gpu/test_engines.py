@@ -18,9 +18,12 @@ from kernels.gpu.device import CudaDevice
 from kernels.graph.prepare import prepare
 from kernels.reference.engine import ReferenceEngine
 from schemas.bicliques import Bicliques, fingerprint
+from schemas.emit import nowhere
 from schemas.options import BuildOptions
 from schemas.search import Limits, Search
+from schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject
+from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.known import FOLDERS, GOLDEN, dense_edges, known_graph
 from tests.support.oracles import graph_of, random_edges, run
@@ -42,8 +45,12 @@ def bitmatrix(sizes: str):
     return lambda: BitMatrixEngine(sizes=SIZES[sizes])
 
 
-class TestBitMatrixOnDevice(EngineSuite, ThresholdSuite):
+class TestBitMatrixOnDevice(EngineSuite):
     subject = Subject(bitmatrix("ample"), (bitmatrix("tightest"), bitmatrix("tight")))
+
+
+class TestBitMatrixThatPrunesOnDevice(ThresholdSuite, LargestSuite):
+    subject = Subject(bitmatrix("ample"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
 
 
 _NARROW = CumbeSizes(
@@ -82,6 +89,24 @@ def test_known_count_and_fingerprint(name, engine):
     assert (proven.count, proven.fingerprint) == (GOLDEN[name]["bicliques"], int(GOLDEN[name]["fingerprint"]))
     if engine == "bitmatrix":  # its mode count is another kernel
         assert run(subject, graph, Search("count")).count == proven.count
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(("bounds", "count"), [((30, 30), 1542), ((40, 40), 0), ((20, 50), 0)], ids=str)
+def test_known_counts_with_thresholds(bounds, count, side):
+    """A prototype and the CPU engine count these, too (docs/lab/thresholds.md)."""
+    graph = graph_of(dense_edges(graph_file("movielens_100k")), BuildOptions(root_side=side), *bounds)
+    search = Search("count", min_left=bounds[0], min_right=bounds[1])
+    assert run(bitmatrix("ample")(), graph, search).count == count
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_known_largest_biclique(side):
+    graph = graph_of(dense_edges(graph_file("youtube")), BuildOptions(root_side=side), 5, 5)
+    search = Search(min_left=5, min_right=5, largest=1)
+    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    total = bitmatrix("ample")().mine(graph, work, search, Limits(bound=300), nowhere).total
+    assert [(len(left), len(right)) for left, right in total.rows.to_pairs()] == [(71, 5)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -21,6 +21,7 @@ VARIANTS: dict[str, tuple[str, tuple[tuple[str, int], ...]]] = {kernel: (kernel,
 VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
 VARIANTS["bitmatrix, not measured"] = ("bitmatrix", (("MEASURED", 0),))
 VARIANTS["sieve, plain"] = ("sieve", (("PLAIN", 1),))
+VARIANTS["sieve, bounded"] = ("sieve", (("BOUNDED", 1),))
 BUDGET = FOLDER / "budget.json"
 
 _REGISTERS = re.compile(r"Used (\d+) registers")

@@ -22,6 +22,7 @@ from kernels.bitmatrix.memory import (
     sieve,
     sieve_scratch,
 )
+from kernels.cpu import constants as measures
 from kernels.cumbe import layout as cumbe
 from kernels.cumbe.memory import CumbeSizes
 from kernels.gpu import records, slice_run
@@ -79,6 +80,13 @@ CONSTANTS: dict[str, dict[str, int]] = {
         "MIN_BLOCKS": _SIZES.min_blocks,
     },
     "bitmatrix/sieve_types.cuh": {"SIEVE_DEPTH": SIEVE_DEPTH},
+    "bitmatrix/bound.cuh": {
+        "BY_EDGES": measures.EDGES,
+        "BY_VERTICES": measures.VERTICES,
+        "BY_BALANCE": measures.BALANCE,
+        "BY_BASE": measures.BASE,
+        "BY_ROOTS": measures.ROOTS,
+    },
     "bitmatrix/candidate_window.cuh": {"WINDOW_WORDS": _SIZES.window_words},
     "bitmatrix/queue.cuh": {"GIVEN": bitmatrix.GIVEN},
     "common/biclique.cuh": {"SIZES_OVERFLOW": slice_run.SIZES_OVERFLOW},

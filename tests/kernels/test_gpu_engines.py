@@ -22,6 +22,7 @@ from schemas.search import Limits, Search
 from schemas.work import EVERYTHING, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
+from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.bands import band
 from tests.support.emulated import BITMATRIX, BLOCKS, CUMBE, DEVICE, bitmatrix, cumbe, everything
@@ -30,7 +31,7 @@ from tests.support.oracles import graph_of, random_edges, run
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
 
-class TestBitMatrixEngine(EngineSuite, ThresholdSuite):
+class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
     subject = Subject(bitmatrix("usual"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
 
     def test_an_emit_with_device_arrays_gets_the_same_bicliques(self, shape, truth):

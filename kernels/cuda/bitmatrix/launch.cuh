@@ -17,6 +17,7 @@ __device__ __forceinline__ void work_on_items(const Run& run) {
     w.value_at = w.value_end = w.record_at = w.record_end = 0;
     w.deadline = params.deadline_ns == 0 ? 0 : now_ns() + (u64)params.deadline_ns;
     w.n_pending = 0;
+    w.bound = 0;
     w.tick = (i32)warp;  // warps look at the queue at different times
     i64 began = clock64(), busy = 0;
     Item item;

@@ -7,9 +7,12 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/emit.cuh"
+#include "bitmatrix/sieve_frames.cuh"
+#include "bitmatrix/sieve_types.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
@@ -86,10 +89,63 @@ __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 dep
     return true;
 }
 
+// Attach a copy of a level to an item of it, as a frame of a sieve. Rows of the closure are left out, and excluded rows
+// that have too little of L.
+__device__ __noinline__ void attach_level(const Worker& w, const Problem& problem, i32 depth, Item* item) {
+    Scratch* s = w.s;
+    const u32* cand = cand_of(s, depth, problem.n_words);
+    const u32* closed = closed_of(s, depth, problem.n_words);
+    u64 base = s->level_base[depth];
+    auto excluded = [&](i32 c) {  // this lane's row of word c, if it is an excluded row
+        i32 r = 32 * c + lane_id();
+        bool other = r < problem.n_rows && !(((cand[c] | closed[c]) >> lane_id()) & 1);
+        u64 mask = other ? s->mask[r] & base : 0;
+        return __popcll(mask) >= problem.least ? mask : 0;
+    };
+    i32 n_excluded = 0;
+    ROLLED for (i32 c = 0; c < problem.n_words; c++) n_excluded += __popc(warp_ballot(excluded(c) != 0));
+    i32 planes = sieve_of(w).planes, n_rows = n_excluded + item->n_cand;
+    FrameCopy head = {1, planes, problem.n_bits, n_rows, n_excluded, least_root(), 0};
+    i32* out = begin_copy(head, item);
+    if (out == 0) return;
+    out += write_list(s->base, problem.n_bits, out);
+    u32* bits = (u32*)(out + 2 * n_rows);
+    ROLLED for (i32 half = 0; half < 2; half++) {
+        bool there = (base >> (32 * half + lane_id())) & 1;
+        i32 weight = there ? weight_of(s->base[32 * half + lane_id()]) : 0;
+        ROLLED for (i32 k = 0; k < planes; k++) {
+            u32 word = warp_ballot((weight >> k) & 1);
+            if (lane_id() == 0) bits[2 * k + half] = word;
+        }
+    }
+    bits += 2 * planes;
+    i32 n = 0;
+    auto put = [&](bool there, i32 row, u64 mask) {
+        u32 all = warp_ballot(there);
+        i32 at = n + __popc(all & lanes_below());
+        n += __popc(all);
+        if (!there) return;
+        out[at] = row;
+        out[n_rows + at] = row == NOBODY ? 0 : params.root_weight[row];
+        bits[2 * at] = (u32)mask;
+        bits[2 * at + 1] = (u32)(mask >> 32);
+    };
+    ROLLED for (i32 c = 0; c < problem.n_words; c++) {
+        u64 mask = excluded(c);
+        put(mask != 0, NOBODY, mask);
+    }
+    ROLLED for (i32 c = 0; c < problem.n_words; c++) {
+        bool there = (cand[c] >> lane_id()) & 1;
+        put(there, there ? s->row[32 * c + lane_id()] : NOBODY, there ? s->mask[32 * c + lane_id()] & base : 0);
+    }
+    __syncwarp();
+}
+
 // Hand the next n children of a level to n_items waiting warps. False when there is no room.
 __device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, i32 n, i32 n_items) {
     Item item;
     if (!describe(w, problem, level, n, SIEVING, &item)) return false;  // a sieve begins with a path
+    if (SIEVING) attach_level(w, problem, level, &item);
     i64 slot = reserve_given(n_items);
     if (slot == NOBODY) return false;
     publish(slot, n_items, item);

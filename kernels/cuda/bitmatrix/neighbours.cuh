@@ -5,6 +5,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
 // Which neighbours are walked: those with ranks below a bound, those from it on, or all.
@@ -34,14 +35,22 @@ template <class See>
 __device__ inline void each_entry(const Part& part, const See& see) {
     i32 before = sum_below(part.n), total = from(before + part.n, 31);
     i64 offset = part.at - before;
-    ROLLED for (i32 chunk = 0; chunk < total; chunk += 32) {
-        // The last lane whose part begins at or before an entry has it. Empty parts begin where the next one does.
-        i32 at = chunk + lane_id(), owner = 0;
+    ROLLED for (i32 chunk = 0; chunk < total; chunk += 32 * AHEAD) {
+        i32 owner[AHEAD], v[AHEAD];  // several at a time, because each waits for memory
 #pragma unroll
-        for (i32 step = 16; step; step >>= 1)
-            if (from(before, owner + step) <= at) owner += step;
-        i64 where = from(offset, owner) + at;
-        see(owner, at < total ? params.base_indices[where] : NOBODY);
+        for (i32 k = 0; k < AHEAD; k++) {
+            // The last lane whose part begins at or before an entry has it. Empty parts begin where the next one does.
+            i32 at = chunk + 32 * k + lane_id();
+            owner[k] = 0;
+#pragma unroll
+            for (i32 step = 16; step; step >>= 1)
+                if (from(before, owner[k] + step) <= at) owner[k] += step;
+            i64 where = from(offset, owner[k]) + at;
+            v[k] = at < total ? params.base_indices[where] : NOBODY;
+        }
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++)
+            if (chunk + 32 * k < total) see(owner[k], v[k]);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "bitmatrix/launch.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/queue.cuh"
+#include "bitmatrix/sieve_frames.cuh"
 #include "bitmatrix/sieve_open.cuh"
 #include "bitmatrix/sieve_table.cuh"
 #include "bitmatrix/sieve_types.cuh"
@@ -29,8 +30,10 @@ __device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* t
     return explore(w, params.root_indices + at, n, origin, item.fresh, begun, too_large);
 }
 
-// Explore a node that is given by its path. L is the common neighbourhood of the path.
+// Explore a node that is given by its path. Without a copy of its frame, L is the common neighbourhood of the path.
 __device__ inline i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    SieveFrame f;
+    if (item.closure_at != NOBODY && take_copy(w, item, &f)) return search_frame(w, f);
     const i32* path = params.pool + item.base_at;
     i32 n = write_common(path, item.n_base, w.s->list, LIST_CAP);
     *too_large = n == NOBODY;

@@ -5,6 +5,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/emit.cuh"
 #include "bitmatrix/output.cuh"
 #include "bitmatrix/queue.cuh"
@@ -70,51 +71,84 @@ __device__ inline void write_vertices(const Worker& w, const SieveFrame& f, i32 
     __syncwarp();
 }
 
-// Emit a node whose base vertices are listed, and whose closure is the first part of s->full. False when the output is
-// full.
-__device__ inline bool emit_sieve(Worker& w, const i32* base, i32 n_base, i32 n_closed) {
-    if (!PLAIN) {
-        SideSums root = sums_of(params.root_weight, params.root_hash, w.s->full, n_closed);
-        return emit(w, base, n_base, w.s->full, n_closed, root);
+// Emit the node f, whose base vertices are listed, and whose closure is the first part of s->full. False when the output
+// is full.
+__device__ inline bool emit_sieve(Worker& w, const i32* base, i32 n_base, const SieveFrame& f) {
+    if (PLAIN) {
+        w.count += 1;
+        return true;
     }
-    w.count += 1;
+    if (BOUNDED && measured(f.size, f.members) < w.bound) return true;
+    SideSums root = sums_of(params.root_weight, params.root_hash, w.s->full, f.n_closed);
+    if (!emit(w, base, n_base, w.s->full, f.n_closed, root)) return false;
+    if (BOUNDED) raise_bound(w, f.size, f.members);
     return true;
 }
 
+// Members of the rows from `first` on that hold at least `least`, by `count`.
+__device__ inline i32 members_from(const Sieve& v, const SieveFrame& f, i32 first, i32 least) {
+    i32 members = 0;
+    ROLLED for (i32 i = first + lane_id(); i < f.n_rows; i += 32)
+        if (v.count[i] >= least) members += v.weight[f.list0 + i];
+    return warp_sum(members);
+}
+
 // Make child j of the frame at f.top, and reduce it by R1, R2 and R4. `count` has what the rows behind j have of it.
-// Returns the members of its L, 0 if it leads nowhere.
-__device__ inline i32 reduce_child(Sieve& v, const SieveFrame& f, i32 j, i32 need) {
-    i32 a = least_base(), at = f.top;
+// Returns the members of its L, 0 if it leads nowhere. *least is the threshold of R1 and R3 in the child.
+__device__ inline i32 reduce_child(const Worker& w, Sieve& v, const SieveFrame& f, i32 j, i32* least) {
+    i32 at = f.top, closed = f.members + v.weight[f.list0 + j], left = f.members + f.left - closed;
+    *least = fewest_base(w, (i64)closed + left);
     ROLLED for (i32 i = lane_id(); i < v.planes * f.words; i += 32)
         v.bits[at + i] = v.bits[f.at + i] & v.bits[f.rows + i % f.words * f.n_rows + j];
     __syncwarp();
     ROLLED while (true) {
-        i32 size = members_at(v, at, f.words);
-        if (size < a) return 0;
+        i32 size = members_at(v, at, f.words), need = fewest_roots(w, size) - closed;
+        if (size < *least || left < need) return 0;
         i32 members = 0;
         ROLLED for (i32 i = j + 1 + lane_id(); i < f.n_rows; i += 32) {
             i32 count = overlap(v, f, at, i);
             v.count[i] = count;
-            if (count >= a) members += v.weight[f.list0 + i];
+            if (count >= *least) members += v.weight[f.list0 + i];
         }
-        members = warp_sum(members);
+        left = warp_sum(members);
         __syncwarp();
-        if (need <= 0) return size;
-        if (members < need) return 0;
-        if (!drop_base(v, f, at, j + 1, need)) return size;
+        // Fewer candidates are left, so a bound demands more base members.
+        ROLLED while (BOUNDED && fewest_base(w, (i64)closed + left) > *least) {
+            *least = fewest_base(w, (i64)closed + left);
+            left = members_from(v, f, j + 1, *least);
+        }
+        if (BOUNDED && size < *least) return 0;
+        if (left < need) return 0;
+        if (need <= 0 || !drop_base(v, f, at, j + 1, *least, need)) return size;
     }
 }
 
-// List the excluded rows that hold at least `a` of the child in s->slot. Returns their number, or -1 when one holds all
+// Whether a result in child j may reach the bound. It has s base members, and its root side is in the closure and in
+// candidates that hold at least s. Candidates are in s->raw_row, by ascending number of members.
+__device__ inline bool reaches_bound(const Worker& w, const SieveFrame& f, const SieveFrame& child, i32 n) {
+    const Sieve& v = sieve_of(w);
+    if (ceiling_of(child.size, child.members) >= w.bound || n > SORTED) return true;
+    i32 members = child.members;
+    ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
+        i32 k = n - 1 - chunk - lane_id();  // from the largest on
+        i32 i = k >= 0 ? w.s->raw_row[k] : 0, weight = k >= 0 ? v.weight[f.list0 + i] : 0;
+        i32 before = sum_below(weight);
+        if (warp_any(k >= 0 && ceiling_of(v.count[i], (i64)members + before + weight) >= w.bound)) return true;
+        members += from(before + weight, 31);
+    }
+    return false;
+}
+
+// List the excluded rows that hold at least `least` of the child in s->slot. Returns their number, or -1 when one holds all
 // of it (R6). Fewer cannot contain a result (R3).
-__device__ inline i32 list_excluded(Worker& w, const SieveFrame& f, i32 j, i32 size) {
-    i32 a = least_base(), n = 0;
+__device__ inline i32 list_excluded(Worker& w, const SieveFrame& f, i32 j, i32 size, i32 least) {
+    i32 n = 0;
     ROLLED for (i32 chunk = 0; chunk < j; chunk += 32) {
         i32 i = chunk + lane_id();
         i32 count = i < j ? overlap(sieve_of(w), f, f.top, i) : 0;
         if (warp_any(count >= size)) return -1;
-        u32 keepers = warp_ballot(count >= a);
-        if (count >= a) w.s->slot[n + __popc(keepers & lanes_below())] = i;
+        u32 keepers = warp_ballot(count >= least);
+        if (count >= least) w.s->slot[n + __popc(keepers & lanes_below())] = i;
         n += __popc(keepers);
     }
     return n;
@@ -122,14 +156,14 @@ __device__ inline i32 list_excluded(Worker& w, const SieveFrame& f, i32 j, i32 s
 
 // Write the closure of child j behind that of the frame (R5), and list its candidates for `sort_rows`. Returns their
 // number.
-__device__ inline i32 join_closure(Worker& w, const SieveFrame& f, i32 j, i32 size, SieveFrame* child) {
+__device__ inline i32 join_closure(Worker& w, const SieveFrame& f, i32 j, i32 size, i32 least, SieveFrame* child) {
     Sieve& v = sieve_of(w);
-    i32 a = least_base(), n_closed = f.n_closed + 1, n = 0, members = 0, left = 0;
+    i32 n_closed = f.n_closed + 1, n = 0, members = 0, left = 0;
     if (lane_id() == 0) w.s->full[f.n_closed] = v.row[f.list0 + j];
     ROLLED for (i32 chunk = j + 1; chunk < f.n_rows; chunk += 32) {
         i32 i = chunk + lane_id();
         i32 count = i < f.n_rows ? v.count[i] : 0;
-        bool closes = count == size, stays = !closes && count >= a;
+        bool closes = count == size, stays = !closes && count >= least;
         u32 closers = warp_ballot(closes), stayers = warp_ballot(stays);
         if (closes) {
             w.s->full[n_closed + __popc(closers & lanes_below())] = v.row[f.list0 + i];
@@ -145,6 +179,7 @@ __device__ inline i32 join_closure(Worker& w, const SieveFrame& f, i32 j, i32 si
     child->n_closed = n_closed;
     child->members = f.members + v.weight[f.list0 + j] + warp_sum(members);
     child->left = warp_sum(left);
+    child->size = size;
     __syncwarp();
     return n;
 }
@@ -182,14 +217,17 @@ __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* de
         put_aside(w, f, j);
         return EXPLORED;
     }
-    i32 size = reduce_child(v, f, j, least_root() - f.members - v.weight[f.list0 + j]);
+    i32 least, size = reduce_child(w, v, f, j, &least);
     if (size == 0) return NOTHING;
-    i32 n_excluded = list_excluded(w, f, j, size);
+    i32 n_excluded = list_excluded(w, f, j, size, least);
     if (n_excluded < 0) return EXPLORED;
     SieveFrame child;
-    i32 n_candidates = join_closure(w, f, j, size, &child);
+    i32 n_candidates = join_closure(w, f, j, size, least, &child);
+    sort_rows(w.s, n_candidates, size);
+    if (BOUNDED && child.members > params.max_root) return EXPLORED;  // all below are larger than the filters allow
+    if (BOUNDED && !reaches_bound(w, f, child, n_candidates)) return NOTHING;
     i32 n_base = vertices_at(v, f.top, f.words), words = (n_base + 63) >> 6;
-    bool packs = 2 * words <= f.words, found = child.members >= least_root();
+    bool packs = 2 * words <= f.words, found = child.members >= fewest_roots(w, size);
     child.words = packs ? words : f.words;
     child.n_rows = n_excluded + n_candidates;
     child.next = n_excluded;
@@ -208,14 +246,13 @@ __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* de
     if (found) {
         i32* base = w.s->list + f.base0 + f.n_base;
         if (!PLAIN) write_vertices(w, f, f.top, base);
-        if (!emit_sieve(w, base, n_base, child.n_closed)) return FULL;
+        if (!emit_sieve(w, base, n_base, child)) return FULL;
     }
     if (n_candidates == 0) return EXPLORED;
-    sort_rows(w.s, n_candidates, size);
     ROLLED for (i32 i = lane_id(); i < n_candidates; i += 32) w.s->slot[n_excluded + i] = w.s->raw_row[i];
     __syncwarp();
     write_frame(w, f, child);
-    if (found && child.words == 1) return search_word(w, child) == DONE ? EXPLORED : HALTED;
+    if (!BOUNDED && found && child.words == 1) return search_word(w, child) == DONE ? EXPLORED : HALTED;
     *depth += 1;
     if (lane_id() == 0) v.frame[*depth] = child;
     __syncwarp();
@@ -225,12 +262,15 @@ __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* de
 // Explore the sieve of frame 0, depth first. STOPPED: the rest is written down.
 __device__ __noinline__ i32 search_sieve(Worker& w) {
     Sieve& v = sieve_of(w);
-    i32 depth = 0;
+    i32 depth = 0, work = POLL;  // the first look is at once, because other warps may wait
     ROLLED while (depth >= 0) {
         w.hub_depth = depth;  // the search of a word problem may give children of these frames away
-        if ((++w.tick & (POLL - 1)) == 0) {
+        if (work >= POLL) {
             i32 wanted;
-            bool ends = is_ending(&wanted) || ((w.tick & (FULL_POLL - 1)) == 0 && is_late(w));
+            work = 0;
+            w.tick += POLL;
+            look_at_bound(w);
+            bool ends = is_ending(&wanted) || ((w.tick & (FULL_POLL - 1)) < POLL && is_late(w));
             if (w.visits > 0 && ends) {
                 leave_sieve(w, depth);
                 return STOPPED;
@@ -238,11 +278,12 @@ __device__ __noinline__ i32 search_sieve(Worker& w) {
             if (wanted > 0) give_sieve(w, depth, wanted);
         }
         SieveFrame f = v.frame[depth];
-        if (!has_children(f)) {
+        if (!has_children(w, f)) {
             depth -= 1;
             continue;
         }
         i32 level = depth, j = f.next;
+        work += 1 + ((f.n_rows * f.words) >> 7);
         w.tests += 1;
         w.visits += 1;
         // The frame moves behind this child at once, because it may be written down or given away during the visit.

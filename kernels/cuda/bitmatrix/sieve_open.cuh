@@ -4,6 +4,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/neighbours.cuh"
 #include "bitmatrix/problem.cuh"
@@ -36,7 +37,7 @@ __device__ inline i32 members_inside(Scratch* s, const Opening& o, i32 least, bo
 __device__ inline i32 drop_listed(Worker& w, const Origin& origin, Opening* o, bool drops) {
     Scratch* s = w.s;
     i32* members = (i32*)warp_shared().lo;
-    i32 a = least_base(), b = least_root(), kept = 0, dropped = 0;
+    i32 a = o->least, b = fewest_roots(w, o->size), kept = 0, dropped = 0;
     i32 which = origin.cand == 0 ? LATER : EVERY;
     u32 mask = o->mask;
     ROLLED for (i32 first = 0; first < o->n_base; first += 32) {
@@ -80,18 +81,23 @@ __device__ inline i32 drop_listed(Worker& w, const Origin& origin, Opening* o, b
 
 // Reduce L by R1, R2 and R4, and write it to s->list. Returns OPEN, DEAD if the node leads nowhere, or OVERSIZE.
 __device__ inline i32 reduce_opening(Worker& w, const Origin& origin, Opening* o) {
-    i32 a = least_base(), b = least_root();
     o->closed = members_inside(w.s, *o, o->total, true);
+    o->least = least_base();
     ROLLED for (i32 pass = 0; pass < PASSES; pass++) {
-        if (o->size < a || members_inside(w.s, *o, a, false) < b) return DEAD;
+        i32 b = fewest_roots(w, o->size), members = members_inside(w.s, *o, o->least, false);
+        ROLLED while (BOUNDED && fewest_base(w, members) > o->least) {
+            o->least = fewest_base(w, members);
+            members = members_inside(w.s, *o, o->least, false);
+        }
+        if (o->size < o->least || smaller(members, params.max_root) < b) return DEAD;
         bool drops = o->closed < b;
         if (!drops && o->base == w.s->list) break;
         i32 dropped = drop_listed(w, origin, o, drops);
         if (dropped == NOBODY) return OVERSIZE;
         o->size -= dropped;
-        if (dropped == 0) break;
+        if (8ll * dropped < o->size) break;  // another pass would take longer than the sieve with the rest
     }
-    return o->size < a ? DEAD : OPEN;
+    return o->size < o->least ? DEAD : OPEN;
 }
 
 // Whether v is in the path. Thread-level.
@@ -107,7 +113,7 @@ __device__ inline bool is_in_path(const Origin& origin, i32 v) {
 __device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening& o, SieveFrame* f, i32* fresh) {
     Scratch* s = w.s;
     Sieve& v = sieve_of(w);
-    i32 a = least_base(), members = 0, first = CLOSED, n_full = 0, n_excluded = 0, n = 0;
+    i32 a = o.least, members = 0, first = CLOSED, n_full = 0, n_excluded = 0, n = 0;
     bool dead = false;
     ROLLED for (i32 chunk = 0; chunk < o.n_roots; chunk += 32) {
         i32 r = chunk + lane_id();
@@ -166,6 +172,7 @@ __device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening
     }
     __syncwarp();
     f->n_closed = n_full;
+    f->size = o.size;
     f->members = warp_sum(members);
     f->left = warp_sum(left);
     f->list0 = f->base0 = f->at = 0;
@@ -237,9 +244,20 @@ __device__ __noinline__ void split(Worker& w, const SieveFrame& f) {
     }
 }
 
+// Explore frame 0, whose node was emitted. STOPPED: the rest is written down.
+__device__ __noinline__ i32 search_frame(Worker& w, const SieveFrame& f) {
+    if (!BOUNDED && f.members >= least_root() && f.words == 1) return search_word(w, f);
+    if (lane_id() == 0) sieve_of(w).frame[0] = f;
+    __syncwarp();
+    i32 ended = search_sieve(w);
+    w.hub_depth = NOBODY;
+    return ended;
+}
+
 // Open the problem with these base vertices and explore it. STOPPED: the rest is written down. If *begun is false, not
 // even the node itself was emitted; if *too_large is true, it needs more room. The caller writes it down then.
 __device__ __noinline__ i32 explore(Worker& w, const i32* base, i32 n_base, const Origin& origin, i32 fresh, bool* begun, bool* too_large) {
+    look_at_bound(w);
     Opening o;
     o.base = base;
     o.n_base = n_base;
@@ -256,22 +274,18 @@ __device__ __noinline__ i32 explore(Worker& w, const i32* base, i32 n_base, cons
     if (*too_large) return DONE;
     SieveFrame f;
     if (!sort_roots(w, origin, o, &f, &fresh)) return DONE;
-    bool found = f.members >= least_root();
+    bool found = f.members >= fewest_roots(w, f.size);
     w.tests += 1;
-    if (found && fresh && !emit_sieve(w, o.base, o.n_base, f.n_closed)) {
+    if (BOUNDED && f.members > params.max_root) return DONE;
+    if (found && fresh && !emit_sieve(w, o.base, o.n_base, f)) {
         *begun = false;
         return STOPPED;
     }
-    if (!has_children(f)) return DONE;
+    if (!has_children(w, f)) return DONE;
     if (!has_room(w, o, &f)) {
         split(w, f);
         return DONE;
     }
     write_bits(w, o, f);
-    if (found && f.words == 1) return search_word(w, f);
-    if (lane_id() == 0) sieve_of(w).frame[0] = f;
-    __syncwarp();
-    i32 ended = search_sieve(w);
-    w.hub_depth = NOBODY;
-    return ended;
+    return search_frame(w, f);
 }

@@ -45,10 +45,9 @@ __device__ inline u32 transposed(u32 x) {
 }
 
 // R2: drop base vertices of the child at `at` that occur in candidates with fewer than `need` members. Candidates are
-// the rows from `first` on that hold at least `a`, by `count`. Returns whether there were any. Warp-level: a lane has a
-// base vertex, in turns a row.
-__device__ inline bool drop_base(Sieve& v, const SieveFrame& f, i32 at, i32 first, i32 need) {
-    i32 a = least_base();
+// the rows from `first` on that hold at least `least`, by `count`. Returns whether there were any. Warp-level: a lane has
+// a base vertex, in turns a row.
+__device__ inline bool drop_base(Sieve& v, const SieveFrame& f, i32 at, i32 first, i32 least, i32 need) {
     bool dropped = false;
     ROLLED for (i32 half = 0; half < 2 * f.words; half++) {
         u32 x = (u32)(word_of(v, at, f.words, half >> 1) >> (half & 1 ? 32 : 0));
@@ -57,7 +56,7 @@ __device__ inline bool drop_base(Sieve& v, const SieveFrame& f, i32 at, i32 firs
         i32 members = 0;
         ROLLED for (i32 chunk = first; chunk < f.n_rows; chunk += 32) {
             i32 i = chunk + lane_id();
-            bool alive = i < f.n_rows && v.count[i] >= a;
+            bool alive = i < f.n_rows && v.count[i] >= least;
             u32 row = alive ? (u32)(column[i] >> (half & 1 ? 32 : 0)) : 0;
             i32 weight = alive ? v.weight[f.list0 + i] : 0;
             if (!warp_any(weight > 1)) {

@@ -6,6 +6,7 @@
 #include "common/hash.cuh"
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/neighbours.cuh"
 #include "bitmatrix/sieve_types.cuh"
 #include "bitmatrix/types.cuh"
@@ -33,6 +34,7 @@ struct Opening {  // a problem while it is opened
     i32 n_base;
     i32 total;    // members of the whole L
     i32 size;     // members of the reduced L
+    i32 least;    // threshold of R1 and R3
     i32 closed;   // members of the closure of the whole L
     i32 unseen;   // of these, members of the path that the walks over candidates do not meet
     u32 mask;     // slots of the table, minus one
@@ -87,6 +89,11 @@ __device__ inline void enter_places(Scratch* s, const i32* list, i32 begin, i32 
     __syncwarp();
 }
 
+// Most roots that so many wedges to `which` neighbours can lead to.
+__device__ __forceinline__ i64 most_roots(i64 wedges, i32 bound, i32 which) {
+    return smaller(wedges, which == EARLIER ? bound : which == LATER ? params.n_roots - bound : params.n_roots);
+}
+
 // Weigh what the roots that neighbours.cuh calls `which` have of L, and enter those that may hold `a`. The roots are
 // `later` ones, whose place is their rank, or they stay OUTSIDE; roots that are inside keep what they have. False when
 // the table is full.
@@ -97,7 +104,7 @@ __device__ inline bool weigh(Worker& w, Opening* o, i32 bound, i32 which, i64 we
     i32 a = least_base();
     // The counters of a large filter come in parts, one after the other.
     u32 counters = 0;
-    if (o->n_roots + wedges > TABLE_ROOM) {
+    if (o->n_roots + most_roots(wedges, bound, which) > TABLE_ROOM) {
         counters = 1024;
         ROLLED while (counters < FILTER_MOST && counters < 2 * wedges) counters *= 2;
     }
@@ -139,7 +146,7 @@ __device__ inline bool weigh_inside(Worker& w, const Origin& origin, Opening* o)
     o->unseen = 0;
     if (origin.cand == 0) {
         i64 wedges = count_neighbours(o->base, o->n_base, origin.begin, LATER);
-        clear_table(s, wedges, o);
+        clear_table(s, most_roots(wedges, origin.begin, LATER), o);
         ROLLED for (i32 i = lane_id(); i < origin.n_path; i += 32)
             if (origin.path[i] < origin.begin) o->unseen += params.root_weight[origin.path[i]];
         o->unseen = warp_sum(o->unseen);
@@ -163,11 +170,11 @@ __device__ inline bool weigh_inside(Worker& w, const Origin& origin, Opening* o)
 // Weigh the excluded roots, in a table that has the candidates that are left. False when it is too small.
 __device__ inline bool weigh_outside(Worker& w, const Origin& origin, Opening* o) {
     Scratch* s = w.s;
-    i32 a = least_base(), n = 0;
+    i32 n = 0;
     ROLLED for (i32 chunk = 0; chunk < o->n_roots; chunk += 32) {
         i32 r = chunk + lane_id();
         i32 slot = r < o->n_roots ? s->slot[r] : 0;
-        bool stays = r < o->n_roots && is_inside(s, slot) && (i32)s->lo[slot] >= a;
+        bool stays = r < o->n_roots && is_inside(s, slot) && (i32)s->lo[slot] >= o->least;
         u32 stayers = warp_ballot(stays);
         if (stays) {
             i32 at = n + __popc(stayers & lanes_below());
@@ -178,7 +185,7 @@ __device__ inline bool weigh_outside(Worker& w, const Origin& origin, Opening* o
     }
     i32 which = origin.cand == 0 ? EARLIER : EVERY;
     i64 wedges = count_neighbours(o->base, o->n_base, origin.begin, which);
-    clear_table(s, n + wedges, o);
+    clear_table(s, n + most_roots(wedges, origin.begin, which), o);
     o->n_inside = n;
     ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
         i32 r = chunk + lane_id();

@@ -28,6 +28,7 @@ struct SieveFrame {  // a node; its rows are those of its parent that can matter
     i32 n_closed; // the closure is the first part of Scratch.full
     i32 members;  // members of the closure
     i32 left;     // members of the candidates from `next` on
+    i32 size;     // members of its L
 };
 
 struct Sieve {
@@ -49,13 +50,3 @@ static_assert(sizeof(SieveScratch) == SIEVE_BYTES, "kernels/bitmatrix/memory.py 
 #endif
 
 __device__ __forceinline__ Sieve& sieve_of(const Worker& w) { return ((SieveScratch*)w.s)->sieve; }
-
-// The thresholds, as numbers of members. No side of a graph has more vertices than an i32 can say.
-__device__ __forceinline__ i32 least_base() { return params.min_base < 1 ? 1 : params.min_base > 0x7fffffff ? 0x7fffffff : (i32)params.min_base; }
-__device__ __forceinline__ i32 least_root() { return params.min_root < 1 ? 1 : params.min_root > 0x7fffffff ? 0x7fffffff : (i32)params.min_root; }
-
-// Members of a base vertex. More than are wanted count as those wanted.
-__device__ __forceinline__ i32 weight_of(i32 u) {
-    i32 weight = params.base_weight[u], a = least_base();
-    return weight < a ? weight : a;
-}

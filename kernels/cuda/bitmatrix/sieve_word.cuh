@@ -5,6 +5,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/emit.cuh"
 #include "bitmatrix/lattice.cuh"
 #include "bitmatrix/levels.cuh"

@@ -36,6 +36,9 @@
 #ifndef SIEVING
 #define SIEVING 0  // 1: with thresholds, which prune the search
 #endif
+#ifndef BOUNDED
+#define BOUNDED 0  // 1: with a measure and a bound that it has to reach, which prune the search
+#endif
 #ifndef SHARED_SLOTS
 #define SHARED_SLOTS 512  // hash slots per warp in shared memory; a power of two, at least 128
 #endif
@@ -101,6 +104,7 @@ struct Queue {
     u64 given;        // items given away
     u64 tests;        // nodes tested
     u64 rows_left;    // bicliques that the row limit still allows
+    u64 bound;        // with a measure: what it has to be. The host sets it.
 };
 
 struct Params {
@@ -150,4 +154,6 @@ struct Params {
     i64 deadline_ns;      // after the launch began; 0: none
     volatile i64* host_stop;  // host memory: the host sets it to stop the launch; may be NULL
     volatile i64* host_count; // host memory: the host reads the bicliques so far
+    i64 measure;          // what the largest have most of: bound.cuh; 0: all bicliques are wanted
+    i64 raises;           // whether a biclique that is emitted raises the bound to its measure
 };

@@ -91,6 +91,7 @@ struct Worker {
     i32 n_pending;  // visited nodes that wait to be emitted
     i32 visits;     // children visited since the item was taken; a slice stops only after the first, to make progress
     i32 hub_depth;  // deepest frame in use, NOBODY: none
+    i64 bound;      // with a measure: what it has to be, as far as this warp knows
 };
 
 // A word problem that is open: its values that fit into registers.

@@ -69,7 +69,7 @@ def mine_and_read(folder: RunFolder, readers: Pool) -> tuple[Run, Reading]:
     read = Reading(run, readers=readers)
     pool = InProcess()
     assert driver.mine_run(run, pool, RunLimits(), quiet, 0.01, beside=read).outcome == "complete"
-    while read._waiting or read._running:
+    while read._unopened or read._waiting or read._running:
         read.go_on(pool, 0)
     return run, read
 
@@ -299,7 +299,7 @@ def test_an_error_beside_mining_is_one_when_the_run_is_proven(folder: RunFolder,
     path.write_bytes(b"nothing")
     read = Reading(run, readers=readers)
     read.begin(parts)
-    while read._running:
+    while read._unopened or read._running:
         read.go_on(readers, 0)
     with pytest.raises(IncompleteError, match=f"{path.name} cannot be read"):
         read.finish(parts, readers, quiet)

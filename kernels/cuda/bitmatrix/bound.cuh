@@ -1,0 +1,92 @@
+// How large a biclique is by the measure of the job, and what a bound demands of a node (kernels/reference/tree.py). The
+// measures are those of schemas/measures.py, for the base side and the root side. Thread-level where nothing else is
+// said.
+//
+// Without a bound nothing is demanded beyond the thresholds.
+#pragma once
+#include "common/types.cuh"
+#include "common/warp.cuh"
+#include "bitmatrix/types.cuh"
+#include "bitmatrix/worker.cuh"
+
+// Values of Params.measure: the product, the sum, the smaller, or one of the sides
+#define BY_EDGES 1
+#define BY_VERTICES 2
+#define BY_BALANCE 3
+#define BY_BASE 4
+#define BY_ROOTS 5
+
+#define TOO_MANY 0x7fffffff  // members; more than any side has
+
+__device__ __forceinline__ i32 clamped(i64 n) { return n < 1 ? 1 : n > TOO_MANY ? TOO_MANY : (i32)n; }
+
+// The thresholds of the search, as numbers of members.
+__device__ __forceinline__ i32 least_base() { return clamped(params.min_base); }
+__device__ __forceinline__ i32 least_root() { return clamped(params.min_root); }
+
+// Members of a base vertex. Without a measure, more than are wanted count as those wanted.
+__device__ __forceinline__ i32 weight_of(i32 u) {
+    i32 weight = params.base_weight[u], a = least_base();
+    return BOUNDED || weight < a ? weight : a;
+}
+
+__device__ __forceinline__ i64 smaller(i64 x, i64 y) { return x < y ? x : y; }
+
+// The measure of a biclique with so many members.
+__device__ __forceinline__ i64 measured(i64 base, i64 roots) {
+    if (params.measure == BY_EDGES) return base * roots;
+    if (params.measure == BY_VERTICES) return base + roots;
+    if (params.measure == BY_BALANCE) return smaller(base, roots);
+    return params.measure == BY_BASE ? base : roots;
+}
+
+// The largest measure of a result that has at most so many members, and no more than the filters allow.
+__device__ __forceinline__ i64 ceiling_of(i64 base, i64 roots) {
+    return measured(smaller(base, params.max_base), smaller(roots, params.max_root));
+}
+
+// The fewest members of one side whose measure beside `other` is the bound. `alone` is the measure of the other side
+// alone.
+__device__ __forceinline__ i32 fewest(i64 bound, i64 other, i32 alone) {
+    if (bound <= 0) return 1;
+    if (params.measure == BY_EDGES) return other > 0 ? clamped((bound + other - 1) / other) : TOO_MANY;
+    if (params.measure == BY_VERTICES) return clamped(bound - other);
+    if (params.measure == BY_BALANCE) return other >= bound ? clamped(bound) : TOO_MANY;
+    if (params.measure == alone) return other >= bound ? 1 : TOO_MANY;
+    return clamped(bound);
+}
+
+// The fewest base members of a result that has at most `roots` root members.
+__device__ __forceinline__ i32 fewest_base(const Worker& w, i64 roots) {
+    i32 a = least_base();
+    if (!BOUNDED) return a;
+    i32 needed = fewest(w.bound, smaller(roots, params.max_root), BY_ROOTS);
+    return needed > a ? needed : a;
+}
+
+// The fewest root members of a result that has at most `base` base members.
+__device__ __forceinline__ i32 fewest_roots(const Worker& w, i64 base) {
+    i32 b = least_root();
+    if (!BOUNDED) return b;
+    i32 needed = fewest(w.bound, smaller(base, params.max_base), BY_BASE);
+    return needed > b ? needed : b;
+}
+
+// Take over the bound of the launch, which other warps may have raised. Warp-level.
+__device__ __forceinline__ void look_at_bound(Worker& w) {
+    if (!BOUNDED) return;
+    i64 now = 0;
+    if (lane_id() == 0) now = *(const volatile i64*)&params.queue->bound;
+    now = from(now, 0);
+    if (now > w.bound) w.bound = now;
+}
+
+// Raise the bound of the launch to the measure of a biclique that was emitted, if one is all that is wanted. Warp-level.
+__device__ __forceinline__ void raise_bound(Worker& w, i64 base, i64 roots) {
+    if (!params.raises || base > params.max_base || roots > params.max_root) return;
+    i64 value = measured(base, roots);
+    if (value <= w.bound) return;
+    w.bound = value;
+    if (lane_id() == 0) atomicMax(&params.queue->bound, (u64)value);
+    __syncwarp();
+}
