@@ -114,9 +114,9 @@ class MiningGraph:
 
     def save(self, folder: Path) -> None:
         """Write the graph into an existing, empty `folder`."""
-        with ThreadPoolExecutor(_FILES_AT_A_TIME) as pool:
-            for done in [pool.submit(np.save, folder / f"{name}.npy", getattr(self, name)) for name in _ARRAYS]:
-                done.result()
+        with ThreadPoolExecutor(_FILES_AT_A_TIME) as pool:  # threads start when they get work
+            at_a_time = pool.map if self.n_edges > _PIECE else map
+            list(at_a_time(lambda name: np.save(folder / f"{name}.npy", getattr(self, name)), _ARRAYS))
         scalars = {name: getattr(self, name) for name in _SCALARS}
         (folder / "graph.json").write_text(json.dumps(scalars))
 
@@ -182,7 +182,8 @@ def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int, t
         raise IncompleteError(f"{name} must be int32 with int64 offsets, not {indices.dtype} and {indptr.dtype}")
     indptr, indices = np.asarray(indptr), np.asarray(indices)  # slices of mapped arrays take longer
     with ThreadPoolExecutor(threads) as pool:
-        ascend = all(pool.map(lambda start: _ascends(indptr[start : start + _PIECE + 1]), _starts(len(indptr) - 1)))
+        at_a_time = pool.map if len(indices) > _PIECE else map
+        ascend = all(at_a_time(lambda start: _ascends(indptr[start : start + _PIECE + 1]), _starts(len(indptr) - 1)))
         if indptr[0] != 0 or indptr[-1] != len(indices) or not ascend:
             raise IncompleteError(f"the offsets of {name} do not partition its {len(indices)} entries")
 
@@ -196,7 +197,7 @@ def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int, t
             steps[indptr[first:last] - start - 1] = 1  # the first entry of a row may be smaller than the one before it
             return None if (steps > 0).all() else f"{name} is not strictly ascending inside a row"
 
-        wrong = next(filter(None, pool.map(check, _starts(len(indices)))), None)
+        wrong = next(filter(None, at_a_time(check, _starts(len(indices)))), None)
     if wrong is not None:
         raise IncompleteError(wrong)
 

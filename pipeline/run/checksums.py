@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pipeline.process.cores import count_cores
@@ -32,20 +32,15 @@ def checksums_of(files: Sequence[Path]) -> dict[Path, int]:
     OSError
         If a file cannot be read.
     """
+    pieces = [(file, start) for file in files for start in range(0, max(file.stat().st_size, 1), _PIECE)]
+    sums = dict.fromkeys(files, 0)
     with ThreadPoolExecutor(min(count_cores(), _MOST_THREADS)) as threads:
-        pieces = {
-            file: [threads.submit(_of_piece, file, start) for start in range(0, max(file.stat().st_size, 1), _PIECE)]
-            for file in files
-        }
-        return {file: _of_all(found) for file, found in pieces.items()}
-
-
-def _of_all(pieces: Sequence[Future[tuple[int, int]]]) -> int:
-    crc = 0
-    for piece in pieces:
-        own, length = piece.result()
-        crc = joined(crc, own, length)
-    return crc
+        # small files are read sooner than threads start
+        at_a_time = threads.map if len(pieces) > len(files) else map
+        found = at_a_time(lambda piece: _of_piece(*piece), pieces)
+        for (file, start), (crc, length) in zip(pieces, found, strict=True):
+            sums[file] = joined(sums[file], crc, length) if start else crc
+    return sums
 
 
 def _of_piece(file: Path, start: int) -> tuple[int, int]:

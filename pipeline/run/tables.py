@@ -84,7 +84,8 @@ def read_integers(path: Path, threads: int) -> dict[str, np.ndarray]:
                     np.concatenate(table[name].chunks, out=column[ends[group] : ends[group + 1]])
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(read, np.array_split(np.arange(n_groups), threads)))
+        at_a_time = pool.map if n_groups > 1 else map
+        list(at_a_time(read, np.array_split(np.arange(n_groups), min(threads, n_groups))))
     for column in columns.values():
         column.flags.writeable = False
     return columns

@@ -163,7 +163,8 @@ class Labels:
         def batch_of(cut: tuple[int, int]) -> pa.RecordBatch:
             return pa.RecordBatch.from_arrays([self._slice(*cut)], schema=schema)
 
-        write_row_groups(path, schema, batch_of, pairwise(self._cuts()), threads, compression="zstd")
+        cuts = list(pairwise(self._cuts()))
+        write_row_groups(path, schema, batch_of, cuts, min(threads, len(cuts)), compression="zstd")
 
 
 class EdgeTable:
@@ -229,7 +230,8 @@ class EdgeTable:
             return pa.RecordBatch.from_arrays(columns, schema=EDGES)
 
         layout = {"compression": "zstd", "use_dictionary": False}
-        write_row_groups(path, EDGES, batch_of, range(0, self.n_rows, SLICE), self.threads, **layout)
+        starts = range(0, self.n_rows, SLICE)
+        write_row_groups(path, EDGES, batch_of, starts, min(self.threads, len(starts)), **layout)
 
     def digest(self, left: Labels, right: Labels) -> str:
         """BLAKE3 (hex) of the labels and the edges. It does not depend on their source."""

@@ -37,6 +37,10 @@ def test_pieces_make_the_checksum_of_the_file(tmp_path: Path, monkeypatch: pytes
     }
 
 
+def test_no_file_has_no_checksum() -> None:
+    assert checksums_of([]) == {}
+
+
 def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         checksum(tmp_path / "x")
