@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 
 from pipeline.api import steps
 from pipeline.ingest.gpu import edge_table, text
-from pipeline.ingest.gpu import ingest_on as gpu_ingest
 from pipeline.ingest.step import ingest
 from pipeline.ingest.table import normalise
 from pipeline.run.folder import RunFolder
@@ -107,7 +106,7 @@ def test_many_edges_in_blocks_and_chunks(
     monkeypatch.setattr(normalise, "SLICE", 50_000)
     monkeypatch.setattr(edge_table, "PIECE", 50_000)
     table = edge_table.DeviceEdgeTable
-    monkeypatch.setattr(gpu_ingest, "DeviceEdgeTable", lambda arrays, integers, _: table(arrays, integers, capacity))
+    monkeypatch.setattr(edge_table, "DeviceEdgeTable", lambda arrays, integers, _: table(arrays, integers, capacity))
     assert isinstance(same(source, tmp_path), tuple)
 
 
