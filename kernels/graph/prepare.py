@@ -19,7 +19,7 @@ from schemas.search import Side
 __all__ = ["prepare"]
 
 #: Short rows of base vertices are sorted again after the roots got their ranks. Long ones take longer to sort than all
-#: edges to transpose. So do short ones on few threads, but many threads wait for memory when they transpose.
+#: edges to transpose. So do short ones on few threads; docs/lab/ingest-cpu.md says what is expected of many.
 _SHORT_ROW, _MANY_THREADS = 32, 2
 
 _Csr = tuple[np.ndarray, np.ndarray]
