@@ -42,6 +42,7 @@ SEARCHES = [
     (Search("fingerprint", sizes=True), Limits()),
     (Search("list"), Limits()),
     (Search("list", min_right=2), Limits(rows=5)),
+    (Search("list", largest=1), Limits()),
 ]
 
 
@@ -64,7 +65,7 @@ class UselessDevice(EmulatedDevice):
         self.asked.add(Variant.of(kernel, defines))
         if kernel == "cumbe":
             raise EndError
-        if kernel == "bitmatrix":
+        if kernel in ("bitmatrix", "sieve"):
             self._put_aside(params.view(PARAMS)[0])
         return 0.0
 
