@@ -11,9 +11,9 @@ from pipeline.run.opened import Run
 __all__ = ["MemoryBound", "memory_bound"]
 
 #: Bytes of a worker before its first slice: the interpreter, the libraries (150 MB of them are files that all
-#: processes share), and the machine code. It was measured with the pinned versions on 64-bit Linux: 280 MiB in the
-#: driver's own process, 310 MiB in a Dask worker.
-PROCESS_BYTES = 384 << 20
+#: processes share), and the machine code. It was measured with the pinned versions on 64-bit Linux: 182 MiB in the
+#: driver's own process, and 310 MiB in a Dask worker when that still loaded Numba.
+PROCESS_BYTES = 320 << 20
 #: Bytes per vertex with ``per_vertex``: the totals of a slice (`schemas.vertices`), twice while they grow.
 VERTEX_BYTES = 2 * 56
 
