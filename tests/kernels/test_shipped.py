@@ -304,7 +304,7 @@ def test_all_that_is_shipped_compiles_for_every_architecture(tmp_path):
     """It takes one or two minutes on two cores."""
     made = shipped.build(tmp_path)
     assert made.files == len(list(tmp_path.iterdir())) - 1 == 16 * 5
-    assert 5e6 < made.n_bytes < 20e6
+    assert 5e6 < made.n_bytes < 30e6
     for major, minor in ARCHITECTURES:
         for variant in shipped.shipped():
             assert code_for(variant, (major, minor), 13000, tmp_path).kind == "cubin"
