@@ -80,7 +80,8 @@ def _lead(content: Content) -> str:
         return f"No maximal biclique{f' with {wanted}' if wanted else ''}: {content.none}"
     words = [f"{content.status.count:,} maximal biclique{'' if content.status.count == 1 else 's'}"]
     words += [f"with {wanted}"] if wanted else []
-    words += ["all of them" if content.status.state == "complete" else "so far"]
+    which = "all of them" if content.search.largest is None else f"the largest by {content.search.by}"
+    words += [which if content.status.state == "complete" else "so far"]
     words += [] if content.listing else ["counted and not listed"]
     return ", ".join(words)
 

@@ -48,6 +48,11 @@ def words_of(page: Path) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 
 
+def test_the_page_of_the_largest_says_that_it_has_no_others(out: Path, tmp_path: Path) -> None:
+    pipeline.largest(str(out), tmp_path / "largest", top=2, by="balance", workers=0, progress=False)
+    assert "2 maximal bicliques, the largest by balance" in words_of(tmp_path / "largest" / "report.html")
+
+
 def test_every_complete_run_has_a_report_page(out: Path) -> None:
     text = words_of(out / "report.html")
     count = len(pipeline.open_run(out))
