@@ -15,6 +15,7 @@ from pipeline.api.choices import Asked, with_engine
 from pipeline.api.table import described
 from pipeline.process import startup
 from pipeline.process.interrupts import Interrupted
+from pipeline.proof import vertices
 from pipeline.results.results import Count, Results
 from pipeline.run.accounts import peak_rss_of, seconds_of
 from pipeline.run.files import temporary_folder
@@ -102,8 +103,6 @@ def count(
     mode: Mode = "fingerprint" if fingerprint else "count"
     asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None)
     if per_vertex is not None:
-        from pipeline.proof import vertices  # only then, because it imports the reader of Parquet
-
         vertices.refuse_full(per_vertex)
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)

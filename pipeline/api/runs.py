@@ -204,11 +204,10 @@ def _new_run(
     notes: list[Progress] = []
     options = with_engine(asked.options, asked.workers.scheduler, notes.append)
     check_workers(asked.workers, engines.kind(options.engine).platform)
-    on, call = asked.limits, asked.call
-    with steps.started(source, output, options, on, progress, call.ingest_on) as run:
+    with steps.started(source, output, options, asked.limits, progress, asked.call.ingest_on) as run:
         pass_on(notes, progress)
-        session = steps.complete_run(run, asked.workers, on, progress, stop)
-    return _results(output, session, call.report, progress)
+        session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
+    return _results(output, session, asked.call.report, progress)
 
 
 def open_run(folder: PathLike) -> Results:
