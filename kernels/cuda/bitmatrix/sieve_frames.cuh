@@ -122,7 +122,7 @@ __device__ __noinline__ bool give_sieve(Worker& w, i32 depth, i32 wanted) {
         SieveFrame f = sieve_of(w).frame[level];
         i32 kept = level == depth, n = f.end - f.next - kept;
         if (n < 1 || !has_children(w, f)) continue;
-        if ((i64)n * (f.n_rows - f.next) * f.words < GIVE_MIN) continue;  // too little work to be worth an item
+        if ((i64)n * f.n_rows * f.words < GIVE_SIEVE) continue;  // too little work to be worth an item
         i32 n_items = n < wanted ? n : wanted;
         if (n_items > 32) n_items = 32;  // one per lane, which is what reserve_given keeps in reserve
         Item item;

@@ -44,21 +44,20 @@ __device__ inline u32 transposed(u32 x) {
     return x;
 }
 
-// R2: drop base vertices of the child at `at` that occur in candidates with fewer than `need` members. Candidates are
-// the rows from `first` on that hold at least `least`, by `count`. Returns whether there were any. Warp-level: a lane has
-// a base vertex, in turns a row.
-__device__ inline bool drop_base(Sieve& v, const SieveFrame& f, i32 at, i32 first, i32 least, i32 need) {
+// R2: drop base vertices of the child at `at` that occur in candidates with fewer than `need` members. `alive` lists the n
+// candidates. Returns whether there were any. Warp-level: a lane has a base vertex, in turns a row.
+__device__ inline bool drop_base(Sieve& v, const SieveFrame& f, i32 at, const i32* alive, i32 n, i32 need) {
     bool dropped = false;
     ROLLED for (i32 half = 0; half < 2 * f.words; half++) {
         u32 x = (u32)(word_of(v, at, f.words, half >> 1) >> (half & 1 ? 32 : 0));
         if (x == 0) continue;
         const u64* column = v.bits + f.rows + (half >> 1) * f.n_rows;
         i32 members = 0;
-        ROLLED for (i32 chunk = first; chunk < f.n_rows; chunk += 32) {
-            i32 i = chunk + lane_id();
-            bool alive = i < f.n_rows && v.count[i] >= least;
-            u32 row = alive ? (u32)(column[i] >> (half & 1 ? 32 : 0)) : 0;
-            i32 weight = alive ? v.weight[f.list0 + i] : 0;
+        ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
+            bool there = chunk + lane_id() < n;
+            i32 i = there ? alive[chunk + lane_id()] : 0;
+            u32 row = there ? (u32)(column[i] >> (half & 1 ? 32 : 0)) & x : 0;
+            i32 weight = there ? v.weight[f.list0 + i] : 0;
             if (!warp_any(weight > 1)) {
                 members += __popc(transposed(row));
                 continue;

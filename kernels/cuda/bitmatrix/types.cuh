@@ -26,6 +26,9 @@
 #ifndef GIVE_MIN
 #define GIVE_MIN 256  // least work that is given away: levels.cuh, frames.cuh
 #endif
+#ifndef GIVE_SIEVE
+#define GIVE_SIEVE (GIVE_MIN / 8)  // as GIVE_MIN: sieve_frames.cuh
+#endif
 
 #ifndef PLAIN
 #define PLAIN 0  // 1: every maximal biclique counts, and only the count is wanted
