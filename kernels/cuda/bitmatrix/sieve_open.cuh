@@ -24,45 +24,79 @@ __device__ inline i32 members_inside(Scratch* s, const Opening& o, i32 least, bo
     i32 members = 0;
     ROLLED for (i32 r = lane_id(); r < o.n_roots; r += 32) {
         i32 slot = s->slot[r];
-        if (!is_inside(s, slot) || (i32)s->lo[slot] < least) continue;
-        members += params.root_weight[s->key[slot]];
+        if (!is_inside(s, slot) || count_of(s, o, slot) < least) continue;
+        members += params.root_weight[root_of(s, o, slot)];
         if (marks) s->hi[slot] = CLOSED;
     }
     __syncwarp();
     return o.unseen + warp_sum(members);
 }
 
+// Whether some root that is inside and holds at least o.least stands for several. `alive_bits` get the bits of all of them,
+// where every root has a slot.
+__device__ inline bool mark_alive(Scratch* s, const Opening& o) {
+    u32* alive = alive_bits();
+    bool heavy = false;
+    ROLLED for (i32 i = lane_id(); o.direct && i < (params.n_roots + 31) / 32; i += 32) alive[i] = 0;
+    __syncwarp();
+    ROLLED for (i32 r = lane_id(); r < o.n_roots; r += 32) {
+        i32 slot = s->slot[r];
+        if (!is_inside(s, slot) || count_of(s, o, slot) < o.least) continue;
+        heavy |= params.root_weight[root_of(s, o, slot)] > 1;
+        if (o.direct) atomicOr(&alive[slot >> 5], 1u << (slot & 31));
+    }
+    __syncwarp();
+    return warp_any(heavy);
+}
+
+// Members of the candidates that are left around each lane's base vertex, which has this part.
+__device__ inline i32 members_beside(Scratch* s, const Opening& o, const Part& part, bool heavy) {
+    i32* members = (i32*)warp_shared().map[0];
+    members[lane_id()] = o.unseen;
+    __syncwarp();
+    i32 before = sum_below(part.n), end = before + part.n, n = 0, at = 0;
+    const u32* alive = alive_bits();
+    each_entry(part, [&](i32 owner, i32 v) {
+        bool counts;
+        if (o.direct) {
+            counts = v != NOBODY && (alive[v >> 5] >> (v & 31)) & 1;
+        } else {
+            i32 slot = v == NOBODY ? NOBODY : look_up(s, v, o.mask);
+            counts = slot != NOBODY && is_inside(s, slot) && (i32)s->lo[slot] >= o.least;
+        }
+        if (heavy && counts) atomicAdd(&members[owner], params.root_weight[v]);
+        // The entries [at, at + 32) have a bit each, and the owner of a part counts those in it.
+        u32 hits = warp_ballot(counts);
+        i32 lo = before - at, hi = end - at;
+        if (lo < 32 && hi > 0) n += __popc(hits & (u32)low_bits(hi > 32 ? 32 : hi) & ~(u32)low_bits(lo < 0 ? 0 : lo));
+        at += 32;
+    });
+    __syncwarp();
+    return heavy ? members[lane_id()] : o.unseen + n;
+}
+
 // R2 over wedges, once for each base vertex. Those that stay are written to s->list. Returns the members that were
 // dropped, or NOBODY when the list is too short.
 __device__ inline i32 drop_listed(Worker& w, const Origin& origin, Opening* o, bool drops) {
     Scratch* s = w.s;
-    i32* members = (i32*)warp_shared().lo;
-    i32 a = o->least, b = fewest_roots(w, o->size), kept = 0, dropped = 0;
-    i32 which = origin.cand == 0 ? LATER : EVERY;
-    u32 mask = o->mask;
+    i32 b = fewest_roots(w, o->size), kept = 0, dropped = 0;
+    bool heavy = drops && mark_alive(s, *o);
     ROLLED for (i32 first = 0; first < o->n_base; first += 32) {
         if (kept + 32 > LIST_CAP) return NOBODY;
         i32 i = first + lane_id();
         i32 u = i < o->n_base ? o->base[i] : NOBODY;
         bool leaves = false;
         if (drops) {
-            members[lane_id()] = o->unseen;
-            __syncwarp();
-            Part part = part_of(u, origin.begin, which);
-            each_entry(part, [&](i32 owner, i32 v) {
-                i32 slot = v == NOBODY ? NOBODY : look_up(s, v, mask);
-                if (slot != NOBODY && is_inside(s, slot) && (i32)s->lo[slot] >= a)
-                    atomicAdd(&members[owner], params.root_weight[v]);
-            });
-            __syncwarp();
-            leaves = u != NOBODY && members[lane_id()] < b;
+            Part part = part_of(u, origin.begin, inner(origin));
+            i32 members = members_beside(s, *o, part, heavy);
+            leaves = u != NOBODY && members < b;
             i32 weight = leaves ? weight_of(u) : 0;
             if (!leaves) part.n = 0;
             if (warp_any(leaves)) {
                 each_entry(part, [&](i32 owner, i32 v) {
                     i32 its = from(weight, owner);
-                    i32 slot = v == NOBODY ? NOBODY : look_up(s, v, mask);
-                    if (slot != NOBODY) atomicAdd(&s->lo[slot], (u32)-its);
+                    i32 slot = v == NOBODY ? NOBODY : slot_of(s, *o, v);
+                    if (slot != NOBODY) add_to(s, *o, slot, -its);
                 });
                 dropped += warp_sum(weight);
             }
@@ -82,7 +116,6 @@ __device__ inline i32 drop_listed(Worker& w, const Origin& origin, Opening* o, b
 // Reduce L by R1, R2 and R4, and write it to s->list. Returns OPEN, DEAD if the node leads nowhere, or OVERSIZE.
 __device__ inline i32 reduce_opening(Worker& w, const Origin& origin, Opening* o) {
     o->closed = members_inside(w.s, *o, o->total, true);
-    o->least = least_base();
     ROLLED for (i32 pass = 0; pass < PASSES; pass++) {
         i32 b = fewest_roots(w, o->size), members = members_inside(w.s, *o, o->least, false);
         ROLLED while (BOUNDED && fewest_base(w, members) > o->least) {
@@ -118,7 +151,7 @@ __device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening
     ROLLED for (i32 chunk = 0; chunk < o.n_roots; chunk += 32) {
         i32 r = chunk + lane_id();
         i32 slot = r < o.n_roots ? s->slot[r] : 0;
-        i32 root = s->key[slot], count = r < o.n_roots ? (i32)s->lo[slot] : 0, place = place_of(s, slot);
+        i32 root = root_of(s, o, slot), count = r < o.n_roots ? count_of(s, o, slot) : 0, place = place_of(s, slot);
         bool closes = count == o.size && r < o.n_roots;
         dead |= closes && place < 0 && !(origin.cand == 0 && is_in_path(origin, root));
         u32 closers = warp_ballot(closes);
@@ -145,27 +178,27 @@ __device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening
     ROLLED for (i32 i = lane_id(); i < n_excluded; i += 32) {
         i32 slot = s->raw_row[i];
         s->hi[slot] = (u32)i;
-        v.row[i] = s->key[slot];
-        v.weight[i] = params.root_weight[s->key[slot]];
+        v.row[i] = root_of(s, o, slot);
+        v.weight[i] = params.root_weight[v.row[i]];
     }
     i32 left = 0, n_explored = 0;
     ROLLED for (i32 chunk = 0; chunk < o.n_roots; chunk += 32) {
         i32 r = chunk + lane_id();
         i32 slot = r < o.n_roots ? s->slot[r] : 0;
-        i32 count = r < o.n_roots ? (i32)s->lo[slot] : 0, place = place_of(s, slot);
+        i32 count = r < o.n_roots ? count_of(s, o, slot) : 0, place = place_of(s, slot);
         bool stays = r < o.n_inside && place >= 0 && count >= a;
         u32 stayers = warp_ballot(stays);
         bool explored = stays && place < end;
         if (stays) {
             s->raw_mask[n + __popc(stayers & lanes_below())] = (u64)!explored << 62 | (u64)count << 31 | (u64)slot;
-            left += params.root_weight[s->key[slot]];
+            left += params.root_weight[root_of(s, o, slot)];
         }
         n_explored += __popc(warp_ballot(explored));
         n += __popc(stayers);
     }
     sort_rows(s, n, o.size);
     ROLLED for (i32 i = lane_id(); i < n; i += 32) {
-        i32 slot = s->raw_row[i], root = s->key[slot];
+        i32 slot = s->raw_row[i], root = root_of(s, o, slot);
         s->hi[slot] = (u32)(n_excluded + i);
         v.row[n_excluded + i] = root;
         v.weight[n_excluded + i] = params.root_weight[root];
@@ -212,9 +245,8 @@ __device__ inline void write_bits(Worker& w, const Opening& o, const SieveFrame&
             if (lane_id() == 0) ((u32*)(v.bits + k * f.words))[chunk >> 5] = half;
         }
     }
-    u32 mask = o.mask;
     each_neighbour(o.base, o.n_base, 0, EVERY, [&](i32 i, i32 root) {
-        i32 slot = root == NOBODY ? NOBODY : look_up(s, root, mask);
+        i32 slot = root == NOBODY ? NOBODY : slot_of(s, o, root);
         if (slot == NOBODY || !is_inside(s, slot)) return;
         u32* word = (u32*)(v.bits + f.rows + (i >> 6) * f.n_rows + place_of(s, slot));
         atomicOr(word + ((i >> 5) & 1), 1u << (i & 31));
@@ -261,10 +293,11 @@ __device__ __noinline__ i32 explore(Worker& w, const i32* base, i32 n_base, cons
     Opening o;
     o.base = base;
     o.n_base = n_base;
+    o.least = least_base();
     i32 total = 0;
     ROLLED for (i32 i = lane_id(); i < n_base; i += 32) total += weight_of(base[i]);
     o.total = o.size = warp_sum(total);
-    if (o.size < least_base()) return DONE;
+    if (o.size < o.least) return DONE;
     *too_large = !weigh_inside(w, origin, &o);
     if (*too_large) return DONE;
     i32 became = reduce_opening(w, origin, &o);
