@@ -10,9 +10,11 @@
 #include "bitmatrix/problem.cuh"
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/sieve.cuh"
+#include "bitmatrix/sieve_dense.cuh"
 #include "bitmatrix/sieve_frames.cuh"
 #include "bitmatrix/sieve_table.cuh"
 #include "bitmatrix/sieve_types.cuh"
+#include "bitmatrix/sieve_weigh.cuh"
 #include "bitmatrix/sieve_word.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
@@ -125,8 +127,12 @@ __device__ inline i32 reduce_opening(Worker& w, const Origin& origin, Opening* o
         if (o->size < o->least || smaller(members, params.max_root) < b) return DEAD;
         bool drops = o->closed < b;
         if (!drops && o->base == w.s->list) break;
-        i32 dropped = drop_listed(w, origin, o, drops);
+        i32 dropped = o->dense ? drop_words(w, o, drops) : drop_listed(w, origin, o, drops);
         if (dropped == NOBODY) return OVERSIZE;
+        if (o->dense && dropped > 0) {
+            clear_counters(w.s, *o);
+            count_roots(w, *o, origin.begin, inner(origin));
+        }
         o->size -= dropped;
         if (8ll * dropped < o->size) break;  // another pass would take longer than the sieve with the rest
     }
@@ -228,7 +234,7 @@ __device__ inline bool has_room(Worker& w, const Opening& o, SieveFrame* f) {
     __syncwarp();
     i64 top = (i64)f->words * (planes + f->n_rows);
     f->top = (i32)top;
-    return top <= SIEVE_WORDS;
+    return top <= (o.dense ? whole_at(o.planes) : SIEVE_WORDS);
 }
 
 // Write the bit rows of frame 0 and its L.
@@ -236,6 +242,10 @@ __device__ inline void write_bits(Worker& w, const Opening& o, const SieveFrame&
     Scratch* s = w.s;
     Sieve& v = sieve_of(w);
     ROLLED for (i32 i = lane_id(); i < f.top; i += 32) v.bits[i] = 0;
+    __syncwarp();
+    i32 planes = v.planes;
+    if (o.dense) write_packed(w, o, f);
+    if (lane_id() == 0) v.planes = planes;
     __syncwarp();
     ROLLED for (i32 chunk = 0; chunk < o.n_base; chunk += 32) {
         i32 i = chunk + lane_id();
@@ -245,7 +255,7 @@ __device__ inline void write_bits(Worker& w, const Opening& o, const SieveFrame&
             if (lane_id() == 0) ((u32*)(v.bits + k * f.words))[chunk >> 5] = half;
         }
     }
-    each_neighbour(o.base, o.n_base, 0, EVERY, [&](i32 i, i32 root) {
+    if (!o.dense) each_neighbour(o.base, o.n_base, 0, EVERY, [&](i32 i, i32 root) {
         i32 slot = root == NOBODY ? NOBODY : slot_of(s, o, root);
         if (slot == NOBODY || !is_inside(s, slot)) return;
         u32* word = (u32*)(v.bits + f.rows + (i >> 6) * f.n_rows + place_of(s, slot));
