@@ -5,7 +5,6 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
-#include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
 // Which neighbours are walked: those with ranks below a bound, those from it on, or all.

@@ -197,7 +197,7 @@ __device__ inline i32 join_closure(Worker& w, const SieveFrame& f, i32 j, i32 si
 }
 
 // Write the rows of a new frame, whose numbers in the frame above are in s->slot, and its L. If L needs half the words
-// only, rows are packed.
+// only, or there is no room otherwise, rows are packed.
 __device__ inline void write_frame(Worker& w, const SieveFrame& f, const SieveFrame& child) {
     Sieve& v = sieve_of(w);
     const i32* source = w.s->slot;
@@ -239,9 +239,10 @@ __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* de
     if (BOUNDED && child.members > params.max_root) return EXPLORED;  // all below are larger than the filters allow
     if (BOUNDED && !reaches_bound(w, f, child, n_candidates)) return NOTHING;
     i32 n_base = vertices_at(v, f.top, f.words), words = (n_base + 63) >> 6;
-    bool packs = 2 * words <= f.words, found = child.members >= fewest_roots(w, size);
-    child.words = packs ? words : f.words;
     child.n_rows = n_excluded + n_candidates;
+    bool fits = f.top + (v.planes + child.n_rows) * f.words <= SIEVE_WORDS;  // without packing
+    bool packs = 2 * words <= f.words || (!fits && words < f.words), found = child.members >= fewest_roots(w, size);
+    child.words = packs ? words : f.words;
     child.next = n_excluded;
     child.end = child.n_rows;
     child.list0 = f.list0 + f.n_rows;

@@ -7,7 +7,6 @@
 #include "common/warp.cuh"
 #include "bitmatrix/bound.cuh"
 #include "bitmatrix/lists.cuh"
-#include "bitmatrix/neighbours.cuh"
 #include "bitmatrix/sieve_rows.cuh"
 #include "bitmatrix/sieve_table.cuh"
 #include "bitmatrix/sieve_types.cuh"
@@ -51,7 +50,7 @@ __device__ inline void write_whole(const Worker& w, Opening* o) {
 }
 
 // Add what the roots [begin, end) have of L.
-__device__ inline void count_rows(const Worker& w, const Opening& o, i32 begin, i32 end) {
+__device__ inline void weigh_rows(const Worker& w, const Opening& o, i32 begin, i32 end) {
     Scratch* s = w.s;
     i32 planes = o.planes, few = end < params.first_hub ? end : (i32)params.first_hub;
     ROLLED for (i32 r = begin + lane_id(); r < few; r += 32) {

@@ -8,9 +8,7 @@
 #include "bitmatrix/neighbours.cuh"
 #include "bitmatrix/sieve_dense.cuh"
 #include "bitmatrix/sieve_table.cuh"
-#include "bitmatrix/sieve_types.cuh"
 #include "bitmatrix/types.cuh"
-#include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
 
 // Most roots of a graph with a slot for each. For fewer wedges than a quarter of them, a hash table takes less.
@@ -68,7 +66,7 @@ __device__ inline void count_roots(const Worker& w, const Opening& o, i32 bound,
     if (!o.dense)
         count_wedges(w.s, o, bound, which);
     else
-        count_rows(w, o, which == LATER ? bound : 0, which == EARLIER ? bound : (i32)params.n_roots);
+        weigh_rows(w, o, which == LATER ? bound : 0, which == EARLIER ? bound : (i32)params.n_roots);
 }
 
 __device__ inline void clear_counters(Scratch* s, const Opening& o) {
