@@ -148,8 +148,8 @@ SIEVE_FRAME = np.dtype((np.int32, (14,)))
 
 
 def _sieve_words(row_cap: int) -> int:
-    """Words of the bit rows of a stack. A small shape has as many as the usual one, because few roots may be long."""
-    return 16 * (4096 if 1024 <= row_cap < 4096 else row_cap)
+    """Words of the bit rows of a stack. A small shape has more than it has rows, because few roots may be long."""
+    return 16 * (8192 if 1024 <= row_cap < 4096 else row_cap)
 
 
 def sieve(row_cap: int) -> np.dtype:
