@@ -42,7 +42,7 @@ struct FrameCopy {
 };
 
 #define COPY_HEAD ((i32)(sizeof(FrameCopy) / sizeof(i32)))
-#define COPY_MOST (1 << 15)  // ints of a copy
+#define COPY_MOST (1 << 16)  // ints of a copy
 
 // Take room for a copy with this head, and write the head. Returns where the rest begins, or NULL without room.
 __device__ inline i32* begin_copy(const FrameCopy& head, Item* item) {
