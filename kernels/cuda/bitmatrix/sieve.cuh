@@ -34,7 +34,8 @@ __device__ inline void sort_rows(Scratch* s, i32 n, i32 size) {
         ROLLED for (i32 i = lane_id(); i < n; i += 32) {
             u64 key = s->raw_mask[i];
             i32 rank = 0;
-            ROLLED for (i32 k = 0; k < n; k++) rank += s->raw_mask[k] < key;
+#pragma unroll 4
+            for (i32 k = 0; k < n; k++) rank += s->raw_mask[k] < key;
             s->raw_row[rank] = (i32)(key & 0x7fffffff);
         }
         __syncwarp();

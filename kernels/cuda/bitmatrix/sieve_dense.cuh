@@ -15,7 +15,7 @@
 
 #define COUNTER_BITS 7  // of a base vertex, for the members of the candidates that have it
 #ifndef DENSE_GAIN
-#define DENSE_GAIN 4    // a wedge takes as long as so many words of bit rows
+#define DENSE_GAIN 1    // a wedge takes as long as so many words of bit rows
 #endif
 #define ROWS_AHEAD 4    // bit rows that are read at the same time
 

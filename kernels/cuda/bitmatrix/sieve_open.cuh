@@ -19,7 +19,9 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-#define PASSES 4                      // of R2 over wedges. What is left then is the sieve's.
+#define PASSES 4               // of R2 over wedges. What is left then is the sieve's.
+// Words of bit rows that are too many if fewer than one bit in 32 is set.
+#define SPARSE_WORDS (SIEVE_WORDS < (1 << 16) ? SIEVE_WORDS / 4 : 1 << 14)
 
 // Members of the path and of candidates that hold at least `least`. Those that hold the whole L are marked.
 __device__ inline i32 members_inside(Scratch* s, const Opening& o, i32 least, bool marks) {
@@ -149,8 +151,10 @@ __device__ inline bool is_in_path(const Origin& origin, i32 v) {
 // Write the closure of L to s->full (R5), and lay out the rows of the frame in order: excluded rows, then candidates,
 // those that are explored here first. False when the node is dead (R6). *fresh changes if all bicliques below have a
 // further candidate: the first of them says whether they belong to this piece (kernels/reference/tree.py, point 3).
-__device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening& o, SieveFrame* f, i32* fresh) {
+__device__ inline bool sort_roots(Worker& w, const Origin& origin, Opening* opening, SieveFrame* f, i32* fresh) {
     Scratch* s = w.s;
+    const Opening& o = *opening;
+    i64 held = 0;
     Sieve& v = sieve_of(w);
     i32 a = o.least, members = 0, first = CLOSED, n_full = 0, n_excluded = 0, n = 0;
     bool dead = false;
@@ -169,6 +173,7 @@ __device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening
         }
         n_full += __popc(closers);
         bool excluded = !closes && place < 0 && count >= a;
+        if (excluded) held += count;
         u32 excluders = warp_ballot(excluded);
         if (excluded) s->raw_row[n_excluded + __popc(excluders & lanes_below())] = slot;
         n_excluded += __popc(excluders);
@@ -198,6 +203,7 @@ __device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening
         if (stays) {
             s->raw_mask[n + __popc(stayers & lanes_below())] = (u64)!explored << 62 | (u64)count << 31 | (u64)slot;
             left += params.root_weight[root_of(s, o, slot)];
+            held += count;
         }
         n_explored += __popc(warp_ballot(explored));
         n += __popc(stayers);
@@ -210,6 +216,7 @@ __device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening
         v.weight[n_excluded + i] = params.root_weight[root];
     }
     __syncwarp();
+    opening->held = warp_sum(held);
     f->n_closed = n_full;
     f->size = o.size;
     f->members = warp_sum(members);
@@ -223,7 +230,8 @@ __device__ inline bool sort_roots(Worker& w, const Origin& origin, const Opening
     return true;
 }
 
-// Set the number of planes, and the places in `bits`. False when there is no room for the bit rows.
+// Set the number of planes, and the places in `bits`. False when there is no room for the bit rows, or if they are long
+// and have so few bits that to open each child from its wedges takes less.
 __device__ inline bool has_room(Worker& w, const Opening& o, SieveFrame* f) {
     Sieve& v = sieve_of(w);
     u32 weights = 0;
@@ -234,6 +242,7 @@ __device__ inline bool has_room(Worker& w, const Opening& o, SieveFrame* f) {
     __syncwarp();
     i64 top = (i64)f->words * (planes + f->n_rows);
     f->top = (i32)top;
+    if (top > SPARSE_WORDS && o.held < 2ll * f->words * f->n_rows) return false;
     return top <= (o.dense ? whole_at(o.planes) : SIEVE_WORDS);
 }
 
@@ -265,24 +274,24 @@ __device__ inline void write_bits(Worker& w, const Opening& o, const SieveFrame&
 }
 
 // Make every child of frame 0 an item of its own, because its bit rows have no room. Its children have less. The slice
-// is void if the pool is full.
+// is void if the pool is full. A lane makes an item, as many at a time as reserve_given keeps in reserve.
 __device__ __noinline__ void split(Worker& w, const SieveFrame& f) {
     const i32* rows = sieve_of(w).row;
     i32 n_cand = f.n_rows - f.next, n_path = f.n_closed + 1;
     i64 cand_at = reserve_pool(n_cand);
     if (cand_at != NOBODY) write_list(rows + f.next, n_cand, params.pool + cand_at);
-    __syncwarp();
-    ROLLED for (i32 j = f.next; j < f.end; j++) {
-        i64 at = cand_at == NOBODY ? NOBODY : reserve_pool(n_path);
+    ROLLED for (i32 chunk = f.next; chunk < f.end; chunk += 32) {
+        i32 n = f.end - chunk < 32 ? f.end - chunk : 32, j = chunk + lane_id(), behind = j - f.next + 1;
+        i64 at = cand_at == NOBODY ? NOBODY : reserve_pool((i64)n * n_path);
         if (at == NOBODY) {
             if (lane_id() == 0) overflow();
             return;
         }
-        write_list(w.s->full, f.n_closed, params.pool + at);
-        if (lane_id() == 0) params.pool[at + f.n_closed] = rows[j];
-        __syncwarp();
-        i32 behind = j - f.next + 1;
-        pass_on(path_item(at, n_path, cand_at + behind, n_cand - behind, 0, n_cand - behind, 1));
+        i64 path_at = at + (i64)lane_id() * n_path;
+        ROLLED for (i32 k = 0; k < n; k++) write_list(w.s->full, f.n_closed, params.pool + at + (i64)k * n_path);
+        if (j < f.end) params.pool[path_at + f.n_closed] = rows[j];
+        Item item = path_item(path_at, n_path, cand_at + behind, n_cand - behind, 0, n_cand - behind, 1);
+        pass_on_each(item, n);
     }
 }
 
@@ -316,7 +325,7 @@ __device__ __noinline__ i32 explore(Worker& w, const i32* base, i32 n_base, cons
     *too_large = !weigh_outside(w, origin, &o);
     if (*too_large) return DONE;
     SieveFrame f;
-    if (!sort_roots(w, origin, o, &f, &fresh)) return DONE;
+    if (!sort_roots(w, origin, &o, &f, &fresh)) return DONE;
     bool found = f.members >= fewest_roots(w, f.size);
     w.tests += 1;
     if (BOUNDED && f.members > params.max_root) return DONE;

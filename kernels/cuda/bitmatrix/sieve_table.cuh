@@ -43,6 +43,7 @@ struct Opening {  // a problem while it is opened
     i32 packed;   // direct: counters are in shared memory, 1 << packed in a word; NOBODY: they are in `lo`
     u32 mask;     // slots of the table, minus one
     i32 n_roots;   // roots in the table, or those that matter, in the order of s->slot
+    i64 held;      // sum of what rows of the frame have of L
     i32 n_inside;  // of these, once `weigh_outside` was called: candidates and the path, which come first
 };
 
