@@ -144,7 +144,7 @@ def scratch(row_cap: int, list_cap: int) -> np.dtype:
 
 #: Frames on the stack of a sieve, and ``SieveFrame``, as in ``cuda/bitmatrix/sieve_types.cuh``.
 SIEVE_DEPTH = 64
-SIEVE_FRAME = np.dtype((np.int32, (14,)))
+SIEVE_FRAME = np.dtype((np.int32, (16,)))
 
 
 def _sieve_words(row_cap: int) -> int:

@@ -65,3 +65,14 @@ def test_what_just_reaches_the_bound_is_found(by):
         assert isinstance(total, Best)
         expected = Best.of(len(rows), by, Bicliques.from_pairs(rows), bound)
         assert total.rows.to_pairs() == expected.rows.to_pairs()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_with_few_bits_lose_no_base_vertex(seed):
+    """A child has many base vertices in many words, and most of its rows have few of them."""
+    rng = np.random.default_rng(seed)
+    graph = graph_of(planted(rng, 2), BuildOptions(root_side="right"), 3, 5)
+    search = Search("fingerprint", min_left=3, min_right=5)
+    found, expected = (run(engine, graph, search) for engine in (BitMatrixEngine(DEVICE), CpuEngine()))
+    assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
+    assert found.count > 100

@@ -87,9 +87,10 @@ __device__ inline bool emit_sieve(Worker& w, const i32* base, i32 n_base, const 
 }
 
 // The rows behind j that hold at least `least` of the child at f.top: list them in `alive`, and in `count` what each has.
-// If `again`, only the n rows that are listed are looked at. Returns their members, and *n their number.
-__device__ inline i32 list_alive(Sieve& v, const SieveFrame& f, i32 j, i32 least, bool again, i32* alive, i32* n) {
-    i32 members = 0, kept = 0, end = again ? *n : f.n_rows - j - 1;
+// If `again`, only the n rows that are listed are looked at. Returns their members, in *n their number, and in *held the
+// sum of their counts.
+__device__ inline i32 list_alive(Sieve& v, const SieveFrame& f, i32 j, i32 least, bool again, i32* alive, i32* n, i32* held) {
+    i32 members = 0, kept = 0, sum = 0, end = again ? *n : f.n_rows - j - 1;
     ROLLED for (i32 chunk = 0; chunk < end; chunk += 32) {
         i32 k = chunk + lane_id();
         i32 i = k >= end ? NOBODY : again ? alive[k] : j + 1 + k;
@@ -100,10 +101,12 @@ __device__ inline i32 list_alive(Sieve& v, const SieveFrame& f, i32 j, i32 least
             alive[kept + __popc(holders & lanes_below())] = i;
             v.count[i] = count;
             members += v.weight[f.list0 + i];
+            sum += count;
         }
         kept += __popc(holders);
     }
     *n = kept;
+    *held = warp_sum(sum);
     __syncwarp();
     return warp_sum(members);
 }
@@ -122,16 +125,21 @@ __device__ inline i32 reduce_child(const Worker& w, Sieve& v, const SieveFrame& 
     ROLLED while (true) {
         i32 size = members_at(v, at, f.words), need = fewest_roots(w, size) - closed;
         if (size < *least || left < need) return 0;
-        left = list_alive(v, f, j, *least, again, alive, n);
+        i32 held;
+        left = list_alive(v, f, j, *least, again, alive, n, &held);
         again = true;
         // Fewer candidates are left, so a bound demands more base members.
         ROLLED while (BOUNDED && fewest_base(w, (i64)closed + left) > *least) {
             *least = fewest_base(w, (i64)closed + left);
-            left = list_alive(v, f, j, *least, again, alive, n);
+            left = list_alive(v, f, j, *least, again, alive, n, &held);
         }
         if (BOUNDED && size < *least) return 0;
         if (left < need) return 0;
-        if (need <= 0 || !drop_base(v, f, at, alive, *n, need)) return size;
+        if (need <= 0) return size;
+        // A row with few bits of the child adds them one by one.
+        bool sparse = f.words > 1 && held < 3 * f.words * *n && size <= 2 * SHARED_SLOTS;
+        bool drops = sparse ? drop_sparse(v, f, at, vertices_at(v, at, f.words), alive, *n, need) : drop_base(v, f, at, alive, *n, need);
+        if (!drops) return size;
     }
 }
 
@@ -245,6 +253,7 @@ __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* de
     bool packs = 2 * words <= f.words || (!fits && words < f.words), found = child.members >= fewest_roots(w, size);
     child.words = packs ? words : f.words;
     child.next = n_excluded;
+    child.copy_at = NOBODY;
     child.end = child.n_rows;
     child.list0 = f.list0 + f.n_rows;
     child.base0 = packs ? f.base0 + f.n_base : f.base0;

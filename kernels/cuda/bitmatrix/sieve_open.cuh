@@ -21,7 +21,7 @@
 
 #define PASSES 4               // of R2 over wedges. What is left then is the sieve's.
 // Words of bit rows that are too many if fewer than one bit in 32 is set.
-#define SPARSE_WORDS (SIEVE_WORDS < (1 << 16) ? SIEVE_WORDS / 4 : 1 << 14)
+#define SPARSE_WORDS (SIEVE_WORDS < (1 << 16) ? SIEVE_WORDS / 4 : 1 << 15)
 
 // Members of the path and of candidates that hold at least `least`. Those that hold the whole L are marked.
 __device__ inline i32 members_inside(Scratch* s, const Opening& o, i32 least, bool marks) {
@@ -222,6 +222,7 @@ __device__ inline bool sort_roots(Worker& w, const Origin& origin, Opening* open
     f->members = warp_sum(members);
     f->left = warp_sum(left);
     f->list0 = f->base0 = f->at = 0;
+    f->copy_at = NOBODY;
     f->next = n_excluded;
     f->end = n_excluded + n_explored;
     f->n_rows = n_excluded + n;

@@ -29,6 +29,8 @@ struct SieveFrame {  // a node; its rows are those of its parent that can matter
     i32 members;  // members of the closure
     i32 left;     // members of the candidates from `next` on
     i32 size;     // members of its L
+    i32 copy_at;  // a copy of the frame in the pool, NOBODY: none
+    i32 n_copy;
 };
 
 struct Sieve {
