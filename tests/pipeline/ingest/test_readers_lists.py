@@ -17,8 +17,7 @@ from pipeline.ingest.readers import lists, open_source, parquet, tables
 from pipeline.ingest.step import ingest
 from schemas.errors import InputError
 from schemas.options import IngestOptions
-from tests.pipeline.ingest.test_several_files import edges_of
-from tests.support.inputs import write
+from tests.support.inputs import read_edges, write
 
 LAYOUTS = {
     "list": pa.list_,
@@ -79,7 +78,7 @@ def test_lists_in_frames(tmp_path: Path) -> None:
         assert read(frame, **named) == wanted
     sets = pd.DataFrame({"who": [1, 2], "what": [{3}, {4, 5}]})
     assert sorted(read(sets)) == [(1, 3), (2, 4), (2, 5)]
-    assert edges_of(pl.DataFrame(columns).select("who", "what"), tmp_path / "out")[1].right_label == "string"
+    assert read_edges(pl.DataFrame(columns).select("who", "what"), tmp_path / "out")[1].right_label == "string"
 
 
 def test_only_the_two_columns_of_a_parquet_file_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
