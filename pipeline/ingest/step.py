@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.ingest.doubts import duplicate_doubt, float_doubt, variants_of
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from pipeline.ingest.readers import EdgeStream, open_source
+from pipeline.ingest.readers.columns import refuse_flags
 from pipeline.ingest.readers.files import Files
 from pipeline.ingest.sources.at_hand import at_hand
 from pipeline.ingest.staging import all_or_nothing
@@ -103,8 +104,8 @@ def ingest(
     ----------
     source : path, sequence of paths, or object
         A file in one of `pipeline.ingest.readers.formats`, several of one format, a folder, a pattern such as
-        ``in/*.csv``, or ``-`` for standard input. Or a pandas, Polars or Arrow table, a scipy.sparse
-        matrix, or a networkx graph. An object is not modified.
+        ``in/*.csv``, or ``-`` for standard input. Or an object of
+        `pipeline.ingest.readers.objects`, which is not modified.
     options : IngestOptions
     folder : Path
         An existing folder. After an error it is as it was before.
@@ -125,12 +126,13 @@ def ingest(
     with at_hand(source) as there:
         stream = open_source(there, options)
         n_bytes = there.n_bytes if isinstance(there, Files) else 0
-        return _ingest(stream, n_bytes, folder, ingest_on, keep, started)
+        return _ingest(stream, n_bytes, options.left is not None, folder, ingest_on, keep, started)
 
 
 def _ingest(
     stream: EdgeStream,
     n_bytes: int,
+    is_chosen: bool,
     folder: Path,
     ingest_on: IngestOn,
     keep: Callable[[Any], None] | None,
@@ -153,6 +155,8 @@ def _ingest(
     with guard():
         left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
+    if not is_chosen:
+        refuse_flags(stream.source, left.values, right.values, table.n_rows)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         at_a_time = min(count_cores(), MOST_THREADS)
         labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE, at_a_time)]

@@ -13,7 +13,7 @@ from pipeline.ingest.readers.base import SIDES, shorten
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["Flags", "find_columns", "refuse_crossed", "side_names"]
+__all__ = ["FLAGS_REMEDY", "Flags", "are_flags", "find_columns", "refuse_crossed", "refuse_flags", "side_names"]
 
 #: Pairs of names that are known as the two sides, at any position (docs/formats.md). Capitals do not matter, and "id"
 #: may follow.
@@ -38,6 +38,12 @@ _PAIRS = (
 
 #: Longest name of a side that is shown.
 _NAME = 60
+
+#: What to do with a table of 0 and 1 that has a column per vertex.
+FLAGS_REMEDY = "make an edge of every 1 (from Python, a frame or an array of booleans is read so: table.astype(bool))"
+
+#: Rows from which on two columns of 0 and 1 cannot be different edges.
+_MOST_EDGES = 4
 
 #: How 0 and 1 are written.
 _FLAGS = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1"}
@@ -175,6 +181,25 @@ def refuse_crossed(source: str, labels: pa.Array, further: Callable[[], Flags]) 
     if others.columns and len(seen | others.seen) == 2:
         raise InputError(
             f"{source} looks like a table with a column per vertex, not like a list of edges: only 0 and 1 are in one "
-            f"of the two columns read, and in {others.columns} more; make an edge of every 1 (pandas: melt), or name "
-            "two columns with --left and --right"
+            f"of the two columns read, and in {others.columns} more; {FLAGS_REMEDY}, or name two columns with "
+            "--left and --right"
+        )
+
+
+def are_flags(labels: pa.Array) -> bool:
+    """Whether distinct labels are only 0 and 1, however they are written."""
+    return len(labels) <= 2 and bool(_flags(labels.to_pylist()))
+
+
+def refuse_flags(source: str, left: pa.Array, right: pa.Array, n_rows: int) -> None:
+    """Refuse two columns that only have 0 and 1, in more rows than there are such edges.
+
+    Raises
+    ------
+    InputError
+    """
+    if n_rows > _MOST_EDGES and are_flags(left) and are_flags(right):
+        raise InputError(
+            f"{source} looks like a table of 0 and 1 with a column per vertex, not like a list of edges: both columns "
+            f"read have nothing else in {n_rows:,} rows; {FLAGS_REMEDY}, or name two columns"
         )

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import BadLineError, EdgeStream, shorten
 from pipeline.ingest.readers.blocks import Block, numbered_lines
+from pipeline.ingest.readers.columns import FLAGS_REMEDY
 from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number, parse_label
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from schemas.errors import InputError
@@ -77,7 +78,7 @@ class EdgeList(TextStream):
             found = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
             raise BadLineError(
                 f"{found} where 2 to {_MOST_COLUMNS} are expected, separated by blanks or tabs ({shorten(line)})",
-                "mend the line or name another --format",
+                FLAGS_REMEDY if set(fields) <= {"0", "1"} else "mend the line or name another --format",
             )
         for what, text in zip(_EXTRA, fields[2:], strict=False):
             check_number(text, what)
