@@ -21,6 +21,7 @@ from flows.logs import run_logs
 from flows.notify import note, tell
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
+from pipeline.ingest.sources.names import recorded
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
 from pipeline.results.results import Results, open_results
 from pipeline.run.folder import RunFolder, without_days
@@ -63,7 +64,8 @@ def mine(
     bicliques, and Needs attention if all bicliques are there, but something else went wrong.
 
     Args:
-        source: Path of an edge list or a run, as the worker sees it. {date} and {time} are filled in, as in the output.
+        source: Path of an edge list, a folder of them, a pattern or a run, as the worker sees it. {date} and {time} are
+            filled in, as in the output.
         output: Folder of the run. {date} becomes the day and {time} the time for which the run was scheduled, UTC. If
             the folder holds this run already, the run goes on, and a complete one is left alone. If it holds another
             run of that day, this one begins in a folder with a number, as runs/2026-01-31.2.
@@ -92,7 +94,7 @@ def mine(
     since = complete_since(path) if is_run(path) else None
     chosen = _options(path, asked, since)
     check_workers(asked.workers, engines.kind(chosen.engine).platform)
-    series = str(Path(source).absolute())
+    series = recorded(source)
     keys = Keys.of(without_days(series))
     day = f"{moment:%Y-%m-%d}" if date or depends_on_moment(source) or depends_on_moment(output) else None
     tasks.ingest(path, chosen, asked.limits, asked.call.ingest_on, series, day)

@@ -77,9 +77,10 @@ def mine(
 
     Parameters
     ----------
-    source : path or object
-        An edge list in a format of ``bicliques formats``, or a pandas, Polars or Arrow table, a scipy.sparse
-        matrix or a networkx graph. Or the folder of a run: then the edges that it has read are used.
+    source : path, sequence of paths, or object
+        An edge list in a format of ``bicliques formats``, several, a folder of them, or a pattern such as
+        ``in/*.csv``. Or a pandas, Polars or Arrow table, a scipy.sparse matrix or a networkx graph. Or the folder of a
+        run: then the edges that it has read are used.
     output : path
         Folder of the run. It is empty, or does not exist yet.
     {options}

@@ -6,11 +6,9 @@ seconds are those of the work.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,8 @@ import pyarrow as pa
 from kernels import engines
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader
 from pipeline.ingest.readers.digits import compiled_plain_integers
-from pipeline.ingest.readers.text import is_large
+from pipeline.ingest.readers.text import LARGE_BYTES
+from pipeline.ingest.sources.names import n_bytes_of
 from pipeline.run.progress import OnProgress, Progress
 from schemas.errors import ResourceError
 from schemas.options import BuildOptions
@@ -38,8 +37,9 @@ def before_reading(source: Any, ingest_on: IngestOn) -> None:
     """
     _convert_an_array()
     with suppress(OSError):  # the source cannot be read; the step says so in better words
-        reader = choose_reader(ingest_on, source)[0]
-        if reader is None and isinstance(source, (str, os.PathLike)) and is_large(Path(source)):
+        n_bytes = n_bytes_of(source)
+        reader = choose_reader(ingest_on, n_bytes)[0]
+        if reader is None and n_bytes >= LARGE_BYTES:
             with _keeping_code():
                 compiled_plain_integers(b"1 2\n", " ", (0, 1), 2)
 

@@ -17,6 +17,7 @@ from pipeline.ingest.readers.blocks import LINE_BYTES
 from pipeline.ingest.readers.delimited import Delimited
 from pipeline.ingest.readers.edge_list import EdgeList
 from pipeline.ingest.readers.parquet import ParquetTable
+from pipeline.ingest.readers.several import SeveralFiles
 
 __all__ = ["device_batches"]
 
@@ -34,7 +35,10 @@ def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, An
     InputError
         The host's reader would raise it, in the same words.
     """
-    if isinstance(stream, (EdgeList, Delimited)):
+    if isinstance(stream, SeveralFiles):
+        for part in stream.parts():
+            yield from device_batches(part, arrays)
+    elif isinstance(stream, (EdgeList, Delimited)):
         yield from text_batches(stream, arrays)
     elif isinstance(stream, ParquetTable) and stream.options.label_type != "string" and stream.is_exact:
         yield from _parquet_batches(stream, arrays)

@@ -88,6 +88,13 @@ class EdgeStream(ABC):
         Names of the two columns that are read, in a form that can be shown.
     guessed : bool
         Whether these columns were read because they are the first two, although there are others.
+    kinds : (DataType or None, DataType or None)
+        Type of the labels of the left and of the right side in the batches: int64, or large_string (or a dictionary of
+        it). None where the column does not tell.
+    n_before : int
+        Lines of the files before this one, in a format that numbers its lines.
+    numbered : int
+        Lines of this file that have numbers. It is known when `chunks` has ended.
     """
 
     format: str
@@ -96,6 +103,9 @@ class EdgeStream(ABC):
     integers: tuple[pa.DataType, pa.DataType] = (pa.int64(), pa.int64())
     side_names: tuple[str, str] = SIDES
     guessed: bool = False
+    kinds: tuple[pa.DataType | None, pa.DataType | None] = (None, None)
+    n_before: int = 0
+    numbered: int = 0
 
     @abstractmethod
     def chunks(self) -> Iterator[pa.RecordBatch]:
@@ -107,12 +117,16 @@ class EdgeStream(ABC):
             A line cannot be read, and ``skip_bad_lines`` is off.
         """
 
+    def told_kinds(self) -> tuple[pa.DataType | None, pa.DataType | None]:
+        """`kinds`, as far as the source tells them before it is read."""
+        return self.kinds
+
     def digest(self) -> str | None:
         """BLAKE3 (hex) of the file's bytes, after `chunks` has ended. None for an object in memory."""
         return None
 
     def check(self, left: pa.Array, right: pa.Array) -> None:
-        """Compare what the source says about itself with what was read. Most formats have nothing to compare.
+        """Compare what the source says about itself with what was read, and refuse a table with a column per vertex.
 
         Parameters
         ----------
@@ -122,8 +136,17 @@ class EdgeStream(ABC):
         Raises
         ------
         InputError
-            They disagree.
+            They disagree, or it is such a table.
         """
+        self.check_counts()
+        self.check_table(left, right)
+
+    def check_counts(self) -> None:
+        """Compare the counts in the header of a file with its lines. Most formats have none."""
+        return None
+
+    def check_table(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse a table with a column per vertex. Parameters are those of `check`."""
         return None
 
 

@@ -42,7 +42,16 @@ class Delimited(TextStream):
         self.side_names = layout.names
         self.guessed = options.left is None
 
-    def check(self, left: pa.Array, right: pa.Array) -> None:
+    def told_kinds(self) -> tuple[pa.DataType | None, pa.DataType | None]:
+        """See `EdgeStream`. A file with a header alone does not tell whether its labels are integers."""
+        is_open = self.options.label_type == "auto"
+        left, right = (
+            None if is_open and not label else kind
+            for label, kind in zip(self.layout.first_labels, self.kinds, strict=True)
+        )
+        return left, right
+
+    def check_table(self, left: pa.Array, right: pa.Array) -> None:
         """Refuse a table with a column per right vertex."""
         if self.guessed:
             refuse_crossed(self.source, right, lambda: self.layout.flags)

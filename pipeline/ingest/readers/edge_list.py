@@ -110,14 +110,16 @@ class Konect(EdgeList):
         if len(comments) == 2 and len(comments[1]) == 3 and all(word.isdigit() for word in comments[1]):
             self.counts = tuple(header_number(f"{path}, line 2", word) for word in comments[1])
 
-    def check(self, left: pa.Array, right: pa.Array) -> None:
-        """Refuse a file whose second line has other numbers of edges or vertices than there are."""
-        if self.counts is None:
-            return
+    def check_counts(self) -> None:
+        """Refuse a file whose second line has another number of edges than there are."""
         n_lines = self.rows + self.skipped
-        if self.counts[0] != n_lines:
+        if self.counts is not None and self.counts[0] != n_lines:
             raise self._disagree(self.counts[0], "edges", f"the file has {n_lines}")
-        if self.skipped:
+
+    def check(self, left: pa.Array, right: pa.Array) -> None:
+        """Also refuse a file whose second line has other numbers of vertices than there are."""
+        super().check(left, right)
+        if self.counts is None or self.skipped:
             return
         for said, labels, side in ((self.counts[1], left, "left"), (self.counts[2], right, "right")):
             # Some names from 1 to n may be unused. Then the header has the largest name, or the number of used names.

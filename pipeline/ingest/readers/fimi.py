@@ -39,7 +39,9 @@ class Fimi(TextStream):
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
         """The blocks of the file. They are small, because parsing takes up to 40 times the memory of a block."""
-        return blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, BLOCK_BYTES), tear=True)
+        for block in blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, BLOCK_BYTES), tear=True):
+            self.numbered = block.number + block.data.count(b"\n") - 1
+            yield block
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
         """Split the block into lines, then items, by Arrow. Repeated blanks give empty items, which are dropped."""
@@ -49,7 +51,8 @@ class Fimi(TextStream):
             return None
         lines = pc.split_pattern(pa.array([text[:-1]], TEXT), "\n").flatten()
         lists = pc.split_pattern(lines, " ")
-        numbers = np.repeat(np.arange(block.number, block.number + len(lines)), pc.list_value_length(lists).to_numpy())
+        ids = np.arange(block.number, block.number + len(lines)) + self.n_before
+        numbers = np.repeat(ids, pc.list_value_length(lists).to_numpy())
         there = pc.not_equal(lists.flatten(), "")
         items = lists.flatten().filter(there)
         labels = to_integers(items) if self.kinds[1] == INTEGER else items
@@ -57,7 +60,7 @@ class Fimi(TextStream):
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
         """Parse a line into one edge per item."""
-        return [(number, parse_label(item, "right", self.kinds[1])) for item in split_blanks(line)]
+        return [(self.n_before + number, parse_label(item, "right", self.kinds[1])) for item in split_blanks(line)]
 
 
 def open_fimi(path: Path, options: IngestOptions) -> EdgeStream:

@@ -84,7 +84,7 @@ class MatrixMarket(TextStream):
         left = pa.concat_arrays([batch["left"], rest["right"]])
         return to_batch(left, pa.concat_arrays([batch["right"], rest["left"]]))
 
-    def check(self, left: pa.Array, right: pa.Array) -> None:
+    def check_counts(self) -> None:
         """Refuse a file with more or fewer entries than its header says."""
         found, place = self.entries + self.skipped, f"{self.path}, line {self.size_line}"
         if found != self.n_entries:

@@ -63,7 +63,7 @@ class TableStream(EdgeStream):
     def damaged(self, reason: str) -> InputError:
         """The error for a table that Arrow cannot read."""
 
-    def check(self, left: pa.Array, right: pa.Array) -> None:
+    def check_table(self, left: pa.Array, right: pa.Array) -> None:
         """Refuse a table with a column per right vertex."""
         if self.guessed:
             refuse_crossed(self.source, right, self._flags)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import re
 from pathlib import Path
 
@@ -49,9 +50,10 @@ def test_a_url_is_refused_as_it_was_given(url, folder, tmp_path, capsys, monkeyp
     assert ingest(write(Path("a:/x.csv"), "1,2\n"), IngestOptions(), tmp_path).n_edges == 1, "a folder of that name"
 
 
-def test_a_folder_instead_of_a_file(tmp_path, folder):
-    with pytest.raises(InputError, match="is not a regular file; name one file"):
-        ingest(str(tmp_path), IngestOptions(), folder)
+def test_a_named_pipe_instead_of_a_file(tmp_path, folder):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe is not a regular file; name a file, or pipe the edges into the command"):
+        ingest(str(tmp_path / "pipe"), IngestOptions(), folder)
 
 
 def test_a_file_that_may_not_be_opened(tmp_path, folder, monkeypatch):
