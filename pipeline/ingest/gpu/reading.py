@@ -40,10 +40,15 @@ def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, An
             yield from device_batches(part, arrays)
     elif isinstance(stream, (EdgeList, Delimited)):
         yield from text_batches(stream, arrays)
-    elif isinstance(stream, ParquetTable) and stream.options.label_type != "string" and stream.is_exact:
+    elif isinstance(stream, ParquetTable) and _fits(stream):
         yield from _parquet_batches(stream, arrays)
     else:
         yield from _uploaded(stream.chunks(), arrays)
+
+
+def _fits(stream: ParquetTable) -> bool:
+    """Whether the device may read the columns of a Parquet file as labels."""
+    return stream.options.label_type != "string" and stream.is_exact and not stream.has_lists
 
 
 def _uploaded(batches: Iterable[pa.RecordBatch], arrays: Arrays) -> Iterator[tuple[Any, Any]]:

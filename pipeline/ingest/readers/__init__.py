@@ -12,7 +12,7 @@ from pipeline.ingest.readers.blocks import beginning
 from pipeline.ingest.readers.delimited import open_csv, open_tsv
 from pipeline.ingest.readers.edge_list import open_konect, open_snap
 from pipeline.ingest.readers.files import Files, find, is_named
-from pipeline.ingest.readers.fimi import open_fimi
+from pipeline.ingest.readers.fimi import open_adjacency, open_fimi
 from pipeline.ingest.readers.matrix_market import open_matrix_market
 from pipeline.ingest.readers.objects import open_object
 from pipeline.ingest.readers.opening import open_file, plain_name
@@ -36,6 +36,9 @@ _FORMATS = (
         "matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", frozenset(), open_matrix_market
     ),
     Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", ON_LABELS, open_fimi),
+    Format(
+        "adjacency", ("*.adj",), "line k lists the right neighbours of left vertex k, from 0", ON_LABELS, open_adjacency
+    ),
     Format("parquet", ("*.parquet", "*.pq"), "two columns, named or the first two", ON_TABLES, open_parquet),
     Format(
         "arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC file or stream, columns as above", ON_TABLES, open_arrow

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pipeline.ingest.readers.columns import find_columns, side_names
 from pipeline.ingest.readers.digests import file_digest
+from pipeline.ingest.readers.lists import is_list, refuse_lone_list
 from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, reading_errors
 from pipeline.ingest.readers.sieve import integers_of, kinds_of
 from pipeline.ingest.readers.tables import REFUSALS, Pair, TableStream, fit_for_flags, reason_of
@@ -41,9 +42,11 @@ class TableFile(TableStream):
             self.names = list(schema.names)
         except REFUSALS as error:
             raise self.damaged(reason_of(error)) from error
+        refuse_lone_list(str(path), schema)
         self.columns = find_columns(str(path), options, self.names, len(self.names))
         self.integers = integers_of(schema, self.columns)
         self.kinds = kinds_of(schema, self.columns, options.label_type)
+        self.has_lists = any(is_list(schema.types[k]) for k in self.columns)
         self.side_names = side_names(self.names, self.columns)
         self.guessed = options.left is None
         self._others = [k for k, kind in enumerate(schema.types) if k not in self.columns and fit_for_flags(kind)]

@@ -1,4 +1,7 @@
-"""FIMI transactions: line k lists the items of transaction k, so it has left label k and one edge per item.
+"""Lines of neighbours: line k lists the right labels of left vertex k, so it has one edge per label.
+
+FIMI counts lines, which are transactions, from 1. The adjacency lists (``.adj``) that the published programs for
+bicliques take count them from 0.
 
 A blank line is a transaction without items. It has a number, but no edges. Items are integers, or text with
 ``--label-type string``. Transaction numbers are always integers, from 1. A transaction may have any length; one that
@@ -22,7 +25,7 @@ from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
 from schemas.options import IngestOptions
 
-__all__ = ["BLOCK_BYTES", "open_fimi"]
+__all__ = ["BLOCK_BYTES", "open_adjacency", "open_fimi"]
 
 #: Bytes of text that are parsed at a time, and bytes of a part of a long transaction.
 BLOCK_BYTES = 1 << 20
@@ -31,10 +34,11 @@ BLOCK_BYTES = 1 << 20
 class Fimi(TextStream):
     """Edges of a file of transactions."""
 
-    format = "fimi"
     most_threads = 4
 
-    def __init__(self, path: Path, options: IngestOptions):
+    def __init__(self, path: Path, options: IngestOptions, name: str, first_number: int):
+        self.format = name
+        self.shift = first_number - 1  # from numbers of lines, which begin at 1
         super().__init__(path, options, (INTEGER, TEXT if options.label_type == "string" else INTEGER))
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
@@ -51,7 +55,7 @@ class Fimi(TextStream):
             return None
         lines = pc.split_pattern(pa.array([text[:-1]], TEXT), "\n").flatten()
         lists = pc.split_pattern(lines, " ")
-        ids = np.arange(block.number, block.number + len(lines)) + self.n_before
+        ids = np.arange(block.number, block.number + len(lines)) + (self.n_before + self.shift)
         numbers = np.repeat(ids, pc.list_value_length(lists).to_numpy())
         there = pc.not_equal(lists.flatten(), "")
         items = lists.flatten().filter(there)
@@ -60,9 +64,17 @@ class Fimi(TextStream):
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
         """Parse a line into one edge per item."""
-        return [(self.n_before + number, parse_label(item, "right", self.kinds[1])) for item in split_blanks(line)]
+        return [
+            (self.n_before + self.shift + number, parse_label(item, "right", self.kinds[1]))
+            for item in split_blanks(line)
+        ]
 
 
 def open_fimi(path: Path, options: IngestOptions) -> EdgeStream:
     """Open a file of transactions."""
-    return Fimi(path, options)
+    return Fimi(path, options, "fimi", 1)
+
+
+def open_adjacency(path: Path, options: IngestOptions) -> EdgeStream:
+    """Open a file of adjacency lists."""
+    return Fimi(path, options, "adjacency", 0)

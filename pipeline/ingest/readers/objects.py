@@ -25,6 +25,7 @@ from pipeline.ingest.readers.base import (
 )
 from pipeline.ingest.readers.columns import find_columns, side_names
 from pipeline.ingest.readers.labels import INTEGER
+from pipeline.ingest.readers.lists import refuse_lone_list
 from pipeline.ingest.readers.sieve import integers_of
 from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, Pair, TableStream, fit_for_flags
 from schemas.errors import InputError
@@ -128,6 +129,8 @@ def _comes_from(source: Any, library: str) -> bool:
 
 
 def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
+    if frame.shape[1] == 1:
+        refuse_lone_list(name, pa.Table.from_pandas(frame.head(FURTHER_ROWS), preserve_index=False).schema)
     columns = find_columns(name, options, list(frame.columns), frame.shape[1])
     arrays = []
     for k, side in zip(columns, SIDES, strict=True):
@@ -148,6 +151,7 @@ def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
 
 def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     frame = frame.collect() if hasattr(frame, "collect") else frame
+    refuse_lone_list(name, frame.head(1).to_arrow().schema)
     columns = find_columns(name, options, frame.columns, frame.width)
     table = frame.select([frame.columns[k] for k in columns]).to_arrow()
 
@@ -165,6 +169,7 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
     except (pa.ArrowException, TypeError) as error:
         raise InputError(f"{name} is Arrow data but not a table ({error}); give a pyarrow.Table") from error
     names = reader.schema.names
+    refuse_lone_list(name, reader.schema)
     columns = find_columns(name, options, names, len(names))
     others = [k for k, kind in enumerate(reader.schema.types) if k not in columns and fit_for_flags(kind)]
     first: list[pa.RecordBatch] = []

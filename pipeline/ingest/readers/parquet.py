@@ -43,8 +43,11 @@ class ParquetTable(TableFile):
         kinds, metadata = self.file.schema_arrow.types, self.file.metadata
         leaves = [metadata.schema.column(k).path for k in range(metadata.num_columns)]
         # For Arrow, a dot in a name is a path into a struct, and a name that occurs twice means both columns.
-        self.is_exact = all(self.names.count(n) == 1 == leaves.count(n) and "." not in n for n in self._wanted)
-        read = [leaves.index(name) for name in self._wanted] if self.is_exact else []
+        leaves_of = {
+            n: [k for k, leaf in enumerate(leaves) if leaf == n or leaf.startswith(f"{n}.")] for n in self._wanted
+        }
+        self.is_exact = all(self.names.count(n) == 1 == len(leaves_of[n]) and "." not in n for n in self._wanted)
+        read = [leaves_of[name][0] for name in self._wanted] if self.is_exact else []
         self._texts = [leaf for leaf, k in zip(read, self.columns, strict=False) if is_text(kinds[k])]
         self._refuse_wide(metadata, read)
         self.batch_rows = _rows_of(metadata)
@@ -84,7 +87,13 @@ class ParquetTable(TableFile):
     def _iterate(self, row_groups: Iterable[int] | None = None) -> Iterator[pa.RecordBatch]:
         columns = self._wanted if self.is_exact else None
         groups = range(self.file.metadata.num_row_groups) if row_groups is None else row_groups
-        for (behind, rows), run in groupby(groups, self.layout_of):
+        if self.has_lists:  # Arrow joins no lists of dictionaries of different row groups
+            each: Iterable[tuple[tuple[tuple[int, ...], int], Iterable[int]]] = (
+                (self.layout_of(k), [k]) for k in groups
+            )
+        else:
+            each = groupby(groups, self.layout_of)
+        for (behind, rows), run in each:
             # With a buffer size Arrow reads a column chunk in pieces.
             how = {"metadata": self.file.metadata, "buffer_size": 1 << 20, "read_dictionary": list(behind)}
             with pq.ParquetFile(self.path, **how) as file:

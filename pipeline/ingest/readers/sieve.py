@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pipeline.ingest.readers.base import BadLineError, shorten
 from pipeline.ingest.readers.blocks import LINE_BYTES
 from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
+from pipeline.ingest.readers.lists import label_type_of
 from pipeline.ingest.readers.validity import as_bytes, is_text, not_utf8
 from schemas.errors import InputError
 from schemas.options import LabelType
@@ -35,8 +36,7 @@ def kinds_of(
 
 
 def _kind_of(column: pa.DataType, label_type: LabelType) -> pa.DataType | None:
-    if pa.types.is_dictionary(column):
-        column = column.value_type
+    column = label_type_of(column)
     if not pa.types.is_integer(column) and not is_text(column):
         return None
     if label_type != "auto":
@@ -46,8 +46,7 @@ def _kind_of(column: pa.DataType, label_type: LabelType) -> pa.DataType | None:
 
 def _integer_of(column: pa.DataType) -> pa.DataType:
     """int32 if all numbers of the type fit into it, and int64 otherwise."""
-    if pa.types.is_dictionary(column):
-        column = column.value_type
+    column = label_type_of(column)
     narrow = pa.types.is_integer(column) and column.bit_width < (33 if pa.types.is_signed_integer(column) else 32)
     return pa.int32() if narrow else INTEGER
 

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,21 +19,10 @@ from pipeline.api import steps
 from pipeline.cli import main
 from pipeline.ingest.readers.files import find
 from pipeline.ingest.sources.names import digest_of, recorded
-from pipeline.ingest.step import IngestSummary, ingest
 from pipeline.run.folder import RunFolder
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.errors import InputError
-from schemas.options import IngestOptions, RunLimits, RunOptions
-from tests.support.inputs import write
-
-
-def edges_of(source: object, folder: Path, **options: object) -> tuple[list, IngestSummary]:
-    folder.mkdir(parents=True, exist_ok=True)
-    summary = ingest(source, IngestOptions(**options), folder)  # type: ignore[arg-type]
-    left, right = (pq.read_table(folder / name)["label"].to_pylist() for name in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE))
-    table = pq.read_table(folder / EDGES_FILE)
-    pairs = zip(table["left"].to_pylist(), table["right"].to_pylist(), strict=True)
-    return [(left[u], right[v]) for u, v in pairs], summary
+from schemas.options import RunLimits, RunOptions
+from tests.support.inputs import read_edges, write
 
 
 def files(folder: Path, **contents: str | bytes | pa.Table) -> Path:
@@ -69,7 +57,7 @@ def test_edges_cut_into_files_are_the_edges_of_one_file(
     every = [edge for edges in parts for edge in edges]
     named = sorted((folder / "in").rglob(f"*.{suffix}"))
     for source in (folder / "in", f"{folder}/in/**/*.{suffix}", f"{folder}/i?/*", named, [str(path) for path in named]):
-        found, summary = edges_of(source, folder / "out")
+        found, summary = read_edges(source, folder / "out")
         assert found == sorted(set(every))
         assert summary.duplicates == len(every) - len(set(every))
         assert summary.digest == digest_of(recorded(source))
@@ -81,7 +69,7 @@ def test_the_order_of_files_is_that_of_their_names_and_hidden_ones_do_not_count(
     )
     found = find(folder)
     assert found.names == ("a.el", "b.el", "c/d.el")
-    assert edges_of(folder, tmp_path / "out")[0] == [(1, 1), (1, 2), (1, 3)]
+    assert read_edges(folder, tmp_path / "out")[0] == [(1, 1), (1, 2), (1, 3)]
     assert find([folder / "b.el", folder / "a.el"]).names == ("b.el", "a.el"), "a list is read in its own order"
     (folder / "c" / "back").symlink_to(folder)
     assert find(folder).names == found.names, "a link to a folder above is not entered again"
@@ -90,7 +78,7 @@ def test_the_order_of_files_is_that_of_their_names_and_hidden_ones_do_not_count(
 def test_the_digest_notices_that_a_file_came_went_changed_or_got_another_name(tmp_path: Path) -> None:
     folder = files(tmp_path / "in", a__el="1 2\n", b__el="3 4\n")
     seen = [find(folder).digest()]
-    assert edges_of(folder, tmp_path / "out")[1].digest == seen[0]
+    assert read_edges(folder, tmp_path / "out")[1].digest == seen[0]
     (folder / "c.el").write_text("5 6\n")
     seen.append(find(folder).digest())
     (folder / "a.el").write_text("1 3\n")
@@ -106,23 +94,23 @@ def test_the_digest_notices_that_a_file_came_went_changed_or_got_another_name(tm
 
 def test_lines_are_numbered_through_all_files(tmp_path: Path) -> None:
     folder = files(tmp_path / "in", a__dat="7\n\n8\n", b__dat="", c__dat="8 9", d__dat="5\n")
-    assert edges_of(folder, tmp_path / "out")[0] == [(1, 7), (3, 8), (4, 8), (4, 9), (5, 5)]
+    assert read_edges(folder, tmp_path / "out")[0] == [(1, 7), (3, 8), (4, 8), (4, 9), (5, 5)]
 
 
 def test_the_first_label_of_a_side_decides_as_in_one_file(tmp_path: Path) -> None:
     folder = files(tmp_path / "in", a__csv="u,v\n", b__csv="u,v\nann,1\n", c__csv="u,v\n7,2\n")
-    assert edges_of(folder, tmp_path / "out")[0] == [("7", 2), ("ann", 1)]
+    assert read_edges(folder, tmp_path / "out")[0] == [("7", 2), ("ann", 1)]
     (folder / "c.csv").write_text("u,v\n7,x\n")
     with pytest.raises(InputError, match=r"c\.csv, line 2: the right label 'x' is not a plain integer, but the column"):
-        edges_of(folder, tmp_path / "out")
-    assert edges_of(folder, tmp_path / "out", label_type="string")[0] == [("7", "x"), ("ann", "1")]
+        read_edges(folder, tmp_path / "out")
+    assert read_edges(folder, tmp_path / "out", label_type="string")[0] == [("7", "x"), ("ann", "1")]
 
 
 def test_a_header_in_the_first_file_alone_needs_positions(tmp_path: Path) -> None:
     folder = files(tmp_path / "in", a__csv="user,item\n1,2\n", b__csv="3,4\n")
     with pytest.raises(InputError, match=r"b\.csv: the two columns are left and right, but those of .*a\.csv are user"):
-        edges_of(folder, tmp_path / "out")
-    assert edges_of(folder, tmp_path / "out", left=0, right=1)[0] == [(1, 2), (3, 4)]
+        read_edges(folder, tmp_path / "out")
+    assert read_edges(folder, tmp_path / "out", left=0, right=1)[0] == [(1, 2), (3, 4)]
 
 
 @pytest.mark.parametrize(
@@ -150,22 +138,22 @@ def test_a_header_in_the_first_file_alone_needs_positions(tmp_path: Path) -> Non
 def test_files_that_do_not_fit_each_other_are_refused(contents: dict, said: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     with pytest.raises(InputError, match=said):
-        edges_of(files(tmp_path / "in", **contents), tmp_path / "out")
+        read_edges(files(tmp_path / "in", **contents), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_pattern_that_nothing_fits(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no file fits .*x\*\.csv; check the pattern and its folder"):
-        edges_of(f"{tmp_path}/x*.csv", tmp_path / "out")
+        read_edges(f"{tmp_path}/x*.csv", tmp_path / "out")
     odd = write(tmp_path / "x[1].csv", "1,2\n")
-    assert edges_of(odd, tmp_path / "out")[1].n_edges == 1, "a file of that very name is no pattern"
+    assert read_edges(odd, tmp_path / "out")[1].n_edges == 1, "a file of that very name is no pattern"
 
 
 def test_integers_are_as_wide_as_the_widest_column(tmp_path: Path) -> None:
     narrow, wide = (pa.table({"u": pa.array([k], kind), "v": [k]}) for k, kind in ((1, pa.int32()), (2, pa.int64())))
     folder = files(tmp_path / "in", a__parquet=narrow, b__parquet=wide)
-    assert edges_of(folder, tmp_path / "out")[1].left_label == "int64"
-    assert edges_of([folder / "a.parquet"] * 2, tmp_path / "out")[1].left_label == "int32"
+    assert read_edges(folder, tmp_path / "out")[1].left_label == "int64"
+    assert read_edges([folder / "a.parquet"] * 2, tmp_path / "out")[1].left_label == "int32"
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
@@ -186,21 +174,21 @@ def test_what_is_wrong_with_standard_input_is_said_of_it(tmp_path: Path, monkeyp
 
     give("% bip\n1 2\nx 3\n")
     with pytest.raises(InputError, match=r"^standard input, line 3: the left label 'x' is not a plain integer"):
-        edges_of("-", tmp_path / "out")
+        read_edges("-", tmp_path / "out")
     give("ann,bob\n")
     with pytest.raises(InputError, match=r"^neither the name nor the first line of standard input tells its format"):
-        edges_of("-", tmp_path / "out")
+        read_edges("-", tmp_path / "out")
     with pytest.raises(InputError, match=r"^- is given 2 times, but standard input can be read only once"):
-        edges_of(["-", "-"], tmp_path / "out")
+        read_edges(["-", "-"], tmp_path / "out")
     monkeypatch.setattr(os, "isatty", lambda _: True)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     with pytest.raises(InputError, match=r"^standard input is a terminal; pipe the edges into the command"):
-        edges_of("-", tmp_path / "out")
+        read_edges("-", tmp_path / "out")
 
 
 def test_standard_input_and_files_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"% bip\n1 2\n")))
-    found, summary = edges_of(["-", write(tmp_path / "out.x", "3 4\n")], tmp_path / "out")
+    found, summary = read_edges(["-", write(tmp_path / "out.x", "3 4\n")], tmp_path / "out")
     assert found == [(1, 2), (3, 4)]
     assert summary.source.startswith("standard input and ")
 
