@@ -17,7 +17,7 @@ from kernels.bitmatrix.items import compacted, items_of, subtrees_of
 from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
 from kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
 from kernels.bitmatrix.shapes import Needs, grows, shape, smallest_shape
-from kernels.cpu.constants import MEASURES
+from kernels.compiled.measures import MEASURES
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.records import parameters

@@ -84,7 +84,7 @@ def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     def ready() -> None:
         # Given members mostly leave too few edges for compiled code. How many they leave is not known yet.
         n_edges = 0 if search.is_containing else run.input["n_edges"]
-        first_use.before_building(options.build, prunes, compiles(run, n_edges))
+        first_use.before_building(options.build, prunes, compiles(run, n_edges), run.job.in_bands)
 
     return _once(run, "build", on_progress, ready, lambda: build_graph(run))
 

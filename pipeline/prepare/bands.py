@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kernels.graph.greedy import first_bound
+from kernels.graph.greedy import Found
 from kernels.graph.members import Restricted
 from schemas.bands import Reach, bands_of
 from schemas.graph import MiningGraph
 from schemas.search import Search, Side
 from schemas.totals import measured
 
-__all__ = ["BandFacts", "Bands", "make_bands", "reach_of"]
+if TYPE_CHECKING:
+    from kernels.graph.ceilings import EdgesByCeiling
+
+__all__ = ["BandFacts", "Bands", "make_bands", "reach_of", "what_a_bound_leaves"]
+
+#: Each guess of a bound is this share of the one before. They end when so many times all edges were looked at, or when
+#: one leaves this share of them.
+_LOWER, _EFFORT, _MUCH = 2 / 3, 4, 0.5
 
 
 @dataclass(frozen=True)
@@ -58,27 +65,68 @@ def reach_of(kept: Restricted) -> Reach:
     return Reach(*most)
 
 
-def make_bands(
-    search: Search,
-    kept: Restricted,
-    core: MiningGraph,
-    prepare: Callable[[int, int], MiningGraph],
-) -> Bands:
-    """Find a first bound, cut the sizes into bands, and make the graph of each.
+def what_a_bound_leaves(
+    search: Search, edges: EdgesByCeiling, kept: Restricted, prepare: Callable[[Restricted], MiningGraph]
+) -> tuple[Found, Restricted]:
+    """Guess a bound, from high to low, until bicliques are found that reach it.
 
     Parameters
     ----------
     search : Search
-    kept : Restricted
+    edges : EdgesByCeiling
         The edges of the run.
+    kept : Restricted
+        The same.
+    prepare : callable
+        Edges -> their graph for the thresholds of the search.
+
+    Returns
+    -------
+    (Found, Restricted)
+        What was found, and the edges of all bicliques that reach its bound. Few others are among them.
+
+    Notes
+    -----
+    A high guess leaves little of a graph, and what is left are the largest bicliques and little else. There a greedy
+    search finds them, also those whose vertices have low degrees. A guess that nothing reaches costs little. All of
+    them take O(edges) time together.
+    """
+    found, guess, effort = Found(search), edges.most, _EFFORT * len(kept.left)
+    while guess > max(found.bound, 1) and effort > 0:
+        effort -= edges.n_reaching(guess)
+        reaching = Restricted(*edges.reaching(guess))
+        if len(reaching.left) > _MUCH * len(kept.left):
+            break  # what is found there will be found in the graph of the run
+        if len(reaching.left):
+            found.look(prepare(reaching), guess)
+        guess = int(guess * _LOWER)
+    return found, (Restricted(*edges.reaching(found.bound)) if found.bound > 0 else kept)
+
+
+def make_bands(
+    search: Search,
+    found: Found,
+    reach: Reach,
+    core: MiningGraph,
+    prepare: Callable[[int, int], MiningGraph],
+) -> Bands:
+    """Cut the sizes into bands, and make the graph of each.
+
+    Parameters
+    ----------
+    search : Search
+    found : Found
+        Some large bicliques, or none yet. More are looked for in `core`.
+    reach : Reach
+        That of the edges of the run.
     core : MiningGraph
-        The graph for the thresholds of the search alone.
+        A graph of all bicliques that reach the bound, for the thresholds of the search alone.
     prepare : callable
         (min_left, min_right) -> the graph for these thresholds, with its root side chosen for it.
     """
-    bound = first_bound(core, search) if len(kept.left) else 0
+    bound = found.look(core, found.bound) if core.n_roots else 0
     graphs, facts = [], []
-    for band in bands_of(search, bound, reach_of(kept)):
+    for band in bands_of(search, bound, reach):
         graph = prepare(band.first, band.min_right)
         graphs.append(graph)
         facts.append(

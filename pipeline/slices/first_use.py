@@ -45,7 +45,7 @@ def before_reading(source: Any, ingest_on: IngestOn) -> None:
 
 
 @cache
-def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) -> None:
+def before_building(options: BuildOptions, prunes: bool, compiles: bool = True, in_bands: bool = False) -> None:
     """Load the code that prepares a graph, also that for thresholds if they prune.
 
     Parameters
@@ -55,6 +55,8 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) 
         Whether a threshold is more than 1.
     compiles : bool
         Whether the code is compiled; see `pipeline.prepare.build.compiles`.
+    in_bands : bool
+        Whether the graph is built in bands.
     """
     _convert_an_array()
     if not compiles:
@@ -67,6 +69,10 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) 
         left, right = (ids.astype(np.int32) for ids in np.nonzero(np.tri(4)))
         least = 2 if prunes else 1
         prepare(left, right, 4, 4, options, least, least)
+        if in_bands:
+            from kernels.graph.ceilings import EdgesByCeiling
+
+            EdgesByCeiling(left, right, 4, 4, Search(largest=1)).reaching(1)
 
 
 @contextmanager
