@@ -48,6 +48,8 @@ class IngestSummary:
         Edges that occurred before.
     skipped_lines : int
         Lines left out because of ``skip_bad_lines``.
+    light_rows : int
+        Edges left out because their weight is below ``min_weight``.
     format : str
         Name of the format, or of the library for an object in memory.
     source : str
@@ -89,6 +91,7 @@ class IngestSummary:
     seconds: float
     read_on: str = "cpu"
     tables_seconds: float = 0.0
+    light_rows: int = 0
 
 
 def ingest(
@@ -149,13 +152,14 @@ def _ingest(
                 table.add(batch)
     if table.n_rows == 0:
         left_out = f" ({stream.skipped} bad lines were left out)" if stream.skipped else ""
+        left_out += f" ({stream.light} edges have a weight below the smallest one)" if stream.light else ""
         remedy = "check the file and its --format" if n_bytes else "give one with edges"
         raise InputError(f"{stream.source} holds no edges{left_out}; {remedy}")
     guard = partial(memory_errors, stream) if reader is not None else nullcontext
     with guard():
         left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
-    if not is_chosen:
+    if not is_chosen and (n_bytes or stream.guessed):  # matrices and graphs say what they are
         refuse_flags(stream.source, left.values, right.values, table.n_rows)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         at_a_time = min(count_cores(), MOST_THREADS)
@@ -188,6 +192,7 @@ def _ingest(
         seconds=time.perf_counter() - started,
         read_on=read_on,
         tables_seconds=tables_seconds,
+        light_rows=stream.light,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import pyarrow as pa
@@ -27,10 +27,15 @@ def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
     def batches() -> Iterator[pa.RecordBatch]:
         for start in range(0, len(entries.data), ROWS):
             part = slice(start, start + ROWS)
-            stored = entries.data[part] != 0
-            yield to_batch(*(pa.array(ids[part][stored], INTEGER) for ids in (entries.row, entries.col)))
+            kept = entries.data[part] != 0
+            if options.min_weight is not None:
+                enough = entries.data[part] >= options.min_weight
+                stream.light += int((kept & ~enough).sum())
+                kept &= enough
+            yield to_batch(*(pa.array(ids[part][kept], INTEGER) for ids in (entries.row, entries.col)))
 
-    return InMemory(name, "scipy", options, batches())
+    stream = InMemory(name, "scipy", options, batches())
+    return stream
 
 
 def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -45,9 +50,10 @@ def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
         refuse_odd(f"{name}: the {word} side", labels, "node", "relabel the nodes")
 
     def batches() -> Iterator[pa.RecordBatch]:
-        edges = iter(graph.edges())
+        edges = iter(graph.edges(data=options.weight or "weight"))
         while part := list(islice(edges, ROWS)):
-            ends = [(u, v) if side[u] == 0 else (v, u) for u, v in part]
+            kept = [(u, v) for u, v, weight in part if _is_heavy(stream, (u, v), weight)]
+            ends = [(u, v) if side[u] == 0 else (v, u) for u, v in kept]
             for u, v in ends:
                 if side[u] == side[v]:
                     raise InputError(
@@ -56,7 +62,25 @@ def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
                     )
             yield to_batch(*(labels_of(name, [end[k] for end in ends], "edge", "relabel the nodes") for k in (0, 1)))
 
-    return InMemory(name, "networkx", options, batches(), unit="edge")
+    stream = InMemory(name, "networkx", options, batches(), unit="edge")
+    return stream
+
+
+def _is_heavy(stream: InMemory, edge: tuple[Any, Any], weight: Any) -> bool:
+    """Whether the weight of an edge is at least the smallest one, if weights matter. Light edges are counted."""
+    least = stream.options.min_weight
+    if least is None:
+        return True
+    try:
+        enough = bool(weight >= least)
+    except TypeError:
+        what = stream.options.weight or "weight"
+        raise InputError(
+            f"{stream.source}: the edge between {edge[0]!r} and {edge[1]!r} has {what}={weight!r}, which is no number; "
+            "set it on every edge"
+        ) from None
+    stream.light += not enough
+    return enough
 
 
 def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -73,7 +97,11 @@ def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
     label = graph.vs["name"] if "name" in known else range(len(side))
 
     def pairs() -> Iterator[tuple[Any, Any]]:
-        for u, v in graph.get_edgelist():
+        known = options.weight or "weight"
+        weights = graph.es[known] if known in graph.es.attributes() else repeat(None)
+        for (u, v), weight in zip(graph.get_edgelist(), weights, strict=False):
+            if not _is_heavy(stream, (label[u], label[v]), weight):
+                continue
             if side[u] == side[v]:
                 raise InputError(
                     f"{name}: the edge between {label[u]!r} and {label[v]!r} joins two vertices with type={side[u]}; "
@@ -81,4 +109,6 @@ def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
                 )
             yield (label[v], label[u]) if side[u] else (label[u], label[v])
 
-    return InMemory(name, "igraph", options, pairs_of(name, pairs(), "edge", "rename the vertices"), unit="edge")
+    batches = pairs_of(name, pairs(), "edge", "rename the vertices")
+    stream = InMemory(name, "igraph", options, batches, unit="edge")
+    return stream

@@ -48,8 +48,8 @@ class InMemory(TableStream):
     ----------
     batches : iterable of RecordBatch
         Consumed once.
-    columns : pair of int
-        Positions of the left and right labels in each batch.
+    columns : tuple of int
+        Positions of the left and right labels in each batch, and of the weights if these matter.
     table : TableFacts or None
         Given if the batches come from a table with columns.
     """
@@ -60,7 +60,7 @@ class InMemory(TableStream):
         format: str,
         options: IngestOptions,
         batches: Iterable[pa.RecordBatch],
-        columns: tuple[int, int] = (0, 1),
+        columns: tuple[int, ...] = (0, 1),
         table: TableFacts | None = None,
         unit: str = "row",
     ):
@@ -69,7 +69,7 @@ class InMemory(TableStream):
         self.columns = columns
         self.table = table
         if table is not None:
-            self.integers = integers_of(table.schema, columns)
+            self.integers = integers_of(table.schema, columns[:2])
             self.side_names = table.names
             self.guessed = options.left is None
 
@@ -81,8 +81,7 @@ class InMemory(TableStream):
         """See `TableStream`."""
         for batch in self.batches:
             batch.validate()
-            left, right = (batch.column(k) for k in self.columns)
-            yield left, right
+            yield tuple(batch.column(k) for k in self.columns)
 
     def damaged(self, reason: str) -> InputError:
         """See `TableStream`."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, SIDES, EdgeStream, refuse_unused
-from pipeline.ingest.readers.columns import find_columns, side_names
+from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, SIDES, EdgeStream, refuse_unused
+from pipeline.ingest.readers.columns import find_columns, find_weight, side_names
 from pipeline.ingest.readers.containers import one_hot, open_array, open_mapping, open_pairs
 from pipeline.ingest.readers.graphs import open_igraph, open_networkx, open_scipy
 from pipeline.ingest.readers.in_memory import InMemory, TableFacts, odd_value
@@ -70,25 +70,31 @@ def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     if frame.shape[1] == 1:
         refuse_lone_list(name, pa.Table.from_pandas(frame.head(FURTHER_ROWS), preserve_index=False).schema)
     places = find_columns(name, options, list(frame.columns), frame.shape[1])
-    table = _two_columns(frame, name, places)
+    weight = find_weight(name, options, list(frame.columns), frame.shape[1], places)
+    table = _chosen(frame, name, places, weight)
 
     def further() -> Iterator[Iterable[object]]:
-        for k in set(range(frame.shape[1])) - set(places):
+        for k in set(range(frame.shape[1])) - {*places, weight}:
             yield frame.iloc[:FURTHER_ROWS, k].tolist()
 
     known = TableFacts(table.schema, side_names(list(frame.columns), places), further)
-    return InMemory(name, "pandas", options, table.to_batches(max_chunksize=ROWS), table=known)
+    batches = table.to_batches(max_chunksize=ROWS)
+    return InMemory(name, "pandas", options, batches, tuple(range(table.num_columns)), table=known)
 
 
-def _two_columns(frame: Any, name: str, columns: tuple[int, int]) -> pa.Table:
+def _chosen(frame: Any, name: str, columns: tuple[int, int], weight: int | None) -> pa.Table:
+    """The two columns of labels, and that of weights if there is one."""
     arrays = []
-    for k, side in zip(columns, SIDES, strict=True):
+    words = (*SIDES, "weight")
+    for k, side in zip((*columns, weight), words, strict=True):
+        if k is None:
+            continue
         series = frame.iloc[:, k]
         try:
             arrays.append(pa.array(series, from_pandas=True))
         except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
             raise odd_value(f"{name}: the {side} column", series, "row", str(error)) from error
-    return pa.table(arrays, names=list(SIDES))
+    return pa.table(arrays, names=words[: len(arrays)])
 
 
 def _booleans(frame: Any, name: str) -> Iterator[np.ndarray]:
@@ -103,21 +109,23 @@ def _open_dask(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     """Open a Dask frame. A partition at a time is computed, and of it the two columns."""
     names = list(frame.columns)
     places = find_columns(name, options, names, len(names))
-    schema = _two_columns(frame._meta, name, places).schema
+    weight = find_weight(name, options, names, len(names), places)
+    schema = _chosen(frame._meta, name, places, weight).schema
     first = frame.partitions[0]
 
     def batches() -> Iterator[pa.RecordBatch]:
-        chosen = frame.iloc[:, list(places)]
+        chosen = frame.iloc[:, [k for k in (*places, weight) if k is not None]]
         for k in range(frame.npartitions):
-            part = _two_columns(chosen.partitions[k].compute(), f"{name}, partition {k}", (0, 1))
+            computed = chosen.partitions[k].compute()
+            part = _chosen(computed, f"{name}, partition {k}", (0, 1), None if weight is None else 2)
             yield from part.to_batches(max_chunksize=ROWS)
 
     def further() -> Iterator[Iterable[object]]:
         rows = first.head(FURTHER_ROWS)
-        return (rows.iloc[:, k].tolist() for k in set(range(len(names))) - set(places))
+        return (rows.iloc[:, k].tolist() for k in set(range(len(names))) - {*places, weight})
 
     known = TableFacts(schema, side_names(names, places), further)
-    return InMemory(name, "dask", options, batches(), table=known)
+    return InMemory(name, "dask", options, batches(), tuple(range(len(schema))), table=known)
 
 
 def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -129,14 +137,17 @@ def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
         return one_hot(name, "polars", options, rows, frame.columns, (column.to_numpy() for column in frame))
     refuse_lone_list(name, frame.head(1).to_arrow().schema)
     columns = find_columns(name, options, frame.columns, frame.width)
-    table = frame.select([frame.columns[k] for k in columns]).to_arrow()
+    weight = find_weight(name, options, frame.columns, frame.width, columns)
+    wanted = columns if weight is None else (*columns, weight)
+    table = frame.select([frame.columns[k] for k in wanted]).to_arrow()
 
     def further() -> Iterator[Iterable[object]]:
         first = frame.head(FURTHER_ROWS)
-        return (first[:, k].to_list() for k in set(range(frame.width)) - set(columns))
+        return (first[:, k].to_list() for k in set(range(frame.width)) - set(wanted))
 
     known = TableFacts(table.schema, side_names(frame.columns, columns), further)
-    return InMemory(name, "polars", options, table.to_batches(max_chunksize=ROWS), table=known)
+    batches = table.to_batches(max_chunksize=ROWS)
+    return InMemory(name, "polars", options, batches, tuple(range(len(wanted))), table=known)
 
 
 def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -147,7 +158,9 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
     names = reader.schema.names
     refuse_lone_list(name, reader.schema)
     columns = find_columns(name, options, names, len(names))
-    others = [k for k, kind in enumerate(reader.schema.types) if k not in columns and fit_for_flags(kind)]
+    weight = find_weight(name, options, names, len(names), columns)
+    wanted = columns if weight is None else (*columns, weight)
+    others = [k for k, kind in enumerate(reader.schema.types) if k not in wanted and fit_for_flags(kind)]
     first: list[pa.RecordBatch] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -159,7 +172,7 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
         return (batch.column(k).to_pylist() for batch in first for k in others)
 
     return InMemory(
-        name, "arrow", options, batches(), columns, TableFacts(reader.schema, side_names(names, columns), further)
+        name, "arrow", options, batches(), wanted, TableFacts(reader.schema, side_names(names, columns), further)
     )
 
 
@@ -174,9 +187,9 @@ _LIBRARIES: tuple[tuple[str, str, _Opener, frozenset[str]], ...] = (
     ("pandas", "itertuples", _open_pandas, ON_TABLES),
     ("polars", "lazy", _open_polars, ON_TABLES),
     ("dask", "npartitions", _open_dask, ON_TABLES),
-    ("scipy.sparse", "tocoo", open_scipy, frozenset()),
-    ("networkx", "nodes", open_networkx, ON_LABELS),
-    ("igraph", "get_edgelist", open_igraph, ON_LABELS),
+    ("scipy.sparse", "tocoo", open_scipy, ON_WEIGHTS),
+    ("networkx", "nodes", open_networkx, ON_LABELS | ON_WEIGHTS | {"weight"}),
+    ("igraph", "get_edgelist", open_igraph, ON_LABELS | ON_WEIGHTS | {"weight"}),
     ("pyarrow", "scanner", _open_dataset, ON_TABLES),
     ("", "__arrow_c_stream__", _open_arrow, ON_TABLES),
 )
