@@ -65,8 +65,8 @@ def mine(
     bicliques, and Needs attention if all bicliques are there, but something else went wrong.
 
     Args:
-        source: Path or URL of an edge list, a folder of them, a pattern or a run, as the worker sees it. {date} and {time} are
-            filled in, as in the output.
+        source: Path or URL of an edge list, a folder of them, a pattern or a run, as the worker sees it. {date} and
+            {time} are filled in, as in the output.
         output: Folder of the run. {date} becomes the day and {time} the time for which the run was scheduled, UTC. If
             the folder holds this run already, the run goes on, and a complete one is left alone. If it holds another
             run of that day, this one begins in a folder with a number, as runs/2026-01-31.2.
