@@ -87,6 +87,20 @@ class IngestOptions:
     label_type: LabelType = option(
         "auto", help="type of the labels", group="reading", otherwise="auto, integers if a side has only integers"
     )
+    min_weight: float | None = option(
+        None,
+        help="smallest weight of an edge; rows with a smaller one are left out",
+        group="reading",
+        metavar="WEIGHT",
+        otherwise="weights do not matter",
+    )
+    weight: str | int | None = option(
+        None,
+        help="column of the weights for --min-weight, by name or by position from 0",
+        group="reading",
+        metavar="COLUMN",
+        otherwise="the one called weight; where formats have one, that",
+    )
     skip_bad_lines: bool = option(
         False, help="leave out lines that cannot be read, and count them", group="reading", otherwise="refuse the file"
     )
@@ -96,6 +110,14 @@ class IngestOptions:
             raise InputError(f"the delimiter must be one character, not {self.delimiter!r}")
         if self.label_type not in get_args(LabelType):
             raise InputError(f"label type must be auto, int or string, not {self.label_type!r}")
+        if self.min_weight is not None and not (
+            type(self.min_weight) in (int, float) and self.min_weight == self.min_weight
+        ):
+            raise InputError(f"the smallest weight must be a number, not {self.min_weight!r}")
+        if self.weight is not None and self.min_weight is None:
+            raise InputError(
+                f"{self.weight!r} is to hold weights, but there is no smallest one; give --min-weight, too"
+            )
         if self.left is not None and self.left == self.right:
             raise InputError(f"left and right name the same column {self.left!r}; name two columns")
 

@@ -65,6 +65,8 @@ def count(
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
+    min_weight: float | None = None,
+    weight: str | int | None = None,
     skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,

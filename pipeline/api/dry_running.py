@@ -106,6 +106,8 @@ def dry_run(
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
+    min_weight: float | None = None,
+    weight: str | int | None = None,
     skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
 ) -> DryRun:

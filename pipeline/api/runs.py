@@ -69,6 +69,8 @@ def mine(
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
+    min_weight: float | None = None,
+    weight: str | int | None = None,
     skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
@@ -79,7 +81,8 @@ def mine(
     ----------
     source : path, sequence of paths, or object
         An edge list in a format of ``bicliques formats``, several, a folder of them, or a pattern such as
-        ``in/*.csv``. Or a pandas, Polars or Arrow table, a scipy.sparse matrix or a networkx graph. Or the folder of a
+        ``in/*.csv``. Or a pandas, Polars, Dask or Arrow table, a scipy.sparse matrix, a networkx or igraph graph, a
+        NumPy array, pairs of labels, or a dict of sets: docs/formats.md says what is left and right. Or the folder of a
         run: then the edges that it has read are used.
     output : path
         Folder of the run. It is empty, or does not exist yet.
@@ -158,6 +161,8 @@ def largest(
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
+    min_weight: float | None = None,
+    weight: str | int | None = None,
     skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,

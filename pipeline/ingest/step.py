@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.ingest.doubts import duplicate_doubt, float_doubt, variants_of
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from pipeline.ingest.readers import EdgeStream, open_source
+from pipeline.ingest.readers.columns import refuse_flags
 from pipeline.ingest.readers.files import Files
 from pipeline.ingest.sources.at_hand import at_hand
 from pipeline.ingest.staging import all_or_nothing
@@ -47,6 +48,8 @@ class IngestSummary:
         Edges that occurred before.
     skipped_lines : int
         Lines left out because of ``skip_bad_lines``.
+    light_rows : int
+        Edges left out because their weight is below ``min_weight``.
     format : str
         Name of the format, or of the library for an object in memory.
     source : str
@@ -88,6 +91,7 @@ class IngestSummary:
     seconds: float
     read_on: str = "cpu"
     tables_seconds: float = 0.0
+    light_rows: int = 0
 
 
 def ingest(
@@ -103,8 +107,8 @@ def ingest(
     ----------
     source : path, sequence of paths, or object
         A file in one of `pipeline.ingest.readers.formats`, several of one format, a folder, a pattern such as
-        ``in/*.csv``, or ``-`` for standard input. Or a pandas, Polars or Arrow table, a scipy.sparse
-        matrix, or a networkx graph. An object is not modified.
+        ``in/*.csv``, or ``-`` for standard input. Or an object of
+        `pipeline.ingest.readers.objects`, which is not modified.
     options : IngestOptions
     folder : Path
         An existing folder. After an error it is as it was before.
@@ -125,12 +129,13 @@ def ingest(
     with at_hand(source) as there:
         stream = open_source(there, options)
         n_bytes = there.n_bytes if isinstance(there, Files) else 0
-        return _ingest(stream, n_bytes, folder, ingest_on, keep, started)
+        return _ingest(stream, n_bytes, options.left is not None, folder, ingest_on, keep, started)
 
 
 def _ingest(
     stream: EdgeStream,
     n_bytes: int,
+    is_chosen: bool,
     folder: Path,
     ingest_on: IngestOn,
     keep: Callable[[Any], None] | None,
@@ -147,12 +152,15 @@ def _ingest(
                 table.add(batch)
     if table.n_rows == 0:
         left_out = f" ({stream.skipped} bad lines were left out)" if stream.skipped else ""
+        left_out += f" ({stream.light} edges have a weight below the smallest one)" if stream.light else ""
         remedy = "check the file and its --format" if n_bytes else "give one with edges"
         raise InputError(f"{stream.source} holds no edges{left_out}; {remedy}")
     guard = partial(memory_errors, stream) if reader is not None else nullcontext
     with guard():
         left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
+    if not is_chosen and (n_bytes or stream.guessed):  # matrices and graphs say what they are
+        refuse_flags(stream.source, left.values, right.values, table.n_rows)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         at_a_time = min(count_cores(), MOST_THREADS)
         labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE, at_a_time)]
@@ -184,6 +192,7 @@ def _ingest(
         seconds=time.perf_counter() - started,
         read_on=read_on,
         tables_seconds=tables_seconds,
+        light_rows=stream.light,
     )
 
 

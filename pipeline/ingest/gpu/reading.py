@@ -38,7 +38,7 @@ def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, An
     if isinstance(stream, SeveralFiles):
         for part in stream.parts():
             yield from device_batches(part, arrays)
-    elif isinstance(stream, (EdgeList, Delimited)):
+    elif isinstance(stream, (EdgeList, Delimited)) and stream.options.min_weight is None:
         yield from text_batches(stream, arrays)
     elif isinstance(stream, ParquetTable) and _fits(stream):
         yield from _parquet_batches(stream, arrays)
@@ -48,7 +48,8 @@ def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, An
 
 def _fits(stream: ParquetTable) -> bool:
     """Whether the device may read the columns of a Parquet file as labels."""
-    return stream.options.label_type != "string" and stream.is_exact and not stream.has_lists
+    is_plain = not stream.has_lists and stream.weight is None
+    return stream.options.label_type != "string" and stream.is_exact and is_plain
 
 
 def _uploaded(batches: Iterable[pa.RecordBatch], arrays: Arrays) -> Iterator[tuple[Any, Any]]:

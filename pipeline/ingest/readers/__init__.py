@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.ingest.readers.arrow import open_arrow
-from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, EdgeStream, Format, refuse_unused
+from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, EdgeStream, Format, refuse_unused
 from pipeline.ingest.readers.blocks import beginning
 from pipeline.ingest.readers.delimited import open_csv, open_tsv
 from pipeline.ingest.readers.edge_list import open_konect, open_snap
@@ -23,17 +23,16 @@ from schemas.options import IngestOptions
 
 __all__ = ["EdgeStream", "Format", "formats", "infer", "open_source"]
 
+_LIST = ON_LABELS | ON_WEIGHTS
 _CSV = ON_TABLES | {"delimiter", "header"}
 
 _FORMATS = (
-    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", ON_LABELS, open_konect),
-    Format(
-        "snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", ON_LABELS, open_snap
-    ),
+    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", _LIST, open_konect),
+    Format("snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", _LIST, open_snap),
     Format("csv", ("*.csv",), "columns between commas, semicolons, bars or tabs; named or counted", _CSV, open_csv),
     Format("tsv", ("*.tsv", "*.tab"), "the same with tabs", _CSV, open_tsv),
     Format(
-        "matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", frozenset(), open_matrix_market
+        "matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", ON_WEIGHTS, open_matrix_market
     ),
     Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", ON_LABELS, open_fimi),
     Format(

@@ -21,6 +21,7 @@ from schemas.options import IngestOptions
 __all__ = [
     "ON_LABELS",
     "ON_TABLES",
+    "ON_WEIGHTS",
     "SIDES",
     "SKIP",
     "BadLineError",
@@ -39,7 +40,10 @@ SKIP = "leave such lines out with --skip-bad-lines"
 
 #: The options that apply to labels which may be text, and those that apply to a table with columns of such labels.
 ON_LABELS = frozenset({"label_type"})
-ON_TABLES = ON_LABELS | {"left", "right"}
+ON_TABLES = ON_LABELS | {"left", "right", "weight", "min_weight"}
+
+#: The option that applies to formats whose edges may have a weight.
+ON_WEIGHTS = frozenset({"min_weight"})
 
 _UNUSED = {
     "left": "--left names a column",
@@ -47,6 +51,8 @@ _UNUSED = {
     "delimiter": "--delimiter separates columns",
     "header": "--header and --no-header are about column names",
     "label_type": "--label-type string takes labels as text",
+    "weight": "--weight names a column",
+    "min_weight": "--min-weight compares weights",
 }
 
 
@@ -82,6 +88,8 @@ class EdgeStream(ABC):
         The path as the user gave it, or the type of the object.
     skipped : int
         Lines (rows of a table) left out so far because of ``skip_bad_lines``.
+    light : int
+        Edges left out so far because their weight is below ``min_weight``.
     integers : (DataType, DataType)
         Type of integer labels of the left and right side in the label table, int64 or int32.
     side_names : (str, str)
@@ -100,6 +108,7 @@ class EdgeStream(ABC):
     format: str
     source: str
     skipped: int = 0
+    light: int = 0
     integers: tuple[pa.DataType, pa.DataType] = (pa.int64(), pa.int64())
     side_names: tuple[str, str] = SIDES
     guessed: bool = False

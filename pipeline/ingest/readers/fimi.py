@@ -20,9 +20,11 @@ import pyarrow.compute as pc
 from pipeline.ingest.readers import blocks
 from pipeline.ingest.readers.base import EdgeStream, to_batch
 from pipeline.ingest.readers.blocks import Block
+from pipeline.ingest.readers.columns import FLAGS_REMEDY, are_flags
 from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
 from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
+from schemas.errors import InputError
 from schemas.options import IngestOptions
 
 __all__ = ["BLOCK_BYTES", "open_adjacency", "open_fimi"]
@@ -46,6 +48,14 @@ class Fimi(TextStream):
         for block in blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, BLOCK_BYTES), tear=True):
             self.numbered = block.number + block.data.count(b"\n") - 1
             yield block
+
+    def check_table(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse lines with nothing but 0 and 1, of which most are there several times."""
+        if are_flags(right) and self.rows > 2 * len(left):
+            raise InputError(
+                f"{self.source} looks like a table of 0 and 1 with a column per vertex: its lines hold nothing else, "
+                f"{self.rows:,} times in {len(left):,} lines; {FLAGS_REMEDY}"
+            )
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
         """Split the block into lines, then items, by Arrow. Repeated blanks give empty items, which are dropped."""

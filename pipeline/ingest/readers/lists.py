@@ -38,6 +38,13 @@ class Slice:
     stop: int
     rows: np.ndarray | None = None
 
+    def only(self, rows: np.ndarray) -> Slice:
+        """The edges of some rows, which are marked by bools."""
+        of = np.arange(self.stop - self.start) if self.rows is None else self.rows
+        edges = np.flatnonzero(rows[of])
+        places = pa.array(edges, pa.int64())
+        return Slice(_taken(self.left, places), _taken(self.right, places), self.start, self.stop, of[edges])
+
     def row(self, edge: int) -> int:
         """The row of the table that has an edge of the slice."""
         return self.start + (edge if self.rows is None else int(self.rows[edge]))
@@ -117,7 +124,7 @@ def _of_lists(left: pa.Array, right: pa.Array, most: int, left_has_lists: bool) 
         stop = max(int(np.searchsorted(until, until[start] + most, side="right")) - 1, start + 1)
         rows = np.repeat(np.arange(stop - start), lengths[start:stop])
         items = lists.slice(start, stop - start).flatten()
-        beside = _taken(labels.slice(start, stop - start), rows)
+        beside = _taken(labels.slice(start, stop - start), pa.array(rows, pa.int64()))
         yield Slice(*((items, beside) if left_has_lists else (beside, items)), start, stop, rows)
         start = stop
 
@@ -133,8 +140,9 @@ def _check_lists(lists: pa.Array) -> None:
     check_rows(lists.flatten())
 
 
-def _taken(labels: pa.Array, rows: np.ndarray) -> pa.Array:
-    places = pa.array(rows, pa.int64())
+def _taken(labels: pa.Array, places: pa.Array) -> pa.Array:
+    if labels.type == pa.string_view():  # Arrow's `take` does not support it
+        labels = labels.dictionary_encode()
     if not pa.types.is_dictionary(labels.type):
         return labels.take(places)
     return pa.DictionaryArray.from_arrays(labels.indices.take(places), labels.dictionary)

@@ -63,10 +63,9 @@ class ParquetTable(TableFile):
                         f"rows of row group {number}, and {_WIDE_ROW:,} bytes per row are the most; give shorter labels"
                     )
 
-    def places(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Positions of the label columns, which are selected by name if names are unique."""
-        left, right = map(batch.schema.get_field_index, self._wanted) if self.is_exact else self.columns
-        return left, right
+    def places(self, batch: pa.RecordBatch) -> tuple[int, ...]:
+        """Positions of the wanted columns, which are selected by name if names are unique."""
+        return tuple(map(batch.schema.get_field_index, self._wanted)) if self.is_exact else self.wanted
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Batches of only the label columns, if their names are unique."""
@@ -113,7 +112,7 @@ class ParquetTable(TableFile):
 
     @property
     def _wanted(self) -> list[str]:
-        return [self.names[k] for k in self.columns]
+        return [self.names[k] for k in self.wanted]
 
 
 def can_stay_behind(encodings: set[str]) -> bool:

@@ -97,7 +97,10 @@ class SeveralFiles(EdgeStream):
             yield part
             part.check_counts()
             self.skipped += part.skipped
+            self.light += part.light
             self.numbered += part.numbered
+            if isinstance(part, TextStream) and isinstance(self._first, TextStream):
+                self._first.rows += part.rows  # which speaks for all of them in `check_table`
             self._digests[path] = part
 
     def chunks(self) -> Iterator[pa.RecordBatch]:

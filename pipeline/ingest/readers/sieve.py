@@ -21,7 +21,7 @@ from schemas.options import LabelType
 __all__ = ["integers_of", "kinds_of", "only_used", "sieve", "why_bad"]
 
 
-def integers_of(schema: pa.Schema, columns: tuple[int, int]) -> tuple[pa.DataType, pa.DataType]:
+def integers_of(schema: pa.Schema, columns: tuple[int, ...]) -> tuple[pa.DataType, pa.DataType]:
     """`EdgeStream.integers` of a table whose label columns are at these positions."""
     left, right = (_integer_of(schema.field(k).type) for k in columns)
     return left, right

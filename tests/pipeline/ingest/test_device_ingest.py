@@ -241,6 +241,7 @@ FOLDERS = {
     "a bad line": ({"a.el": "1 2\n", "b.el": "3 4\nx 2\n"}, {}),
     "bad lines left out": ({"a.el": "1 2\ny 3\n", "b.el": "3 4\nx 2\n"}, {"skip_bad_lines": True}),
     "text": ({"a.tsv": "ann\tx y\n", "b.tsv": "7\t8\n"}, {"header": False}),
+    "weights": ({"a.el": "1 2 3\n2 2 1\n", "b.el": "3 4 1\n3 2 9\n"}, {"min_weight": 2}),
     "transactions": ({"a.dat": "1 2\n\n", "b.dat": "2 3\n"}, {}),
     "other columns": ({"a.csv": "u,v\n1,2\n", "b.csv": "v,u\n1,2\n"}, {}),
 }
