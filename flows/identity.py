@@ -144,7 +144,8 @@ def _why_another(folder: RunFolder, options: RunOptions, asked: RunOptions) -> s
     source = asked.source
     if facts is None:
         return None
-    digest = RunFolder(Path(source)).need("ingest")["digest"] if is_run_folder(source) else digest_of(source)
+    run = Path(source) if is_run_folder(source) else None
+    digest = digest_of(source, asked.ingest.where) if run is None else RunFolder(run).need("ingest")["digest"]
     return None if digest in (None, facts["digest"]) else f"{source} has changed since {folder.path} read it"
 
 

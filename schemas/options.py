@@ -16,6 +16,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.option import option
 from schemas.records import read_as
 from schemas.search import MEASURES, Search, Side
+from schemas.where import Conditions, as_conditions
 
 __all__ = [
     "BuildOptions",
@@ -75,6 +76,13 @@ class IngestOptions:
         metavar="COLUMN",
         otherwise="the second; the run says its name",
     )
+    where: Conditions = option(
+        (),
+        help="conditions on partitions such as day=2026-11-23, the folders of files; also != < <= > >=",
+        group="reading",
+        metavar="CONDITION",
+        otherwise="all files",
+    )
     delimiter: str | None = option(
         None, help="character between columns of a CSV", group="reading", metavar="CHAR", otherwise="by its first lines"
     )
@@ -106,6 +114,7 @@ class IngestOptions:
     )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "where", as_conditions(self.where))
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise InputError(f"the delimiter must be one character, not {self.delimiter!r}")
         if self.label_type not in get_args(LabelType):

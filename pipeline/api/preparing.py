@@ -71,7 +71,7 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
 
     def ready() -> None:
         if not is_run:
-            first_use.before_reading(given, ingest_on)
+            first_use.before_reading(given, ingest_on, options.ingest.where)
 
     return _once(run, "ingest", on_progress, ready, read)
 

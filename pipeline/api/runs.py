@@ -25,6 +25,7 @@ from pipeline.workers.options import WorkerOptions
 from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
 from schemas.search import By
+from schemas.where import Conditions
 
 if TYPE_CHECKING:
     from pipeline.proof.verification import Verification
@@ -66,6 +67,7 @@ def mine(
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
+    where: Conditions = (),
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
@@ -158,6 +160,7 @@ def largest(
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
+    where: Conditions = (),
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",

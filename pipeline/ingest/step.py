@@ -126,7 +126,7 @@ def ingest(
         Writing fails half-way, as on a full disk.
     """
     started = time.perf_counter()
-    with at_hand(source) as there:
+    with at_hand(source, options.where) as there:
         stream = open_source(there, options)
         n_bytes = there.n_bytes if isinstance(there, Files) else 0
         return _ingest(stream, n_bytes, options.left is not None, folder, ingest_on, keep, started)

@@ -6,7 +6,7 @@ seconds are those of the work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -27,7 +27,7 @@ from schemas.search import Search
 __all__ = ["before_building", "before_mining", "before_proving", "before_reading", "load_engine"]
 
 
-def before_reading(source: Any, ingest_on: IngestOn) -> None:
+def before_reading(source: Any, ingest_on: IngestOn, where: Sequence[str] = ()) -> None:
     """Load the code of readers, also cuDF if that is going to read.
 
     Raises
@@ -37,7 +37,7 @@ def before_reading(source: Any, ingest_on: IngestOn) -> None:
     """
     _convert_an_array()
     with suppress(OSError):  # the source cannot be read; the step says so in better words
-        n_bytes = n_bytes_of(source)
+        n_bytes = n_bytes_of(source, where)
         reader = choose_reader(ingest_on, n_bytes)[0]
         if reader is None and n_bytes >= LARGE_BYTES:
             with _keeping_code():

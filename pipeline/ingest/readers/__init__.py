@@ -95,13 +95,13 @@ def open_source(source: Any, options: IngestOptions) -> EdgeStream:
         The source cannot be read, its format is not known, or an option does not apply to it.
     """
     if is_named(source):
-        source = find(source)
+        source = find(source, options.where)
     if not isinstance(source, Files):
         return open_object(source, options)
     for path in source.paths:
         open_file(path).close()
     format = _format_of(source, options.format)
-    refuse_unused(format.name, format.options, options)
+    refuse_unused(format.name, format.options | {"where"}, options)
     if len(source.paths) > 1 or not source.is_one:
         return SeveralFiles(source, format, options)
     stream = format.open(source.paths[0], options)

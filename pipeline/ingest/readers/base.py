@@ -51,6 +51,7 @@ _UNUSED = {
     "delimiter": "--delimiter separates columns",
     "header": "--header and --no-header are about column names",
     "label_type": "--label-type string takes labels as text",
+    "where": "--where chooses files by their folders",
     "weight": "--weight names a column",
     "min_weight": "--min-weight compares weights",
 }
@@ -194,7 +195,7 @@ def refuse_unused(name: str, used: frozenset[str], options: IngestOptions) -> No
     """
     for option, meaning in _UNUSED.items():
         value = getattr(options, option)
-        if option in used or value is None or (option == "label_type" and value != "string"):
+        if option in used or value is None or value == () or (option == "label_type" and value != "string"):
             continue
         raise InputError(f"{meaning}, which format {name} does not have; leave the option out")
     if (options.left is None) != (options.right is None):

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 
 from pipeline.ingest.readers.digests import file_digest, list_digest
 from pipeline.ingest.readers.opening import reading_errors
+from pipeline.ingest.readers.partitions import chosen
 from pipeline.run.names import url_of
 from schemas.errors import InputError
 
@@ -82,20 +83,31 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(("_", ".")) for part in name.split("/"))
 
 
-def find(source: Named) -> Files:
+def find(source: Named, where: Sequence[str] = ()) -> Files:
     """The files that a source stands for.
 
     Parameters
     ----------
     source : path or sequence of paths
         A folder is all files in it and below it, but for hidden ones (`is_hidden`). A pattern is all that fits it.
+    where : sequence of str
+        Conditions on the folders of the files; see `pipeline.ingest.readers.partitions.chosen`.
 
     Raises
     ------
     InputError
-        A folder has no files, no file fits a pattern, or a folder may not be read.
+        A folder has no files, no file fits a pattern or the conditions, or a folder may not be read.
     """
-    items = items_of(source)
+    files = _all_of(items_of(source))
+    if not where:
+        return files
+    places = [path.absolute().as_posix() for path in files.paths]
+    fits = chosen(files.title, places, where)
+    title = f"{files.title}, of which {len(fits):,} where {' and '.join(where)}"
+    return Files(title, tuple(files.paths[k] for k in fits), tuple(files.names[k] for k in fits))
+
+
+def _all_of(items: Sequence[str]) -> Files:
     if len(items) == 1:
         return _of_one(items[0])
     found = [_of_one(item) for item in items]

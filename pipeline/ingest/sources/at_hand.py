@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -24,7 +24,7 @@ _PIECE = 1 << 20
 
 
 @contextmanager
-def at_hand(source: Any) -> Iterator[Any]:
+def at_hand(source: Any, where: Sequence[str] = ()) -> Iterator[Any]:
     """A source that `pipeline.ingest.readers.open_source` can open: `Files` of this machine, or an object in memory.
 
     Raises
@@ -37,11 +37,11 @@ def at_hand(source: Any) -> Iterator[Any]:
     if not is_named(source):
         yield source
     elif STDIN not in (items := items_of(source)):
-        yield find(source)
+        yield find(source, where)
     else:
         with temporary_folder() as folder:
             copied: dict[Path, str] = {}
-            yield from _renaming(_copied(items, folder, copied), copied)
+            yield from _renaming(_copied(items, where, folder, copied), copied)
 
 
 def _renaming(files: Files, copied: dict[Path, str]) -> Iterator[Files]:
@@ -54,8 +54,10 @@ def _renaming(files: Files, copied: dict[Path, str]) -> Iterator[Files]:
         raise type(error)(said) from None
 
 
-def _copied(items: list[str], folder: Path, copied: dict[Path, str]) -> Files:
+def _copied(items: list[str], where: Sequence[str], folder: Path, copied: dict[Path, str]) -> Files:
     """The files of all items, of which some are copied into `folder`. `copied` gets the name of each copy."""
+    if where:
+        raise InputError("standard input lies in no folder, so --where cannot tell whether it is meant; leave one out")
     if items.count(STDIN) > 1:
         raise InputError(f"{STDIN} is given {items.count(STDIN)} times, but standard input can be read only once")
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,22 +54,22 @@ def _is_there(item: str) -> bool:
         return False
 
 
-def n_bytes_of(source: Any) -> int:
+def n_bytes_of(source: Any, where: Sequence[str] = ()) -> int:
     """Bytes of the files of a source, as far as they are known before they are read. 0 for an object in memory."""
     if not is_named(source) or any(item == STDIN or url_of(item) for item in items_of(source)):
         return 0
     try:
-        return find(source).n_bytes
+        return find(source, where).n_bytes
     except InputError:  # reading says it
         return 0
 
 
-def digest_of(name: str) -> str | None:
-    """The digest of a recorded source as it is now. None for one that cannot be read again.
+def digest_of(name: str, where: Sequence[str] = ()) -> str | None:
+    """The digest of a recorded source as it is now, of the files that fit. None for one that cannot be read again.
 
     Raises
     ------
     InputError
         A file may not be read.
     """
-    return find(from_record(name)).digest() if is_there(name) else None
+    return find(from_record(name), where).digest() if is_there(name) else None

@@ -183,6 +183,27 @@ def test_the_incumbent_is_shown(source: Path, whole: pipeline.Results, tmp_path:
     assert f"largest {best:,}, and none is larger" in line(next(progress for progress in told[::-1] if progress.gap))
 
 
+def test_the_incumbent_of_a_run_that_was_stopped(
+    source: Path, whole: pipeline.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command, its status and the page say how large the largest is, and how large one may be."""
+    out = tmp_path / "out"
+    words = ["--engine", "reference", "--time-limit", "0.000001", "--workers", "0", "--quiet"]
+    assert main(["largest", str(source), "-o", str(out), *words]) == 3
+    told, now = capsys.readouterr().out, pipeline.status(out)
+    assert now.gap is not None
+    best = whole.top(1)["n_left"][0].as_py() * whole.top(1)["n_right"][0].as_py()
+    assert 0 < now.gap.best <= best < now.gap.bound
+    assert f"so far: {now.gap}" in told
+    assert main(["status", str(out)]) == 3
+    assert f"so far: {now.gap}" in capsys.readouterr().out
+    assert now.to_json()["gap"] == {"best": now.gap.best, "bound": now.gap.bound}
+    pipeline.report(out)
+    assert f"so far. By edges: {now.gap}." in (out / "report.html").read_text()
+    pipeline.resume(out, time_limit=None, workers=0, progress=False)
+    assert pipeline.status(out).gap is None
+
+
 class TestCertificate:
     """A certificate does not hold for other rows, bands or slices than its own."""
 

@@ -107,6 +107,7 @@ def test_an_igraph_graph(tmp_path: Path) -> None:
     igraph = pytest.importorskip("igraph", reason="igraph is not installed")
     graph = igraph.Graph.Bipartite([0, 0, 1, 1, 1], [(0, 2), (3, 0), (1, 3), (0, 2)])
     assert read_edges(graph, tmp_path)[0] == [(0, 2), (0, 3), (1, 3)]
+    assert read_edges(igraph.Graph.Bipartite([1, 0], [(0, 1)]), tmp_path)[0] == [(1, 0)], "the right one first"
     graph.vs["name"] = ["ann", "bob", "x", "y", "alone"]
     assert read_edges(graph, tmp_path)[0] == [("ann", "x"), ("ann", "y"), ("bob", "y")]
     graph.add_edge(0, 1)
