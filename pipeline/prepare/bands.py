@@ -12,13 +12,14 @@ from kernels.graph.greedy import Found
 from kernels.graph.members import Restricted
 from schemas.bands import Reach, bands_of
 from schemas.graph import MiningGraph
+from schemas.measures import TOO_MANY
 from schemas.search import Search, Side
 from schemas.totals import measured
 
 if TYPE_CHECKING:
     from kernels.graph.ceilings import EdgesByCeiling
 
-__all__ = ["BandFacts", "Bands", "make_bands", "reach_of", "what_a_bound_leaves"]
+__all__ = ["BandFacts", "Bands", "Bounded", "make_bands", "reach_of", "what_a_bound_leaves"]
 
 #: Each guess of a bound is this share of the one before. They end when so many times all edges were looked at, or when
 #: one leaves this share of them.
@@ -52,6 +53,24 @@ class BandFacts:
     ceiling: int
 
 
+class Bounded(NamedTuple):
+    """What is known before a graph is cut into bands.
+
+    Parameters
+    ----------
+    found : Found
+        Some large bicliques, or none yet.
+    most : int or None
+        No biclique that the search wants has a larger measure, if that is known.
+    kept : Restricted
+        The edges of all bicliques that reach the bound of `found`. Few others are among them.
+    """
+
+    found: Found
+    most: int | None
+    kept: Restricted
+
+
 class Bands(NamedTuple):
     """The graphs of the bands in the order of `schemas.bands.bands_of`, and what the step ``build`` writes down."""
 
@@ -67,7 +86,7 @@ def reach_of(kept: Restricted) -> Reach:
 
 def what_a_bound_leaves(
     search: Search, edges: EdgesByCeiling, kept: Restricted, prepare: Callable[[Restricted], MiningGraph]
-) -> tuple[Found, Restricted]:
+) -> Bounded:
     """Guess a bound, from high to low, until bicliques are found that reach it.
 
     Parameters
@@ -80,18 +99,13 @@ def what_a_bound_leaves(
     prepare : callable
         Edges -> their graph for the thresholds of the search.
 
-    Returns
-    -------
-    (Found, Restricted)
-        What was found, and the edges of all bicliques that reach its bound. Few others are among them.
-
     Notes
     -----
     A high guess leaves little of a graph, and what is left are the largest bicliques and little else. There a greedy
     search finds them, also those whose vertices have low degrees. A guess that nothing reaches costs little. All of
     them take O(edges) time together.
     """
-    found, guess, effort = Found(search), edges.most, _EFFORT * len(kept.left)
+    found, most, guess, effort = Found(search), edges.most, edges.most, _EFFORT * len(kept.left)
     while guess > max(found.bound, 1) and effort > 0:
         effort -= edges.n_reaching(guess)
         reaching = Restricted(*edges.reaching(guess))
@@ -99,13 +113,15 @@ def what_a_bound_leaves(
             break  # what is found there will be found in the graph of the run
         if len(reaching.left):
             found.look(prepare(reaching), guess)
+        else:
+            most = guess - 1
         guess = int(guess * _LOWER)
-    return found, (Restricted(*edges.reaching(found.bound)) if found.bound > 0 else kept)
+    return Bounded(found, most, Restricted(*edges.reaching(found.bound)) if found.bound > 0 else kept)
 
 
 def make_bands(
     search: Search,
-    found: Found,
+    bounded: Bounded,
     reach: Reach,
     core: MiningGraph,
     prepare: Callable[[int, int], MiningGraph],
@@ -115,15 +131,15 @@ def make_bands(
     Parameters
     ----------
     search : Search
-    found : Found
-        Some large bicliques, or none yet. More are looked for in `core`.
+    bounded : Bounded
     reach : Reach
-        That of the edges of the run.
+        That of all edges of the run.
     core : MiningGraph
-        A graph of all bicliques that reach the bound, for the thresholds of the search alone.
+        The graph of the edges of `bounded`, for the thresholds of the search alone. Larger ones are looked for in it.
     prepare : callable
         (min_left, min_right) -> the graph for these thresholds, with its root side chosen for it.
     """
+    found, most, _ = bounded
     bound = found.look(core, found.bound) if core.n_roots else 0
     graphs, facts = [], []
     for band in bands_of(search, bound, reach):
@@ -139,7 +155,7 @@ def make_bands(
                 edges=graph.n_edges,
                 root_side=graph.root_side,
                 n_roots=graph.n_roots,
-                ceiling=_ceiling(graph, band.of(search)),
+                ceiling=min(_ceiling(graph, band.of(search)), TOO_MANY if most is None else most),
             )
         )
     return Bands(graphs, {"bound": bound, "bands": [asdict(one) for one in facts]})

@@ -16,7 +16,7 @@ import pyarrow as pa
 from kernels import engines
 from kernels.graph.greedy import Found
 from kernels.graph.members import Restricted
-from pipeline.prepare.bands import Bands, make_bands, reach_of, what_a_bound_leaves
+from pipeline.prepare.bands import Bands, Bounded, make_bands, reach_of, what_a_bound_leaves
 from pipeline.prepare.members import restricted, why_nothing
 from pipeline.process.cores import count_cores
 from pipeline.run.checksums import checksums_of
@@ -148,14 +148,15 @@ def compiles(run: Run, n_edges: int) -> bool:
 
 def _in_bands(run: Run, kept: Restricted, is_compiled: bool, threads: int) -> tuple[MiningGraph, PrepareFacts, Bands]:
     """The graph of all bicliques that can be among the largest, and its bands."""
-    search, found, reach = run.options.search, Found(run.options.search), reach_of(kept)
+    search, reach = run.options.search, reach_of(kept)
+    bounded = Bounded(Found(search), None, kept)
     if is_compiled:
         from kernels.graph.ceilings import EdgesByCeiling  # not before it is needed: it imports a compiler
 
         edges = EdgesByCeiling(kept.left, kept.right, run.input["n_left"], run.input["n_right"], search, threads)
-        found, kept = what_a_bound_leaves(search, edges, kept, lambda some: _prepared(run, some, search, True)[0])
-    graph, facts = _prepared(run, kept, search, is_compiled)
-    return graph, facts, make_bands(search, found, reach, graph, partial(with_thresholds, run, kept))
+        bounded = what_a_bound_leaves(search, edges, kept, lambda some: _prepared(run, some, search, True)[0])
+    graph, facts = _prepared(run, bounded.kept, search, is_compiled)
+    return graph, facts, make_bands(search, bounded, reach, graph, partial(with_thresholds, run, bounded.kept))
 
 
 def with_thresholds(run: Run, kept: Restricted, min_left: int, min_right: int) -> MiningGraph:

@@ -14,7 +14,7 @@ from kernels.graph.greedy import Found, first_bound
 from kernels.graph.members import Restricted
 from kernels.graph.sorting import prepare_on
 from kernels.reference.engine import ReferenceEngine
-from pipeline.prepare.bands import make_bands, reach_of, what_a_bound_leaves
+from pipeline.prepare.bands import Bounded, make_bands, reach_of, what_a_bound_leaves
 from schemas.bands import Band, gap_in
 from schemas.emit import nowhere
 from schemas.graph import MiningGraph
@@ -42,13 +42,14 @@ def test_the_bands_of_small_graphs(by: By, seed: int) -> None:
         full = run(ReferenceEngine(), graph_of(edges), Search("list")).rows
         expected = first_of(full, search)
         kept, sides = Restricted(*np.ascontiguousarray(edges.T)), edges.max(axis=0) + 1
-        found, reach, options = Found(search), reach_of(kept), (*sides.tolist(), BuildOptions())
+        reach, options = reach_of(kept), (*sides.tolist(), BuildOptions())
+        bounded = Bounded(Found(search), None, kept)
         if turn % 2:
             by_ceiling = EdgesByCeiling(kept.left, kept.right, *sides.tolist(), search)
             prepare = partial(graph_of_edges, options, left, right)
-            found, kept = what_a_bound_leaves(search, by_ceiling, kept, prepare)
-        core = graph_of_edges(options, left, right, kept)
-        bands = make_bands(search, found, reach, core, partial(graph_of_edges, options, kept=kept))
+            bounded = what_a_bound_leaves(search, by_ceiling, kept, prepare)
+        core = graph_of_edges(options, left, right, bounded.kept)
+        bands = make_bands(search, bounded, reach, core, partial(graph_of_edges, options, kept=bounded.kept))
         bound = bands.facts["bound"]
         assert bound <= (expected.least or 0), "it is of bicliques that are there"
         told = [Band(one["first"], one["last"], one["min_right"]) for one in bands.facts["bands"]]
