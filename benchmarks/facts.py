@@ -59,14 +59,23 @@ def shipped() -> list[str]:
     return sorted(path.stem for folder in SHIPPED for path in folder.glob("*.parquet"))
 
 
+#: What git calls all files but those with the numbers of benchmarks.
+_NUMBERS = f":(exclude){FOLDER.name}/*.json"
+
+
 def commit() -> str:
-    """The commit that is measured, with a + if files differ from it. $BICLIQUES_COMMIT replaces it where it is set."""
+    """The commit that is measured, with a + if files differ from it, other than the numbers of an earlier benchmark.
+
+    $BICLIQUES_COMMIT replaces it where it is set.
+    """
     if "BICLIQUES_COMMIT" in os.environ:
         return os.environ["BICLIQUES_COMMIT"]
     git = ["git", "-C", str(ROOT)]
     try:
         head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
-        changed = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "-uno", "--", ".", _NUMBERS], capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return head.stdout.strip() + ("+" if changed.stdout.strip() else "")

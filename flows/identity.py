@@ -12,7 +12,7 @@ from prefect.runtime import flow_run
 
 from kernels import engines
 from pipeline.ingest.from_run import is_run_folder
-from pipeline.ingest.readers.digests import file_digest
+from pipeline.ingest.sources.at_hand import digest_of
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
@@ -141,14 +141,12 @@ def _why_another(folder: RunFolder, options: RunOptions, asked: RunOptions) -> s
         facts = folder.facts("ingest")
     except IncompleteError:  # going on does the step again, and refuses an input that has changed
         return None
-    source = Path(asked.source)
-    if facts is None or not (source.is_file() or is_run_folder(source)):
+    source = asked.source
+    if facts is None:
         return None
-    try:
-        digest = RunFolder(source).need("ingest")["digest"] if is_run_folder(source) else file_digest(source)
-    except OSError as error:
-        raise InputError(f"{source} cannot be read ({error.strerror}); ask its owner") from error
-    return None if digest == facts["digest"] else f"{source} has changed since {folder.path} read it"
+    run = Path(source) if is_run_folder(source) else None
+    digest = digest_of(source, asked.ingest.where) if run is None else RunFolder(run).need("ingest")["digest"]
+    return None if digest in (None, facts["digest"]) else f"{source} has changed since {folder.path} read it"
 
 
 def _flat(options: dict[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,7 @@ class InputFacts(TypedDict):
     n_edges: Number
     duplicates: Number
     skipped_lines: Number
+    light_rows: NotRequired[Number]
     source: str
     digest: str
     seconds: float

@@ -11,9 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
-
-from schemas.bicliques import Bicliques, hashes_of_rows
+from schemas.bicliques import Bicliques
 from schemas.emit import Emit
 from schemas.errors import InputError
 from schemas.search import JobName, Limits, Search
@@ -89,8 +87,8 @@ class Job(ABC):
     def of_engine(self) -> Search:
         """The search that an engine is asked to do.
 
-        If it is another one than `search`, engines do not know of the job. Then the slice hands what they list to
-        `taker`, and makes `total` of what that kept (`pipeline.slices.slice_search`).
+        If it is another one than `search`, engines do not know of the job. Then the slice looks at what they list, and
+        makes the total of that (`pipeline.slices.onlooker`).
         """
         return self.search
 
@@ -174,36 +172,13 @@ class EveryVertex(AllMaximal):
         """No bicliques."""
         return PerVertex(super().zero, SideTotals.none(), SideTotals.none())
 
-    def taker(self, emit: Emit, limits: Limits) -> Emit:
-        """A receiver that looks at all members, and hands bicliques on to `emit` if they are rows."""
-        return _Onlooker(emit if self.rows == "slices" else None)
-
-    def total(self, found: Found, taker: Emit) -> PerVertex:  # type: ignore[override]
-        """What was found, and what `taker` has seen."""
-        assert isinstance(taker, _Onlooker)
-        return PerVertex(self._found(found), taker.left, taker.right)
+    def total_of(self, found: Found, left: SideTotals, right: SideTotals) -> PerVertex:
+        """What an engine has found, and what is known of the vertices of these bicliques."""
+        return PerVertex(self._found(found), left, right)
 
     def read_total(self, data: dict[str, Any]) -> PerVertex:  # type: ignore[override]
         """The total of a ledger entry."""
         return PerVertex.from_json(data)
-
-
-class _Onlooker:
-    """An `Emit` that adds up what is known of every vertex."""
-
-    on_device = False
-
-    def __init__(self, emit: Emit | None) -> None:
-        self._emit = emit
-        self.left, self.right = SideTotals.none(), SideTotals.none()
-
-    def __call__(self, batch: Bicliques) -> None:
-        sizes = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
-        hashes = hashes_of_rows(batch)
-        self.left = self.left.add(batch.left, batch.left_indptr, *sizes, hashes)
-        self.right = self.right.add(batch.right, batch.right_indptr, *sizes, hashes)
-        if self._emit is not None:
-            self._emit(batch)
 
 
 class LargestFew(Job):

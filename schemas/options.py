@@ -16,6 +16,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.option import option
 from schemas.records import read_as
 from schemas.search import MEASURES, Search, Side
+from schemas.where import Conditions, as_conditions
 
 __all__ = [
     "BuildOptions",
@@ -75,6 +76,13 @@ class IngestOptions:
         metavar="COLUMN",
         otherwise="the second; the run says its name",
     )
+    where: Conditions = option(
+        (),
+        help="conditions on partitions such as day=2026-11-23, the folders of files; also != < <= > >=",
+        group="reading",
+        metavar="CONDITION",
+        otherwise="all files",
+    )
     delimiter: str | None = option(
         None, help="character between columns of a CSV", group="reading", metavar="CHAR", otherwise="by its first lines"
     )
@@ -87,15 +95,38 @@ class IngestOptions:
     label_type: LabelType = option(
         "auto", help="type of the labels", group="reading", otherwise="auto, integers if a side has only integers"
     )
+    min_weight: float | None = option(
+        None,
+        help="smallest weight of an edge; rows with a smaller one are left out",
+        group="reading",
+        metavar="WEIGHT",
+        otherwise="weights do not matter",
+    )
+    weight: str | int | None = option(
+        None,
+        help="column of the weights for --min-weight, by name or by position from 0",
+        group="reading",
+        metavar="COLUMN",
+        otherwise="the one called weight; where formats have one, that",
+    )
     skip_bad_lines: bool = option(
         False, help="leave out lines that cannot be read, and count them", group="reading", otherwise="refuse the file"
     )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "where", as_conditions(self.where))
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise InputError(f"the delimiter must be one character, not {self.delimiter!r}")
         if self.label_type not in get_args(LabelType):
             raise InputError(f"label type must be auto, int or string, not {self.label_type!r}")
+        if self.min_weight is not None and not (
+            type(self.min_weight) in (int, float) and self.min_weight == self.min_weight
+        ):
+            raise InputError(f"the smallest weight must be a number, not {self.min_weight!r}")
+        if self.weight is not None and self.min_weight is None:
+            raise InputError(
+                f"{self.weight!r} is to hold weights, but there is no smallest one; give --min-weight, too"
+            )
         if self.left is not None and self.left == self.right:
             raise InputError(f"left and right name the same column {self.left!r}; name two columns")
 

@@ -44,29 +44,6 @@ class LargestOfEach:
         """None of `n` vertices has a biclique."""
         return cls(by, *(np.zeros(n, dtype) for _, dtype in _COLUMNS))
 
-    def offer(
-        self, ids: np.ndarray, rows: np.ndarray, n_left: np.ndarray, n_right: np.ndarray, hash: np.ndarray
-    ) -> None:
-        """Put each largest biclique that is larger in the place of the one that is there.
-
-        Parameters
-        ----------
-        ids, rows : ndarray, shape (members,), int
-            A vertex, and the number of a biclique that it is in. Vertices repeat.
-        n_left, n_right, hash : ndarray, shape (rows,)
-            Sizes and hash of each biclique.
-        """
-        # most members are out after one comparison
-        chosen = np.flatnonzero(_score(self.by, n_left, n_right)[rows] >= self.scores[ids])
-        if len(chosen) == 0:
-            return
-        ids, rows = ids[chosen], rows[chosen]
-        order = np.lexsort((*_keys(self.by, n_left[rows], n_right[rows], hash[rows]), ids))
-        ids, rows = ids[order], rows[order]
-        last = np.flatnonzero(np.append(ids[1:] != ids[:-1], True))
-        ids, rows = ids[last], rows[last]
-        self._put(ids, n_left[rows], n_right[rows], hash[rows])
-
     def merge(self, other: LargestOfEach) -> None:
         """The same for the largest bicliques of other slices. `other` has at most as many vertices."""
         self._put(np.flatnonzero(other.n_left), *(getattr(other, name)[other.n_left > 0] for name, _ in _COLUMNS))
@@ -82,14 +59,6 @@ class LargestOfEach:
             equal &= new == old
         ids = ids[larger]
         self.n_left[ids], self.n_right[ids], self.hash[ids] = n_left[larger], n_right[larger], hash[larger]
-        self.scores[ids] = _score(self.by, n_left[larger], n_right[larger])
-
-    @property
-    def scores(self) -> np.ndarray:
-        """`_score` of the largest biclique of each vertex."""
-        if not hasattr(self, "_scores"):
-            self._scores = _score(self.by, self.n_left, self.n_right)
-        return self._scores
 
     def padded(self, n: int) -> Self:
         """A copy for at least `n` vertices."""
@@ -115,28 +84,6 @@ class SideTotals:
     def none(cls, n: int = 0) -> Self:
         """No biclique has been seen."""
         return cls(np.zeros(n, COUNT), {by: LargestOfEach.none(by, n) for by in LARGEST_BY})
-
-    def add(
-        self, ids: np.ndarray, indptr: np.ndarray, n_left: np.ndarray, n_right: np.ndarray, hash: np.ndarray
-    ) -> Self:
-        """These totals with those of a batch of bicliques, in the same arrays unless they have to grow.
-
-        Parameters
-        ----------
-        ids, indptr : ndarray
-            Members on this side, as in `schemas.bicliques.Bicliques`.
-        n_left, n_right, hash : ndarray, shape (rows,)
-            Sizes and hash of each biclique.
-        """
-        if len(ids) == 0:
-            return self
-        most = int(ids.max()) + 1
-        own = self if most <= len(self.count) else self.padded(2 * most)
-        np.add.at(own.count, ids, 1)
-        rows = np.repeat(np.arange(len(hash)), np.diff(indptr))
-        for largest in own.largest.values():
-            largest.offer(ids, rows, n_left, n_right, hash)
-        return own
 
     def padded(self, n: int) -> Self:
         """A copy for at least `n` vertices."""
@@ -205,13 +152,3 @@ def _keys(by: By, n_left: np.ndarray, n_right: np.ndarray, hash: np.ndarray) -> 
     left, right = n_left.astype(np.int64), n_right.astype(np.int64)
     edges = left * right
     return hash.view(np.int64), left, edges, edges if by == "edges" else np.minimum(left, right)
-
-
-def _score(by: By, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
-    """A number that is never less for a larger biclique, int64. It does not tell all of them apart."""
-    left, right = n_left.astype(np.int64), n_right.astype(np.int64)
-    edges = left * right
-    if by == "edges":
-        return edges
-    score: np.ndarray = np.minimum(np.minimum(left, right), (1 << 20) - 1) << 43 | np.minimum(edges, (1 << 43) - 1)
-    return score

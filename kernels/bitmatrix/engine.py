@@ -17,11 +17,12 @@ from kernels.bitmatrix.items import compacted, items_of, subtrees_of
 from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
 from kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
 from kernels.bitmatrix.shapes import Needs, grows, shape, smallest_shape
-from kernels.cpu.constants import MEASURES
+from kernels.compiled.measures import MEASURES
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.records import parameters
 from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
+from schemas.dtypes import COUNT
 from schemas.emit import Emit
 from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
@@ -33,6 +34,9 @@ __all__ = ["BitMatrixEngine"]
 
 #: Share of the pool that may be in use. Beyond it, lists that no item refers to are dropped between two launches.
 _FULL = 0.25
+#: If more of the largest are wanted, the bound rises between launches only. A warp that emits a biclique reads as many
+#: numbers as are wanted.
+_RAISING = 1 << 10
 
 
 class BitMatrixEngine:
@@ -275,9 +279,11 @@ class _Run(SliceRun[GpuSizes]):
         values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
         values["record_chunk"] = launch.record_chunk
         values["pool_limit"] = self._pool_limit
-        if (by := self.search.by) and self.search.largest is not None:
+        if (by := self.search.by) and (wanted := self.search.largest) is not None:
             values["measure"] = MEASURES[by, self.graph.graph.root_side == "left"]
-            values["raises"] = self.search.largest == 1
+            values["n_top"] = wanted if wanted <= _RAISING else 0
+            top = device.zeros(max(values["n_top"], 1), COUNT)  # new ones, because a void launch is made again
+            values["top"] = device.address(top)
         threads = 32 * launch.n_warps // launch.n_blocks
         seconds = device.launch(self._form.kernel, launch.defines, launch.n_blocks, threads, parameters(PARAMS, values))
         queue = self.end(seconds, launch.n_warps)

@@ -1,4 +1,4 @@
-"""One pass over a list column of vertices: a sum of hashes per list, and how often each vertex occurs."""
+"""Passes over a list column of vertices: a sum of hashes per list, how often each vertex occurs, and in which list."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels.compiled.jit import entry
 
-__all__ = ["sum_lists"]
+__all__ = ["keep_largest", "sum_lists"]
 
 
 @entry
@@ -43,3 +43,51 @@ def sum_lists(
             occurrences[v] += 1
         sums[i] = total
     return -1
+
+
+@entry
+def keep_largest(
+    by_balance: int,
+    ids: np.ndarray,
+    indptr: np.ndarray,
+    sizes: tuple[np.ndarray, np.ndarray],
+    hashes: np.ndarray,
+    kept_sizes: tuple[np.ndarray, np.ndarray],
+    kept_hashes: np.ndarray,
+) -> None:
+    """Put every biclique in the place of the largest one of each of its members, if it is larger than that.
+
+    The order is total: by measure, by number of edges, by left size, and by hash as a signed number.
+
+    Parameters
+    ----------
+    by_balance : int
+        1: the measure is the smaller side. 0: it is the number of edges.
+    ids, indptr : ndarray of int32, and of int64, shape (n + 1,)
+        Members of the bicliques on one side, as for `sum_lists`. Each is a vertex.
+    sizes : (ndarray of int64, ndarray of int64), shape (n,)
+        Left and right sizes of the bicliques.
+    hashes : ndarray of uint64, shape (n,)
+        Hashes of the bicliques.
+    kept_sizes, kept_hashes : (ndarray of int32, ndarray of int32), ndarray of uint64
+        The same of the largest biclique of each vertex so far. Sizes are 0 where there is none.
+    """
+    for i in range(len(hashes)):
+        left, right, own = sizes[0][i], sizes[1][i], np.int64(hashes[i])
+        edges = left * right
+        measure = min(left, right) if by_balance else edges
+        for k in range(indptr[i], indptr[i + 1]):
+            v = ids[k]
+            kept_left, kept_right = np.int64(kept_sizes[0][v]), np.int64(kept_sizes[1][v])
+            kept_edges = kept_left * kept_right
+            kept_measure = min(kept_left, kept_right) if by_balance else kept_edges
+            if measure != kept_measure:
+                larger = measure > kept_measure
+            elif edges != kept_edges:
+                larger = edges > kept_edges
+            elif left != kept_left:
+                larger = left > kept_left
+            else:
+                larger = own > np.int64(kept_hashes[v])
+            if larger:
+                kept_sizes[0][v], kept_sizes[1][v], kept_hashes[v] = left, right, hashes[i]

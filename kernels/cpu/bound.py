@@ -7,24 +7,12 @@ measure nothing is demanded beyond the thresholds of the search.
 from __future__ import annotations
 
 from kernels.compiled.jit import compiled
-from kernels.cpu.constants import BALANCE, BASE, EDGES, ROOTS, VERTICES
+from kernels.compiled.measures import BALANCE, BASE, EDGES, ROOTS, VERTICES
 
-__all__ = ["fewest_base", "fewest_roots", "value"]
+__all__ = ["fewest_base", "fewest_roots"]
 
 #: More members than any side has.
 _TOO_MANY = 1 << 62
-
-
-@compiled
-def value(code, base, roots):
-    """The measure of a biclique with so many members."""
-    if code == EDGES:
-        return base * roots
-    if code == VERTICES:
-        return base + roots
-    if code == BALANCE:
-        return min(base, roots)
-    return base if code == BASE else roots
 
 
 @compiled

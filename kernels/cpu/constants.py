@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 __all__ = [
-    "BALANCE",
-    "BASE",
     "COUNTERS",
-    "EDGES",
     "EMPTY",
     "FINISHED",
     "FULL",
     "MAX_ROWS",
-    "MEASURES",
     "PADDING",
     "PAUSED",
     "RANKED",
-    "ROOTS",
-    "VERTICES",
 ]
 
 #: Results of a search function: nothing is left here; the output is full; the steps are used up, or the buffer for
@@ -34,19 +28,3 @@ PADDING = 8
 COUNTERS = 66
 #: Up to this many values are sorted by their ranks. There are no branches, so none is predicted wrong.
 RANKED = 48
-
-#: What a job measures bicliques by: the product, the sum, the smaller, or one of the sides. 0 stands for no measure.
-EDGES, VERTICES, BALANCE, BASE, ROOTS = 1, 2, 3, 4, 5
-#: The same by the measure, and by whether the root side is the left one.
-MEASURES = {
-    ("edges", False): EDGES,
-    ("edges", True): EDGES,
-    ("vertices", False): VERTICES,
-    ("vertices", True): VERTICES,
-    ("balance", False): BALANCE,
-    ("balance", True): BALANCE,
-    ("left", False): BASE,
-    ("left", True): ROOTS,
-    ("right", False): ROOTS,
-    ("right", True): BASE,
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
-from kernels.cpu.bound import value
+from kernels.compiled.measures import value
 from kernels.cpu.workspace import USUAL
 
 __all__ = ["aside_is_full", "begin_aside", "deliver", "deliver_size", "end_aside"]

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.cpu.constants import COUNTERS, MAX_ROWS, MEASURES, PADDING, RANKED
+from kernels.compiled.measures import MEASURES
+from kernels.cpu.constants import COUNTERS, MAX_ROWS, PADDING, RANKED
 from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX, WORD
 from schemas.graph import MiningGraph

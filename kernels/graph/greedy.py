@@ -16,7 +16,7 @@ from schemas.measures import measure
 from schemas.search import Search
 from schemas.totals import measured
 
-__all__ = ["WEDGES", "first_bound"]
+__all__ = ["WEDGES", "Found", "first_bound"]
 
 #: Wedges that are walked at most, half of them from either side. It takes about a quarter of a second.
 WEDGES = 1 << 24
@@ -29,53 +29,78 @@ _FEW = 8
 
 
 def first_bound(graph: MiningGraph, search: Search, wedges: int = WEDGES) -> int:
-    """The measure of the K-th largest biclique that is found. 0 if fewer than K are found.
+    """The measure of the K-th largest biclique that is found in one graph; see `Found`."""
+    return Found(search).look(graph, wedges=wedges)
+
+
+class Found:
+    """The measures of the largest bicliques that were found so far, each biclique once, by its left members.
 
     Parameters
     ----------
-    graph : MiningGraph
-        The core of the search. Both of its sides are tried as roots.
     search : Search
         `largest` says how many are wanted. Bicliques outside the limits do not count.
-    wedges : int
-        Wedges that may be walked.
 
-    Notes
-    -----
-    It begins with the neighbours of one vertex. Then it takes in the vertex that is joined to most of them, again and
-    again, until what is left cannot beat the bound. The result depends on nothing but graph and search.
+    Attributes
+    ----------
+    bound : int
+        The measure of the K-th largest. 0 as long as there are fewer.
     """
-    found = _Found(search)
-    for roots in (graph, _transposed(graph)):
-        _from_all(roots, found, wedges // 2)
-    return found.bound
-
-
-class _Found:
-    """The measures of the largest bicliques so far, each biclique once, by the bytes of its left members."""
 
     def __init__(self, search: Search) -> None:
         assert search.largest is not None
         self.search, self.k = search, search.largest
-        self.bound = 0
+        self.bound = self._least = 0
         self._measures: dict[bytes, int] = {}
 
+    def look(self, graph: MiningGraph, least: int = 0, wedges: int = WEDGES) -> int:
+        """Look for larger ones in a graph. Returns the bound.
+
+        Parameters
+        ----------
+        graph : MiningGraph
+            A core for the thresholds of the search, with all bicliques whose measure is `least` or more. Both of its
+            sides are tried as roots.
+        least : int
+            Bicliques with a smaller measure do not count. They need not be maximal beyond `graph`, so one of them might
+            be found a second time, with more members.
+        wedges : int
+            Wedges that may be walked.
+
+        Notes
+        -----
+        It begins with the neighbours of one vertex. Then it takes in the vertex that is joined to most of them, again
+        and again, until what is left cannot beat the bound. Its result depends on nothing but the search and the
+        graphs.
+        """
+        self._least = least
+        for roots in (graph, _transposed(graph)):
+            _from_all(roots, self, wedges // 2)
+        return self.bound
+
+    @property
+    def floor(self) -> int:
+        """Bicliques with this measure, or a smaller one, are not looked for."""
+        return max(self.bound, self._least - 1)
+
     def wants(self, left: int, right: int) -> bool:
+        """Whether a biclique with so many members is within the limits and above the floor."""
         search = self.search
         return (
             search.min_left <= left <= (search.max_left or left)
             and search.min_right <= right <= (search.max_right or right)
-            and measure(search.by, left, right) > self.bound
+            and measure(search.by, left, right) > self.floor
         )
 
     def add(self, left: np.ndarray, right: int) -> None:
+        """A maximal biclique was found: its left members, and the number of its right ones."""
         self._measures[np.sort(left).tobytes()] = measure(self.search.by, len(left), right)
         if len(self._measures) >= self.k:
             best = sorted(self._measures.items(), key=lambda item: -item[1])[: self.k]
             self._measures, self.bound = dict(best), best[-1][1]
 
 
-def _from_all(graph: MiningGraph, found: _Found, wedges: int) -> None:
+def _from_all(graph: MiningGraph, found: Found, wedges: int) -> None:
     """Begin with the vertices of the root side, until as many wedges were walked."""
     weights, degrees = np.diff(graph.root_members_indptr), degrees_of(graph, np.arange(graph.n_roots))
     base_weights, base_degrees = np.diff(graph.base_members_indptr), np.diff(graph.base_indptr)
@@ -98,7 +123,7 @@ def _from_all(graph: MiningGraph, found: _Found, wedges: int) -> None:
                 if not is_left:
                     lefts = (graph.base_members_indptr, graph.base_members, base)
                 found.add(_members(*lefts), right)
-            if n_closed == len(order) or int(measured(sizes[0], sizes[1], found.search.by).max()) <= found.bound:
+            if n_closed == len(order) or int(measured(sizes[0], sizes[1], found.search.by).max()) <= found.floor:
                 break
             base = np.intersect1d(base, _neighbours(graph, int(order[n_closed])), assume_unique=True)
 

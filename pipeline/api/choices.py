@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from kernels import engines
 from pipeline.api.label_files import labels_asked
 from pipeline.api.table import record
+from pipeline.ingest.sources.names import recorded
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.workers.options import WorkerOptions
 from schemas.engine_kind import EngineKind
@@ -76,7 +75,7 @@ class Asked:
         options = record(
             RunOptions,
             given,
-            source=str(Path(source).absolute()) if isinstance(source, (str, os.PathLike)) else f"<{_type_of(source)}>",
+            source=recorded(source),
             search=record(Search, given, mode=mode),
             build=record(BuildOptions, given),
             ingest=record(IngestOptions, given),
@@ -87,10 +86,6 @@ class Asked:
             workers=record(WorkerOptions, given),
             call=record(CallOptions, given),
         )
-
-
-def _type_of(source: object) -> str:
-    return type(source).__name__
 
 
 def with_engine(

@@ -27,6 +27,7 @@ from pipeline.workers.opening import check_workers
 from schemas.members import Labels
 from schemas.options import LabelType, Order, RootSide, Where
 from schemas.search import Mode
+from schemas.where import Conditions
 
 __all__ = ["count"]
 
@@ -62,9 +63,12 @@ def count(
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
+    where: Conditions = (),
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
+    min_weight: float | None = None,
+    weight: str | int | None = None,
     skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,

@@ -22,6 +22,7 @@ from pipeline.workers.opening import check_workers, count_workers
 from schemas.errors import ResourceError
 from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, Where
+from schemas.where import Conditions
 
 __all__ = ["DryRun", "dry_run"]
 
@@ -103,9 +104,12 @@ def dry_run(
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
+    where: Conditions = (),
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
+    min_weight: float | None = None,
+    weight: str | int | None = None,
     skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
 ) -> DryRun:

@@ -15,6 +15,7 @@ from typing import Any
 
 from pipeline.ingest.from_run import is_run_folder, take_from_run
 from pipeline.ingest.gpu.ingest_on import IngestOn
+from pipeline.ingest.sources.names import from_record, is_there
 from pipeline.ingest.step import ingest as ingest_source
 from pipeline.prepare.build import build as build_graph
 from pipeline.prepare.build import compiles
@@ -53,16 +54,16 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
         If the input cannot be used, or cannot be opened by its name.
     """
     options = run.options
-    given = options.source if source is None else source
+    given = from_record(options.source) if source is None else source
     is_run = is_run_folder(given)
 
     def read() -> dict[str, Any]:
-        if source is None and isinstance(given, str) and not Path(given).exists():
+        if source is None and not is_there(options.source):
             raise InputError(
-                f"{given} cannot be read again, and {run.path} does not hold all of it; start the run anew"
+                f"{options.source} cannot be read again, and {run.path} does not hold all of it; start the run anew"
             )
         if is_run:
-            facts = take_from_run(Path(given), options.ingest, run.path, ingest_on)
+            facts = take_from_run(Path(str(given)), options.ingest, run.path, ingest_on)
         else:
             facts = asdict(ingest_source(given, options.ingest, run.path, ingest_on, run.keep_edges))
         run.finish("ingest", facts, [run.path / file for file in INGEST_FILES])
@@ -70,7 +71,7 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
 
     def ready() -> None:
         if not is_run:
-            first_use.before_reading(given, ingest_on)
+            first_use.before_reading(given, ingest_on, options.ingest.where)
 
     return _once(run, "ingest", on_progress, ready, read)
 
@@ -83,7 +84,7 @@ def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     def ready() -> None:
         # Given members mostly leave too few edges for compiled code. How many they leave is not known yet.
         n_edges = 0 if search.is_containing else run.input["n_edges"]
-        first_use.before_building(options.build, prunes, compiles(run, n_edges))
+        first_use.before_building(options.build, prunes, compiles(run, n_edges), run.job.in_bands)
 
     return _once(run, "build", on_progress, ready, lambda: build_graph(run))
 

@@ -25,6 +25,7 @@ from pipeline.workers.options import WorkerOptions
 from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
 from schemas.search import By
+from schemas.where import Conditions
 
 if TYPE_CHECKING:
     from pipeline.proof.verification import Verification
@@ -66,9 +67,12 @@ def mine(
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
+    where: Conditions = (),
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
+    min_weight: float | None = None,
+    weight: str | int | None = None,
     skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
@@ -77,9 +81,11 @@ def mine(
 
     Parameters
     ----------
-    source : path or object
-        An edge list in a format of ``bicliques formats``, or a pandas, Polars or Arrow table, a scipy.sparse
-        matrix or a networkx graph. Or the folder of a run: then the edges that it has read are used.
+    source : path, sequence of paths, or object
+        An edge list in a format of ``bicliques formats``, several, a folder of them, or a pattern such as
+        ``in/*.csv``, also by their URLs. Or a pandas, Polars, Dask or Arrow table, a scipy.sparse matrix, a networkx or
+        igraph graph, a NumPy array, pairs of labels, or a dict of sets: docs/formats.md says what is left and right. Or
+        the folder of a run: then the edges that it has read are used.
     output : path
         Folder of the run. It is empty, or does not exist yet.
     {options}
@@ -154,9 +160,12 @@ def largest(
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
+    where: Conditions = (),
     delimiter: str | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
+    min_weight: float | None = None,
+    weight: str | int | None = None,
     skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,

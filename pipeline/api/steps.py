@@ -20,6 +20,7 @@ from typing import Any
 from kernels import engines
 from pipeline.api import preparing
 from pipeline.ingest.gpu.ingest_on import IngestOn
+from pipeline.ingest.readers.files import is_named
 from pipeline.mining import driver
 from pipeline.prepare.members import find_members
 from pipeline.process import startup
@@ -121,7 +122,7 @@ def started(
     ResourceError
         If the disk is full, or a file cannot be written for another reason.
     """
-    if series is None and isinstance(source, (str, os.PathLike)):
+    if series is None and is_named(source):
         series = options.source
     startup.over()
     with new_run(path) as new:

@@ -19,6 +19,7 @@ from pipeline.results.facts import (
     share,
     why_none,
 )
+from pipeline.results.run_status import status
 from pipeline.run.progress import size
 from pipeline.run.resuming import how_to_resume
 from schemas.options import RunOptions
@@ -45,6 +46,8 @@ def run_card(results: Results, is_kept: bool = True) -> str:
     if results.complete:
         return _lines((name, fact) for name, fact in run_facts(results) if is_kept or name not in ("files", "manifest"))
     facts: list[tuple[str, object]] = [("bicliques", f"{len(results):,} so far; not complete: {_why(results)}")]
+    if (gap := status(results.path).gap) is not None:
+        facts.append(("so far", gap))
     if is_kept:
         facts.append(("files", results.path / "bicliques"))
         facts.append(("go on with", how_to_resume(results.path, results.outcome)))
@@ -56,6 +59,8 @@ def run_json(results: Results) -> dict[str, Any]:
     state = {"folder": str(results.path), "complete": results.complete, "outcome": results.outcome}
     if results.complete:
         return state | results.manifest.to_json()
+    gap = status(results.path).gap
+    state |= {} if gap is None else {"gap": gap._asdict()}
     return state | {"count": len(results), "resume": how_to_resume(results.path, results.outcome)}
 
 

@@ -20,7 +20,10 @@ def add_source(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "source",
         metavar="SOURCE",
-        help="an edge list (see: bicliques formats), or the folder of a run that has read one",
+        nargs="+",
+        action=_Source,
+        help="an edge list (see: bicliques formats), several, a folder of them, a URL, or - for standard input; "
+        "or the folder of a run that has read one",
     )
 
 
@@ -73,6 +76,13 @@ class _Unsaid:
 
 
 _UNSAID = _Unsaid()
+
+
+class _Source(argparse.Action):
+    """One path, or a list of several."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        setattr(namespace, self.dest, values[0] if len(values) == 1 else values)
 
 
 class _Gather(argparse.Action):

@@ -74,6 +74,8 @@ def status_card(found: Status) -> str:
     if found.share is not None:
         rows.append(("mined", f"{100 * found.share:.1f} % of the estimated work in {found.slices:,} slices"))
         rows.append(("bicliques", f"{found.count:,}" + (f", {size(found.bytes)}" if found.bytes else "")))
+        if found.gap is not None:
+            rows.append(("so far", str(found.gap)))
         rows.append(("left", f"{found.nodes_left:,} subtrees" if found.nodes_left else "nothing to mine"))
     if found.silent_seconds is not None:
         rows.append(("last slice", f"{ago(found.silent_seconds)} ago"))

@@ -22,7 +22,7 @@ from pipeline.prepare.weights import RootWeights, weights_of
 from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run
 from schemas.bicliques import Bicliques
-from schemas.emit import emit_to, nowhere
+from schemas.emit import Emit, emit_to, nowhere
 from schemas.graph import MiningGraph
 from schemas.search import Limits, Search
 from schemas.work import Subtrees
@@ -103,7 +103,7 @@ def estimate(run: Run, budget_s: float = 10.0, seed: int = 0) -> Estimate:
     sampler = _Sampler(run, budget_s, seed)
     own = sampler.look((0, 0), run.graph, _OWN * budget_s)
     sampler.table.add(own)
-    listing = sampler.listing(own) if run.job.rows == "slices" else _Listing()
+    listing = sampler.listing() if run.job.rows == "slices" else _Listing()
     factor = 1.0 if run.options.engine == _COUNTER else sampler.factor(own)
     sampler.look_at_others()
     cells = sampler.table.cells(factor, listing.seconds)
@@ -177,25 +177,34 @@ class _Sampler:
             graph = with_thresholds(self._run, kept, search.min_left, search.min_right)
             self.table.add(self.look(at, graph, share))
 
-    def listing(self, own: View) -> _Listing:
-        """What listing takes, from a walk that writes what it finds."""
-        members = 0
+    def listing(self) -> _Listing:
+        """What listing takes: a part of the search that writes what it finds, and then only counts the same again.
+
+        Nodes that are far apart would not do, because a few rows at a time take much longer to write than many.
+        """
+        members = rows = 0
 
         def write(batch: Bicliques) -> None:
-            nonlocal members
+            nonlocal members, rows
             members += len(batch.left) + len(batch.right)
+            rows += len(batch)
             writer(batch)
 
+        began = time.thread_time()
         with temporary_folder() as temporary:
             writer = PartWriter(temporary, 0, self._run.tables)
-            walker = self._walker(self._run.graph, replace(self._search, mode="list"))
-            walk = walker.walk(_WIDTH, _TRIAL * self._budget_s, self._generator, emit_to(write))
+            self._search_roots(replace(self._search, mode="list"), Limits(_TRIAL * self._budget_s), emit_to(write))
             size = sum(part.bytes for part in writer.close())
-        count = float(walk.counts[0, 0])
-        if members == 0:
+        if rows == 0:
             return _Listing()
-        counting = own.seconds / max(own.count((0, 0)), 1.0)
-        return _Listing(size / members, max(walk.seconds / count - counting, 0.0))
+        listed = time.thread_time()
+        self._search_roots(self._search, Limits(rows=rows), nowhere)
+        more = (listed - began) - (time.thread_time() - listed)
+        return _Listing(size / members, max(more / rows, 0.0))
+
+    def _search_roots(self, search: Search, limits: Limits, emit: Emit) -> None:
+        """Search the roots of the run in the order of its plan."""
+        self._engine.mine(self._run.graph, Subtrees.of_roots(self._run.plan.roots), search, limits, emit)
 
     def factor(self, own: View) -> float:
         """Seconds of the engine of the run for a second of the one that counts. It searches roots for a while."""

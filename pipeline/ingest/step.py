@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 from pipeline.ingest.doubts import duplicate_doubt, float_doubt, variants_of
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from pipeline.ingest.readers import EdgeStream, open_source
+from pipeline.ingest.readers.columns import refuse_flags
+from pipeline.ingest.readers.files import Files
+from pipeline.ingest.sources.at_hand import at_hand
 from pipeline.ingest.staging import all_or_nothing
 from pipeline.ingest.table.normalise import EdgeTable, Labels
 from pipeline.process.cores import count_cores
@@ -46,12 +48,15 @@ class IngestSummary:
         Edges that occurred before.
     skipped_lines : int
         Lines left out because of ``skip_bad_lines``.
+    light_rows : int
+        Edges left out because their weight is below ``min_weight``.
     format : str
         Name of the format, or of the library for an object in memory.
     source : str
-        The path as given, or the object's type.
+        The path as given, or several of them in words, or the object's type.
     digest : str
-        BLAKE3 (hex) of the file's bytes as stored. For an object in memory, of the labels and edges.
+        BLAKE3 (hex) of the file's bytes as stored; of several files, as
+        `pipeline.ingest.readers.digests.list_digest`. For an object in memory, of the labels and edges.
     left_label, right_label : str
         "int64", "int32" or "string".
     left_name, right_name : str
@@ -86,6 +91,7 @@ class IngestSummary:
     seconds: float
     read_on: str = "cpu"
     tables_seconds: float = 0.0
+    light_rows: int = 0
 
 
 def ingest(
@@ -99,9 +105,10 @@ def ingest(
 
     Parameters
     ----------
-    source : path or object
-        A file in one of `pipeline.ingest.readers.formats`, or a pandas, Polars or Arrow table, a scipy.sparse
-        matrix, or a networkx graph. An object is not modified.
+    source : path, sequence of paths, or object
+        A file in one of `pipeline.ingest.readers.formats`, several of one format, a folder, a pattern such as
+        ``in/*.csv``, or ``-`` for standard input. Or an object of
+        `pipeline.ingest.readers.objects`, which is not modified.
     options : IngestOptions
     folder : Path
         An existing folder. After an error it is as it was before.
@@ -119,8 +126,22 @@ def ingest(
         Writing fails half-way, as on a full disk.
     """
     started = time.perf_counter()
-    stream = open_source(source, options)
-    reader, read_on = choose_reader(ingest_on, source)
+    with at_hand(source, options.where) as there:
+        stream = open_source(there, options)
+        n_bytes = there.n_bytes if isinstance(there, Files) else 0
+        return _ingest(stream, n_bytes, options.left is not None, folder, ingest_on, keep, started)
+
+
+def _ingest(
+    stream: EdgeStream,
+    n_bytes: int,
+    is_chosen: bool,
+    folder: Path,
+    ingest_on: IngestOn,
+    keep: Callable[[Any], None] | None,
+    started: float,
+) -> IngestSummary:
+    reader, read_on = choose_reader(ingest_on, n_bytes)
     table: EdgeTable | DeviceEdgeTable
     if reader is not None:
         table = read_on_device(stream, reader)
@@ -131,12 +152,15 @@ def ingest(
                 table.add(batch)
     if table.n_rows == 0:
         left_out = f" ({stream.skipped} bad lines were left out)" if stream.skipped else ""
-        remedy = "check the file and its --format" if isinstance(source, (str, os.PathLike)) else "give one with edges"
+        left_out += f" ({stream.light} edges have a weight below the smallest one)" if stream.light else ""
+        remedy = "check the file and its --format" if n_bytes else "give one with edges"
         raise InputError(f"{stream.source} holds no edges{left_out}; {remedy}")
     guard = partial(memory_errors, stream) if reader is not None else nullcontext
     with guard():
         left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
+    if not is_chosen and (n_bytes or stream.guessed):  # matrices and graphs say what they are
+        refuse_flags(stream.source, left.values, right.values, table.n_rows)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         at_a_time = min(count_cores(), MOST_THREADS)
         labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE, at_a_time)]
@@ -168,6 +192,7 @@ def ingest(
         seconds=time.perf_counter() - started,
         read_on=read_on,
         tables_seconds=tables_seconds,
+        light_rows=stream.light,
     )
 
 

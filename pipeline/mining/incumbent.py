@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
 from pipeline.run.plan import BandOf
 from pipeline.run.progress import Gap
 from schemas.manifest import PLAN, Range
 from schemas.totals import Best, Total
 
-__all__ = ["Incumbent"]
+__all__ = ["Incumbent", "gap_of"]
 
 
 class Incumbent:
@@ -26,6 +27,8 @@ class Incumbent:
     def __init__(self, run: Run, band_of: BandOf):
         self._plan, self._band_of = run.plan, band_of
         self._ceilings = [band["ceiling"] for band in run.built["bands"]] if run.is_in_bands else []
+        # so large is one that was found before the search began, which will be found again, or else a larger one
+        self._first = run.built["bound"] if run.is_in_bands else 0
         self._open: Counter[int] = Counter()  # by band: nodes that are not done
 
     def add(self, source: int, ranges: Iterable[tuple[int, int]]) -> None:
@@ -41,7 +44,7 @@ class Incumbent:
         """The measure of the largest biclique, and a bound of those that are not found yet. None for other runs."""
         if not isinstance(total, Best) or not self._ceilings:
             return None
-        best = total.most or 0
+        best = max(total.most or 0, self._first)
         rest = [self._ceilings[band] for band, nodes in self._open.items() if nodes > 0]
         return Gap(best, max([best, *rest]))
 
@@ -49,3 +52,11 @@ class Incumbent:
         within = self._plan.within_bands(ranges) if source == PLAN else ranges
         for start, stop in within:
             self._open[self._band_of(source, start)] += sign * (stop - start)
+
+
+def gap_of(run: Run, ledger: Ledger) -> Gap | None:
+    """The same of a run that has a plan, from what its ledger says."""
+    incumbent = Incumbent(run, BandOf(run.plan, ledger.entries))
+    for source, ranges in ledger.outstanding().items():
+        incumbent.add(source, ranges)
+    return incumbent.gap(ledger.total)

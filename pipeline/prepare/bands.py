@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kernels.graph.greedy import first_bound
+from kernels.graph.greedy import Found
 from kernels.graph.members import Restricted
 from schemas.bands import Reach, bands_of
 from schemas.graph import MiningGraph
+from schemas.measures import TOO_MANY
 from schemas.search import Search, Side
 from schemas.totals import measured
 
-__all__ = ["BandFacts", "Bands", "make_bands", "reach_of"]
+if TYPE_CHECKING:
+    from kernels.graph.ceilings import EdgesByCeiling
+
+__all__ = ["BandFacts", "Bands", "Bounded", "make_bands", "reach_of", "what_a_bound_leaves"]
+
+#: Each guess of a bound is this share of the one before. They end when so many times all edges were looked at, or when
+#: one leaves this share of them.
+_LOWER, _EFFORT, _MUCH = 2 / 3, 4, 0.5
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,24 @@ class BandFacts:
     ceiling: int
 
 
+class Bounded(NamedTuple):
+    """What is known before a graph is cut into bands.
+
+    Parameters
+    ----------
+    found : Found
+        Some large bicliques, or none yet.
+    most : int or None
+        No biclique that the search wants has a larger measure, if that is known.
+    kept : Restricted
+        The edges of all bicliques that reach the bound of `found`. Few others are among them.
+    """
+
+    found: Found
+    most: int | None
+    kept: Restricted
+
+
 class Bands(NamedTuple):
     """The graphs of the bands in the order of `schemas.bands.bands_of`, and what the step ``build`` writes down."""
 
@@ -58,27 +84,65 @@ def reach_of(kept: Restricted) -> Reach:
     return Reach(*most)
 
 
-def make_bands(
-    search: Search,
-    kept: Restricted,
-    core: MiningGraph,
-    prepare: Callable[[int, int], MiningGraph],
-) -> Bands:
-    """Find a first bound, cut the sizes into bands, and make the graph of each.
+def what_a_bound_leaves(
+    search: Search, edges: EdgesByCeiling, kept: Restricted, prepare: Callable[[Restricted], MiningGraph]
+) -> Bounded:
+    """Guess a bound, from high to low, until bicliques are found that reach it.
 
     Parameters
     ----------
     search : Search
-    kept : Restricted
+    edges : EdgesByCeiling
         The edges of the run.
+    kept : Restricted
+        The same.
+    prepare : callable
+        Edges -> their graph for the thresholds of the search.
+
+    Notes
+    -----
+    A high guess leaves little of a graph, and what is left are the largest bicliques and little else. There a greedy
+    search finds them, also those whose vertices have low degrees. A guess that nothing reaches costs little. All of
+    them take O(edges) time together.
+    """
+    found, most, guess, effort = Found(search), edges.most, edges.most, _EFFORT * len(kept.left)
+    while guess > max(found.bound, 1) and effort > 0:
+        effort -= edges.n_reaching(guess)
+        reaching = Restricted(*edges.reaching(guess))
+        if len(reaching.left) > _MUCH * len(kept.left):
+            break  # what is found there will be found in the graph of the run
+        if len(reaching.left):
+            found.look(prepare(reaching), guess)
+        else:
+            most = guess - 1
+        guess = int(guess * _LOWER)
+    return Bounded(found, most, Restricted(*edges.reaching(found.bound)) if found.bound > 0 else kept)
+
+
+def make_bands(
+    search: Search,
+    bounded: Bounded,
+    reach: Reach,
+    core: MiningGraph,
+    prepare: Callable[[int, int], MiningGraph],
+) -> Bands:
+    """Cut the sizes into bands, and make the graph of each.
+
+    Parameters
+    ----------
+    search : Search
+    bounded : Bounded
+    reach : Reach
+        That of all edges of the run.
     core : MiningGraph
-        The graph for the thresholds of the search alone.
+        The graph of the edges of `bounded`, for the thresholds of the search alone. Larger ones are looked for in it.
     prepare : callable
         (min_left, min_right) -> the graph for these thresholds, with its root side chosen for it.
     """
-    bound = first_bound(core, search) if len(kept.left) else 0
+    found, most, _ = bounded
+    bound = found.look(core, found.bound) if core.n_roots else 0
     graphs, facts = [], []
-    for band in bands_of(search, bound, reach_of(kept)):
+    for band in bands_of(search, bound, reach):
         graph = prepare(band.first, band.min_right)
         graphs.append(graph)
         facts.append(
@@ -91,7 +155,7 @@ def make_bands(
                 edges=graph.n_edges,
                 root_side=graph.root_side,
                 n_roots=graph.n_roots,
-                ceiling=_ceiling(graph, band.of(search)),
+                ceiling=min(_ceiling(graph, band.of(search)), TOO_MANY if most is None else most),
             )
         )
     return Bands(graphs, {"bound": bound, "bands": [asdict(one) for one in facts]})

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from kernels import engines
+from kernels.graph.greedy import Found
 from kernels.graph.members import Restricted
-from pipeline.prepare.bands import Bands, make_bands
+from pipeline.prepare.bands import Bands, Bounded, make_bands, reach_of, what_a_bound_leaves
 from pipeline.prepare.members import restricted, why_nothing
 from pipeline.process.cores import count_cores
 from pipeline.run.checksums import checksums_of
@@ -40,6 +41,8 @@ logger = logging.getLogger(__name__)
 #: Loading it takes some hundredths of a second, but seconds where it has to be compiled first.
 MANY_EDGES, MANY_WITHOUT_COMPILER = 1 << 17, 1 << 20
 _SOURCES: dict[str, Path] = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FILE}
+#: Vertices are numbered anew if there are more than so many for each edge.
+_FEW = 4
 #: Most threads that build a graph. Their memory bounds them.
 MOST_THREADS = 16
 
@@ -86,8 +89,8 @@ def build(run: Run) -> dict[str, Any]:
     threads = min(count_cores(), MOST_THREADS)
     with ThreadPoolExecutor(2) as beside:
         labels = [beside.submit(_copy_labels, folder, side) for side in LABEL_FILES]
-        made, kept, nothing = None, None, None
-        if search.is_containing:
+        made, bands, nothing = None, None, None
+        if search.is_containing or run.job.in_bands:
             run.take_edges()  # and let them go
         elif sizes.get("read_on") == "gpu":
             made = _on_gpu(run, threads)
@@ -96,12 +99,14 @@ def build(run: Run) -> dict[str, Any]:
             edges = read_edges(folder, threads)
             kept = restricted(run, *edges)
             nothing = why_nothing(run, kept)
-            arguments, is_compiled = _arguments(run, kept, search), compiles(run, len(kept.left))
+            is_compiled = compiles(run, len(kept.left))
             of_input = beside.submit(_degrees, *edges, sizes["n_right"], threads if is_compiled else None)
-            made_here = _compiled(*arguments, threads=threads) if is_compiled else _sorted(*arguments)
-            made = *made_here, of_input.result()
+            if run.job.in_bands:
+                graph, prepared, bands = _in_bands(run, kept, is_compiled, threads)
+            else:
+                graph, prepared = _prepared(run, kept, search, is_compiled)
+            made = graph, prepared, of_input.result()
         graph, prepared, degrees = made
-        bands = _bands(run, graph, kept) if run.job.in_bands else None
         profiles = [beside.submit(degree_profile, of_side) for of_side in degrees]
         with disk_errors(target):
             graph.save(target)
@@ -141,19 +146,39 @@ def compiles(run: Run, n_edges: int) -> bool:
     return run.options.build.order not in ("degree", "id") or n_edges >= (MANY_EDGES if used else MANY_WITHOUT_COMPILER)
 
 
-def _bands(run: Run, graph: MiningGraph, kept: Restricted | None) -> Bands:
-    """The bands of a run. `kept` has its edges, if they were read to build `graph`."""
-    if kept is None:
-        kept = restricted(run, *read_edges(run.folder))
-    return make_bands(run.options.search, kept, graph, partial(with_thresholds, run, kept))
+def _in_bands(run: Run, kept: Restricted, is_compiled: bool, threads: int) -> tuple[MiningGraph, PrepareFacts, Bands]:
+    """The graph of all bicliques that can be among the largest, and its bands."""
+    search, reach = run.options.search, reach_of(kept)
+    bounded = Bounded(Found(search), None, kept)
+    if is_compiled:
+        from kernels.graph.ceilings import EdgesByCeiling  # not before it is needed: it imports a compiler
+
+        edges = EdgesByCeiling(kept.left, kept.right, run.input["n_left"], run.input["n_right"], search, threads)
+        bounded = what_a_bound_leaves(search, edges, kept, lambda some: _prepared(run, some, search, True)[0])
+    graph, facts = _prepared(run, bounded.kept, search, is_compiled)
+    return graph, facts, make_bands(search, bounded, reach, graph, partial(with_thresholds, run, bounded.kept))
 
 
 def with_thresholds(run: Run, kept: Restricted, min_left: int, min_right: int) -> MiningGraph:
     """The graph that a run would have with these thresholds. Nothing is stored. `kept` has the edges of the run."""
-    arguments = _arguments(run, kept, replace(run.options.search, min_left=min_left, min_right=min_right))
-    if compiles(run, len(kept.left)):
-        return _compiled(*arguments, threads=min(count_cores(), MOST_THREADS))[0]
-    return _sorted(*arguments)[0]
+    search = replace(run.options.search, min_left=min_left, min_right=min_right)
+    return _prepared(run, kept, search, compiles(run, len(kept.left)))[0]
+
+
+def _prepared(run: Run, kept: Restricted, search: Search, is_compiled: bool) -> tuple[MiningGraph, PrepareFacts]:
+    """The graph of some edges of a run for the thresholds of a search.
+
+    If they are few, their vertices are numbered first. So it takes no time in proportion to all vertices of the run.
+    """
+    prepare = partial(_compiled, threads=min(count_cores(), MOST_THREADS)) if is_compiled else _sorted
+    left, right, n_left, n_right, *how = _arguments(run, kept, search)
+    if _FEW * len(left) >= n_left + n_right:
+        return prepare(left, right, n_left, n_right, *how)
+    (left_ids, left), (right_ids, right) = (np.unique(ids, return_inverse=True) for ids in (left, right))
+    graph, facts = prepare(left.astype(VERTEX), right.astype(VERTEX), len(left_ids), len(right_ids), *how)
+    root_ids, base_ids = (left_ids, right_ids) if graph.root_side == "left" else (right_ids, left_ids)
+    members = {"root_members": root_ids[graph.root_members], "base_members": base_ids[graph.base_members]}
+    return replace(graph, n_left=n_left, n_right=n_right, **members), facts
 
 
 def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:

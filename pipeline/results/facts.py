@@ -51,13 +51,16 @@ def _root_side(manifest: Manifest) -> str:
     return f"{each or 'none'} of {number(len(sides), 'band', 'bands')}, {roots}"
 
 
+_LEFT_OUT = (
+    ("duplicates", "duplicates removed"),
+    ("skipped_lines", "bad lines left out"),
+    ("light_rows", "edges below the smallest weight left out"),
+)
+
+
 def input_words(facts: Mapping[str, Any]) -> str:
     """What was read, from the facts of the step ``ingest``."""
-    extra = "".join(
-        f", {facts[key]:,} {word}"
-        for key, word in (("duplicates", "duplicates removed"), ("skipped_lines", "bad lines left out"))
-        if facts[key]
-    )
+    extra = "".join(f", {facts[key]:,} {word}" for key, word in _LEFT_OUT if facts.get(key))
     left, right = (
         f"{facts[f'n_{side}']:,} {name}" + ("" if name == side else f" ({side})")
         for side, name in zip(("left", "right"), side_names(facts), strict=True)

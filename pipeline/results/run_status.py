@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pipeline.mining.incumbent import gap_of
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.accounts import Account, by_worker
 from pipeline.run.files import PathLike
 from pipeline.run.ledger import Ledger
 from pipeline.run.lock import holder
 from pipeline.run.opened import Run
+from pipeline.run.progress import Gap
 from pipeline.run.resuming import how_to_resume
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
@@ -77,6 +79,9 @@ class Status:
         Share of the estimated work of mining that is done, 0 to 1. None before there is a plan.
     nodes_left : int or None
         Number of search-tree nodes that no committed slice took. None before there is a plan.
+    gap : Gap or None
+        While the largest are searched for: how large they are, and how large others may be. None before there is a
+        plan, and of a complete run.
     sessions : int
         How often mining was begun.
     mining_seconds : float
@@ -100,6 +105,7 @@ class Status:
     slices: int
     share: float | None
     nodes_left: int | None
+    gap: Gap | None
     sessions: int
     mining_seconds: float
     silent_seconds: float | None
@@ -109,7 +115,8 @@ class Status:
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values, for JSON."""
-        return asdict(self) | {"folder": str(self.folder)}
+        gap = None if self.gap is None else self.gap._asdict()
+        return asdict(self) | {"folder": str(self.folder), "gap": gap}
 
 
 def status(folder: PathLike) -> Status:
@@ -175,6 +182,7 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
         slices=len(entries),
         share=share if has_plan else None,
         nodes_left=left if has_plan else None,
+        gap=gap_of(run, ledger) if has_plan and state != "complete" else None,
         sessions=len(mined),
         mining_seconds=sum(session["seconds"] for session in mined),
         silent_seconds=max(time.time() - Account.of(entries).last_seen, 0.0) if entries else None,

@@ -6,11 +6,9 @@ seconds are those of the work.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,8 @@ import pyarrow as pa
 from kernels import engines
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader
 from pipeline.ingest.readers.digits import compiled_plain_integers
-from pipeline.ingest.readers.text import is_large
+from pipeline.ingest.readers.text import LARGE_BYTES
+from pipeline.ingest.sources.names import n_bytes_of
 from pipeline.run.progress import OnProgress, Progress
 from schemas.errors import ResourceError
 from schemas.options import BuildOptions
@@ -28,7 +27,7 @@ from schemas.search import Search
 __all__ = ["before_building", "before_mining", "before_proving", "before_reading", "load_engine"]
 
 
-def before_reading(source: Any, ingest_on: IngestOn) -> None:
+def before_reading(source: Any, ingest_on: IngestOn, where: Sequence[str] = ()) -> None:
     """Load the code of readers, also cuDF if that is going to read.
 
     Raises
@@ -38,14 +37,15 @@ def before_reading(source: Any, ingest_on: IngestOn) -> None:
     """
     _convert_an_array()
     with suppress(OSError):  # the source cannot be read; the step says so in better words
-        reader = choose_reader(ingest_on, source)[0]
-        if reader is None and isinstance(source, (str, os.PathLike)) and is_large(Path(source)):
+        n_bytes = n_bytes_of(source, where)
+        reader = choose_reader(ingest_on, n_bytes)[0]
+        if reader is None and n_bytes >= LARGE_BYTES:
             with _keeping_code():
                 compiled_plain_integers(b"1 2\n", " ", (0, 1), 2)
 
 
 @cache
-def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) -> None:
+def before_building(options: BuildOptions, prunes: bool, compiles: bool = True, in_bands: bool = False) -> None:
     """Load the code that prepares a graph, also that for thresholds if they prune.
 
     Parameters
@@ -55,6 +55,8 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) 
         Whether a threshold is more than 1.
     compiles : bool
         Whether the code is compiled; see `pipeline.prepare.build.compiles`.
+    in_bands : bool
+        Whether the graph is built in bands.
     """
     _convert_an_array()
     if not compiles:
@@ -67,6 +69,10 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True) 
         left, right = (ids.astype(np.int32) for ids in np.nonzero(np.tri(4)))
         least = 2 if prunes else 1
         prepare(left, right, 4, 4, options, least, least)
+        if in_bands:
+            from kernels.graph.ceilings import EdgesByCeiling
+
+            EdgesByCeiling(left, right, 4, 4, Search(largest=1)).reaching(1)
 
 
 @contextmanager

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from schemas.bicliques import Bicliques
 from schemas.emit import Emit
 from schemas.graph import MiningGraph
-from schemas.jobs import job_of
+from schemas.jobs import EveryVertex, job_of
 from schemas.search import Limits, Search
 from schemas.stats import EngineStats
 from schemas.totals import Found, Total
 from schemas.work import EVERYTHING, Engine, Slice, Subtrees
+
+if TYPE_CHECKING:
+    from pipeline.slices.onlooker import Onlooker
 
 __all__ = ["SliceSearch"]
 
@@ -51,8 +55,12 @@ class SliceSearch:
         self.started = time.perf_counter()
         self.engine, self.graph, self.search, self.limits = engine, graph, search, limits
         self._job = job_of(search)
-        self._take = self._job.taker(emit, limits) if self._job.looks_on else emit
-        self._emit = _TimedEmit(self._take)
+        self._onlooker: Onlooker | None = None
+        if self._job.looks_on:
+            from pipeline.slices.onlooker import Onlooker  # which loads machine code that other jobs do not need
+
+            self._onlooker = Onlooker(graph, emit if self._job.rows == "slices" else None)
+        self._emit = _TimedEmit(self._onlooker or emit)
         self._sum: Total = job_of(self._job.of_engine).zero
         self.stats = EngineStats()
         self.left_over: list[Subtrees] = []
@@ -78,10 +86,11 @@ class SliceSearch:
     @property
     def total(self) -> Total:
         """The total of all calls."""
-        if not self._job.looks_on:
+        if self._onlooker is None:
             return self._sum
+        assert isinstance(self._job, EveryVertex)
         assert isinstance(self._sum, Found)
-        return self._job.total(self._sum, self._take)
+        return self._job.total_of(self._sum, self._onlooker.left, self._onlooker.right)
 
     @property
     def writing(self) -> float:

@@ -17,6 +17,7 @@ from flows import identity
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from kernels import engines
 from pipeline.api import steps
+from pipeline.ingest.sources.names import recorded
 from pipeline.run.files import read_json, write_json
 from pipeline.run.folder import RunFolder
 from schemas.errors import BicliqueError, IncompleteError, InputError
@@ -97,6 +98,17 @@ def test_a_run_as_source_has_the_digest_of_its_input(day: Path, tmp_path: Path) 
     (tmp_path / "latest").symlink_to(other)
     with pytest.raises(InputError, match="latest has changed since"):
         folder_for(out, query, False)
+
+
+def test_a_folder_to_which_a_file_came_is_another_input(day: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.el").write_text("1 2\n")
+    out = pipeline.mine(tmp_path / "in", tmp_path / "out", workers=0, progress=False, report=False).path
+    wanted = RunOptions(source=recorded(tmp_path / "in"), engine=engines.AUTO)
+    assert folder_for(out, wanted, False) == out
+    (tmp_path / "in" / "b.el").write_text("1 2\n")
+    with pytest.raises(InputError, match="in has changed since"):
+        folder_for(out, wanted, False)
 
 
 def test_only_the_last_run_of_the_day_is_gone_on_with(day: Path) -> None:

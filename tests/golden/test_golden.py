@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import pipeline
 from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
 from schemas.options import BuildOptions
 from schemas.search import Search
 from tests.support.known import GOLDEN, NOT_HERE, SHIPPED, dense_edges, known_graph
+from tests.support.known_largest import LARGEST, SLOW, SLOWEST, sizes_of_the_largest
 from tests.support.oracles import run
 
 
@@ -74,35 +74,10 @@ def _graph_of(name, side, *least):
     return prepare(*map(np.ascontiguousarray, edges.T), *sizes, BuildOptions(root_side=side), *least)[0]
 
 
-#: The largest with at least so many members on either side, by a measure; None if there are none. The measures are from
-#: publications (Lyu et al., PVLDB 2020; Dai et al., SIGMOD 2025), and the sizes those of this project's listings.
-LARGEST = (
-    ("youtube", "edges", 3, (313, 3)),
-    ("youtube", "edges", 5, (71, 5)),
-    ("youtube", "edges", 7, (30, 7)),
-    ("youtube", "edges", 9, (9, 20)),
-    ("youtube", "edges", 11, (11, 15)),
-    ("youtube", "edges", 13, None),
-    ("marvel", "edges", 4, (4, 588)),
-    ("marvel", "vertices", 4, (4, 588)),
-    ("marvel", "balance", 4, (16, 15)),
-    ("dbpedia_writers", "edges", 4, (34, 4)),
-    ("dbpedia_writers", "vertices", 4, (34, 4)),
-    ("dbpedia_writers", "balance", 4, (9, 6)),
-    ("movielens_100k", "edges", 13, (96, 13)),
-    ("movielens_100k", "edges", 3, (181, 7)),
-)
-
-
 @pytest.mark.golden
 @pytest.mark.parametrize(
     ("name", "by", "least", "size"),
-    [pytest.param(*row, marks=[pytest.mark.exhaustive] if row[0] == "movielens_100k" else []) for row in LARGEST],
+    [pytest.param(*row, marks=[pytest.mark.exhaustive] if row in SLOW else []) for row in LARGEST if row != SLOWEST],
 )
 def test_the_largest(name, by, least, size, tmp_path):
-    if known_graph(name) is None:
-        pytest.skip(f"{name}.parquet is not here: {NOT_HERE}")
-    how = {"engine": "cpu", "report": False, "progress": False}
-    found = pipeline.largest(known_graph(name), tmp_path / "out", by=by, min_left=least, min_right=least, **how)
-    sizes = found.to_arrow().select(["n_left", "n_right"]).to_pylist()
-    assert [(row["n_left"], row["n_right"]) for row in sizes] == ([size] if size else [])
+    assert sizes_of_the_largest(name, by, least, "cpu", tmp_path) == ([size] if size else [])

@@ -26,6 +26,7 @@ from tests.kernels.suite import EngineSuite, Subject
 from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.known import FOLDERS, GOLDEN, dense_edges, known_graph
+from tests.support.known_largest import LARGEST, sizes_of_the_largest
 from tests.support.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.gpu
@@ -107,6 +108,11 @@ def test_a_known_largest_biclique(side):
     work = Subtrees.of_roots(np.arange(graph.n_roots))
     total = bitmatrix("ample")().mine(graph, work, search, Limits(bound=300), nowhere).total
     assert [(len(left), len(right)) for left, right in total.rows.to_pairs()] == [(71, 5)]
+
+
+@pytest.mark.parametrize(("name", "by", "least", "size"), LARGEST)
+def test_the_largest_in_publications(name, by, least, size, tmp_path):
+    assert sizes_of_the_largest(name, by, least, "bitmatrix", tmp_path) == ([size] if size else [])
 
 
 @pytest.mark.parametrize("engine", ENGINES)

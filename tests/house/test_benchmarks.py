@@ -294,3 +294,26 @@ def test_an_error_is_a_sentence_and_an_exit_code(error, code, capsys):
     with pytest.raises(SystemExit) as ended:
         run(fail)
     assert (ended.value.code, capsys.readouterr().err) == (code, "error: bad\n")
+
+
+def test_numbers_that_were_just_recorded_do_not_change_the_commit(tmp_path, monkeypatch):
+    """So that several runs of a benchmark can record the same commit."""
+
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]
+        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
+
+    (tmp_path / "benchmarks").mkdir()
+    for name in ("benchmarks/numbers.json", "benchmarks/program.py"):
+        (tmp_path / name).write_text("1")
+    git("init")
+    git("add", ".")
+    git("commit", "--message", "first")
+    monkeypatch.setattr(facts, "ROOT", tmp_path)
+    monkeypatch.delenv("BICLIQUES_COMMIT", raising=False)
+    clean = facts.commit()
+    assert len(clean) == 12
+    (tmp_path / "benchmarks/numbers.json").write_text("2")
+    assert facts.commit() == clean
+    (tmp_path / "benchmarks/program.py").write_text("2")
+    assert facts.commit() == f"{clean}+"

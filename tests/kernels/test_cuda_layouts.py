@@ -22,7 +22,7 @@ from kernels.bitmatrix.memory import (
     sieve,
     sieve_scratch,
 )
-from kernels.cpu import constants as measures
+from kernels.compiled import measures
 from kernels.cumbe import layout as cumbe
 from kernels.cumbe.memory import CumbeSizes
 from kernels.gpu import records, slice_run

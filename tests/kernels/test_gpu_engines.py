@@ -71,6 +71,16 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         assert sorted(rows) == sorted(truth.rows)
         assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
 
+    @pytest.mark.parametrize("wanted", [1, 2, 10, 40])
+    def test_what_a_launch_emits_raises_its_bound_also_for_several(self, wanted):
+        graph = graph_of(random_edges(np.random.default_rng(0), 60, 40, 0.5))
+        engine, search = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(records=1 << 14)), Search(largest=wanted)
+        found = engine.mine(graph, everything(graph), search, Limits(), nowhere)
+        truth = run(CpuEngine(), graph, search)
+        assert found.stats.launches == 1
+        assert (found.total.count, found.total.fingerprint) == (wanted, truth.fingerprint)
+        assert found.total.seen < 200 + 50 * wanted, "all bicliques are emitted where the bound does not rise"
+
     def test_warps_share_a_dense_graph(self):
         """The graph has few roots and few rows, and most of its bicliques lie below a few of the roots."""
         graph = graph_of(random_edges(np.random.default_rng(2), 40, 24, 0.75))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 
+from kernels import engines
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.memory import GpuSizes
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
 from schemas.graph import MiningGraph
 from schemas.work import Engine, Subtrees
-from tests.emulation.device import EmulatedDevice
+from tests.emulation.device import EmulatedDevice, why_not
+from tests.support.engines import TOY_GPU, kind_of
 
 #: What `bitmatrix` and `cumbe` run on.
 DEVICE = EmulatedDevice(5)
@@ -50,3 +54,16 @@ def bitmatrix(sizes: str) -> Callable[[], Engine]:
 def cumbe(sizes: str) -> Callable[[], Engine]:
     """Makes the engine with the sizes of that name."""
     return lambda: CumbeEngine(BLOCKS, CUMBE[sizes])
+
+
+@contextmanager
+def runnable(name: str) -> Iterator[None]:
+    """An engine of that name can run. One of a GPU has an emulated device; without a compiler the test is skipped."""
+    make = {"bitmatrix": bitmatrix("usual"), "cumbe": cumbe("usual")}.get(name)
+    if make is None:
+        yield
+        return
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    with engines.registered(kind_of(name, lambda halvings: make(), TOY_GPU, why_not=lambda: None)):
+        yield

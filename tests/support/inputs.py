@@ -9,6 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.ingest.step import IngestSummary, ingest
+from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from schemas.options import IngestOptions
+
 
 def write(path: Path, content: str | bytes | pa.Table) -> Path:
     """A file of text, bytes or a table."""
@@ -22,6 +26,16 @@ def write(path: Path, content: str | bytes | pa.Table) -> Path:
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
             writer.write_table(content)
     return path
+
+
+def read_edges(source: object, folder: Path, **options: object) -> tuple[list, IngestSummary]:
+    """The edges of a source, as pairs of labels in order, and the summary. The tables are left in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    summary = ingest(source, IngestOptions(**options), folder)  # type: ignore[arg-type]
+    left, right = (pq.read_table(folder / name)["label"].to_pylist() for name in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE))
+    table = pq.read_table(folder / EDGES_FILE)
+    pairs = zip(table["left"].to_pylist(), table["right"].to_pylist(), strict=True)
+    return [(left[u], right[v]) for u, v in pairs], summary
 
 
 @contextmanager

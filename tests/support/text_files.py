@@ -58,4 +58,4 @@ def outcome(path: Path, options: IngestOptions):
     return edges, stream.skipped, stream.rows
 
 
-SEPARATORS = {"konect": " ", "snap": "\t", "csv": ",", "tsv": "\t", "matrix-market": " ", "fimi": " "}
+SEPARATORS = {"konect": " ", "snap": "\t", "csv": ",", "tsv": "\t", "matrix-market": " ", "fimi": " ", "adjacency": " "}

@@ -81,12 +81,47 @@ __device__ __forceinline__ void look_at_bound(Worker& w) {
     if (now > w.bound) w.bound = now;
 }
 
-// Raise the bound of the launch to the measure of a biclique that was emitted, if one is all that is wanted. Warp-level.
-__device__ __forceinline__ void raise_bound(Worker& w, i64 base, i64 roots) {
-    if (!params.raises || base > params.max_base || roots > params.max_root) return;
-    i64 value = measured(base, roots);
-    if (value <= w.bound) return;
-    w.bound = value;
-    if (lane_id() == 0) atomicMax(&params.queue->bound, (u64)value);
+// A place of params.top with the least measure, and that measure, in every lane. Other warps may have put a larger one
+// there since. Warp-level.
+__device__ inline u64 least_of_top(i32* place) {
+    u64 least = ~0ull;
+    i32 at = 0;
+    for (i32 k = lane_id(); k < params.n_top; k += 32) {
+        u64 now = ((const volatile u64*)params.top)[k];
+        if (now < least) {
+            least = now;
+            at = k;
+        }
+    }
+    ROLLED for (i32 step = 16; step > 0; step >>= 1) {
+        u64 other = __shfl_xor_sync(ALL_LANES, least, step);
+        i32 other_at = __shfl_xor_sync(ALL_LANES, at, step);
+        if (other < least || (other == least && other_at < at)) {
+            least = other;
+            at = other_at;
+        }
+    }
+    *place = at;
+    return least;
+}
+
+// Raise the bound of the launch, because a biclique was emitted. params.top has the measures of the largest that were
+// emitted, as many as are wanted, and 0 where there is none yet. A measure there is only ever replaced by a larger one.
+// So the least that a warp reads may be too small, but never too large. Warp-level.
+__device__ inline void raise_bound(Worker& w, i64 base, i64 roots) {
+    if (params.n_top == 0 || base > params.max_base || roots > params.max_root) return;
+    u64 value = measured(base, roots), least;
+    if ((i64)value <= w.bound) return;
+    for (bool is_there = false;;) {
+        i32 place;
+        least = least_of_top(&place);
+        if (is_there || value <= least) break;
+        u64 found = 0;
+        if (lane_id() == 0) found = atomicCAS(&params.top[place], least, value);
+        is_there = from(found, 0) == least;
+    }
+    if ((i64)least <= w.bound) return;
+    w.bound = least;
+    if (lane_id() == 0) atomicMax(&params.queue->bound, least);
     __syncwarp();
 }

@@ -158,5 +158,6 @@ struct Params {
     volatile i64* host_stop;  // host memory: the host sets it to stop the launch; may be NULL
     volatile i64* host_count; // host memory: the host reads the bicliques so far
     i64 measure;          // what the largest have most of: bound.cuh; 0: all bicliques are wanted
-    i64 raises;           // whether a biclique that is emitted raises the bound to its measure
+    u64* top;             // the largest measures that were emitted: bound.cuh
+    i64 n_top;            // as many as are wanted; 0: bicliques that are emitted do not raise the bound
 };

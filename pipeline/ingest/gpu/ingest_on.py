@@ -6,11 +6,9 @@ What only a GPU needs is imported inside functions.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from pipeline.ingest.readers.base import EdgeStream
 from schemas.errors import InputError, ResourceError
@@ -31,8 +29,14 @@ IngestOn = Where
 WORTH_BYTES = 256 << 20
 
 
-def choose_reader(ingest_on: IngestOn, source: Any) -> tuple[Arrays | None, str]:
+def choose_reader(ingest_on: IngestOn, n_bytes: int) -> tuple[Arrays | None, str]:
     """The device arrays to read with, or None for the host; and the choice in words.
+
+    Parameters
+    ----------
+    ingest_on : "auto", "cpu" or "gpu"
+    n_bytes : int
+        Bytes of the files of the source. 0 for an object in memory.
 
     Raises
     ------
@@ -45,10 +49,8 @@ def choose_reader(ingest_on: IngestOn, source: Any) -> tuple[Arrays | None, str]
         raise InputError(f"reading is on auto, cpu or gpu, not {ingest_on!r}")
     if ingest_on == "cpu":
         return None, "cpu: asked for"
-    if ingest_on == "auto":
-        path = Path(source) if isinstance(source, (str, os.PathLike)) else None
-        if path is None or not path.exists() or path.stat().st_size < WORTH_BYTES:
-            return None, f"cpu: the input is no file of {WORTH_BYTES >> 20} MiB or more, for which a GPU pays"
+    if ingest_on == "auto" and n_bytes < WORTH_BYTES:
+        return None, f"cpu: the input is no file of {WORTH_BYTES >> 20} MiB or more, for which a GPU pays"
     from pipeline.ingest.gpu.cudf_arrays import CudfArrays
     from pipeline.output.cudf_parquet import why_no_cudf
 

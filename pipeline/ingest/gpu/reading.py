@@ -17,6 +17,7 @@ from pipeline.ingest.readers.blocks import LINE_BYTES
 from pipeline.ingest.readers.delimited import Delimited
 from pipeline.ingest.readers.edge_list import EdgeList
 from pipeline.ingest.readers.parquet import ParquetTable
+from pipeline.ingest.readers.several import SeveralFiles
 
 __all__ = ["device_batches"]
 
@@ -34,12 +35,21 @@ def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, An
     InputError
         The host's reader would raise it, in the same words.
     """
-    if isinstance(stream, (EdgeList, Delimited)):
+    if isinstance(stream, SeveralFiles):
+        for part in stream.parts():
+            yield from device_batches(part, arrays)
+    elif isinstance(stream, (EdgeList, Delimited)) and stream.options.min_weight is None:
         yield from text_batches(stream, arrays)
-    elif isinstance(stream, ParquetTable) and stream.options.label_type != "string" and stream.is_exact:
+    elif isinstance(stream, ParquetTable) and _fits(stream):
         yield from _parquet_batches(stream, arrays)
     else:
         yield from _uploaded(stream.chunks(), arrays)
+
+
+def _fits(stream: ParquetTable) -> bool:
+    """Whether the device may read the columns of a Parquet file as labels."""
+    is_plain = not stream.has_lists and stream.weight is None
+    return stream.options.label_type != "string" and stream.is_exact and is_plain
 
 
 def _uploaded(batches: Iterable[pa.RecordBatch], arrays: Arrays) -> Iterator[tuple[Any, Any]]:

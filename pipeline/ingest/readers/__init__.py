@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-import os
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from pipeline.ingest.readers.arrow import open_arrow
-from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, EdgeStream, Format, refuse_unused
+from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, EdgeStream, Format, refuse_unused
 from pipeline.ingest.readers.blocks import beginning
 from pipeline.ingest.readers.delimited import open_csv, open_tsv
 from pipeline.ingest.readers.edge_list import open_konect, open_snap
-from pipeline.ingest.readers.fimi import open_fimi
+from pipeline.ingest.readers.files import Files, find, is_named
+from pipeline.ingest.readers.fimi import open_adjacency, open_fimi
 from pipeline.ingest.readers.matrix_market import open_matrix_market
 from pipeline.ingest.readers.objects import open_object
 from pipeline.ingest.readers.opening import open_file, plain_name
 from pipeline.ingest.readers.parquet import open_parquet
-from pipeline.run.names import url_of
+from pipeline.ingest.readers.several import SeveralFiles
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
 __all__ = ["EdgeStream", "Format", "formats", "infer", "open_source"]
 
+_LIST = ON_LABELS | ON_WEIGHTS
 _CSV = ON_TABLES | {"delimiter", "header"}
 
 _FORMATS = (
-    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", ON_LABELS, open_konect),
-    Format(
-        "snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", ON_LABELS, open_snap
-    ),
+    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", _LIST, open_konect),
+    Format("snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", _LIST, open_snap),
     Format("csv", ("*.csv",), "columns between commas, semicolons, bars or tabs; named or counted", _CSV, open_csv),
     Format("tsv", ("*.tsv", "*.tab"), "the same with tabs", _CSV, open_tsv),
     Format(
-        "matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", frozenset(), open_matrix_market
+        "matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", ON_WEIGHTS, open_matrix_market
     ),
     Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", ON_LABELS, open_fimi),
+    Format(
+        "adjacency", ("*.adj",), "line k lists the right neighbours of left vertex k, from 0", ON_LABELS, open_adjacency
+    ),
     Format("parquet", ("*.parquet", "*.pq"), "two columns, named or the first two", ON_TABLES, open_parquet),
     Format(
         "arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC file or stream, columns as above", ON_TABLES, open_arrow
@@ -80,27 +82,43 @@ def infer(path: Path) -> str:
 
 
 def open_source(source: Any, options: IngestOptions) -> EdgeStream:
-    """The stream of raw edges of a file or of an object in memory.
+    """The stream of raw edges of files or of an object in memory.
 
     Parameters
     ----------
-    source : path or object
-        A `str` or `os.PathLike` is a file.
+    source : path, sequence of paths, Files or object
+        See `pipeline.ingest.readers.files.find`.
 
     Raises
     ------
     InputError
         The source cannot be read, its format is not known, or an option does not apply to it.
     """
-    if not isinstance(source, (str, os.PathLike)):
+    if is_named(source):
+        source = find(source, options.where)
+    if not isinstance(source, Files):
         return open_object(source, options)
-    path = Path(source)
-    if (url := url_of(source)) is not None:
-        raise InputError(f"{url} is a URL, and only files of this machine are read; download it, and name the file")
-    open_file(path).close()
-    name = options.format if options.format is not None else infer(path)
+    for path in source.paths:
+        open_file(path).close()
+    format = _format_of(source, options.format)
+    refuse_unused(format.name, format.options | {"where"}, options)
+    if len(source.paths) > 1 or not source.is_one:
+        return SeveralFiles(source, format, options)
+    stream = format.open(source.paths[0], options)
+    stream.source = source.title
+    return stream
+
+
+def _format_of(files: Files, given: str | None) -> Format:
+    """The format of all files. `given` is its name, if the user says it."""
+    name = infer(files.paths[0]) if given is None else given
+    for path in files.paths[1:] if given is None else ():
+        if (other := infer(path)) != name:
+            raise InputError(
+                f"{files.title} holds files of two formats: {files.paths[0]} is {name}, and {path} is {other}; "
+                "choose files with a pattern such as '*.csv', or say --format"
+            )
     for format in _FORMATS:
         if format.name == name:
-            refuse_unused(name, format.options, options)
-            return format.open(path, options)
+            return format
     raise InputError(f"there is no format {name!r}; choose one of {', '.join(format.name for format in _FORMATS)}")

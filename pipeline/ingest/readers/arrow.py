@@ -26,7 +26,7 @@ class ArrowTable(TableFile):
     def select(self) -> None:
         """Open the file again for the chosen columns, so that only these are decompressed."""
         self.file = self._mapped()
-        self.reader = _reader(self.file, sorted(self.columns))
+        self.reader = _reader(self.file, sorted(self.wanted))
 
     def first_rows(self, columns: list[int]) -> pa.RecordBatch | None:
         """See `TableFile`."""
@@ -36,9 +36,9 @@ class ArrowTable(TableFile):
     def _mapped(self) -> pa.MemoryMappedFile:
         return pa.memory_map(str(self.path))
 
-    def places(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Positions of the two columns, which are in the order of the file."""
-        return (0, 1) if self.columns[0] < self.columns[1] else (1, 0)
+    def places(self, batch: pa.RecordBatch) -> tuple[int, ...]:
+        """Positions of the wanted columns, which are in the order of the file."""
+        return tuple(sorted(self.wanted).index(k) for k in self.wanted)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Batches of the mapped file. Only pages that are read are in memory."""

@@ -21,6 +21,7 @@ from schemas.options import IngestOptions
 __all__ = [
     "ON_LABELS",
     "ON_TABLES",
+    "ON_WEIGHTS",
     "SIDES",
     "SKIP",
     "BadLineError",
@@ -39,7 +40,10 @@ SKIP = "leave such lines out with --skip-bad-lines"
 
 #: The options that apply to labels which may be text, and those that apply to a table with columns of such labels.
 ON_LABELS = frozenset({"label_type"})
-ON_TABLES = ON_LABELS | {"left", "right"}
+ON_TABLES = ON_LABELS | {"left", "right", "weight", "min_weight"}
+
+#: The option that applies to formats whose edges may have a weight.
+ON_WEIGHTS = frozenset({"min_weight"})
 
 _UNUSED = {
     "left": "--left names a column",
@@ -47,6 +51,9 @@ _UNUSED = {
     "delimiter": "--delimiter separates columns",
     "header": "--header and --no-header are about column names",
     "label_type": "--label-type string takes labels as text",
+    "where": "--where chooses files by their folders",
+    "weight": "--weight names a column",
+    "min_weight": "--min-weight compares weights",
 }
 
 
@@ -82,20 +89,33 @@ class EdgeStream(ABC):
         The path as the user gave it, or the type of the object.
     skipped : int
         Lines (rows of a table) left out so far because of ``skip_bad_lines``.
+    light : int
+        Edges left out so far because their weight is below ``min_weight``.
     integers : (DataType, DataType)
         Type of integer labels of the left and right side in the label table, int64 or int32.
     side_names : (str, str)
         Names of the two columns that are read, in a form that can be shown.
     guessed : bool
         Whether these columns were read because they are the first two, although there are others.
+    kinds : (DataType or None, DataType or None)
+        Type of the labels of the left and of the right side in the batches: int64, or large_string (or a dictionary of
+        it). None where the column does not tell.
+    n_before : int
+        Lines of the files before this one, in a format that numbers its lines.
+    numbered : int
+        Lines of this file that have numbers. It is known when `chunks` has ended.
     """
 
     format: str
     source: str
     skipped: int = 0
+    light: int = 0
     integers: tuple[pa.DataType, pa.DataType] = (pa.int64(), pa.int64())
     side_names: tuple[str, str] = SIDES
     guessed: bool = False
+    kinds: tuple[pa.DataType | None, pa.DataType | None] = (None, None)
+    n_before: int = 0
+    numbered: int = 0
 
     @abstractmethod
     def chunks(self) -> Iterator[pa.RecordBatch]:
@@ -107,12 +127,16 @@ class EdgeStream(ABC):
             A line cannot be read, and ``skip_bad_lines`` is off.
         """
 
+    def told_kinds(self) -> tuple[pa.DataType | None, pa.DataType | None]:
+        """`kinds`, as far as the source tells them before it is read."""
+        return self.kinds
+
     def digest(self) -> str | None:
         """BLAKE3 (hex) of the file's bytes, after `chunks` has ended. None for an object in memory."""
         return None
 
     def check(self, left: pa.Array, right: pa.Array) -> None:
-        """Compare what the source says about itself with what was read. Most formats have nothing to compare.
+        """Compare what the source says about itself with what was read, and refuse a table with a column per vertex.
 
         Parameters
         ----------
@@ -122,8 +146,17 @@ class EdgeStream(ABC):
         Raises
         ------
         InputError
-            They disagree.
+            They disagree, or it is such a table.
         """
+        self.check_counts()
+        self.check_table(left, right)
+
+    def check_counts(self) -> None:
+        """Compare the counts in the header of a file with its lines. Most formats have none."""
+        return None
+
+    def check_table(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse a table with a column per vertex. Parameters are those of `check`."""
         return None
 
 
@@ -162,7 +195,7 @@ def refuse_unused(name: str, used: frozenset[str], options: IngestOptions) -> No
     """
     for option, meaning in _UNUSED.items():
         value = getattr(options, option)
-        if option in used or value is None or (option == "label_type" and value != "string"):
+        if option in used or value is None or value == () or (option == "label_type" and value != "string"):
             continue
         raise InputError(f"{meaning}, which format {name} does not have; leave the option out")
     if (options.left is None) != (options.right is None):

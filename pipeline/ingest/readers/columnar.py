@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.columns import find_columns, side_names
+from pipeline.ingest.readers.columns import find_columns, find_weight, side_names
 from pipeline.ingest.readers.digests import file_digest
+from pipeline.ingest.readers.lists import is_list, refuse_lone_list
 from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, reading_errors
-from pipeline.ingest.readers.sieve import integers_of
+from pipeline.ingest.readers.sieve import integers_of, kinds_of
 from pipeline.ingest.readers.tables import REFUSALS, Pair, TableStream, fit_for_flags, reason_of
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -41,11 +42,17 @@ class TableFile(TableStream):
             self.names = list(schema.names)
         except REFUSALS as error:
             raise self.damaged(reason_of(error)) from error
+        refuse_lone_list(str(path), schema)
         self.columns = find_columns(str(path), options, self.names, len(self.names))
         self.integers = integers_of(schema, self.columns)
+        self.kinds = kinds_of(schema, self.columns, options.label_type)
+        self.weight = find_weight(str(path), options, self.names, len(self.names), self.columns)
+        #: Positions of the columns that are read.
+        self.wanted = self.columns if self.weight is None else (*self.columns, self.weight)
+        self.has_lists = any(is_list(schema.types[k]) for k in self.columns)
         self.side_names = side_names(self.names, self.columns)
         self.guessed = options.left is None
-        self._others = [k for k, kind in enumerate(schema.types) if k not in self.columns and fit_for_flags(kind)]
+        self._others = [k for k, kind in enumerate(schema.types) if k not in self.wanted and fit_for_flags(kind)]
         try:
             self.select()
         except REFUSALS as error:
@@ -78,18 +85,17 @@ class TableFile(TableStream):
         """`FURTHER_ROWS` of some columns. None if there are no rows."""
 
     @abstractmethod
-    def places(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Positions of the label columns in a batch."""
+    def places(self, batch: pa.RecordBatch) -> tuple[int, ...]:
+        """Positions of the wanted columns in a batch."""
 
     def pairs(self) -> Iterator[Pair]:
         """See `TableStream`."""
         return map(self.pair, self.batches())
 
     def pair(self, batch: pa.RecordBatch) -> Pair:
-        """The label columns of a batch."""
+        """The wanted columns of a batch."""
         batch.validate()
-        left, right = self.places(batch)
-        return batch.column(left), batch.column(right)
+        return tuple(batch.column(k) for k in self.places(batch))
 
     def digest(self) -> str | None:
         """Digest of the file as stored. See `EdgeStream.digest`."""

@@ -13,7 +13,16 @@ from pipeline.ingest.readers.base import SIDES, shorten
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["Flags", "find_columns", "refuse_crossed", "side_names"]
+__all__ = [
+    "FLAGS_REMEDY",
+    "Flags",
+    "are_flags",
+    "find_columns",
+    "find_weight",
+    "refuse_crossed",
+    "refuse_flags",
+    "side_names",
+]
 
 #: Pairs of names that are known as the two sides, at any position (docs/formats.md). Capitals do not matter, and "id"
 #: may follow.
@@ -38,6 +47,12 @@ _PAIRS = (
 
 #: Longest name of a side that is shown.
 _NAME = 60
+
+#: What to do with a table of 0 and 1 that has a column per vertex.
+FLAGS_REMEDY = "make an edge of every 1 (from Python, a frame or an array of booleans is read so: table.astype(bool))"
+
+#: Rows from which on two columns of 0 and 1 cannot be different edges.
+_MOST_EDGES = 4
 
 #: How 0 and 1 are written.
 _FLAGS = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1"}
@@ -70,6 +85,32 @@ def find_columns(place: str, options: IngestOptions, names: Sequence[object] | N
     if left == right:
         raise InputError(f"{place}: {options.left!r} and {options.right!r} are the same column; name two columns")
     return left, right
+
+
+def find_weight(
+    place: str, options: IngestOptions, names: Sequence[object] | None, n: int, columns: tuple[int, int]
+) -> int | None:
+    """Position of the column of weights. None if weights do not matter. Other parameters as of `find_columns`.
+
+    Raises
+    ------
+    InputError
+        There is no such column, or it holds labels.
+    """
+    if options.min_weight is None:
+        return None
+    if options.weight is None:
+        known = [k for k, name in enumerate(names or ()) if isinstance(name, str) and name.strip().lower() == "weight"]
+        if len(known) != 1:
+            raise InputError(
+                f"{place}: {len(known)} columns are called weight; name the one for --min-weight in --weight"
+            )
+        found = known[0]
+    else:
+        found = _find_column(place, options.weight, names, n)
+    if found in columns:
+        raise InputError(f"{place}: the column of weights is one of the labels, too; name another one in --weight")
+    return found
 
 
 def _find_column(place: str, chosen: str | int, names: Sequence[object] | None, n: int) -> int:
@@ -175,6 +216,28 @@ def refuse_crossed(source: str, labels: pa.Array, further: Callable[[], Flags]) 
     if others.columns and len(seen | others.seen) == 2:
         raise InputError(
             f"{source} looks like a table with a column per vertex, not like a list of edges: only 0 and 1 are in one "
-            f"of the two columns read, and in {others.columns} more; make an edge of every 1 (pandas: melt), or name "
-            "two columns with --left and --right"
+            f"of the two columns read, and in {others.columns} more; {FLAGS_REMEDY}, or name two columns with "
+            "--left and --right"
+        )
+
+
+def are_flags(*sides: pa.Array) -> bool:
+    """Whether the distinct labels of some sides are 0 and 1, however they are written, and nothing else."""
+    if any(len(labels) > 2 for labels in sides):
+        return False
+    seen = [_flags(labels.to_pylist()) for labels in sides]
+    return all(seen) and len(frozenset().union(*seen)) == 2
+
+
+def refuse_flags(source: str, left: pa.Array, right: pa.Array, n_rows: int) -> None:
+    """Refuse two columns that only have 0 and 1, in more rows than there are such edges.
+
+    Raises
+    ------
+    InputError
+    """
+    if n_rows > _MOST_EDGES and are_flags(left, right):
+        raise InputError(
+            f"{source} looks like a table of 0 and 1 with a column per vertex, not like a list of edges: both columns "
+            f"read have nothing else in {n_rows:,} rows; {FLAGS_REMEDY}, or name two columns"
         )

@@ -20,7 +20,7 @@ from pipeline.ingest.readers.blocks import Block
 from pipeline.ingest.readers.columns import refuse_crossed
 from pipeline.ingest.readers.labels import INTEGER, TEXT, looks_integer, parse_label
 from pipeline.ingest.readers.sniff import Layout, sniff, split_fields
-from pipeline.ingest.readers.text import TextStream, parse_table
+from pipeline.ingest.readers.text import TextStream, check_number, parse_table
 from schemas.options import IngestOptions
 
 __all__ = ["open_csv", "open_tsv"]
@@ -42,7 +42,16 @@ class Delimited(TextStream):
         self.side_names = layout.names
         self.guessed = options.left is None
 
-    def check(self, left: pa.Array, right: pa.Array) -> None:
+    def told_kinds(self) -> tuple[pa.DataType | None, pa.DataType | None]:
+        """See `EdgeStream`. A file with a header alone does not tell whether its labels are integers."""
+        is_open = self.options.label_type == "auto"
+        left, right = (
+            None if is_open and not label else kind
+            for label, kind in zip(self.layout.first_labels, self.kinds, strict=True)
+        )
+        return left, right
+
+    def check_table(self, left: pa.Array, right: pa.Array) -> None:
         """Refuse a table with a column per right vertex."""
         if self.guessed:
             refuse_crossed(self.source, right, lambda: self.layout.flags)
@@ -61,8 +70,12 @@ class Delimited(TextStream):
         if not self.layout.delimiter.isascii() or (quotes and not _quotes_fields(data, self.layout.delimiter)):
             return None
         types = dict.fromkeys(self.layout.columns, TEXT)
+        if self.layout.weight is not None:
+            types[self.layout.weight] = pa.float64()
         columns = parse_table(data, self.layout.n_columns, types, self.layout.delimiter, quotes)
-        return None if columns is None else self.typed(columns[0], columns[1])
+        if columns is None:
+            return None
+        return self.heavy(self.typed(columns[0], columns[1]), columns[2] if len(columns) > 2 else None)
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
         """Parse a line, which is at most one edge."""
@@ -85,7 +98,9 @@ class Delimited(TextStream):
             parse_label(fields[k], side, kind)
             for k, side, kind in zip(self.layout.columns, ("left", "right"), self.kinds, strict=True)
         )
-        return [(left, right)]
+        weight = self.layout.weight
+        is_light = weight is not None and self.is_light(check_number(fields[weight], "weight"))
+        return [] if is_light else [(left, right)]
 
 
 def _quotes_fields(data: bytes, delimiter: str) -> bool:

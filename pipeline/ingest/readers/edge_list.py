@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import BadLineError, EdgeStream, shorten
 from pipeline.ingest.readers.blocks import Block, numbered_lines
+from pipeline.ingest.readers.columns import FLAGS_REMEDY
 from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number, parse_label
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from schemas.errors import InputError
@@ -53,14 +54,17 @@ class EdgeList(TextStream):
             return batch
         data = tidy(block.data, self.comment.encode())
         n_columns = _columns_of(data, " ")
-        if data and not 2 <= n_columns <= _MOST_COLUMNS:
+        least = 2 if self.options.min_weight is None else 3
+        if data and not least <= n_columns <= _MOST_COLUMNS:
             return None
         batch = self._plain(data, " ")
         if batch is not None:
             return batch
-        types = {k: TEXT if k < 2 else pa.float64() for k in range(max(n_columns, 2))}
-        columns = parse_table(data, max(n_columns, 2), types)
-        return None if columns is None else self.typed(columns[0], columns[1])
+        types = {k: TEXT if k < 2 else pa.float64() for k in range(max(n_columns, least))}
+        columns = parse_table(data, max(n_columns, least), types)
+        if columns is None:
+            return None
+        return self.heavy(self.typed(columns[0], columns[1]), columns[2] if len(columns) > 2 else None)
 
     def _plain(self, data: bytes, delimiter: str) -> pa.RecordBatch | None:
         n_columns = _columns_of(data, delimiter)
@@ -77,15 +81,16 @@ class EdgeList(TextStream):
             found = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
             raise BadLineError(
                 f"{found} where 2 to {_MOST_COLUMNS} are expected, separated by blanks or tabs ({shorten(line)})",
-                "mend the line or name another --format",
+                FLAGS_REMEDY if set(fields) <= {"0", "1"} else "mend the line or name another --format",
             )
-        for what, text in zip(_EXTRA, fields[2:], strict=False):
-            check_number(text, what)
+        numbers = [check_number(text, what) for what, text in zip(_EXTRA, fields[2:], strict=False)]
+        if self.options.min_weight is not None and not numbers:
+            raise BadLineError(f"no weight ({shorten(line)})", "add a third column, or leave --min-weight out")
         left, right = (
             parse_label(text, side, kind, self.lowest)
             for text, side, kind in zip(fields, ("left", "right"), self.kinds, strict=False)
         )
-        return [(left, right)]
+        return [] if numbers and self.is_light(numbers[0]) else [(left, right)]
 
 
 def _columns_of(data: bytes, delimiter: str) -> int:
@@ -110,14 +115,16 @@ class Konect(EdgeList):
         if len(comments) == 2 and len(comments[1]) == 3 and all(word.isdigit() for word in comments[1]):
             self.counts = tuple(header_number(f"{path}, line 2", word) for word in comments[1])
 
-    def check(self, left: pa.Array, right: pa.Array) -> None:
-        """Refuse a file whose second line has other numbers of edges or vertices than there are."""
-        if self.counts is None:
-            return
-        n_lines = self.rows + self.skipped
-        if self.counts[0] != n_lines:
+    def check_counts(self) -> None:
+        """Refuse a file whose second line has another number of edges than there are."""
+        n_lines = self.rows + self.skipped + self.light
+        if self.counts is not None and self.counts[0] != n_lines:
             raise self._disagree(self.counts[0], "edges", f"the file has {n_lines}")
-        if self.skipped:
+
+    def check(self, left: pa.Array, right: pa.Array) -> None:
+        """Also refuse a file whose second line has other numbers of vertices than there are."""
+        super().check(left, right)
+        if self.counts is None or self.skipped or self.light:
             return
         for said, labels, side in ((self.counts[1], left, "left"), (self.counts[2], right, "right")):
             # Some names from 1 to n may be unused. Then the header has the largest name, or the number of used names.

@@ -1,4 +1,7 @@
-"""FIMI transactions: line k lists the items of transaction k, so it has left label k and one edge per item.
+"""Lines of neighbours: line k lists the right labels of left vertex k, so it has one edge per label.
+
+FIMI counts lines, which are transactions, from 1. The adjacency lists (``.adj``) that the published programs for
+bicliques take count them from 0.
 
 A blank line is a transaction without items. It has a number, but no edges. Items are integers, or text with
 ``--label-type string``. Transaction numbers are always integers, from 1. A transaction may have any length; one that
@@ -17,12 +20,14 @@ import pyarrow.compute as pc
 from pipeline.ingest.readers import blocks
 from pipeline.ingest.readers.base import EdgeStream, to_batch
 from pipeline.ingest.readers.blocks import Block
+from pipeline.ingest.readers.columns import FLAGS_REMEDY, are_flags
 from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
 from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
+from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["BLOCK_BYTES", "open_fimi"]
+__all__ = ["BLOCK_BYTES", "open_adjacency", "open_fimi"]
 
 #: Bytes of text that are parsed at a time, and bytes of a part of a long transaction.
 BLOCK_BYTES = 1 << 20
@@ -31,15 +36,26 @@ BLOCK_BYTES = 1 << 20
 class Fimi(TextStream):
     """Edges of a file of transactions."""
 
-    format = "fimi"
     most_threads = 4
 
-    def __init__(self, path: Path, options: IngestOptions):
+    def __init__(self, path: Path, options: IngestOptions, name: str, first_number: int):
+        self.format = name
+        self.shift = first_number - 1  # from numbers of lines, which begin at 1
         super().__init__(path, options, (INTEGER, TEXT if options.label_type == "string" else INTEGER))
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
         """The blocks of the file. They are small, because parsing takes up to 40 times the memory of a block."""
-        return blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, BLOCK_BYTES), tear=True)
+        for block in blocks.blocks(self.path, file, min(blocks.BLOCK_BYTES, BLOCK_BYTES), tear=True):
+            self.numbered = block.number + block.data.count(b"\n") - 1
+            yield block
+
+    def check_table(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse lines with nothing but 0 and 1, of which most are there several times."""
+        if are_flags(right) and self.rows > 2 * len(left):
+            raise InputError(
+                f"{self.source} looks like a table of 0 and 1 with a column per vertex: its lines hold nothing else, "
+                f"{self.rows:,} times in {len(left):,} lines; {FLAGS_REMEDY}"
+            )
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
         """Split the block into lines, then items, by Arrow. Repeated blanks give empty items, which are dropped."""
@@ -49,7 +65,8 @@ class Fimi(TextStream):
             return None
         lines = pc.split_pattern(pa.array([text[:-1]], TEXT), "\n").flatten()
         lists = pc.split_pattern(lines, " ")
-        numbers = np.repeat(np.arange(block.number, block.number + len(lines)), pc.list_value_length(lists).to_numpy())
+        ids = np.arange(block.number, block.number + len(lines)) + (self.n_before + self.shift)
+        numbers = np.repeat(ids, pc.list_value_length(lists).to_numpy())
         there = pc.not_equal(lists.flatten(), "")
         items = lists.flatten().filter(there)
         labels = to_integers(items) if self.kinds[1] == INTEGER else items
@@ -57,9 +74,17 @@ class Fimi(TextStream):
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
         """Parse a line into one edge per item."""
-        return [(number, parse_label(item, "right", self.kinds[1])) for item in split_blanks(line)]
+        return [
+            (self.n_before + self.shift + number, parse_label(item, "right", self.kinds[1]))
+            for item in split_blanks(line)
+        ]
 
 
 def open_fimi(path: Path, options: IngestOptions) -> EdgeStream:
     """Open a file of transactions."""
-    return Fimi(path, options)
+    return Fimi(path, options, "fimi", 1)
+
+
+def open_adjacency(path: Path, options: IngestOptions) -> EdgeStream:
+    """Open a file of adjacency lists."""
+    return Fimi(path, options, "adjacency", 0)

@@ -36,6 +36,8 @@ class MatrixMarket(TextStream):
     def __init__(self, path: Path, options: IngestOptions):
         with closing(numbered_lines(path)) as lines:
             self.n_columns, self.is_symmetric = _read_banner(path, next(lines)[1].decode(errors="replace"))
+            if self.n_columns == 2 and options.min_weight is not None:
+                raise InputError(f"{path}, line 1: a matrix of pattern has no values; leave --min-weight out")
             self.size_line, (self.n_rows, self.n_cols, self.n_entries) = _read_sizes(path, lines)
         super().__init__(path, options, (INTEGER, INTEGER), lowest=1, first_line=self.size_line + 1)
         self.entries = 0
@@ -52,8 +54,9 @@ class MatrixMarket(TextStream):
             return None
         self.entries += batch.num_rows
         if self.n_columns == 3:
-            batch = batch.filter(pc.not_equal(columns[2], 0.0))
-        return self._whole(batch)
+            there = pc.not_equal(columns[2], 0.0)
+            batch = self.heavy(batch.filter(there), columns[2].filter(there))
+        return None if batch is None else self._whole(batch)
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
         """Parse a line into up to two edges."""
@@ -73,7 +76,7 @@ class MatrixMarket(TextStream):
             )
         value = check_number(fields[2], "value") if self.n_columns == 3 else 1.0
         self.entries += 1
-        if value == 0:
+        if value == 0 or self.is_light(value):
             return []
         return [(i, j), (j, i)] if self.is_symmetric and i != j else [(i, j)]
 
@@ -84,7 +87,7 @@ class MatrixMarket(TextStream):
         left = pa.concat_arrays([batch["left"], rest["right"]])
         return to_batch(left, pa.concat_arrays([batch["right"], rest["left"]]))
 
-    def check(self, left: pa.Array, right: pa.Array) -> None:
+    def check_counts(self) -> None:
         """Refuse a file with more or fewer entries than its header says."""
         found, place = self.entries + self.skipped, f"{self.path}, line {self.size_line}"
         if found != self.n_entries:

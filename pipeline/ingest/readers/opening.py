@@ -20,7 +20,16 @@ from pipeline.ingest.readers.digests import Digest
 from pipeline.ingest.readers.xz import XzFile
 from schemas.errors import InputError
 
-__all__ = ["COMPRESSIONS", "FileHash", "decompressed", "hashed", "open_file", "plain_name", "reading_errors"]
+__all__ = [
+    "COMPRESSIONS",
+    "FileHash",
+    "decompressed",
+    "hashed",
+    "open_file",
+    "plain_name",
+    "reading_errors",
+    "suffix_of",
+]
 
 #: Bytes that a decompressor gets at a time.
 _CHUNK = 1 << 20
@@ -31,6 +40,9 @@ _LOOK = 1 << 12
 
 #: Suffix -> name of the compression, for messages.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+
+#: First bytes of a compressed file -> suffix.
+_MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 _DAMAGED = (OSError, zlib.error, lzma.LZMAError)
 
@@ -125,7 +137,9 @@ def open_file(path: Path) -> IO[bytes]:
         if not path.exists():
             raise InputError(f"{path} does not exist; check the name of the input file")
         if not path.is_file():
-            raise InputError(f"{path} is not a regular file; name one file, not a folder or a pipe")
+            raise InputError(
+                f"{path} is not a regular file; name a file, or pipe the edges into the command and name -"
+            )
         return path.open("rb", buffering=0)
     except OSError as error:
         raise InputError(f"{path} cannot be opened ({error.strerror}); check its permissions") from error
@@ -135,6 +149,11 @@ def plain_name(path: Path) -> str:
     """The file's name in lower case, without a compression suffix."""
     name = path.name.lower()
     return name.removesuffix(path.suffix.lower()) if path.suffix.lower() in COMPRESSIONS else name
+
+
+def suffix_of(start: bytes) -> str:
+    """Suffix of the compression that the first bytes of a file show. Empty if they show none."""
+    return next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), "")
 
 
 @contextmanager

@@ -43,8 +43,11 @@ class ParquetTable(TableFile):
         kinds, metadata = self.file.schema_arrow.types, self.file.metadata
         leaves = [metadata.schema.column(k).path for k in range(metadata.num_columns)]
         # For Arrow, a dot in a name is a path into a struct, and a name that occurs twice means both columns.
-        self.is_exact = all(self.names.count(n) == 1 == leaves.count(n) and "." not in n for n in self._wanted)
-        read = [leaves.index(name) for name in self._wanted] if self.is_exact else []
+        leaves_of = {
+            n: [k for k, leaf in enumerate(leaves) if leaf == n or leaf.startswith(f"{n}.")] for n in self._wanted
+        }
+        self.is_exact = all(self.names.count(n) == 1 == len(leaves_of[n]) and "." not in n for n in self._wanted)
+        read = [leaves_of[name][0] for name in self._wanted] if self.is_exact else []
         self._texts = [leaf for leaf, k in zip(read, self.columns, strict=False) if is_text(kinds[k])]
         self._refuse_wide(metadata, read)
         self.batch_rows = _rows_of(metadata)
@@ -60,10 +63,9 @@ class ParquetTable(TableFile):
                         f"rows of row group {number}, and {_WIDE_ROW:,} bytes per row are the most; give shorter labels"
                     )
 
-    def places(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Positions of the label columns, which are selected by name if names are unique."""
-        left, right = map(batch.schema.get_field_index, self._wanted) if self.is_exact else self.columns
-        return left, right
+    def places(self, batch: pa.RecordBatch) -> tuple[int, ...]:
+        """Positions of the wanted columns, which are selected by name if names are unique."""
+        return tuple(map(batch.schema.get_field_index, self._wanted)) if self.is_exact else self.wanted
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Batches of only the label columns, if their names are unique."""
@@ -84,7 +86,13 @@ class ParquetTable(TableFile):
     def _iterate(self, row_groups: Iterable[int] | None = None) -> Iterator[pa.RecordBatch]:
         columns = self._wanted if self.is_exact else None
         groups = range(self.file.metadata.num_row_groups) if row_groups is None else row_groups
-        for (behind, rows), run in groupby(groups, self.layout_of):
+        if self.has_lists:  # Arrow joins no lists of dictionaries of different row groups
+            each: Iterable[tuple[tuple[tuple[int, ...], int], Iterable[int]]] = (
+                (self.layout_of(k), [k]) for k in groups
+            )
+        else:
+            each = groupby(groups, self.layout_of)
+        for (behind, rows), run in each:
             # With a buffer size Arrow reads a column chunk in pieces.
             how = {"metadata": self.file.metadata, "buffer_size": 1 << 20, "read_dictionary": list(behind)}
             with pq.ParquetFile(self.path, **how) as file:
@@ -104,7 +112,7 @@ class ParquetTable(TableFile):
 
     @property
     def _wanted(self) -> list[str]:
-        return [self.names[k] for k in self.columns]
+        return [self.names[k] for k in self.wanted]
 
 
 def can_stay_behind(encodings: set[str]) -> bool:

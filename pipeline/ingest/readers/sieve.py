@@ -13,23 +13,40 @@ import pyarrow.compute as pc
 from pipeline.ingest.readers.base import BadLineError, shorten
 from pipeline.ingest.readers.blocks import LINE_BYTES
 from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
+from pipeline.ingest.readers.lists import label_type_of
 from pipeline.ingest.readers.validity import as_bytes, is_text, not_utf8
 from schemas.errors import InputError
 from schemas.options import LabelType
 
-__all__ = ["integers_of", "only_used", "sieve", "why_bad"]
+__all__ = ["integers_of", "kinds_of", "only_used", "sieve", "why_bad"]
 
 
-def integers_of(schema: pa.Schema, columns: tuple[int, int]) -> tuple[pa.DataType, pa.DataType]:
+def integers_of(schema: pa.Schema, columns: tuple[int, ...]) -> tuple[pa.DataType, pa.DataType]:
     """`EdgeStream.integers` of a table whose label columns are at these positions."""
     left, right = (_integer_of(schema.field(k).type) for k in columns)
     return left, right
 
 
+def kinds_of(
+    schema: pa.Schema, columns: tuple[int, int], label_type: LabelType
+) -> tuple[pa.DataType | None, pa.DataType | None]:
+    """`EdgeStream.kinds` of a table whose label columns are at these positions."""
+    left, right = (_kind_of(schema.field(k).type, label_type) for k in columns)
+    return left, right
+
+
+def _kind_of(column: pa.DataType, label_type: LabelType) -> pa.DataType | None:
+    column = label_type_of(column)
+    if not pa.types.is_integer(column) and not is_text(column):
+        return None
+    if label_type != "auto":
+        return INTEGER if label_type == "int" else TEXT
+    return INTEGER if pa.types.is_integer(column) else TEXT
+
+
 def _integer_of(column: pa.DataType) -> pa.DataType:
     """int32 if all numbers of the type fit into it, and int64 otherwise."""
-    if pa.types.is_dictionary(column):
-        column = column.value_type
+    column = label_type_of(column)
     narrow = pa.types.is_integer(column) and column.bit_width < (33 if pa.types.is_signed_integer(column) else 32)
     return pa.int32() if narrow else INTEGER
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipeline.ingest.readers.base import shorten
 from pipeline.ingest.readers.blocks import HEAD_BYTES, LINE_BYTES, numbered_lines
-from pipeline.ingest.readers.columns import Flags, find_columns, side_names
+from pipeline.ingest.readers.columns import Flags, find_columns, find_weight, side_names
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -49,6 +49,8 @@ class Layout:
         See `EdgeStream.side_names`.
     flags : Flags
         Flags among the other columns of the sample.
+    weight : int or None
+        Position of the weights, if they matter.
     """
 
     delimiter: str
@@ -58,6 +60,7 @@ class Layout:
     first_labels: tuple[str, str]
     names: tuple[str, str]
     flags: Flags
+    weight: int | None = None
 
 
 def sniff(path: Path, options: IngestOptions, delimiter: str | None) -> Layout:
@@ -91,10 +94,11 @@ def sniff(path: Path, options: IngestOptions, delimiter: str | None) -> Layout:
         )
     names, n = rows[0] if has_header else None, len(rows[0])
     columns = find_columns(f"{path}, line {first}", options, names, n)
+    weight = find_weight(f"{path}, line {first}", options, names, n, columns)
     body = [row for row in rows[has_header:] if len(row) == n]
     left, right = (next((row[k] for row in body if row[k].strip()), "") for k in columns)
     flags = Flags.among((row[k] for row in body) for k in range(n) if k not in columns)
-    return Layout(delimiter, n, columns, first + has_header, (left, right), side_names(names, columns), flags)
+    return Layout(delimiter, n, columns, first + has_header, (left, right), side_names(names, columns), flags, weight)
 
 
 def _sample(path: Path) -> list[tuple[int, str]]:
@@ -145,7 +149,7 @@ def _find_delimiter(lines: list[str]) -> str:
 
 def _has_header(options: IngestOptions, rows: list[list[str]]) -> bool | None:
     """Whether the first row has names. None when the rows do not show it."""
-    names = [name for name in (options.left, options.right) if isinstance(name, str)]
+    names = [name for name in (options.left, options.right, options.weight) if isinstance(name, str)]
     if options.header is False and names:
         raise InputError(f"column {names[0]!r} cannot be found by name with --no-header; give its position from 0")
     if options.header is not None or names:

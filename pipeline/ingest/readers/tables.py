@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.types import is_decimal
 
-from pipeline.ingest.readers.base import EdgeStream, to_batch
+from pipeline.ingest.readers.base import BadLineError, EdgeStream, to_batch
 from pipeline.ingest.readers.columns import Flags, refuse_crossed
+from pipeline.ingest.readers.lists import Slice, slices
 from pipeline.ingest.readers.sieve import only_used, sieve, why_bad
-from pipeline.ingest.readers.validity import check_rows, check_values
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -30,8 +31,8 @@ FURTHER_ROWS = 100
 #: Errors that Arrow raises at a damaged table. pyarrow itself decodes the names of columns.
 REFUSALS = (pa.ArrowException, OSError, UnicodeDecodeError)
 
-#: The left and the right column of some rows, as they are stored.
-Pair = tuple[pa.Array, pa.Array]
+#: The left and the right column of some rows, as they are stored, and their weights if these matter.
+Pair = tuple[pa.Array, ...]
 
 
 class TableStream(EdgeStream):
@@ -63,7 +64,7 @@ class TableStream(EdgeStream):
     def damaged(self, reason: str) -> InputError:
         """The error for a table that Arrow cannot read."""
 
-    def check(self, left: pa.Array, right: pa.Array) -> None:
+    def check_table(self, left: pa.Array, right: pa.Array) -> None:
         """Refuse a table with a column per right vertex."""
         if self.guessed:
             refuse_crossed(self.source, right, self._flags)
@@ -78,15 +79,35 @@ class TableStream(EdgeStream):
     def labelled(self, pairs: Iterable[Pair], n_before: int = 0) -> Iterator[pa.RecordBatch]:
         """Batches of edges of columns that begin behind `n_before` rows. Each has at most `ROWS` rows."""
         try:
-            for pair in pairs:
-                for left, right in _slices(pair):
-                    yield self._labels(left, right, n_before)
-                    n_before += len(left)
+            for left, right, *weights in pairs:
+                for part in slices(self.source, left, right, ROWS):
+                    if weights:
+                        part = self._heavy(part, weights[0], n_before)
+                    if len(part.left):
+                        yield self._labels(part, n_before)
+                n_before += len(left)
         except REFUSALS as error:
             raise self.damaged(reason_of(error)) from error
 
-    def _labels(self, left: pa.Array, right: pa.Array, n_before: int) -> pa.RecordBatch:
-        if n_before == 0 and self.guessed:
+    def _heavy(self, part: Slice, weights: pa.Array, n_before: int) -> Slice:
+        """The edges whose weight is at least the smallest one. Others are counted."""
+        weights = weights.slice(part.start, part.stop - part.start)
+        if not (pa.types.is_integer(weights.type) or pa.types.is_floating(weights.type) or is_decimal(weights.type)):
+            raise InputError(f"{self.source}: the column of weights is {weights.type}; cast it to numbers")
+        weights.validate(full=True)
+        missing = weights.is_null().to_numpy(zero_copy_only=False)
+        if missing.any():
+            if not self.options.skip_bad_lines:
+                place = f"{self.source}, {self.unit} {n_before + part.start + int(missing.argmax()) + 1}"
+                raise BadLineError("the weight is null", "fill it in").at(place)
+            self.skipped += int(missing.sum())
+        enough = pc.fill_null(pc.greater_equal(weights, self.options.min_weight), False).to_numpy(zero_copy_only=False)
+        self.light += int((~enough & ~missing).sum())
+        return part.only(enough)
+
+    def _labels(self, part: Slice, n_before: int) -> pa.RecordBatch:
+        left, right = part.left, part.right
+        if n_before + part.row(0) == 0 and self.guessed:
             for column in (left, right):
                 if not pa.types.is_integer(column.type) and fit_for_flags(column.type):
                     refuse_crossed(self.source, column[:FURTHER_ROWS].unique(), self._flags)
@@ -98,7 +119,7 @@ class TableStream(EdgeStream):
         if not self.options.skip_bad_lines:
             row = pc.index(bad, True).as_py()
             column, side = (left, "left") if left_bad[row].as_py() else (right, "right")
-            raise why_bad(column, row, side).at(f"{self.source}, {self.unit} {n_before + row + 1}")
+            raise why_bad(column, row, side).at(f"{self.source}, {self.unit} {n_before + part.row(row) + 1}")
         good = pc.invert(bad)
         kept = [only_used(labels.filter(good)) for labels in (left_labels, right_labels)]
         self.skipped += len(bad) - len(kept[0])
@@ -108,20 +129,6 @@ class TableStream(EdgeStream):
 def fit_for_flags(kind: pa.DataType) -> bool:
     """Whether a column of this type may have 0 and 1."""
     return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
-
-
-def _slices(pair: Pair) -> Iterator[Pair]:
-    """At most `ROWS` rows at a time, checked for damage."""
-    left, right = pair
-    for column in pair:
-        check_values(column)
-    if len(left) != len(right):
-        raise pa.ArrowInvalid(f"one column has {len(left)} rows and the other one {len(right)}")
-    for start in range(0, len(left), ROWS):
-        rows = left.slice(start, ROWS), right.slice(start, ROWS)
-        for column in rows:
-            check_rows(column)
-        yield rows
 
 
 def reason_of(error: Exception) -> str:

@@ -19,6 +19,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from pipeline.ingest.readers.base import SKIP, BadLineError, EdgeStream, shorten, to_batch
@@ -68,7 +69,7 @@ class TextStream(EdgeStream):
     """
 
     #: Attributes that count something, which is added up over the blocks.
-    tallies: ClassVar[tuple[str, ...]] = ("rows", "skipped")
+    tallies: ClassVar[tuple[str, ...]] = ("rows", "skipped", "light")
     #: Most threads that parse blocks.
     most_threads = MOST_THREADS
 
@@ -165,13 +166,27 @@ class TextStream(EdgeStream):
 
     def plain(self, data: bytes, delimiter: str, columns: tuple[int, int], n_columns: int) -> pa.RecordBatch | None:
         """Labels of a block of plain integers. None for any other block, and when a label is below the lowest."""
-        if self.kinds != (INTEGER, INTEGER):
+        if self.kinds != (INTEGER, INTEGER) or self.options.min_weight is not None:
             return None
         parse = compiled_plain_integers if self.is_large else plain_integers
         found = parse(data, delimiter, columns, n_columns)
         if found is None or min(int(numbers.min()) for numbers in found) < self.lowest:
             return None
         return to_batch(*map(pa.array, found))
+
+    def heavy(self, batch: pa.RecordBatch | None, weights: pa.Array | None) -> pa.RecordBatch | None:
+        """The edges whose weight is at least the smallest one. Others are counted."""
+        if batch is None or weights is None or self.options.min_weight is None:
+            return batch
+        kept = batch.filter(pc.greater_equal(weights, self.options.min_weight))
+        self.light += len(batch) - len(kept)
+        return kept
+
+    def is_light(self, weight: float) -> bool:
+        """Whether the edge of a line is to be left out. It is counted then."""
+        light = self.options.min_weight is not None and not weight >= self.options.min_weight
+        self.light += light
+        return light
 
     def typed(self, left: pa.Array, right: pa.Array) -> pa.RecordBatch | None:
         """Two columns of text as labels of this stream's kinds. None when a label is bad."""

@@ -214,6 +214,8 @@ def _facts(run: Run, results: Results, now: Status) -> Iterable[tuple[str, objec
         yield "engine", run.options.engine
         if now.share is not None:
             yield "mined", f"{100 * now.share:.1f} % of the estimated work in {now.slices:,} slices"
+        if now.gap is not None:
+            yield "so far", now.gap
     if run.has("ingest"):
         yield "BLAKE3 of the input", run.input["digest"]
     if run.origin.date is not None:

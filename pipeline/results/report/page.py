@@ -83,7 +83,8 @@ def _lead(content: Content) -> str:
     which = "all of them" if content.search.largest is None else f"the largest by {content.search.by}"
     words += [which if content.status.state == "complete" else "so far"]
     words += [] if content.listing else ["counted and not listed"]
-    return ", ".join(words)
+    gap = content.status.gap
+    return ", ".join(words) + ("" if gap is None else f". By {content.search.by}: {gap}.")
 
 
 def _between(content: Content) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import pipeline
@@ -27,6 +30,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.measures import measure
 from schemas.search import MEASURES, By
 from schemas.totals import measured
+from tests.support.emulated import runnable
 from tests.support.runs import load_ledger, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.35, 8)
@@ -52,11 +56,11 @@ def expected(whole: pipeline.Results, by: By = "edges") -> list[Any]:
 
 
 @pytest.mark.parametrize("by", MEASURES)
-@pytest.mark.parametrize("engine", ["cpu", "reference"])
+@pytest.mark.parametrize("engine", ["cpu", "reference", "bitmatrix"])
 def test_they_are_the_first_of_all(source: Path, whole: pipeline.Results, tmp_path: Path, by: By, engine: str) -> None:
-    found = pipeline.largest(
-        source, tmp_path / "out", top=K, by=by, engine=engine, workers=0, progress=False, report=False
-    )
+    how = {"engine": engine, "workers": 0, "progress": False, "report": False}
+    with runnable(engine):
+        found = pipeline.largest(source, tmp_path / "out", top=K, by=by, **how)
     assert (found.complete, len(found)) == (True, K)
     assert rows(found) == expected(whole, by)
     for column in ("n_left", "n_right"):
@@ -183,14 +187,37 @@ def test_the_incumbent_is_shown(source: Path, whole: pipeline.Results, tmp_path:
     assert f"largest {best:,}, and none is larger" in line(next(progress for progress in told[::-1] if progress.gap))
 
 
+def test_the_incumbent_of_a_run_that_was_stopped(
+    source: Path, whole: pipeline.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command, its status and the page say how large the largest is, and how large one may be."""
+    out = tmp_path / "out"
+    words = ["--engine", "reference", "--time-limit", "0.000001", "--workers", "0", "--quiet"]
+    assert main(["largest", str(source), "-o", str(out), *words]) == 3
+    told, now = capsys.readouterr().out, pipeline.status(out)
+    assert now.gap is not None
+    best = whole.top(1)["n_left"][0].as_py() * whole.top(1)["n_right"][0].as_py()
+    assert 0 < now.gap.best <= best < now.gap.bound
+    assert f"so far: {now.gap}" in told
+    assert main(["status", str(out)]) == 3
+    assert f"so far: {now.gap}" in capsys.readouterr().out
+    assert now.to_json()["gap"] == {"best": now.gap.best, "bound": now.gap.bound}
+    pipeline.report(out)
+    assert f"so far. By edges: {now.gap}." in (out / "report.html").read_text()
+    pipeline.resume(out, time_limit=None, workers=0, progress=False)
+    assert pipeline.status(out).gap is None
+
+
 class TestCertificate:
     """A certificate does not hold for other rows, bands or slices than its own."""
 
-    @pytest.fixture(params=["edges", "vertices", "balance"])
-    def out(self, source: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-        how = {"workers": 0, "progress": False, "report": False, "slice_seconds": 0.02, "engine": "reference"}
-        pipeline.largest(source, tmp_path / "out", top=K, by=request.param, min_left=2, **how)
-        return tmp_path / "out"
+    @pytest.fixture(params=product(["edges", "vertices", "balance"], ["reference", "cpu", "bitmatrix"]), ids="-".join)
+    def out(self, source: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+        by, engine = request.param
+        how = {"workers": 0, "progress": False, "report": False, "slice_seconds": 0.02, "engine": engine}
+        with runnable(engine):
+            pipeline.largest(source, tmp_path / "out", top=K, by=by, min_left=2, **how)
+            yield tmp_path / "out"
 
     def test_what_it_says(self, out: Path) -> None:
         found = pipeline.open_run(out)
@@ -242,6 +269,14 @@ class TestCertificate:
         ledger.file(max(ledger.entries)).unlink()
         with pytest.raises(IncompleteError, match=r"nodes of .* are not mined yet"):
             pipeline.verify(out, progress=False)
+
+    def test_a_run_without_one_of_its_rows_is_refused(self, out: Path) -> None:
+        [part] = (out / "bicliques").iterdir()
+        pq.write_table(pq.read_table(part).slice(1), part)
+        with pytest.raises(IncompleteError):
+            pipeline.verify(out, progress=False)
+        assert pipeline.resume(out, workers=0, progress=False, report=False).complete
+        assert pipeline.verify(out, progress=False).count == K
 
     def test_a_row_that_the_ledger_lost_is_counted(self, out: Path) -> None:
         """The largest row is taken out of all entries, so that the rows and the ledger agree."""

@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 import pipeline
-from kernels import engines
 from pipeline.cli.cards import run_card
-from tests.emulation.device import why_not
-from tests.support import emulated
-from tests.support.engines import TOY_GPU, kind_of
+from tests.support.emulated import runnable
 from tests.support.runs import random_edges, write_edges
 
 QUIET: dict[str, Any] = {"workers": 0, "progress": False}
@@ -27,15 +24,7 @@ NONE = {
 
 @pytest.fixture(params=["cpu", "reference", "bitmatrix", "cumbe"])
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Every engine. Those of a GPU have an emulated device."""
-    make = {"bitmatrix": emulated.bitmatrix("usual"), "cumbe": emulated.cumbe("usual")}.get(request.param)
-    if make is None:
-        yield request.param
-        return
-    if (reason := why_not()) is not None:
-        pytest.skip(reason)
-    known = kind_of(request.param, lambda halvings: make(), TOY_GPU, why_not=lambda: None)
-    with engines.registered(known):
+    with runnable(request.param):
         yield request.param
 
 

@@ -28,9 +28,7 @@ from schemas.options import BuildOptions
 from schemas.search import Limits, Search
 from schemas.totals import PerVertex
 from schemas.work import Slice, Subtrees
-from tests.emulation.device import why_not
-from tests.support import emulated
-from tests.support.engines import TOY_GPU, kind_of
+from tests.support.emulated import runnable
 from tests.support.oracles import graph_of, run
 from tests.support.runs import random_edges, write_edges
 
@@ -156,12 +154,8 @@ def test_any_number_of_workers_and_a_run_that_was_stopped(tmp_path: Path, worker
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
 def test_engines_of_a_gpu(tmp_path: Path, name: str) -> None:
-    if (reason := why_not()) is not None:
-        pytest.skip(reason)
-    make = {"bitmatrix": emulated.bitmatrix("usual"), "cumbe": emulated.cumbe("usual")}[name]
-    known = kind_of(name, lambda halvings: make(), TOY_GPU, why_not=lambda: None)
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    with engines.registered(known):
+    with runnable(name):
         pipeline.mine(source, tmp_path / "out", engine=name, per_vertex=True, **MINE)
         pipeline.count(source, engine=name, per_vertex=tmp_path / "counted", fingerprint=True, **QUIET)
     assert tables(tmp_path / "out" / "vertices") == tables(tmp_path / "counted") == expected(EDGES)

@@ -17,8 +17,10 @@ from pipeline.api import steps
 from pipeline.estimate.sample import Estimate, estimate
 from pipeline.estimate.table import Cell, Guess, Table, View, guess, proposed
 from pipeline.estimate.walk import Grid, Walk, Walker
+from pipeline.output.part_writer import PartWriter
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
+from schemas.bicliques import Bicliques
 from schemas.emit import Emit
 from schemas.graph import MiningGraph
 from schemas.options import RunLimits, RunOptions
@@ -77,6 +79,24 @@ def test_samples_come_near_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found.bicliques.low <= sizes.total <= found.bicliques.high
     results = pipeline.resume(run.path, workers=0, progress=False)
     assert 0.4 * results.manifest.bytes < found.bytes.value < 2.5 * results.manifest.bytes
+
+
+def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few rows at a time would take much longer, and need other bytes, than many."""
+    batches: list[int] = []
+    write = PartWriter.__call__
+
+    def noted(self: PartWriter, batch: Bicliques) -> None:
+        batches.append(len(batch))
+        write(self, batch)
+
+    monkeypatch.setattr(PartWriter, "__call__", noted)
+    run = planned(tmp_path, random_edges(200, 120, 0.2, 9))
+    found = estimate(run, budget_s=1000.0)
+    assert sum(batches) == found.bicliques.value
+    assert len(batches) < 10
+    results = pipeline.resume(run.path, workers=0, progress=False)
+    assert found.bytes.value == pytest.approx(results.manifest.bytes, rel=0.02)
 
 
 def test_a_sample_of_a_large_search_ends(tmp_path: Path) -> None:

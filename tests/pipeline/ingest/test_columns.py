@@ -28,6 +28,7 @@ from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from tests.support.host_arrays import HostArrays
+from tests.support.inputs import write
 
 COLUMNS = {"user": [1, 2, 2], "item": [7, 7, 8], "when": [3, 4, 5]}
 
@@ -347,3 +348,44 @@ def test_floating_point_numbers_in_text_are_doubted(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="the left column is double, but labels are integers or strings; cast it"):
         summary_of(pd.DataFrame({"user": [1.0, 2.0], "item": np.arange(2)}), tmp_path)
+
+
+ONLY_FLAGS = "1 0\n0 1\n1 1\n0 0\n1 0\n"
+TABLES = {
+    "two columns of csv": ("x.csv", ONLY_FLAGS.replace(" ", ","), "both columns read have nothing else in 5 rows"),
+    "the same with a header": ("x.csv", "a,b\n" + ONLY_FLAGS.replace(" ", ","), "both columns read have nothing else"),
+    "blanks": ("x.el", ONLY_FLAGS, "both columns read have nothing else in 5 rows; make an edge of every 1"),
+    "three columns": ("x.el", ONLY_FLAGS.replace("\n", " 1\n"), "both columns read have nothing else"),
+    "a wide table with blanks": (
+        "x.el",
+        "1 0 0 1 1\n",
+        r"5 columns where 2 to 4 .*; make an edge of every 1 \(from Py",
+    ),
+    "more columns of csv": ("x.csv", "1,0,1\n0,1,1\n1,1,0\n", "a column per vertex, .* and in 1 more; make an edge"),
+    "transactions": ("x.dat", "1 0 1 1\n0 0 0 1\n", "its lines hold nothing else, 8 times in 2 lines; make an edge"),
+    "neighbours": ("x.adj", "1 0 1\n0 0 1\n", "its lines hold nothing else, 6 times in 2 lines"),
+    "parquet": ("x.parquet", pa.table({"a": [1, 0, 1, 1, 0], "b": [0, 1, 1, 0, 0]}), "both columns read have nothing"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("folders", [False, True])
+def test_tables_of_0_and_1_are_recognised(tmp_path: Path, name: str, folders: bool) -> None:
+    file, content, said = TABLES[name]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    source = write(tmp_path / "in" / file, content)
+    if folders:
+        write(tmp_path / "in" / f"more_{file}", content)
+    for once, twice in (("5 rows", "10 rows"), ("8 times in 2", "16 times in 4"), ("6 times in 2", "12 times in 4")):
+        said = said.replace(once, twice) if folders else said
+    with pytest.raises(InputError, match=said):
+        ingest(tmp_path / "in" if folders else source, IngestOptions(), tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_few_edges_between_0_and_1_are_edges(tmp_path: Path) -> None:
+    assert ingest(write(tmp_path / "x.el", "1 0\n0 1\n1 1\n0 0\n"), IngestOptions(), tmp_path).n_edges == 4
+    assert ingest(write(tmp_path / "x.dat", "0 1\n1\n0\n"), IngestOptions(), tmp_path).n_edges == 4
+    named = IngestOptions(left=0, right=1)
+    assert ingest(write(tmp_path / "x.csv", ONLY_FLAGS.replace(" ", ",")), named, tmp_path).n_edges == 4

@@ -178,18 +178,18 @@ def test_a_gpu_reads_large_files_if_there_is_one(
     source = tmp_path / "x.el"
     source.write_text("1 2\n")
     choose = gpu_ingest.choose_reader
-    assert choose("cpu", source) == (None, "cpu: asked for")
-    assert choose("auto", source)[1].startswith("cpu: the input is no file of 256 MiB")
-    assert choose("auto", pd.DataFrame())[0] is None
-    assert choose("gpu", source) == (arrays, "gpu")
+    assert choose("cpu", 4) == (None, "cpu: asked for")
+    assert choose("auto", 4)[1].startswith("cpu: the input is no file of 256 MiB")
+    assert choose("auto", 0)[0] is None
+    assert choose("gpu", 4) == (arrays, "gpu")
     monkeypatch.setattr(gpu_ingest, "WORTH_BYTES", 3)
-    assert choose("auto", source) == (arrays, "gpu")
+    assert choose("auto", 4) == (arrays, "gpu")
     monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: "no CUDA device answers")
-    assert choose("auto", source) == (None, "cpu: no CUDA device answers")
+    assert choose("auto", 4) == (None, "cpu: no CUDA device answers")
     with pytest.raises(ResourceError, match=r"cannot be read on a GPU: no CUDA device answers; choose --ingest-on cpu"):
-        choose("gpu", source)
+        choose("gpu", 4)
     with pytest.raises(InputError, match="auto, cpu or gpu"):
-        choose("tpu", source)  # type: ignore[arg-type]
+        choose("tpu", 4)  # type: ignore[arg-type]
     assert ingesting.ingest(source, IngestOptions(), tmp_path).read_on == "cpu: no CUDA device answers"
 
 
@@ -233,3 +233,32 @@ def test_a_block_that_cannot_be_hashed_is_no_digest(
     (tmp_path / "out").mkdir()
     with pytest.raises(MemoryError, match="no room for threads"):
         ingest(tmp_path / "x.el", IngestOptions(), tmp_path / "out", "gpu")
+
+
+FOLDERS = {
+    "plain": ({"a.csv": "u,v\n1,2\n3,2\n", "b.csv": "u,v\n1,2\n4,5\n"}, {}),
+    "one of them not plain": ({"a.el": "1 2\n", "b.el": "# c\n3  4\n1 2\n"}, {}),
+    "a bad line": ({"a.el": "1 2\n", "b.el": "3 4\nx 2\n"}, {}),
+    "bad lines left out": ({"a.el": "1 2\ny 3\n", "b.el": "3 4\nx 2\n"}, {"skip_bad_lines": True}),
+    "text": ({"a.tsv": "ann\tx y\n", "b.tsv": "7\t8\n"}, {"header": False}),
+    "weights": ({"a.el": "1 2 3\n2 2 1\n", "b.el": "3 4 1\n3 2 9\n"}, {"min_weight": 2}),
+    "transactions": ({"a.dat": "1 2\n\n", "b.dat": "2 3\n"}, {}),
+    "other columns": ({"a.csv": "u,v\n1,2\n", "b.csv": "v,u\n1,2\n"}, {}),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_gives_the_same_on_a_device(tmp_path: Path, arrays: HostArrays, name: str) -> None:
+    contents, options = FOLDERS[name]
+    (tmp_path / "in").mkdir()
+    for file, text_of_it in contents.items():
+        (tmp_path / "in" / file).write_text(text_of_it)
+    outcome = same(tmp_path / "in", tmp_path, **options)
+    assert isinstance(outcome, str) == (name in ("a bad line", "other columns"))
+
+
+def test_a_folder_of_parquet_gives_the_same_on_a_device(tmp_path: Path, arrays: HostArrays) -> None:
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"u": pa.array([1, 2], pa.int32()), "v": ["x", "y"]}), tmp_path / "in/a.parquet")
+    pq.write_table(pa.table({"u": pa.array([9], pa.int64()), "v": ["x"]}), tmp_path / "in/b.parquet")
+    assert not isinstance(same(tmp_path / "in", tmp_path), str)

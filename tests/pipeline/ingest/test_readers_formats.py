@@ -49,6 +49,7 @@ TINY = {
     "tiny.mtx": ("matrix-market", {}),
     "tiny-values.mtx": ("matrix-market", {}),
     "tiny.dat": ("fimi", {}),
+    "tiny.adj": ("adjacency", {}),
     "tiny.parquet": ("parquet", {}),
     "tiny.arrow": ("arrow", {}),
 }
@@ -201,6 +202,8 @@ def test_transactions(transactions):
     text = "\n".join(" ".join(map(str, items)) for items in transactions)
     round_trip_file("x.dat", text, edges)
     round_trip_file("x.dat", text, [(u, str(v)) for u, v in edges], label_type="string")
+    round_trip_file("x.adj", text, [(u - 1, v) for u, v in edges])
+    round_trip_file("x.txt", text, [(u - 1, v) for u, v in edges], format="adjacency")
 
 
 @settings(max_examples=25, deadline=None)

@@ -256,7 +256,7 @@ def test_bad_networkx_graphs(edit, message):
 # --- what is none of these ---
 
 
-@pytest.mark.parametrize("source", [None, 7, [(1, 2)], {"a": "b"}, np.eye(3), pd.Series([1, 2]), nx, pa.array([1])])
+@pytest.mark.parametrize("source", [None, 7, pd.Series([1, 2]), nx, len, object])
 def test_other_objects_are_refused(source):
     with pytest.raises(InputError, match=r"is not a graph; give a path, a pandas, Polars|Arrow data but not a table"):
         edges_in(source)

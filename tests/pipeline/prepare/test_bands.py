@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
 from kernels.cpu.engine import CpuEngine
-from kernels.graph.greedy import first_bound
+from kernels.graph.ceilings import EdgesByCeiling
+from kernels.graph.greedy import Found, first_bound
 from kernels.graph.members import Restricted
 from kernels.graph.sorting import prepare_on
 from kernels.reference.engine import ReferenceEngine
-from pipeline.prepare.bands import make_bands, reach_of
+from pipeline.prepare.bands import Bounded, make_bands, reach_of, what_a_bound_leaves
 from schemas.bands import Band, gap_in
 from schemas.emit import nowhere
+from schemas.graph import MiningGraph
 from schemas.jobs import job_of
 from schemas.options import BuildOptions
 from schemas.search import MEASURES, By, Limits, Search
@@ -37,17 +42,22 @@ def test_the_bands_of_small_graphs(by: By, seed: int) -> None:
         full = run(ReferenceEngine(), graph_of(edges), Search("list")).rows
         expected = first_of(full, search)
         kept, sides = Restricted(*np.ascontiguousarray(edges.T)), edges.max(axis=0) + 1
-        given = np, kept.left, kept.right, *sides.tolist(), BuildOptions()
-        core = prepare_on(*given, left, right)[0]
-        bands = make_bands(search, kept, core, lambda *least, given=given: prepare_on(*given, *least)[0])
+        reach, options = reach_of(kept), (*sides.tolist(), BuildOptions())
+        bounded = Bounded(Found(search), None, kept)
+        if turn % 2:
+            by_ceiling = EdgesByCeiling(kept.left, kept.right, *sides.tolist(), search)
+            prepare = partial(graph_of_edges, options, left, right)
+            bounded = what_a_bound_leaves(search, by_ceiling, kept, prepare)
+        core = graph_of_edges(options, left, right, bounded.kept)
+        bands = make_bands(search, bounded, reach, core, partial(graph_of_edges, options, kept=bounded.kept))
         bound = bands.facts["bound"]
         assert bound <= (expected.least or 0), "it is of bicliques that are there"
         told = [Band(one["first"], one["last"], one["min_right"]) for one in bands.facts["bands"]]
-        assert gap_in(told, search, bound, reach_of(kept)) is None
+        assert gap_in(told, search, bound, reach) is None
         total = job_of(search).zero
         for band, graph, one in zip(told, bands.graphs, bands.facts["bands"], strict=True):
             work = Subtrees.of_roots(np.arange(graph.n_roots))
-            found = engines[turn % 2].mine(graph, work, band.of(search), Limits(bound=bound), nowhere).total
+            found = engines[turn // 2 % 2].mine(graph, work, band.of(search), Limits(bound=bound), nowhere).total
             assert isinstance(found, Best)
             assert keys_of(found.rows, by)[0].max(initial=0) <= one["ceiling"]
             total += found
@@ -55,6 +65,10 @@ def test_the_bands_of_small_graphs(by: By, seed: int) -> None:
         assert total.rows.to_pairs() == expected.rows.to_pairs()
         cut += len(told) > 1
     assert cut >= (10 if by in ("edges", "vertices") else 0)
+
+
+def graph_of_edges(options: tuple[Any, ...], min_left: int, min_right: int, kept: Restricted) -> MiningGraph:
+    return prepare_on(np, kept.left, kept.right, *options, min_left, min_right)[0]
 
 
 def test_a_first_bound_without_steps_and_of_too_few() -> None:

@@ -10,25 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels.compiled.lists import keep_largest
+from pipeline.slices.onlooker import Onlooker
 from schemas.bicliques import Bicliques, hashes_of_rows
-from schemas.emit import nowhere
+from schemas.emit import emit_to
 from schemas.errors import IncompleteError
 from schemas.jobs import EveryVertex
-from schemas.search import Limits, Search
+from schemas.search import Search
 from schemas.totals import Found, PerVertex
-from schemas.vertices import LARGEST_BY, SideTotals
+from schemas.vertices import LARGEST_BY, LargestOfEach, SideTotals
+from tests.support.oracles import graph_of
 
 SIDES = st.lists(st.integers(0, 8), min_size=1, max_size=4, unique=True)
 ROWS = st.lists(st.tuples(SIDES, SIDES), max_size=12)
 JOB = EveryVertex(Search("fingerprint", per_vertex=True))
+#: With as many vertices as the rows of these tests have. Which edges it has does not matter.
+GRAPH = graph_of(np.array([[0, 0], [40, 40]], np.int32))
 
 
 def total_of(*batches: list[Any]) -> PerVertex:
-    taker = JOB.taker(nowhere, Limits())
+    onlooker = Onlooker(GRAPH, None)
     for rows in batches:
-        taker(Bicliques.from_pairs(rows))
+        onlooker(Bicliques.from_pairs(rows))
     every = Bicliques.from_pairs([row for rows in batches for row in rows])
-    return JOB.total(Found(len(every), int(np.add.reduce(hashes_of_rows(every), dtype=np.uint64))), taker)
+    found = Found(len(every), int(np.add.reduce(hashes_of_rows(every), dtype=np.uint64)))
+    return JOB.total_of(found, onlooker.left, onlooker.right)
 
 
 def by_sorting(rows: list[Any], side: int) -> dict[int, tuple[Any, ...]]:
@@ -80,13 +86,25 @@ def test_of_equally_large_bicliques_the_hash_decides_whatever_comes_first() -> N
     assert one.left.largest["edges"].hash[0] == hashes[np.argmax(hashes.view(np.int64))]
 
 
-def test_sides_so_long_that_they_are_not_told_apart_at_once() -> None:
-    """Measures of more than the bits that are compared first."""
-    side = SideTotals.none(1)
+def test_measures_of_more_than_32_bits() -> None:
+    kept = LargestOfEach.none("balance", 1)
     for left, right in ((2**30, 2**30), (2**30, 2**30 + 1), (2**30 - 1, 2**30 + 5)):
-        one = np.array([left], np.int64), np.array([right], np.int64), np.array([7], np.uint64)
-        side = side.add(np.zeros(1, int), np.array([0, 1]), *one)
-    assert (side.largest["balance"].n_left[0], side.largest["balance"].n_right[0]) == (2**30, 2**30 + 1)
+        sizes = np.array([left], np.int64), np.array([right], np.int64)
+        ids, hashes = np.zeros(1, np.int32), np.array([7], np.uint64)
+        keep_largest(1, ids, np.array([0, 1], np.int64), sizes, hashes, (kept.n_left, kept.n_right), kept.hash)
+    assert (kept.n_left[0], kept.n_right[0], kept.hash[0]) == (2**30, 2**30 + 1, 7)
+
+
+def test_bicliques_are_handed_on_if_they_are_wanted() -> None:
+    taken: list[Bicliques] = []
+    batch = Bicliques.from_pairs([([0], [1])])
+    Onlooker(GRAPH, emit_to(taken.append))(batch)
+    assert taken == [batch]
+
+
+def test_a_vertex_that_the_graph_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not have"):
+        Onlooker(GRAPH, None)(Bicliques.from_pairs([([0], [41])]))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,140 @@
+"""Edges in containers of Python and in NumPy arrays: pairs, neighbours by label, and tables of 0 and 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.ingest.readers.base import ON_LABELS, SIDES, EdgeStream, refuse_unused, to_batch
+from pipeline.ingest.readers.in_memory import InMemory, labels_of, pairs_of
+from pipeline.ingest.readers.tables import ROWS
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["one_hot", "open_array", "open_mapping", "open_pairs"]
+
+_CONVERT = "convert the labels"
+#: What the values of a mapping may be. A list may be a column of a table, and so its elements no neighbours.
+_NEIGHBOURS = (set, frozenset)
+#: Entries of a table that are looked at together.
+_ENTRIES = 1 << 24
+
+
+def open_pairs(pairs: Iterable[Any], name: str, options: IngestOptions) -> EdgeStream:
+    """Open an iterable of pairs. A generator is consumed, a million pairs at a time."""
+    return InMemory(name, "python", options, pairs_of(name, pairs, "pair", _CONVERT), unit="pair")
+
+
+def open_mapping(neighbours: Mapping[Any, Any], name: str, options: IngestOptions) -> EdgeStream:
+    """Open a mapping from left labels to sets of right labels.
+
+    Raises
+    ------
+    InputError
+        A value is no set. A mapping to lists may be a table, too.
+    """
+    for label, values in neighbours.items():
+        if not isinstance(values, _NEIGHBOURS):
+            raise InputError(
+                f"{name}: the value of {label!r} is a {type(values).__name__}, which may be neighbours or a column; "
+                "give a set of right labels for every left label, or a table (pandas.DataFrame)"
+            )
+    return open_pairs(((u, v) for u, values in neighbours.items() for v in values), name, options)
+
+
+def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStream:
+    """Open a NumPy array: a row per edge, or a row and a column per vertex.
+
+    Raises
+    ------
+    InputError
+        It may be both, or is neither.
+    """
+    if array.ndim != 2 or array.dtype.names:
+        raise InputError(
+            f"{name} has {array.ndim} dimension(s) of {array.dtype}; give two columns of labels, or a table of booleans"
+        )
+    is_flags = array.dtype == np.bool_
+    if array.shape[1] == 2 and not is_flags:
+        if array.dtype.kind in "fc" or _has_only_flags(array):
+            raise InputError(
+                f"{name} may be two columns of labels or a table of 0 and 1; convert labels to integers or strings "
+                "(a list of tuples always means edges), or the table with .astype(bool)"
+            )
+        return InMemory(name, "numpy", options, _rows(array, name))
+    refuse_unused(name, frozenset(), options)
+    if not is_flags and not _has_only_flags(array):
+        raise InputError(
+            f"{name} has {array.shape[1]} columns and not only 0 and 1; give two columns of labels, or a table of "
+            "booleans such as array > 0"
+        )
+    step = max(_ENTRIES // max(array.shape[1], 1), 1)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(array), step):
+            rows, columns = np.nonzero(array[start : start + step])
+            yield to_batch(pa.array(rows + start), pa.array(columns))
+
+    return InMemory(name, "numpy", options, batches())
+
+
+def _rows(array: np.ndarray, name: str) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(array), ROWS):
+        left, right = (array[start : start + ROWS, k] for k in (0, 1))
+        if array.dtype.kind in "iu":
+            yield to_batch(pa.array(left), pa.array(right))
+        else:
+            sides = zip(SIDES, (left, right), strict=True)
+            yield to_batch(
+                *(labels_of(f"{name}: the {word} side", side.tolist(), "row", _CONVERT, start) for word, side in sides)
+            )
+
+
+def _has_only_flags(array: np.ndarray) -> bool:
+    """Whether all values are 0 or 1. Nothing is copied if one of the first is another."""
+    if array.dtype.kind not in "iufbO" or array.size == 0:
+        return False
+    step = max(_ENTRIES // array.shape[1], 1)
+    return all(bool(np.isin(array[start : start + step], (0, 1)).all()) for start in range(0, len(array), step))
+
+
+def one_hot(
+    name: str,
+    format: str,
+    options: IngestOptions,
+    left: list[Any],
+    right: list[Any],
+    columns: Iterable[np.ndarray],
+) -> EdgeStream:
+    """Open a table of booleans with a column per right vertex.
+
+    Parameters
+    ----------
+    name, format : str
+    options : IngestOptions
+    left, right : list
+        Labels of the rows and of the columns.
+    columns : iterable of ndarray
+        The columns, of bool.
+
+    Raises
+    ------
+    InputError
+        A label is neither an integer nor a string, or occurs twice.
+    """
+    refuse_unused(name, ON_LABELS, options)
+    sides = []
+    for what, labels in (("index", left), ("columns", right)):
+        if len(set(labels)) < len(labels):
+            raise InputError(f"{name}: the {what} has a label twice; rename it, or make an edge of every 1")
+        sides.append(labels_of(f"{name}: the {what}", labels, "place", _CONVERT))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for k, column in enumerate(columns):
+            rows = np.flatnonzero(column)
+            yield to_batch(sides[0].take(pa.array(rows)), sides[1].take(pa.array(np.full(len(rows), k))))
+
+    return InMemory(name, format, options, batches())

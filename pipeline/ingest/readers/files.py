@@ -1,0 +1,184 @@
+"""The files of this machine that a source stands for: one, several, those of a folder, or those that fit a pattern.
+
+Their order is fixed, and so is the digest over all of them: a file that came, went or changed gives another one.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeGuard
+from urllib.parse import unquote
+
+from pipeline.ingest.readers.digests import file_digest, list_digest
+from pipeline.ingest.readers.opening import reading_errors
+from pipeline.ingest.readers.partitions import chosen
+from pipeline.run.names import url_of
+from schemas.errors import InputError
+
+__all__ = ["Files", "Named", "find", "is_hidden", "is_named", "is_pattern", "items_of", "title_of"]
+
+#: What a person may write for files: a path, a pattern, or several of them.
+Named = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+#: Names that a sentence says of several.
+_SAID = 2
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of this machine, in the order in which they are read.
+
+    Parameters
+    ----------
+    title : str
+        The source in words.
+    paths : tuple of Path
+    names : tuple of str
+        Their names below what they have in common, with slashes, as the digest has them.
+    is_one : bool
+        Whether the source is a file itself, so that its digest is that of its bytes.
+    """
+
+    title: str
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    is_one: bool = False
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all files as stored. Files that cannot be looked at count nothing."""
+        return sum(path.stat().st_size for path in self.paths if path.exists())
+
+    def digest(self) -> str:
+        """The digest (hex) that a reader of these files has at its end."""
+        found = []
+        for path in self.paths:
+            with reading_errors(path):
+                found.append(file_digest(path))
+        return found[0] if self.is_one else list_digest(found, self.names)
+
+
+def is_named(source: Any) -> TypeGuard[Named]:
+    """Whether a source is words for files: a path, or a list of paths."""
+    if isinstance(source, (str, os.PathLike)):
+        return True
+    return isinstance(source, (list, tuple)) and bool(source) and all(isinstance(s, (str, os.PathLike)) for s in source)
+
+
+def items_of(source: Named) -> list[str]:
+    """Each path of a source as text. A URL has all of its slashes, and one of a local file is the path of the file."""
+    several = [source] if isinstance(source, (str, os.PathLike)) else source
+    return [_item_of(os.fspath(each)) for each in several]
+
+
+def _item_of(item: str) -> str:
+    url = url_of(item)
+    if url is None:
+        return item
+    return unquote(url.removeprefix("file://")) if url.startswith("file:///") else url
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a path is a pattern, as ``in/*.csv``. A file of that very name is no pattern."""
+    return glob.has_magic(text) and not os.path.lexists(text)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a name below a folder does not count, because it, or a folder in it, begins with ``_`` or ``.``."""
+    return any(part.startswith(("_", ".")) for part in name.split("/") if part != ".")
+
+
+def find(source: Named, where: Sequence[str] = ()) -> Files:
+    """The files that a source stands for.
+
+    Parameters
+    ----------
+    source : path or sequence of paths
+        A folder is all files in it and below it, but for hidden ones (`is_hidden`). A pattern is all that fits it.
+    where : sequence of str
+        Conditions on the folders of the files; see `pipeline.ingest.readers.partitions.chosen`.
+
+    Raises
+    ------
+    InputError
+        A folder has no files, no file fits a pattern or the conditions, or a folder may not be read.
+    """
+    files = _all_of(items_of(source))
+    if not where:
+        return files
+    places = [path.absolute().as_posix() for path in files.paths]
+    fits = chosen(files.title, places, where)
+    title = f"{files.title}, of which {len(fits):,} where {' and '.join(where)}"
+    return Files(title, tuple(files.paths[k] for k in fits), tuple(files.names[k] for k in fits))
+
+
+def _all_of(items: Sequence[str]) -> Files:
+    if len(items) == 1:
+        return _of_one(items[0])
+    found = [_of_one(item) for item in items]
+    paths = tuple(path for files in found for path in files.paths)
+    whole = [os.path.abspath(path) for path in paths]  # noqa: PTH100 - Path.resolve follows links
+    top = os.path.commonpath([os.path.dirname(path) for path in whole])  # noqa: PTH120
+    return Files(title_of([files.title for files in found]), paths, tuple(map(_below(top), whole)))
+
+
+def _of_one(item: str) -> Files:
+    path = Path(item)
+    if is_pattern(item):
+        top = _fixed_part(item)
+        below = _below(top)
+        with_hidden = is_hidden(below(item))
+        fits = glob.glob(item, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+        fits = [fit for fit in fits if with_hidden or not is_hidden(below(fit))]
+        if not fits:
+            raise InputError(f"no file fits {item}; check the pattern and its folder")
+        each = [Path(one) for fit in fits for one in (_walk(fit) if os.path.isdir(fit) else [fit])]  # noqa: PTH112
+    elif os.path.isdir(item):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
+        top, each = item, [Path(one) for one in _walk(item)]
+        if not each:
+            raise InputError(
+                f"the folder {item} holds no files to read (names that begin with _ or . do not count); name another"
+            )
+    else:
+        return Files(str(path), (path,), (path.name,), is_one=True)
+    each = sorted(set(each), key=str)
+    many = f"{len(each):,} files" if len(each) > 1 else "1 file"
+    return Files(f"{path} ({many})", tuple(each), tuple(map(_below(top), map(str, each))))
+
+
+def _below(top: str) -> Any:
+    return lambda path: os.path.relpath(path, top or ".").replace(os.sep, "/")
+
+
+def _fixed_part(pattern: str) -> str:
+    """The folder of a pattern, without the parts that have wildcards."""
+    parts = Path(pattern).parts
+    return os.path.join(*[part for k, part in enumerate(parts) if not any(map(glob.has_magic, parts[: k + 1]))] or [""])  # noqa: PTH118
+
+
+def _walk(folder: str) -> list[str]:
+    """All files below a folder that are not hidden. Links to folders are followed, but no folder is entered twice."""
+
+    def refuse(error: OSError) -> None:
+        raise InputError(f"{error.filename} cannot be read ({error.strerror}); check its permissions") from error
+
+    found: list[str] = []
+    seen: set[tuple[int, int]] = set()
+    for place, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        there = os.stat(place)  # noqa: PTH116
+        is_new = (there.st_dev, there.st_ino) not in seen
+        seen.add((there.st_dev, there.st_ino))
+        folders[:] = sorted(name for name in folders if not is_hidden(name)) if is_new else []
+        found += [os.path.join(place, name) for name in names if is_new and not is_hidden(name)]  # noqa: PTH118
+    return found
+
+
+def title_of(titles: Iterable[str]) -> str:
+    """Several sources in words, as "a.csv, b.csv and 3 more"."""
+    titles = list(titles)
+    more = len(titles) - _SAID
+    return ", ".join(titles[:_SAID]) + f" and {more:,} more" if more > 0 else " and ".join(titles)

@@ -1,0 +1,114 @@
+"""Graphs and sparse matrices in memory, of scipy.sparse, networkx and igraph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, repeat
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.ingest.readers.base import SIDES, EdgeStream, to_batch
+from pipeline.ingest.readers.in_memory import InMemory, labels_of, pairs_of, refuse_odd
+from pipeline.ingest.readers.labels import INTEGER
+from pipeline.ingest.readers.tables import ROWS
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["open_igraph", "open_networkx", "open_scipy"]
+
+
+def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
+    """Open a scipy.sparse matrix or array. Labels are row and column numbers from 0."""
+    if len(matrix.shape) != 2:
+        raise InputError(f"{name} has {len(matrix.shape)} dimension(s); a biadjacency matrix has rows and columns")
+    entries = matrix.tocoo()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(entries.data), ROWS):
+            part = slice(start, start + ROWS)
+            kept = entries.data[part] != 0
+            if options.min_weight is not None:
+                enough = entries.data[part] >= options.min_weight
+                stream.light += int((kept & ~enough).sum())
+                kept &= enough
+            yield to_batch(*(pa.array(ids[part][kept], INTEGER) for ids in (entries.row, entries.col)))
+
+    stream = InMemory(name, "scipy", options, batches())
+    return stream
+
+
+def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
+    """Open a networkx graph whose nodes have the attribute ``bipartite``."""
+    side = dict(graph.nodes(data="bipartite"))
+    for node, value in side.items():
+        if value not in (0, 1):
+            found = "no attribute 'bipartite'" if value is None else f"bipartite={value!r}"
+            raise InputError(f"{name}: node {node!r} has {found}; set it to 0 (left) or 1 (right) on every node")
+    for k, word in enumerate(SIDES):
+        labels = [node for node, value in side.items() if value == k]
+        refuse_odd(f"{name}: the {word} side", labels, "node", "relabel the nodes")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        edges = iter(graph.edges(data=options.weight or "weight"))
+        while part := list(islice(edges, ROWS)):
+            kept = [(u, v) for u, v, weight in part if _is_heavy(stream, (u, v), weight)]
+            ends = [(u, v) if side[u] == 0 else (v, u) for u, v in kept]
+            for u, v in ends:
+                if side[u] == side[v]:
+                    raise InputError(
+                        f"{name}: the edge between {u!r} and {v!r} joins two nodes with bipartite={side[u]}; "
+                        "remove it or correct the attribute"
+                    )
+            yield to_batch(*(labels_of(name, [end[k] for end in ends], "edge", "relabel the nodes") for k in (0, 1)))
+
+    stream = InMemory(name, "networkx", options, batches(), unit="edge")
+    return stream
+
+
+def _is_heavy(stream: InMemory, edge: tuple[Any, Any], weight: Any) -> bool:
+    """Whether the weight of an edge is at least the smallest one, if weights matter. Light edges are counted."""
+    least = stream.options.min_weight
+    if least is None:
+        return True
+    try:
+        enough = bool(weight >= least)
+    except TypeError:
+        what = stream.options.weight or "weight"
+        raise InputError(
+            f"{stream.source}: the edge between {edge[0]!r} and {edge[1]!r} has {what}={weight!r}, which is no number; "
+            "set it on every edge"
+        ) from None
+    stream.light += not enough
+    return enough
+
+
+def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
+    """Open an igraph graph with the vertex attribute ``type``. Labels are names, or numbers of vertices."""
+    known = graph.vs.attributes()
+    if "type" not in known:
+        raise InputError(
+            f"{name}: the vertices have no attribute 'type'; set it to False (left) or True (right) on every vertex"
+        )
+    side = graph.vs["type"]
+    for vertex, value in enumerate(side):
+        if value not in (False, True):
+            raise InputError(f"{name}: vertex {vertex} has type={value!r}; set it to False (left) or True (right)")
+    label = graph.vs["name"] if "name" in known else range(len(side))
+
+    def pairs() -> Iterator[tuple[Any, Any]]:
+        known = options.weight or "weight"
+        weights = graph.es[known] if known in graph.es.attributes() else repeat(None)
+        for (u, v), weight in zip(graph.get_edgelist(), weights, strict=False):
+            if not _is_heavy(stream, (label[u], label[v]), weight):
+                continue
+            if side[u] == side[v]:
+                raise InputError(
+                    f"{name}: the edge between {label[u]!r} and {label[v]!r} joins two vertices with type={side[u]}; "
+                    "remove it or correct the attribute"
+                )
+            yield (label[v], label[u]) if side[u] else (label[u], label[v])
+
+    batches = pairs_of(name, pairs(), "edge", "rename the vertices")
+    stream = InMemory(name, "igraph", options, batches, unit="edge")
+    return stream

@@ -1,0 +1,176 @@
+"""Objects in memory as tables of labels, and the checks of labels that are Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.ingest.readers.base import SIDES, shorten, to_batch
+from pipeline.ingest.readers.sieve import integers_of
+from pipeline.ingest.readers.tables import ROWS, Pair, TableStream
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["InMemory", "TableFacts", "labels_of", "odd_value", "pairs_of", "refuse_odd"]
+
+#: The types that a pair may have. Text of two letters and sets are none.
+_PAIRS = (tuple, list, np.ndarray)
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """Facts about a table in memory.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema of the batches.
+    names : (str, str)
+        See `EdgeStream.side_names`.
+    further : callable
+        See `TableStream.further`.
+    """
+
+    schema: pa.Schema
+    names: tuple[str, str]
+    further: Callable[[], Iterable[Iterable[object]]]
+
+
+class InMemory(TableStream):
+    """Edges of an object in memory.
+
+    Parameters
+    ----------
+    batches : iterable of RecordBatch
+        Consumed once.
+    columns : tuple of int
+        Positions of the left and right labels in each batch, and of the weights if these matter.
+    table : TableFacts or None
+        Given if the batches come from a table with columns.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        format: str,
+        options: IngestOptions,
+        batches: Iterable[pa.RecordBatch],
+        columns: tuple[int, ...] = (0, 1),
+        table: TableFacts | None = None,
+        unit: str = "row",
+    ):
+        super().__init__(source, format, options, unit)
+        self.batches = batches
+        self.columns = columns
+        self.table = table
+        if table is not None:
+            self.integers = integers_of(table.schema, columns[:2])
+            self.side_names = table.names
+            self.guessed = options.left is None
+
+    def further(self) -> Iterable[Iterable[object]]:
+        """See `TableStream`."""
+        return self.table.further() if self.table is not None else ()
+
+    def pairs(self) -> Iterator[Pair]:
+        """See `TableStream`."""
+        for batch in self.batches:
+            batch.validate()
+            yield tuple(batch.column(k) for k in self.columns)
+
+    def damaged(self, reason: str) -> InputError:
+        """See `TableStream`."""
+        return InputError(f"{self.source} cannot be read ({reason}); make it anew")
+
+
+def labels_of(what: str, values: list[Any], unit: str, remedy: str, n_before: int = 0) -> pa.Array:
+    """Labels that are Python objects as a column of integers or of text.
+
+    Parameters
+    ----------
+    what : str
+        The object and the side, for the message.
+    values : list
+        Numbers of any type or strings. None is a null.
+    unit, remedy : str
+        Word for the place of a value, and what to do with one that is no label.
+    n_before : int
+        Values before these.
+    """
+    try:
+        labels = pa.array(values)
+    except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
+        refuse_odd(what, values, unit, remedy, n_before)
+        raise InputError(f"{what}: a label does not fit ({error}); {remedy}") from error
+    if not (pa.types.is_integer(labels.type) or pa.types.is_string(labels.type) or pa.types.is_null(labels.type)):
+        refuse_odd(what, values, unit, remedy, n_before)
+    return labels
+
+
+def pairs_of(name: str, pairs: Iterable[Any], unit: str, remedy: str) -> Iterator[pa.RecordBatch]:
+    """Batches of edges that are pairs of Python objects.
+
+    Raises
+    ------
+    InputError
+        Something is no pair, or a label is neither an integer nor a string, or a side mixes both.
+    """
+    pairs, n_before = iter(pairs), 0
+    kinds: list[pa.DataType | None] = [None, None]
+    while part := list(islice(pairs, ROWS)):
+        for place, pair in enumerate(part, n_before + 1):
+            if not isinstance(pair, _PAIRS) or len(pair) != 2:
+                raise InputError(
+                    f"{name}: {shorten(repr(pair))} at {unit} {place} is no edge; give pairs of a left and a right one"
+                )
+        columns = []
+        for k, side in enumerate(SIDES):
+            labels = labels_of(f"{name}: the {side} side", [pair[k] for pair in part], unit, remedy, n_before)
+            if kinds[k] is not None and not pa.types.is_null(labels.type) and labels.type != kinds[k]:
+                raise InputError(
+                    f"{name}: the {side} side mixes integers and strings (from {unit} {n_before + 1} on); {remedy} to "
+                    "one of them"
+                )
+            kinds[k] = labels.type if kinds[k] is None and not pa.types.is_null(labels.type) else kinds[k]
+            columns.append(labels)
+        yield to_batch(*columns)
+        n_before += len(part)
+
+
+def _kind(value: Any) -> type:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int
+    return str if isinstance(value, str) else type(value)
+
+
+def refuse_odd(what: str, values: Iterable[Any], unit: str, remedy: str, n_before: int = 0) -> None:
+    """Refuse values that are neither all integers nor all strings. Nulls are checked elsewhere."""
+    first: type | None = None
+    for place, value in enumerate(values, n_before + 1):
+        kind = _kind(value)
+        if value is None or value != value:  # NaN
+            continue
+        if kind not in (int, str):
+            raise InputError(
+                f"{what} has a {kind.__name__} at {unit} {place} ({shorten(str(value))}), "
+                f"but labels are integers or strings; {remedy}"
+            )
+        if first is not None and kind is not first:
+            raise InputError(
+                f"{what} mixes integers and strings ({shorten(str(value))} at {unit} {place}); {remedy} to one of them"
+            )
+        first = kind
+
+
+def odd_value(what: str, values: Iterable[Any], unit: str, reason: str) -> InputError:
+    """The error for a column that Arrow cannot take, for a `reason`."""
+    try:
+        refuse_odd(what, values, unit, "convert the column")
+    except InputError as error:
+        return error
+    return InputError(f"{what} cannot be read ({reason}); convert it to 64-bit integers or strings")

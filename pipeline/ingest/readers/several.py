@@ -1,0 +1,133 @@
+"""Several files of one format as one stream of edges, as if they were one file.
+
+All files are opened once before the first is read, so that a file which does not fit the others is refused at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from pipeline.ingest.readers.base import SIDES, EdgeStream, Format
+from pipeline.ingest.readers.digests import list_digest
+from pipeline.ingest.readers.files import Files
+from pipeline.ingest.readers.labels import TEXT
+from pipeline.ingest.readers.opening import open_file
+from pipeline.ingest.readers.text import TextStream
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+
+__all__ = ["SeveralFiles"]
+
+_Kinds = tuple[pa.DataType | None, pa.DataType | None]
+
+
+class SeveralFiles(EdgeStream):
+    """Edges of several files, one file after the other.
+
+    Parameters
+    ----------
+    files : Files
+    format : Format
+        The format of all of them.
+    options : IngestOptions
+
+    Raises
+    ------
+    InputError
+        A file cannot be opened, or its columns are not those of the others.
+    """
+
+    def __init__(self, files: Files, format: Format, options: IngestOptions):
+        self.source = files.title
+        self.format = format.name
+        self._files = files
+        self._format = format
+        self._options = options
+        self._filled = [path for path in files.paths if _has_bytes(path)] or list(files.paths[:1])
+        self._digests: dict[Path, EdgeStream] = {}
+        self._first = self._opened(self._filled[0])
+        self.side_names, self.guessed = self._first.side_names, self._first.guessed
+        self._look_at_all()
+
+    def _opened(self, path: Path) -> EdgeStream:
+        return self._format.open(path, self._options)
+
+    def _look_at_all(self) -> None:
+        """Find what holds for all files: the types of labels, and of integers. Refuse a file with other columns."""
+        kinds: list[pa.DataType | None] = [None, None]
+        integers = list(self._first.integers)
+        told: list[Path | None] = [None, None]
+        for path in self._filled:
+            part = self._opened(path)
+            self._refuse_other_names(path, part)
+            for k, (kind, integer) in enumerate(zip(part.told_kinds(), part.integers, strict=True)):
+                if kind is None:
+                    continue
+                if kinds[k] is None:
+                    kinds[k], told[k] = kind, path
+                elif kinds[k] != kind and not isinstance(part, TextStream):  # which says it with the line
+                    raise InputError(
+                        f"{path}: the {SIDES[k]} labels are {_words(kind)}, but those of {told[k]} are "
+                        f"{_words(kinds[k])}; take all as text with --label-type string"
+                    )
+                integers[k] = integer if integer.bit_width > integers[k].bit_width else integers[k]
+        self.kinds: _Kinds = (kinds[0], kinds[1])
+        self.integers = (integers[0], integers[1])
+
+    def _refuse_other_names(self, path: Path, part: EdgeStream) -> None:
+        by_place = isinstance(self._options.left, int) and isinstance(self._options.right, int)
+        if by_place or part.side_names == self.side_names:
+            return
+        own, first = (" and ".join(names) for names in (part.side_names, self.side_names))
+        raise InputError(
+            f"{path}: the two columns are {own}, but those of {self._filled[0]} are {first}; name the columns with "
+            "--left and --right (positions, if not all files have names)"
+        )
+
+    def parts(self) -> Iterator[EdgeStream]:
+        """Every file as a stream of its own. What it counted is added when the next one is asked for."""
+        for path in self._filled:
+            part = self._opened(path)
+            part.n_before = self.numbered
+            if isinstance(part, TextStream):
+                part.kinds = tuple(new or old for new, old in zip(self.kinds, part.kinds, strict=True))  # type: ignore[assignment]
+            yield part
+            part.check_counts()
+            self.skipped += part.skipped
+            self.light += part.light
+            self.numbered += part.numbered
+            if isinstance(part, TextStream) and isinstance(self._first, TextStream):
+                self._first.rows += part.rows  # which speaks for all of them in `check_table`
+            self._digests[path] = part
+
+    def chunks(self) -> Iterator[pa.RecordBatch]:
+        """Batches of edges. See `EdgeStream.chunks`."""
+        for part in self.parts():
+            yield from part.chunks()
+
+    def check_table(self, left: pa.Array, right: pa.Array) -> None:
+        """Refuse a table with a column per vertex, by the first file."""
+        self._first.check_table(left, right)
+
+    def digest(self) -> str | None:
+        """Digest over all files. See `pipeline.ingest.readers.digests.list_digest`."""
+        found = [self._digest_of(path) for path in self._files.paths]
+        return found[0] if self._files.is_one else list_digest(found, self._files.names)
+
+    def _digest_of(self, path: Path) -> str:
+        part = self._digests.get(path)
+        digest = None if part is None else part.digest()
+        return Files("", (path,), ("",), is_one=True).digest() if digest is None else digest
+
+
+def _has_bytes(path: Path) -> bool:
+    """Whether a file is not empty. An empty one among several, as of a worker that had no rows, has no edges."""
+    with open_file(path):
+        return path.stat().st_size > 0
+
+
+def _words(kind: pa.DataType | None) -> str:
+    return "text" if kind == TEXT else "integers"

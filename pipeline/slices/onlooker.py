@@ -1,0 +1,51 @@
+"""Looks at all bicliques that an engine lists, and adds up what is known of every vertex."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.compiled.lists import keep_largest, sum_lists
+from kernels.compiled.parquet_pages import combine
+from schemas.bicliques import Bicliques, vertex_hashes
+from schemas.emit import Emit
+from schemas.graph import MiningGraph
+from schemas.vertices import SideTotals
+
+__all__ = ["Onlooker"]
+
+
+class Onlooker:
+    """An `Emit` that hands bicliques on, and knows of every vertex their number and the largest of them.
+
+    Parameters
+    ----------
+    graph : MiningGraph
+    emit : Emit or None
+        None: the bicliques are not wanted.
+
+    Attributes
+    ----------
+    left, right : SideTotals
+    """
+
+    on_device = False
+
+    def __init__(self, graph: MiningGraph, emit: Emit | None) -> None:
+        self._emit = emit
+        self._hashes = vertex_hashes(graph.n_left, graph.n_right)
+        self.left, self.right = SideTotals.none(graph.n_left), SideTotals.none(graph.n_right)
+
+    def __call__(self, batch: Bicliques) -> None:
+        """Look at a batch."""
+        sides = (batch.left, batch.left_indptr, self.left), (batch.right, batch.right_indptr, self.right)
+        sums = np.empty(len(batch), np.uint64), np.empty(len(batch), np.uint64)
+        for (ids, indptr, totals), known, own in zip(sides, self._hashes, sums, strict=True):
+            if sum_lists(ids, indptr, known, totals.count, own) >= 0:
+                raise ValueError("an engine has listed a vertex that the graph does not have")
+        combine(*sums)  # the first of them are the hashes of the bicliques now
+        sizes = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
+        for ids, indptr, totals in sides:
+            for by, kept in totals.largest.items():
+                keep_largest(by == "balance", ids, indptr, sizes, sums[0], (kept.n_left, kept.n_right), kept.hash)
+        if self._emit is not None:
+            self._emit(batch)

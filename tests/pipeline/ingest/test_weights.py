@@ -1,0 +1,171 @@
+"""`--min-weight` keeps the edges that have a row of that weight, in every format that has weights."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.cli import main
+from pipeline.ingest.readers import blocks, tables
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+from tests.support.inputs import read_edges, write
+
+Rows = list[tuple[int, int, float]]
+
+
+def as_text(rows: Rows, between: str, head: str = "") -> str:
+    return head + "".join(f"{u}{between}{v}{between}{w}\n" for u, v, w in rows)
+
+
+def as_csv(rows: Rows) -> str:
+    out = io.StringIO()
+    pd.DataFrame([(w, u, v) for u, v, w in rows], columns=["Weight", "u", "v"]).to_csv(out, index=False)
+    return out.getvalue()
+
+
+def sources(rows: Rows, folder: Path) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """The rows in every format with weights, and the options that it needs."""
+    table = pa.table({"u": [r[0] for r in rows], "w": [r[2] for r in rows], "v": [r[1] for r in rows]})
+    named = {"left": "u", "right": "v", "weight": "w"}
+    market = f"%%MatrixMarket matrix coordinate real general\n9 9 {len(rows)}\n"
+    most = [max(row[k] for row in rows) for k in (0, 1)]
+    folder.mkdir(exist_ok=True)
+    frame = table.to_pandas()
+    found: dict[str, tuple[Any, dict[str, Any]]] = {
+        "konect": (write(folder / "out.x", as_text(rows, "\t", f"% bip\n% {len(rows)} {most[0]} {most[1]}\n")), {}),
+        "snap": (write(folder / "x.el", as_text(rows, " ")), {}),
+        "matrix-market": (write(folder / "x.mtx", as_text(rows, " ", market)), {}),
+        "csv": (write(folder / "x.csv", as_csv(rows)), {"left": "u", "right": "v"}),
+        "tsv": (write(folder / "x.tsv", as_text(rows, "\t")), {"weight": 2}),
+        "parquet": (write(folder / "x.parquet", table), named),
+        "arrow": (write(folder / "x.arrow", table), named),
+        "arrow table": (table, named),
+        "pandas": (frame, named),
+        "polars": (pl.from_arrow(table), named),
+        "two files": (
+            [write(folder / "a.el", as_text(rows[:1], " ")), write(folder / "b.el", as_text(rows[1:], " "))],
+            {},
+        ),
+    }
+    try:
+        import dask.dataframe as dd
+    except ImportError:
+        return found
+    return found | {"dask": (dd.from_pandas(frame, npartitions=2), named)}
+
+
+WEIGHTS = st.sampled_from([-1.0, 0.5, 1.0, 2.0, 2.5, 1e9])
+ROWS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), WEIGHTS), min_size=1, max_size=15)
+
+
+@settings(max_examples=12, deadline=None)
+@given(ROWS, st.sampled_from([0, 1.0, 2, 2.5]), st.sampled_from([1, 1 << 20]))
+def test_an_edge_needs_a_row_of_the_smallest_weight(
+    tmp_path_factory: pytest.TempPathFactory, rows: Rows, least: float, most: int
+) -> None:
+    place = tmp_path_factory.mktemp("weights")
+    rows = [*rows, (1, 1, 1e9)]  # so that there is an edge
+    wanted = sorted({(u, v) for u, v, w in rows if w >= least})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "ROWS", most)
+        patch.setattr(blocks, "BLOCK_BYTES", 30)
+        for name, (source, options) in sources(rows, place / "in").items():
+            found, summary = read_edges(source, place / "out", min_weight=least, **options)
+            assert found == wanted, name
+            assert summary.light_rows == sum(w < least for _, _, w in rows), name
+            assert summary.duplicates == sum(w >= least for _, _, w in rows) - len(wanted), name
+
+
+def test_without_a_smallest_weight_all_are_edges(tmp_path: Path) -> None:
+    rows = [(1, 2, 0.0), (3, 4, -5.0)]
+    source = write(tmp_path / "x.el", as_text(rows, " "))
+    assert read_edges(source, tmp_path)[0] == [(1, 2), (3, 4)]
+
+
+def test_matrices_and_graphs(tmp_path: Path) -> None:
+    matrix = scipy.sparse.coo_array(([3.0, 1.0, 0.0], ([0, 1, 2], [0, 1, 2])))
+    found, summary = read_edges(matrix, tmp_path, min_weight=2)
+    assert (found, summary.light_rows) == ([(0, 0)], 1), "a stored zero is no edge anyway"
+    graph = nx.Graph()
+    graph.add_nodes_from(["a", "b"], bipartite=0)
+    graph.add_node("x", bipartite=1)
+    graph.add_edge("x", "a", weight=2, stars=1)
+    graph.add_edge("b", "x", weight=1, stars=4)
+    assert read_edges(graph, tmp_path, min_weight=2)[0] == [("a", "x")]
+    assert read_edges(graph, tmp_path, min_weight=2, weight="stars")[0] == [("b", "x")]
+    with pytest.raises(InputError, match=r"the edge between '.' and '.' has price=None, which is no number; set it"):
+        read_edges(graph, tmp_path, min_weight=2, weight="price")
+
+
+def test_an_igraph_graph(tmp_path: Path) -> None:
+    igraph = pytest.importorskip("igraph", reason="igraph is not installed")
+    graph = igraph.Graph.Bipartite([0, 0, 1], [(0, 2), (1, 2)])
+    with pytest.raises(InputError, match="has weight=None, which is no number"):
+        read_edges(graph, tmp_path, min_weight=2)
+    graph.es["weight"] = [3, 1]
+    assert read_edges(graph, tmp_path, min_weight=2)[0] == [(0, 2)]
+
+
+def test_lists_share_the_weight_of_their_row(tmp_path: Path) -> None:
+    table = pa.table({"id": [1, 2, 3], "items": [["a", "b"], ["a"], ["c"]], "weight": [5, 1, 5]})
+    found, summary = read_edges(table, tmp_path, min_weight=2)
+    assert (found, summary.light_rows) == ([(1, "a"), (1, "b"), (3, "c")], 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "said"),
+    [
+        ("1 2\n", {}, r"x\.el, line 1: no weight \('1 2'\); add a third column, or leave --min-weight out"),
+        ("1 2 x\n", {}, r"line 1: the weight 'x' is not a number"),
+        ("1 2 1\n", {}, r"holds no edges \(1 edges have a weight below the smallest one\)"),
+        (pa.table({"u": [1], "v": [2]}), {}, "0 columns are called weight; name the one for --min-weight in --weight"),
+        (pa.table({"u": [1], "v": [2]}), {"weight": "w"}, "no column 'w'; the columns are 'u', 'v'"),
+        (pa.table({"u": [1], "v": [2]}), {"weight": 1}, "the column of weights is one of the labels, too"),
+        (pa.table({"u": [1], "v": [2], "weight": ["3"]}), {}, "the column of weights is string; cast it to numbers"),
+        (
+            pa.table({"u": [1, 2], "v": [2, 2], "weight": [3, None]}),
+            {},
+            "row 2: the weight is null; fill it in, or leave",
+        ),
+        ([(1, 2)], {}, "--min-weight compares weights, which format builtins.list does not have; leave the option out"),
+    ],
+)
+def test_what_has_no_weights_is_refused(source: Any, options: dict[str, Any], said: str, tmp_path: Path) -> None:
+    source = write(tmp_path / "x.el", source) if isinstance(source, str) else source
+    with pytest.raises(InputError, match=said):
+        read_edges(source, tmp_path / "out", min_weight=2, **options)
+
+
+def test_options_that_do_not_fit_each_other() -> None:
+    with pytest.raises(
+        InputError, match="'w' is to hold weights, but there is no smallest one; give --min-weight, too"
+    ):
+        IngestOptions(weight="w")
+    with pytest.raises(InputError, match="the smallest weight must be a number, not nan"):
+        IngestOptions(min_weight=float("nan"))
+
+
+def test_bad_weights_can_be_left_out(tmp_path: Path) -> None:
+    table = pa.table({"u": [1, 2, 3], "v": [2, 2, 2], "weight": [3, None, float("nan")]})
+    found, summary = read_edges(table, tmp_path, min_weight=2, skip_bad_lines=True)
+    assert (found, summary.skipped_lines, summary.light_rows) == ([(1, 2)], 1, 1)
+
+
+def test_the_card_says_how_many_edges_were_light(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write(tmp_path / "x.csv", "user,item,weight\n1,2,3\n1,3,1\n2,2,1\n")
+    assert main.main(["count", str(source), "--min-weight", "1.5", "--quiet"]) == 0
+    assert (
+        "1 user (left), 1 item (right), 1 edges, 2 edges below the smallest weight left out" in capsys.readouterr().out
+    )
+    assert main.main(["count", str(source), "--min-weight", "x", "--quiet"]) == 2
