@@ -3,7 +3,6 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/sieve_types.cuh"
-#include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
 // Members that row i of the frame has of the L at `at`. Thread-level.
