@@ -14,9 +14,6 @@
 #include "bitmatrix/worker.cuh"
 
 #define COUNTER_BITS 7  // of a base vertex, for the members of the candidates that have it
-#ifndef DENSE_GAIN
-#define DENSE_GAIN 1    // a wedge takes as long as so many words of bit rows
-#endif
 #define ROWS_AHEAD 4    // bit rows that are read at the same time
 
 // Words of 64 base vertices of the graph, and bits of L by plane, behind the rows of the frame that is opened.
@@ -26,10 +23,10 @@ __device__ __forceinline__ u32* whole_of(const Worker& w, i32 planes, i32 plane)
     return (u32*)(sieve_of(w).bits + whole_at(planes) + plane * whole_words());
 }
 
-// Whether to walk so many wedges takes longer than to read the bit rows of n roots, and L has room.
-__device__ inline bool is_dense(i64 n, i64 wedges) {
+// Whether to walk so many wedges takes longer than to read the bit rows of all roots, and L has room.
+__device__ inline bool is_dense(i64 wedges) {
     i64 words = params.hub_words;
-    return params.hub_bits != 0 && n * words < DENSE_GAIN * wedges && 32 * words < SIEVE_WORDS;
+    return params.hub_bits != 0 && params.n_roots * words < wedges && 32 * words < SIEVE_WORDS;
 }
 
 // Write L as bits. Sets the number of planes.

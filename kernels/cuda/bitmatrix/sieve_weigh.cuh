@@ -78,12 +78,12 @@ __device__ inline void clear_counters(Scratch* s, const Opening& o) {
 }
 
 // Make a slot for every root, and weigh candidates. False when too many of them matter.
-__device__ inline bool weigh_directly(Worker& w, const Origin& origin, Opening* o, i64 wedges) {
+__device__ inline bool weigh_directly(Worker& w, const Origin& origin, Opening* o) {
     Scratch* s = w.s;
     i32 n = (i32)params.n_roots, room = 2 * SHARED_SLOTS - (n + 31) / 32;
     o->direct = true;
     o->n_roots = 0;
-    o->dense = is_dense(origin.cand == 0 ? n - origin.begin : n, wedges);
+    o->dense = is_dense(count_neighbours(o->base, o->n_base, 0, EVERY));
     if (o->dense) write_whole(w, o);
     // A counter has 32, 16 or 8 bits, and no root has more than the whole L.
     o->packed = 0;
@@ -104,7 +104,7 @@ __device__ inline bool weigh_inside(Worker& w, const Origin& origin, Opening* o)
     o->unseen = warp_sum(unseen);
     i64 wedges = params.n_roots > DIRECT_CAP ? 0 : count_neighbours(o->base, o->n_base, origin.begin, inner(origin));
     o->direct = o->dense = false;
-    if (params.n_roots <= DIRECT_CAP && params.n_roots <= 4 * wedges) return weigh_directly(w, origin, o, wedges);
+    if (params.n_roots <= DIRECT_CAP && params.n_roots <= 4 * wedges) return weigh_directly(w, origin, o);
     if (origin.cand == 0) {
         wedges = count_neighbours(o->base, o->n_base, origin.begin, LATER);
         clear_table(s, most_roots(wedges, origin.begin, LATER), o);
