@@ -12,7 +12,7 @@ from prefect.runtime import flow_run
 
 from kernels import engines
 from pipeline.ingest.from_run import is_run_folder
-from pipeline.ingest.sources.names import digest_of
+from pipeline.ingest.sources.at_hand import digest_of
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run

@@ -22,6 +22,7 @@ from flows.notify import note, tell
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
 from pipeline.ingest.sources.names import recorded
+from pipeline.ingest.sources.urls import HIDDEN
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
 from pipeline.results.results import Results, open_results
 from pipeline.run.folder import RunFolder, without_days
@@ -29,7 +30,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.series.runs import is_run
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
-from schemas.errors import BicliqueError
+from schemas.errors import BicliqueError, InputError
 from schemas.options import RunOptions
 
 __all__ = ["mine"]
@@ -64,8 +65,8 @@ def mine(
     bicliques, and Needs attention if all bicliques are there, but something else went wrong.
 
     Args:
-        source: Path of an edge list, a folder of them, a pattern or a run, as the worker sees it. {date} and {time} are
-            filled in, as in the output.
+        source: Path or URL of an edge list, a folder of them, a pattern or a run, as the worker sees it. {date} and
+            {time} are filled in, as in the output.
         output: Folder of the run. {date} becomes the day and {time} the time for which the run was scheduled, UTC. If
             the folder holds this run already, the run goes on, and a complete one is left alone. If it holds another
             run of that day, this one begins in a folder with a number, as runs/2026-01-31.2.
@@ -83,6 +84,7 @@ def mine(
         notify: A notification block, such as custom-webhook/on-call. It is told how the run ended, unless all went
             well.
     """
+    _refuse_secrets(source)
     moment = moment_of(date)
     named = Path(fill_in(output, moment))
     note(_name(source, named), named)
@@ -114,6 +116,14 @@ def mine(
     if state.is_cancelled() and context is not None and context.flow_run is not None:
         tell(mine, context.flow_run, state)  # Prefect calls no hook for a state that a flow returns
     return state
+
+
+def _refuse_secrets(source: str) -> None:
+    if HIDDEN in (shown := recorded(source)):
+        raise InputError(
+            f"the source {shown} has a password or a key, and Prefect records what a flow is started with; let the "
+            "worker have credentials instead"
+        )
 
 
 def _name(source: str, folder: Path) -> str:

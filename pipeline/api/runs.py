@@ -83,9 +83,9 @@ def mine(
     ----------
     source : path, sequence of paths, or object
         An edge list in a format of ``bicliques formats``, several, a folder of them, or a pattern such as
-        ``in/*.csv``. Or a pandas, Polars, Dask or Arrow table, a scipy.sparse matrix, a networkx or igraph graph, a
-        NumPy array, pairs of labels, or a dict of sets: docs/formats.md says what is left and right. Or the folder of a
-        run: then the edges that it has read are used.
+        ``in/*.csv``, also by their URLs. Or a pandas, Polars, Dask or Arrow table, a scipy.sparse matrix, a networkx or
+        igraph graph, a NumPy array, pairs of labels, or a dict of sets: docs/formats.md says what is left and right. Or
+        the folder of a run: then the edges that it has read are used.
     output : path
         Folder of the run. It is empty, or does not exist yet.
     {options}

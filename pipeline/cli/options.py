@@ -22,7 +22,7 @@ def add_source(command: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         nargs="+",
         action=_Source,
-        help="an edge list (see: bicliques formats), several, a folder of them, or - for standard input; "
+        help="an edge list (see: bicliques formats), several, a folder of them, a URL, or - for standard input; "
         "or the folder of a run that has read one",
     )
 

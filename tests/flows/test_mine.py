@@ -274,3 +274,9 @@ def test_what_goes_wrong_beside_a_complete_run_is_said_and_does_not_make_it_fail
     assert f"{tmp_path / 'latest'} is no link" in state.message
     assert (tmp_path / "out" / "_SUCCESS").exists()
     assert (tmp_path / "latest").read_text() == "mine"
+
+
+def test_a_source_with_a_password_is_refused_before_it_is_in_the_name_of_a_run(tmp_path: Path) -> None:
+    """Prefect records parameters and names, and shows them."""
+    with pytest.raises(InputError, match=r"the source https://\*\*\*@host/x\.csv\?\*\*\* has a password or a key"):
+        mine.fn("https://ann:geheim@host/x.csv?sig=c0ffee", str(tmp_path / "out"))

@@ -131,6 +131,42 @@ def test_parquet(tmp_path: Path, left: pa.Array, right: pa.Array, skip: bool) ->
     same(tmp_path / "x.parquet", tmp_path, left="u", right="v", skip_bad_lines=skip)
 
 
+@pytest.mark.parametrize("options", [{}, {"label_type": "string"}, {"skip_bad_lines": True}])
+@pytest.mark.parametrize("bad", ["", "x,4\n"])
+def test_a_folder_of_text(tmp_path: Path, parsed: list[bool], options: dict[str, Any], bad: str) -> None:
+    (tmp_path / "in" / "day=1").mkdir(parents=True)
+    for k, lines in enumerate(("7,2\n3,4\n", f"1,2\n{bad}", "7,2\n9,9")):
+        (tmp_path / "in" / "day=1" / f"{k}.csv").write_text(f"user,item\n{lines}")
+    same(tmp_path / "in", tmp_path, **options, where=("day=1",))
+    assert any(parsed), "the device parsed none of them"
+
+
+def test_a_folder_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    of_device = CudfArrays.read_parquet
+
+    def watch(self: CudfArrays, path: Path, *others: Any) -> Any:
+        read.append(path)
+        return of_device(self, path, *others)
+
+    monkeypatch.setattr(CudfArrays, "read_parquet", watch)
+    (tmp_path / "in").mkdir()
+    kinds = (pa.int32(), pa.int64(), pa.uint16())
+    for k, kind in enumerate(kinds):
+        table = pa.table({"u": pa.array([k, 7], kind), "v": ["x", f"y{k}"], "weight": [1.0, k]})
+        pq.write_table(table, tmp_path / "in" / f"{k}.parquet")
+    assert isinstance(same(tmp_path / "in", tmp_path), tuple)
+    assert len(read) == len(kinds), "the device read all of them"
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    assert isinstance(same(tmp_path / "in", weights, min_weight=1), tuple)
+
+
+def test_lists_are_read_by_the_host(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"u": [1, 2], "v": [["a", "b"], ["a"]]}), tmp_path / "x.parquet")
+    assert isinstance(same(tmp_path / "x.parquet", tmp_path), tuple)
+
+
 @pytest.mark.parametrize("strings", [False, True])
 def test_the_graph_is_the_same_array_for_array(tmp_path: Path, strings: bool) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(300, 200, 0.05, 9), strings)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
+from urllib.parse import unquote
 
 from pipeline.ingest.readers.digests import file_digest, list_digest
 from pipeline.ingest.readers.opening import reading_errors
@@ -69,8 +70,16 @@ def is_named(source: Any) -> TypeGuard[Named]:
 
 
 def items_of(source: Named) -> list[str]:
-    """Each path of a source as text."""
-    return [os.fspath(source)] if isinstance(source, (str, os.PathLike)) else [os.fspath(each) for each in source]
+    """Each path of a source as text. A URL has all of its slashes, and one of a local file is the path of the file."""
+    several = [source] if isinstance(source, (str, os.PathLike)) else source
+    return [_item_of(os.fspath(each)) for each in several]
+
+
+def _item_of(item: str) -> str:
+    url = url_of(item)
+    if url is None:
+        return item
+    return unquote(url.removeprefix("file://")) if url.startswith("file:///") else url
 
 
 def is_pattern(text: str) -> bool:
@@ -80,7 +89,7 @@ def is_pattern(text: str) -> bool:
 
 def is_hidden(name: str) -> bool:
     """Whether a name below a folder does not count, because it, or a folder in it, begins with ``_`` or ``.``."""
-    return any(part.startswith(("_", ".")) for part in name.split("/"))
+    return any(part.startswith(("_", ".")) for part in name.split("/") if part != ".")
 
 
 def find(source: Named, where: Sequence[str] = ()) -> Files:
@@ -119,13 +128,14 @@ def _all_of(items: Sequence[str]) -> Files:
 
 def _of_one(item: str) -> Files:
     path = Path(item)
-    if (url := url_of(item)) is not None:
-        raise InputError(f"{url} is a URL, and only files of this machine are read; download it, and name the file")
     if is_pattern(item):
-        fits = sorted(glob.glob(item, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+        top = _fixed_part(item)
+        below = _below(top)
+        with_hidden = is_hidden(below(item))
+        fits = glob.glob(item, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+        fits = [fit for fit in fits if with_hidden or not is_hidden(below(fit))]
         if not fits:
             raise InputError(f"no file fits {item}; check the pattern and its folder")
-        top = _fixed_part(item)
         each = [Path(one) for fit in fits for one in (_walk(fit) if os.path.isdir(fit) else [fit])]  # noqa: PTH112
     elif os.path.isdir(item):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         top, each = item, [Path(one) for one in _walk(item)]

@@ -1,21 +1,25 @@
-"""Makes files of this machine of sources that are none, as standard input, for as long as they are read."""
+"""Makes files of this machine of sources that are none, standard input and URLs, for as long as they are read."""
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from pipeline.ingest.readers.files import Files, find, is_named, items_of, title_of
 from pipeline.ingest.readers.opening import suffix_of
-from pipeline.ingest.sources.names import STDIN
+from pipeline.ingest.sources.names import STDIN, from_record, is_there
 from pipeline.run.files import disk_errors, temporary_folder
+from pipeline.run.names import url_of
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["at_hand"]
+__all__ = ["at_hand", "digest_of"]
+
+logger = logging.getLogger(__name__)
 
 #: Standard input in words, and the name of the file that it is copied into.
 _TITLE = "standard input"
@@ -34,10 +38,11 @@ def at_hand(source: Any, where: Sequence[str] = ()) -> Iterator[Any]:
     ResourceError
         The temporary folder has no room for a copy.
     """
-    if not is_named(source):
+    items = items_of(source) if is_named(source) else []
+    if not items:
         yield source
-    elif STDIN not in (items := items_of(source)):
-        yield find(source, where)
+    elif not any(item == STDIN or url_of(item) for item in items):
+        yield find(items, where)
     else:
         with temporary_folder() as folder:
             copied: dict[Path, str] = {}
@@ -56,22 +61,48 @@ def _renaming(files: Files, copied: dict[Path, str]) -> Iterator[Files]:
 
 def _copied(items: list[str], where: Sequence[str], folder: Path, copied: dict[Path, str]) -> Files:
     """The files of all items, of which some are copied into `folder`. `copied` gets the name of each copy."""
-    if where:
-        raise InputError("standard input lies in no folder, so --where cannot tell whether it is meant; leave one out")
-    if items.count(STDIN) > 1:
-        raise InputError(f"{STDIN} is given {items.count(STDIN)} times, but standard input can be read only once")
     found = []
-    for item in items:
+    for number, item in enumerate(items):
         if item == STDIN:
-            path = _copy(_stdin(), folder / _TITLE)
-            copied[path] = _TITLE
-            found.append(Files(_TITLE, (path,), (_TITLE,), is_one=True))
+            found.append(_stdin_copied(items, where, folder, copied))
+        elif url_of(item) is not None:
+            found.append(_url_copied(item, where, folder / str(number), copied))
         else:
-            found.append(find(item))
+            found.append(find(item, where))
     if len(found) == 1:
         return found[0]
     paths, names = (tuple(each for files in found for each in getattr(files, what)) for what in ("paths", "names"))
     return Files(title_of(files.title for files in found), paths, names)
+
+
+def _url_copied(url: str, where: Sequence[str], folder: Path, copied: dict[Path, str]) -> Files:
+    from pipeline.ingest.sources import remote  # only for remote files
+
+    listing = remote.listed(url, where)
+    paths = []
+    for number, file in enumerate(listing.files):
+        name = PurePosixPath(file.name).name
+        target = folder / str(number) / (name if name not in ("", "..") else "file")
+        target.parent.mkdir(parents=True)
+        with disk_errors(target), target.open("wb") as stream:
+            remote.copy(file, stream)
+        logger.info("%s is copied, %d bytes", file.shown, target.stat().st_size)
+        paths.append(_with_suffix(target))
+        copied[paths[-1]] = file.shown
+    return Files(listing.title, tuple(paths), tuple(file.name for file in listing.files), listing.is_one)
+
+
+def _stdin_copied(items: list[str], where: Sequence[str], folder: Path, copied: dict[Path, str]) -> Files:
+    if where:
+        raise InputError("standard input lies in no folder, so --where cannot tell whether it is meant; leave one out")
+    if items.count(STDIN) > 1:
+        raise InputError(f"{STDIN} is given {items.count(STDIN)} times, but standard input can be read only once")
+    target, stream = folder / _TITLE, _stdin()
+    with disk_errors(target), target.open("wb") as file:
+        shutil.copyfileobj(stream, file, _PIECE)
+    path = _with_suffix(target)
+    copied[path] = _TITLE
+    return Files(_TITLE, (path,), (_TITLE,), is_one=True)
 
 
 def _stdin() -> IO[bytes]:
@@ -80,10 +111,23 @@ def _stdin() -> IO[bytes]:
     return sys.stdin.buffer
 
 
-def _copy(stream: IO[bytes], target: Path) -> Path:
-    """A file with all bytes of a stream. It gets the suffix of the compression that its first bytes show."""
-    with disk_errors(target), target.open("wb") as file:
-        shutil.copyfileobj(stream, file, _PIECE)
-    with target.open("rb") as file:
+def _with_suffix(path: Path) -> Path:
+    """The file with the suffix of the compression that its first bytes show."""
+    with path.open("rb") as file:
         suffix = suffix_of(file.read(8))
-    return target.rename(f"{target}{suffix}") if suffix else target
+    return path.rename(f"{path}{suffix}") if suffix and path.suffix.lower() != suffix else path
+
+
+def digest_of(name: str, where: Sequence[str] = ()) -> str | None:
+    """The digest of a recorded source as it is now, of the files that fit. None for one that cannot be read again.
+
+    Raises
+    ------
+    InputError
+        A file may not be read.
+    """
+    if not is_there(name):
+        return None
+    with at_hand(from_record(name), where) as files:
+        digest: str = files.digest()
+    return digest

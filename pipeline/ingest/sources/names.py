@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.ingest.readers.files import Named, find, is_named, is_pattern, items_of
+from pipeline.ingest.sources.urls import HIDDEN, without_secrets
 from pipeline.run.names import url_of
 from schemas.errors import InputError
 
-__all__ = ["STDIN", "digest_of", "from_record", "is_there", "n_bytes_of", "recorded"]
+__all__ = ["STDIN", "from_record", "is_there", "n_bytes_of", "recorded"]
 
 #: The name of standard input.
 STDIN = "-"
@@ -24,12 +25,19 @@ def recorded(source: Any) -> str:
     Parameters
     ----------
     source : path, sequence of paths, or object
-        Paths become absolute. Several become a list in JSON. Of an object in memory only the type is recorded.
+        Paths become absolute, and URLs lose what is secret in them. Several become a list in JSON. Of an object in
+        memory only the type is recorded.
     """
     if not is_named(source):
         return f"<{type(source).__name__}>"
-    names = [item if item == STDIN else str(Path(item).absolute()) for item in items_of(source)]
+    names = [_recorded(item) for item in items_of(source)]
     return names[0] if isinstance(source, (str, os.PathLike)) else json.dumps(names, ensure_ascii=False)
+
+
+def _recorded(item: str) -> str:
+    if url_of(item) is not None:
+        return without_secrets(item)
+    return item if item == STDIN else str(Path(item).absolute())
 
 
 def from_record(name: str) -> Named:
@@ -46,8 +54,8 @@ def is_there(name: str) -> bool:
 
 
 def _is_there(item: str) -> bool:
-    if item == STDIN:
-        return False
+    if item == STDIN or url_of(item) is not None:
+        return item != STDIN and HIDDEN not in item
     try:
         return bool(find(item).paths) if is_pattern(item) else os.path.lexists(item)
     except InputError:
@@ -62,14 +70,3 @@ def n_bytes_of(source: Any, where: Sequence[str] = ()) -> int:
         return find(source, where).n_bytes
     except InputError:  # reading says it
         return 0
-
-
-def digest_of(name: str, where: Sequence[str] = ()) -> str | None:
-    """The digest of a recorded source as it is now, of the files that fit. None for one that cannot be read again.
-
-    Raises
-    ------
-    InputError
-        A file may not be read.
-    """
-    return find(from_record(name), where).digest() if is_there(name) else None

@@ -11,7 +11,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from pipeline.cli import main
-from pipeline.ingest.sources.names import digest_of, n_bytes_of, recorded
+from pipeline.ingest.sources.at_hand import digest_of
+from pipeline.ingest.sources.names import n_bytes_of, recorded
 from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.options import IngestOptions

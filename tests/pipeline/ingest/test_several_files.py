@@ -18,7 +18,8 @@ import pipeline
 from pipeline.api import steps
 from pipeline.cli import main
 from pipeline.ingest.readers.files import find
-from pipeline.ingest.sources.names import digest_of, recorded
+from pipeline.ingest.sources.at_hand import digest_of
+from pipeline.ingest.sources.names import recorded
 from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions

@@ -1,0 +1,243 @@
+"""Sources on other machines give what files of this machine give, and no secret of theirs is written anywhere."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import logging
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pipeline
+from pipeline.cli import main
+from pipeline.ingest.readers.files import find
+from pipeline.ingest.sources.at_hand import digest_of
+from pipeline.ingest.sources.names import is_there, recorded
+from pipeline.ingest.sources.urls import without_secrets
+from pipeline.ingest.step import ingest
+from pipeline.run.folder import RunFolder
+from schemas.errors import InputError
+from schemas.options import IngestOptions
+from tests.support.inputs import read_edges
+from tests.support.servers import Server, bucket_server, file_server
+
+CSV = b"user,item\nann,1\nann,2\nbob,2\n"
+WANTED = [("ann", 1), ("ann", 2), ("bob", 2)]
+USER, PASSWORD, KEY = "someuser", "geheim/word", "c0ffee4711"
+
+
+def parquet(u: list[int], v: list[str]) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"u": u, "v": v}), out)
+    return out.getvalue()
+
+
+LAKE = {
+    "ratings/day=1/a.parquet": parquet([1], ["x"]),
+    "ratings/day=1/b.parquet": parquet([1, 2], ["y", "x"]),
+    "ratings/day=2/c.parquet": parquet([3], ["x"]),
+    "ratings/_SUCCESS": b"",
+    "ratings/_tmp/d.parquet": b"not one",
+    "one.csv": CSV,
+}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    files = {"/x.csv": CSV, "/my file.csv": CSV, "/x.csv.gz": gzip.compress(CSV), "/download": gzip.compress(CSV)}
+    with file_server({**files, "/bad.csv": b"user,item\nann,1\nbob,x\n"}) as told:
+        yield told
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """What follows the address of a file in the bucket."""
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/dev/null")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", USER)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
+    with bucket_server(dict(LAKE)) as told:
+        yield f"?endpoint_override={told.url.partition('://')[2]}&scheme=http&region=here&allow_bucket_creation=false"
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    for name, data in LAKE.items():
+        system.pipe(f"/lake/{name}", data)
+    yield "memory://lake"
+    system.store.clear()
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Path:
+    for name, data in LAKE.items():
+        (tmp_path / "lake" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "lake" / name).write_bytes(data)
+    return tmp_path / "lake"
+
+
+def no_copy_is_left() -> bool:
+    import tempfile
+
+    return not list(Path(tempfile.gettempdir()).glob("bicliques-*/0/0/*"))
+
+
+@pytest.mark.parametrize("path", ["x.csv", "my%20file.csv", "x.csv.gz"])
+def test_a_file_by_http(server: Server, tmp_path: Path, path: str) -> None:
+    found, summary = read_edges(f"{server.url}/{path}", tmp_path / "out")
+    assert (found, summary.source) == (WANTED, f"{server.url}/{path}")
+    assert summary.digest == digest_of(recorded(f"{server.url}/{path}"))
+    assert find(tmp_path).digest() != summary.digest
+
+
+def test_a_name_that_tells_nothing_needs_a_format(server: Server, tmp_path: Path) -> None:
+    assert read_edges(f"{server.url}/download", tmp_path, format="csv")[0] == WANTED
+    with pytest.raises(InputError, match=rf"^neither the name nor the first line of {server.url}/download tells its"):
+        read_edges(f"{server.url}/download", tmp_path)
+    with pytest.raises(
+        InputError, match=rf"^{server.url}/bad\.csv, line 3: the right label 'x' is not a plain integer"
+    ):
+        read_edges(f"{server.url}/bad.csv", tmp_path)
+
+
+def test_several_addresses_and_files(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "y.csv").write_text("user,item\ncy,3\n")
+    found, summary = read_edges([f"{server.url}/x.csv", tmp_path / "y.csv"], tmp_path / "out")
+    assert found == [*WANTED, ("cy", 3)]
+    assert summary.source == f"{server.url}/x.csv and {tmp_path / 'y.csv'}"
+
+
+@pytest.mark.parametrize("kind", ["memory", "bucket"])
+@pytest.mark.parametrize(
+    ("tail", "where"),
+    [("ratings", ()), ("ratings/", ()), ("ratings/day=*/*.parquet", ()), ("rat*/**", ()), ("ratings", ("day<2",))],
+)
+def test_folders_and_patterns_are_as_on_this_machine(
+    kind: str, tail: str, where: tuple[str, ...], local: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    given = request.getfixturevalue(kind)
+    url = f"{given}/{tail}" if kind == "memory" else f"s3://lake/{tail}{given}"
+    here = read_edges(str(local / tail), tmp_path / "here", where=where)
+    there = read_edges(url, tmp_path / "there", where=where)
+    assert (
+        there[0] == here[0] == ([(1, "x"), (1, "y"), (2, "x")] if where else [(1, "x"), (1, "y"), (2, "x"), (3, "x")])
+    )
+    assert there[1].digest == here[1].digest
+    assert ("day" in there[1].source) == bool(where or "day" in tail)
+
+
+def test_one_object_of_a_bucket(bucket: str, tmp_path: Path) -> None:
+    found, summary = read_edges(f"s3://lake/one.csv{bucket}", tmp_path)
+    assert (found, summary.source) == (WANTED, "s3://lake/one.csv?***")
+    for address, said in (
+        ("lake/none.csv", "does not exist; check the address"),
+        ("lake/no*.csv", "has no files to read"),
+    ):
+        with pytest.raises(InputError, match=rf"s3://{address}\?\*\*\* {said}".replace("no*.", r"no\*\.")):
+            read_edges(f"s3://{address}{bucket}", tmp_path)
+
+
+def test_a_file_url_is_a_path(local: Path, tmp_path: Path) -> None:
+    assert read_edges(f"file://{local}/one.csv", tmp_path)[0] == WANTED
+    assert recorded(f"file://{local}/a%20b.csv") == f"{local}/a b.csv"
+
+
+def test_what_cannot_be_read_is_said_in_one_sentence(server: Server, tmp_path: Path) -> None:
+    cases = {
+        f"{server.url}/none.csv": r"none\.csv cannot be read \(HTTP 404 Not Found\); check the address",
+        "http://127.0.0.1:9/x.csv": r"x\.csv cannot be read \(.*refused\); check the address, the connection and",
+        "nosuch://bucket/x.csv": r"^nosuch://bucket/x\.csv cannot be read \(Protocol not known: nosuch",
+        "abcfs+x://b/x": r"cannot be read \(",
+    }
+    for url, said in cases.items():
+        with pytest.raises(InputError, match=said):
+            read_edges(url, tmp_path / "out")
+        assert not list((tmp_path / "out").iterdir())
+    server.cut_at = 5
+    with pytest.raises(InputError, match=rf"x\.csv ended after 5 of {len(CSV)} bytes; the connection was cut, so try"):
+        read_edges(f"{server.url}/x.csv", tmp_path / "out")
+    assert no_copy_is_left()
+
+
+def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^sftp://host/x\.csv cannot be read without another package \(.*paramiko"):
+        read_edges("sftp://host/x.csv", tmp_path)
+
+
+SECRET_URLS = {
+    "https://host/x.csv?sig=c0ffee4711": "https://host/x.csv?***",
+    "https://someuser:geheim%2Fword@host:8443/a/x.csv": "https://***@host:8443/a/x.csv",
+    "s3://someuser:geheim/word@lake/one.csv": "s3://***@lake/one.csv",
+    "gs://anonymous@lake/one.csv#x": "gs://***@lake/one.csv?***",
+    "https://host/at@home/x.csv": "https://host/at@home/x.csv",
+    "s3://lake/one.csv": "s3://lake/one.csv",
+}
+
+
+@pytest.mark.parametrize("url", SECRET_URLS)
+def test_a_url_is_shown_and_recorded_without_secrets(url: str) -> None:
+    assert without_secrets(url) == recorded(url) == SECRET_URLS[url]
+    assert is_there(recorded(url)) == ("***" not in SECRET_URLS[url]), "without its secrets it cannot be read again"
+    assert recorded([url, url]).count(SECRET_URLS[url]) == 2
+
+
+def test_no_secret_is_in_the_folder_the_log_or_the_output(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.user, server.query = f"{USER}:{PASSWORD}", f"sig={KEY}"
+    host = server.url.partition("://")[2]
+    url = f"http://{USER}:geheim%2Fword@{host}/x.csv?sig={KEY}"
+    out = tmp_path / "out"
+    assert main.main(["mine", url, "-o", str(out), "--log", "text"]) == 0
+    assert main.main(["status", str(out)]) == main.main(["show", str(out)]) == 0
+    assert main.main(["mine", url, "-o", str(out), "--quiet"]) == 2, "the folder is taken"
+    assert main.main(["count", url.replace(KEY, "c0ffee4712"), "--quiet"]) == 2
+    said = capsys.readouterr()
+    assert (
+        f"http://***@{host}/x.csv?*** cannot be read (HTTP 403 Forbidden); give credentials that may read" in said.err
+    )
+    everything = said.out + said.err + caplog.text
+    everything += "".join(p.read_bytes().decode(errors="replace") for p in out.rglob("*") if p.is_file())
+    assert "x.csv?***" in RunFolder(out).options().source
+    for secret in (USER, "geheim", KEY, "c0ffee4712"):
+        assert secret not in everything
+
+
+def test_no_secret_is_in_an_exception_of_python(tmp_path: Path, bucket: str) -> None:
+    for url in (
+        f"http://{USER}:geheim%2Fword@127.0.0.1:9/x.csv?sig={KEY}",
+        f"nosuch://{USER}:geheim%2Fword@host/x.csv?sig={KEY}",
+        f"s3://{USER}:geheim%2Fword@lake/none.csv{bucket}&sig={KEY}",
+        f"http://{USER}:geheim/word@[bad/x.csv?sig={KEY}",
+    ):
+        with pytest.raises(InputError) as caught:
+            pipeline.count(url, progress=False)
+        text = "".join(traceback.format_exception(caught.value))
+        for secret in (USER, "geheim", KEY):
+            assert secret not in text.partition("pipeline.count(url")[2] + str(caught.value), url
+
+
+def test_a_password_is_not_sent_to_where_a_server_leads(server: Server, tmp_path: Path) -> None:
+    with file_server({"/x.csv": CSV}) as other:
+        server.moved["/x.csv"] = f"{other.url}/x.csv"
+        host = server.url.partition("://")[2]
+        assert read_edges(f"http://{USER}:word@{host}/x.csv", tmp_path)[0] == WANTED
+        assert [headers.get("Authorization") is not None for _, headers in server.asked] == [True]
+        assert [headers.get("Authorization") for _, headers in other.asked] == [None]
+
+
+def test_a_changed_file_is_another_input(memory: str, tmp_path: Path) -> None:
+    before = ingest(f"{memory}/ratings", IngestOptions(), tmp_path).digest
+    assert digest_of(recorded(f"{memory}/ratings")) == before
+    fsspec.filesystem("memory").pipe("/lake/ratings/day=3/e.parquet", parquet([9], ["z"]))
+    assert digest_of(recorded(f"{memory}/ratings")) != before
