@@ -82,13 +82,15 @@ def _count(indptr, indices, min_right, left_alive, right_alive, degrees):
             continue
         degree = 0
         for e in range(indptr[u], indptr[u + 1]):
-            degree += np.int64(right_alive[indices[e]])
+            if right_alive[indices[e]]:
+                degree += 1
         if degree < min_right:
             left_alive[u] = False
             continue
         added += degree
         for e in range(indptr[u], indptr[u + 1]):
-            degrees[indices[e]] += np.int32(right_alive[indices[e]])
+            if right_alive[indices[e]]:
+                degrees[indices[e]] += 1
     return added
 
 
@@ -99,7 +101,8 @@ def _mark(indptr, indices, left_alive, right_alive, keep, lengths):
         n = 0
         for e in range(indptr[u], indptr[u + 1]):
             keep[e] = left_alive[u] and right_alive[indices[e]]
-            n += np.int64(keep[e])
+            if keep[e]:
+                n += 1
         lengths[u + 1] = n
 
 
