@@ -167,12 +167,23 @@ def _sharers(workers: int | None) -> str:
     return "one worker" if workers in (None, 1) else f"{workers:,} workers"
 
 
+#: What may be named as a source, and what it stands for.
+_SOURCES = (
+    ("a file, a folder, or a pattern 'in/*.csv'", "all files of one format, read as one (choose partitions: --where)"),
+    ("https://, s3://, gs:// and others", "the same on other machines"),
+    ("-", "standard input"),
+    ("the folder of a run", "the edges that it has read; alone"),
+)
+
+
 def formats_table() -> str:
-    """A table of formats and of engines."""
+    """A table of formats, of sources and of engines."""
     from pipeline.ingest.readers import formats  # not for the other cards: it imports every reader
 
     text = ["formats (also .gz, .bz2, .xz, .zst for text):"]
     text += [f"  {format.name:<14} {', '.join(format.patterns):<26} {format.description}" for format in formats()]
+    text += ["", "a source is one or several of these:"]
+    text += [f"  {words:<41} {meaning}" for words, meaning in _SOURCES]
     text += ["", "engines:"]
     for kind in engines.kinds():
         reason = kind.why_not()

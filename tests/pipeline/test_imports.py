@@ -77,6 +77,30 @@ def test_counting_on_a_gpu_needs_no_compiler() -> None:
 TABLES = {"cloudpickle", "dateutil", "numpy", "pyarrow", "six"}
 SEARCH = TABLES | {"blake3", "llvmlite"}
 PAGE = {"jinja2", "markupsafe"}
+
+
+def test_reading_a_file_of_this_machine_imports_nothing_for_others(tmp_path: Path) -> None:
+    folder = tmp_path / "in" / "day=1"
+    folder.mkdir(parents=True)
+    write_edges(folder / "g.parquet", random_edges(9, 9, 0.4, 1))
+    code = (
+        "import sys\nfrom pipeline.cli.main import main\n"
+        "assert main() == 0\n"
+        "names = ('fsspec', 'pyarrow.dataset', 'urllib.request', 'http.client', 'pipeline.ingest.sources.remote')\n"
+        "print([name for name in names if name in sys.modules])"
+    )
+    for words in ([str(folder / "g.parquet")], [str(tmp_path / "in"), "--where", "day=1"]):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, "count", *words, "--quiet", "--engine", "reference"],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+        assert ended.stdout.splitlines()[-1] == "[]"
+
+
 #: Third-party packages that a command may import, by its words. RUN is the folder of a complete run.
 IMPORTS = {
     "": set(),

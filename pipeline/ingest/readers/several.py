@@ -48,6 +48,7 @@ class SeveralFiles(EdgeStream):
         self._options = options
         self._filled = [path for path in files.paths if _has_bytes(path)] or list(files.paths[:1])
         self._digests: dict[Path, EdgeStream] = {}
+        self._texts: dict[Path, TextStream] = {}  # they hold no file open, and their first lines are not read again
         self._first = self._opened(self._filled[0])
         self.side_names, self.guessed = self._first.side_names, self._first.guessed
         self._look_at_all()
@@ -62,6 +63,8 @@ class SeveralFiles(EdgeStream):
         told: list[Path | None] = [None, None]
         for path in self._filled:
             part = self._opened(path)
+            if isinstance(part, TextStream):
+                self._texts[path] = part
             self._refuse_other_names(path, part)
             for k, (kind, integer) in enumerate(zip(part.told_kinds(), part.integers, strict=True)):
                 if kind is None:
@@ -90,7 +93,7 @@ class SeveralFiles(EdgeStream):
     def parts(self) -> Iterator[EdgeStream]:
         """Every file as a stream of its own. What it counted is added when the next one is asked for."""
         for path in self._filled:
-            part = self._opened(path)
+            part = self._texts.pop(path, None) or self._opened(path)
             part.n_before = self.numbered
             if isinstance(part, TextStream):
                 part.kinds = tuple(new or old for new, old in zip(self.kinds, part.kinds, strict=True))  # type: ignore[assignment]

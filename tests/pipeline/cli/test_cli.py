@@ -47,6 +47,7 @@ def test_the_module_and_the_script_are_the_same_program() -> None:
     assert ended.returncode == 0
     assert "matrix-market" in ended.stdout
     assert "reference" in ended.stdout
+    assert "https://, s3://, gs:// and others" in ended.stdout
     assert 'bicliques = "pipeline.cli.main:program"' in (ROOT / "pyproject.toml").read_text()
 
 
