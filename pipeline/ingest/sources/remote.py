@@ -171,6 +171,8 @@ def _file_system(url: str, scheme: str) -> tuple[Any, str]:
     """A file system of Arrow, and the path on it."""
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem  # only for remote files
 
+    if scheme in ("gs", "gcs") and "retry_limit_seconds" not in url:  # otherwise it tries for a quarter of an hour
+        url += f"{'&' if '?' in url else '?'}retry_limit_seconds={_PATIENCE_S}"
     if scheme in _ARROW:
         found: tuple[Any, str] = FileSystem.from_uri(url)
         return found

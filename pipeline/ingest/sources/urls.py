@@ -9,6 +9,8 @@ __all__ = ["HIDDEN", "secrets_of", "without_secrets"]
 
 #: What stands in the place of a secret.
 HIDDEN = "***"
+#: Options of Arrow's file systems that are no secrets.
+_HARMLESS = "endpoint_override|scheme|region|retry_limit_seconds|allow_bucket_creation"
 #: Shorter pieces tell nothing.
 _SHORTEST = 3
 
@@ -22,6 +24,7 @@ def without_secrets(url: str) -> str:
 def secrets_of(url: str) -> tuple[str, ...]:
     """The pieces of the hidden parts of a URL that an exception could tell."""
     _, user, _, query = _parts(url)
+    query = re.sub(rf"(^|&)({_HARMLESS})=[^&#]*", "", query)
     texts = [text for part in (user, query) for text in (part, unquote(part))]
     pieces = {piece for text in texts for piece in re.split("[:/@&=;#]", text)}
     return tuple(piece for piece in pieces if len(piece) >= _SHORTEST)
