@@ -44,8 +44,8 @@ class Question(NamedTuple):
     published: str | None = None
 
 
-#: Published are iMEBS (Dai et al., SIGMOD 2025) for youtube, all six questions together, and movielens_100k, and for the
-#: others MBC (Lyu et al., PVLDB 2020).
+#: Published are iMEBS (Dai et al., SIGMOD 2025) for youtube, all six questions together, and movielens_100k, and for
+#: the others MBC (Lyu et al., PVLDB 2020).
 QUESTIONS = {
     "youtube": (
         Question("edges", 3, (313, 3), "0.024 to 0.053"),

@@ -12,8 +12,13 @@ import numpy as np
 
 from kernels.compiled.jit import entry
 from kernels.graph.csr import transpose
+from schemas.dtypes import OFFSET, VERTEX
 
 __all__ = ["core_edges"]
+
+#: Vertices are removed by their degrees as long as a pass over the edges leaves less than this share of them. It takes
+#: no second direction of the graph. What is left is peeled.
+_WORTH = 0.8
 
 
 def core_edges(indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: int, min_right: int) -> np.ndarray:
@@ -34,15 +39,71 @@ def core_edges(indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: 
     """
     if min_left <= 1 and min_right <= 1:
         return np.ones(len(indices), dtype=np.bool_)
-    right_indptr, right_indices = transpose(indptr, indices, n_right)
-    n_left = len(indptr) - 1
-    left_alive, right_alive = np.ones(n_left, np.bool_), np.ones(n_right, np.bool_)
-    queue = np.empty(n_left + n_right, np.int64)
+    left_alive, right_alive = np.diff(indptr) >= min_right, np.ones(n_right, np.bool_)
+    before, alive = 0, len(indices)
+    while alive != before and (before == 0 or alive < _WORTH * before):
+        degrees = np.zeros(n_right, VERTEX)
+        before, alive = alive, _count(indptr, indices, min_right, left_alive, right_alive, degrees)
+        right_alive = degrees >= min_left
+    keep, lengths = np.empty(len(indices), np.bool_), np.zeros(len(indptr), OFFSET)
+    _mark(indptr, indices, left_alive, right_alive, keep, lengths)
+    if alive:
+        _peel_rest(np.cumsum(lengths), indices[keep], min_left, min_right, left_alive, right_alive)
+        _mark(indptr, indices, left_alive, right_alive, keep, lengths)
+    return keep
+
+
+def _peel_rest(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    min_left: int,
+    min_right: int,
+    left_alive: np.ndarray,
+    right_alive: np.ndarray,
+) -> None:
+    """Mark what is not in the core of a graph as not alive."""
+    right_indptr, right_indices = transpose(indptr, indices, len(right_alive))
+    left_alive[:], right_alive[:] = True, True
     degrees = np.diff(indptr), np.diff(right_indptr)
+    queue = np.empty(len(left_alive) + len(right_alive), OFFSET)
     graph = indptr, indices, right_indptr, right_indices
     _peel(graph, degrees, min_left, min_right, left_alive, right_alive, queue)
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    return left_alive[rows] & right_alive[indices]
+
+
+@entry
+def _count(indptr, indices, min_right, left_alive, right_alive, degrees):
+    """Remove rows with fewer than `min_right` columns that are alive. Add the other rows to the degrees of columns.
+
+    Returns the number of edges that were added. Columns that are not alive get degree 0.
+    """
+    added = 0
+    for u in range(left_alive.size):
+        if not left_alive[u]:
+            continue
+        degree = 0
+        for e in range(indptr[u], indptr[u + 1]):
+            if right_alive[indices[e]]:
+                degree += 1
+        if degree < min_right:
+            left_alive[u] = False
+            continue
+        added += degree
+        for e in range(indptr[u], indptr[u + 1]):
+            if right_alive[indices[e]]:
+                degrees[indices[e]] += 1
+    return added
+
+
+@entry
+def _mark(indptr, indices, left_alive, right_alive, keep, lengths):
+    """Mark the edges whose ends are alive, and write how many row ``u`` has to ``lengths[u + 1]``."""
+    for u in range(left_alive.size):
+        n = 0
+        for e in range(indptr[u], indptr[u + 1]):
+            keep[e] = left_alive[u] and right_alive[indices[e]]
+            if keep[e]:
+                n += 1
+        lengths[u + 1] = n
 
 
 @entry

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kernels import engines
 from pipeline.mining.energy import NOT_READABLE, energy_facts
@@ -174,11 +175,25 @@ def _degrees(run: Run) -> dict[str, np.ndarray]:
     """The number of neighbours of every vertex, for each side, by dense id."""
     total = {"left": np.zeros(run.input["n_left"], np.int64), "right": np.zeros(run.input["n_right"], np.int64)}
     with open_part(run.path / EDGES_FILE) as edges:
-        for group in range(edges.num_row_groups):
-            rows = edges.read_row_group(group, columns=list(total))
+        for groups in _long_enough(edges.metadata, max(map(len, total.values()))):
+            rows = edges.read_row_groups(groups, columns=list(total))
             for side, own in total.items():
                 own += np.bincount(rows[side].to_numpy(), minlength=len(own))
     return total
+
+
+def _long_enough(metadata: pq.FileMetaData, least: int) -> Iterator[list[int]]:
+    """Row groups to read together. They have `least` rows or more, because adding up `least` sums takes as long."""
+    groups: list[int] = []
+    rows = 0
+    for group in range(metadata.num_row_groups):
+        groups.append(group)
+        rows += metadata.row_group(group).num_rows
+        if rows >= least:
+            yield groups
+            groups, rows = [], 0
+    if groups:
+        yield groups
 
 
 def _participants(run: Run, summary: Summary, degrees: dict[str, np.ndarray]) -> dict[str, tuple[Participant, ...]]:
