@@ -109,11 +109,21 @@ def open_source(source: Any, options: IngestOptions) -> EdgeStream:
     return stream
 
 
+def _infer_among(files: Files, path: Path) -> str:
+    """`infer` with another remedy for one of several files."""
+    try:
+        return infer(path)
+    except InputError as error:
+        if len(files.paths) == 1:
+            raise
+        raise InputError(f"{error}, or choose among the files with a pattern such as 'in/*.csv'") from error
+
+
 def _format_of(files: Files, given: str | None) -> Format:
     """The format of all files. `given` is its name, if the user says it."""
-    name = infer(files.paths[0]) if given is None else given
+    name = _infer_among(files, files.paths[0]) if given is None else given
     for path in files.paths[1:] if given is None else ():
-        if (other := infer(path)) != name:
+        if (other := _infer_among(files, path)) != name:
             raise InputError(
                 f"{files.title} holds files of two formats: {files.paths[0]} is {name}, and {path} is {other}; "
                 "choose files with a pattern such as '*.csv', or say --format"

@@ -19,10 +19,23 @@ from pipeline.ingest.readers.partitions import chosen
 from pipeline.run.names import url_of
 from schemas.errors import InputError
 
-__all__ = ["Files", "Named", "find", "is_hidden", "is_named", "is_pattern", "items_of", "title_of"]
+__all__ = [
+    "Files",
+    "Named",
+    "find",
+    "is_hidden",
+    "is_named",
+    "is_pattern",
+    "items_of",
+    "refuse_logged_table",
+    "title_of",
+]
 
 #: What a person may write for files: a path, a pattern, or several of them.
 Named = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+#: Folder in which a kind of table says which of its files count.
+_LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}
 
 #: Names that a sentence says of several.
 _SAID = 2
@@ -90,6 +103,28 @@ def is_pattern(text: str) -> bool:
 def is_hidden(name: str) -> bool:
     """Whether a name below a folder does not count, because it, or a folder in it, begins with ``_`` or ``.``."""
     return any(part.startswith(("_", ".")) for part in name.split("/") if part != ".")
+
+
+def refuse_logged_table(place: str, names: Iterable[str]) -> None:
+    """Refuse a folder whose files also hold rows that were deleted, because only a log says which count.
+
+    Parameters
+    ----------
+    place : str
+        The folder, for the message.
+    names : iterable of str
+        Names in it.
+
+    Raises
+    ------
+    InputError
+    """
+    for name in names:
+        if name in _LOGS:
+            raise InputError(
+                f"{place} is a {_LOGS[name]} table, whose files also hold rows that were deleted or replaced; give its "
+                "present rows, from Python as an Arrow dataset (deltalake: DeltaTable(...).to_pyarrow_dataset())"
+            )
 
 
 def find(source: Named, where: Sequence[str] = ()) -> Files:
@@ -172,7 +207,9 @@ def _walk(folder: str) -> list[str]:
         there = os.stat(place)  # noqa: PTH116
         is_new = (there.st_dev, there.st_ino) not in seen
         seen.add((there.st_dev, there.st_ino))
+        all_folders = list(folders)
         folders[:] = sorted(name for name in folders if not is_hidden(name)) if is_new else []
+        refuse_logged_table(place, all_folders)
         found += [os.path.join(place, name) for name in names if is_new and not is_hidden(name)]  # noqa: PTH118
     return found
 

@@ -19,7 +19,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from pipeline.ingest.readers.files import is_hidden
+from pipeline.ingest.readers.files import is_hidden, refuse_logged_table
 from pipeline.ingest.readers.partitions import chosen
 from pipeline.ingest.sources.urls import secrets_of, without_secrets
 from pipeline.run.version import __version__
@@ -31,6 +31,8 @@ __all__ = ["Listing", "RemoteFile", "copy", "listed"]
 _ARROW = ("s3", "gs", "gcs", "abfs", "abfss")
 #: Seconds without an answer after which a server counts as gone.
 _PATIENCE_S = 60
+#: Seconds for which one request to Google is repeated. A file that cannot be reached takes two of them.
+_RETRY_S = 20
 #: Bytes that are copied at a time, and characters that are shown of a reason.
 _PIECE, _SHOWN = 1 << 20, 200
 
@@ -172,7 +174,7 @@ def _file_system(url: str, scheme: str) -> tuple[Any, str]:
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem  # only for remote files
 
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in url:  # otherwise it tries for a quarter of an hour
-        url += f"{'&' if '?' in url else '?'}retry_limit_seconds={_PATIENCE_S}"
+        url += f"{'&' if '?' in url else '?'}retry_limit_seconds={_RETRY_S}"
     if scheme in _ARROW:
         found: tuple[Any, str] = FileSystem.from_uri(url)
         return found
@@ -200,6 +202,7 @@ def _listed(url: str, shown: str, system: Any, path: str) -> Listing:
     for each in _below(system, top):
         name = each.path[len(top) :].strip("/")
         folders = name.split("/")
+        refuse_logged_table(shown, folders[:-1])
         fits = not pattern or any(_fits(folders[:k], pattern) for k in range(1, len(folders) + 1))
         if fits and (is_hidden("/".join(pattern)) or not is_hidden(name)):
             files.append((name, each))

@@ -135,6 +135,12 @@ def test_folders_and_patterns_are_as_on_this_machine(
     assert ("day" in there[1].source) == bool(where or "day" in tail)
 
 
+def test_a_delta_table_is_refused(memory: str, tmp_path: Path) -> None:
+    fsspec.filesystem("memory").pipe("/lake/ratings/_delta_log/0.json", b"{}")
+    with pytest.raises(InputError, match=r"^memory://lake/ratings is a Delta table, whose files also hold rows"):
+        read_edges(f"{memory}/ratings", tmp_path)
+
+
 def test_one_object_of_a_bucket(bucket: str, tmp_path: Path) -> None:
     found, summary = read_edges(f"s3://lake/one.csv{bucket}", tmp_path)
     assert (found, summary.source) == (WANTED, "s3://lake/one.csv?***")

@@ -119,7 +119,10 @@ def test_a_header_in_the_first_file_alone_needs_positions(tmp_path: Path) -> Non
     [
         ({}, r"the folder .*in holds no files to read \(names that begin with _ or \. do not count\)"),
         ({"a__el": "1 2\n", "b__csv": "1,2\n"}, r"holds files of two formats: .*a\.el is snap, and .*b\.csv is csv;"),
-        ({"a__el": "1 2\n", "b__md": "A text.\n"}, r"neither the name nor the first line of .*b\.md tells its format"),
+        (
+            {"a__el": "1 2\n", "b__md": "A text.\n"},
+            r"neither the name nor the first line of .*b\.md tells its format.* or choose among the files",
+        ),
         (
             {"a__csv": "u,v\n1,2\n", "b__csv": "v,u\n1,2\n"},
             r"b\.csv: the two columns are v and u, but those of .*a\.cs",
@@ -141,6 +144,17 @@ def test_files_that_do_not_fit_each_other_are_refused(contents: dict, said: str,
     with pytest.raises(InputError, match=said):
         read_edges(files(tmp_path / "in", **contents), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(("log", "kind"), [("_delta_log", "Delta"), (".hoodie", "Hudi")])
+def test_a_table_with_a_log_is_refused(tmp_path: Path, log: str, kind: str) -> None:
+    """Its folder also has files that do not count any more."""
+    table = tmp_path / "in" / "table"
+    files(table, a__parquet=pa.table({"u": [1], "v": [2]}))
+    (table / log).mkdir()
+    for source in (table, tmp_path / "in", f"{tmp_path}/in/*"):
+        with pytest.raises(InputError, match=rf"table is a {kind} table, whose files also hold rows that were deleted"):
+            read_edges(source, tmp_path / "out")
 
 
 def test_a_pattern_that_nothing_fits(tmp_path: Path) -> None:
