@@ -81,3 +81,14 @@ def test_rows_with_few_bits_lose_no_base_vertex(seed):
     found, expected = (run(engine, graph, search) for engine in (BitMatrixEngine(DEVICE), CpuEngine()))
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
     assert found.count > 1
+
+
+def test_a_root_that_holds_more_than_a_narrow_counter_can_count():
+    """With so many roots, shared memory has room for counters of eight bits, and two roots share 300 vertices."""
+    rng = np.random.default_rng(4)
+    few = np.column_stack([rng.integers(0, 320, 3 * 2008), np.repeat(np.arange(2, 2010), 3)])
+    many = np.concatenate([np.column_stack([np.arange(10 * k, 10 * k + 310), np.full(310, k)]) for k in (0, 1)])
+    edges = np.unique(np.concatenate([few, many]), axis=0).astype(np.int32)
+    graph = graph_of(edges, BuildOptions(root_side="right"))
+    assert graph.n_roots > 1984
+    assert run(BitMatrixEngine(DEVICE), graph, Search("count", min_left=100, min_right=2)).count == 1
