@@ -96,7 +96,7 @@ def build(run: Run) -> dict[str, Any]:
             made = _on_gpu(run, threads)
         built_on = "cpu" if made is None else "gpu"
         if made is None:
-            edges = read_edges(folder, threads)
+            edges = read_edges(folder)
             kept = restricted(run, *edges)
             nothing = why_nothing(run, kept)
             is_compiled = compiles(run, len(kept.left))
@@ -215,7 +215,7 @@ def _on_gpu(run: Run, threads: int) -> tuple[MiningGraph, PrepareFacts, list[np.
         try:
             if CudaDevice().free_bytes() >= EDGE_BYTES * run.input["n_edges"]:
                 if words is None:
-                    left, right = map(cupy.asarray, read_edges(run.folder, threads))
+                    left, right = map(cupy.asarray, read_edges(run.folder))
                 else:
                     left, right = (words >> 32).astype(VERTEX), (words & 0xFFFFFFFF).astype(VERTEX)
                     words = None  # their memory is needed
@@ -233,9 +233,9 @@ def _on_gpu(run: Run, threads: int) -> tuple[MiningGraph, PrepareFacts, list[np.
     return None
 
 
-def read_edges(folder: RunFolder, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """The edge table as two int32 columns, sorted by (left, right), 8 bytes per edge."""
-    columns = read_integers(folder.path / EDGES_FILE, threads)
+def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
+    """The edge table as two int32 columns, sorted by (left, right), 8 bytes per edge. All cores read it."""
+    columns = read_integers(folder.path / EDGES_FILE, min(count_cores(), MOST_THREADS))
     return columns["left"], columns["right"]
 
 

@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 #: Errors of a file system that has no room left. The remedy is to make room, not to change permissions.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: The folders of `temporary_folder` that are there now. What is in them need not survive a loss of power.
+_temporary: set[Path] = set()
 
 
 @contextmanager
@@ -55,9 +57,11 @@ def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Pa
     except OSError as error:
         where = "the temporary folder ($TMPDIR)" if place is None else place
         raise InputError(f"nothing can be put into {where} ({error.strerror}); name another one") from error
+    _temporary.add(folder)
     try:
         yield folder
     finally:
+        _temporary.discard(folder)
         _remove(folder)
         if os.path.lexists(folder):
             logger.warning("%s could not be removed; delete it", folder)
@@ -171,7 +175,12 @@ def settle(folder: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Make sure that the content of a file, or the list of names in a folder, survives a loss of power."""
+    """Make sure that the content of a file, or the list of names in a folder, survives a loss of power.
+
+    Nothing is done inside a `temporary_folder`, because a disk takes milliseconds for each.
+    """
+    if not _temporary.isdisjoint(path.parents):
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -52,6 +52,8 @@ def _reader_of(source: Any) -> tuple[_Opener, frozenset[str]] | None:
     for library, member, opener, used in _LIBRARIES:
         if _comes_from(source, library) and hasattr(source, member):
             return opener, used
+    if isinstance(source, (bytes, bytearray, memoryview)):  # which are sequences of numbers, too
+        return None
     for kind, open_it in _CONTAINERS:
         if isinstance(source, kind):
             return open_it, ON_LABELS
