@@ -144,16 +144,22 @@ def scratch(row_cap: int, list_cap: int) -> np.dtype:
 
 #: Frames on the stack of a sieve, and ``SieveFrame``, as in ``cuda/bitmatrix/sieve_types.cuh``.
 SIEVE_DEPTH = 64
-SIEVE_FRAME = np.dtype((np.int32, (14,)))
+SIEVE_FRAME = np.dtype((np.int32, (16,)))
+
+
+def _sieve_words(row_cap: int) -> int:
+    """Words of the bit rows of a stack. A small shape has more than it has rows, because few roots may be long."""
+    return 16 * (8192 if 1024 <= row_cap < 4096 else row_cap)
 
 
 def sieve(row_cap: int) -> np.dtype:
     """``Sieve`` of ``cuda/bitmatrix/sieve_types.cuh``, which a warp has besides where thresholds are wanted."""
+    words = _sieve_words(row_cap)
     return np.dtype(
         [
-            ("bits", np.uint64, (16 * row_cap,)),
-            ("row", np.int32, (4 * row_cap,)),
-            ("weight", np.int32, (4 * row_cap,)),
+            ("bits", np.uint64, (words,)),
+            ("row", np.int32, (words // 4,)),
+            ("weight", np.int32, (words // 4,)),
             ("count", np.int32, (row_cap,)),
             ("frame", SIEVE_FRAME, (SIEVE_DEPTH,)),
             ("planes", np.int32),
@@ -202,6 +208,7 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
     own: dict[str, int] = {}
     if form.sieving:
         own = {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize, "BOUNDED": int(form.bounded)}
+        own["SIEVE_WORDS"] = _sieve_words(row_cap)
     return own | {
         "ROW_CAP": row_cap,
         "LIST_CAP": list_cap,

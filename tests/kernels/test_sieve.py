@@ -65,3 +65,19 @@ def test_what_just_reaches_the_bound_is_found(by):
         assert isinstance(total, Best)
         expected = Best.of(len(rows), by, Bicliques.from_pairs(rows), bound)
         assert total.rows.to_pairs() == expected.rows.to_pairs()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_with_few_bits_lose_no_base_vertex(seed):
+    """A biclique of 80 x 6, half of whose left vertices have no other neighbour, among rows of three bits."""
+    rng = np.random.default_rng(seed)
+    block = np.stack(np.meshgrid(np.arange(80), np.arange(6)), -1).reshape(-1, 2)
+    few = np.column_stack(
+        [rng.permuted(np.tile(np.arange(40), (300, 1)), axis=1)[:, :3].ravel(), np.repeat(np.arange(6, 306), 3)]
+    )
+    edges = np.unique(np.concatenate([block, few]), axis=0).astype(np.int32)
+    graph = graph_of(edges, BuildOptions(root_side="right"), 3, 6)
+    search = Search("fingerprint", min_left=3, min_right=6)
+    found, expected = (run(engine, graph, search) for engine in (BitMatrixEngine(DEVICE), CpuEngine()))
+    assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
+    assert found.count > 1

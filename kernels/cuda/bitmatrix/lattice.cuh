@@ -12,6 +12,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/emit_lattice.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/wedges.cuh"
@@ -120,19 +121,28 @@ __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& k
     return !warp_any(dead);
 }
 
+// Bits of a word whose position, as a set of five, has at least n members. Thread-level.
+__device__ __forceinline__ u32 at_least(i32 n) {
+    return n <= 0   ? ~0u
+           : n == 1 ? 0xfffffffeu
+           : n == 2 ? 0xfffefee8u
+           : n == 3 ? 0xfee8e880u
+           : n == 4 ? 0xe8808000u
+           : n == 5 ? 0x80000000u
+                    : 0u;
+}
+
 // How many of this lane's sets have min_base members.
 __device__ inline i32 count_large(const Worker& w, u64 base, u32 found, bool unit) {
+    if (unit) return __popc(found & at_least(least_base() - __popc(lane_id())));
     i32* weight = warp_shared().key;  // of the t-th base vertex
-    if (!unit) {
-        ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32)
-            if ((base >> b) & 1) weight[__popcll(base & low_bits(b))] = params.base_weight[w.s->base[b]];
-    }
+    ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32)
+        if ((base >> b) & 1) weight[__popcll(base & low_bits(b))] = params.base_weight[w.s->base[b]];
     __syncwarp();
     i32 n = 0;
     ROLLED for (; found; found &= found - 1) {
         i64 members = 0;
-        ROLLED for (u32 set = 32 * lane_id() + __ffs(found) - 1; set; set &= set - 1)
-            members += unit ? 1 : weight[__ffs(set) - 1];
+        ROLLED for (u32 set = 32 * lane_id() + __ffs(found) - 1; set; set &= set - 1) members += weight[__ffs(set) - 1];
         n += members >= params.min_base;
     }
     __syncwarp();

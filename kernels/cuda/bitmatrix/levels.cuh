@@ -105,7 +105,8 @@ __device__ __noinline__ void attach_level(const Worker& w, const Problem& proble
     i32 n_excluded = 0;
     ROLLED for (i32 c = 0; c < problem.n_words; c++) n_excluded += __popc(warp_ballot(excluded(c) != 0));
     i32 planes = sieve_of(w).planes, n_rows = n_excluded + item->n_cand;
-    FrameCopy head = {1, planes, problem.n_bits, n_rows, n_excluded, least_root(), 0};
+    FrameCopy head = {1, planes, problem.n_bits, n_rows, least_root(), 0};
+    item->bound = n_excluded;
     i32* out = begin_copy(head, item);
     if (out == 0) return;
     out += write_list(s->base, problem.n_bits, out);

@@ -5,13 +5,16 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
-#include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
 // Which neighbours are walked: those with ranks below a bound, those from it on, or all.
 #define EARLIER 0
 #define LATER 1
 #define EVERY 2
+
+#ifndef WALK_AHEAD
+#define WALK_AHEAD 4  // entries that a lane loads before it works on them
+#endif
 
 struct Part {  // a part of the neighbours of a base vertex
     i64 at;
@@ -35,10 +38,10 @@ template <class See>
 __device__ inline void each_entry(const Part& part, const See& see) {
     i32 before = sum_below(part.n), total = from(before + part.n, 31);
     i64 offset = part.at - before;
-    ROLLED for (i32 chunk = 0; chunk < total; chunk += 32 * AHEAD) {
-        i32 owner[AHEAD], v[AHEAD];  // several at a time, because each waits for memory
+    ROLLED for (i32 chunk = 0; chunk < total; chunk += 32 * WALK_AHEAD) {
+        i32 owner[WALK_AHEAD], v[WALK_AHEAD];  // several at a time, because each waits for memory
 #pragma unroll
-        for (i32 k = 0; k < AHEAD; k++) {
+        for (i32 k = 0; k < WALK_AHEAD; k++) {
             // The last lane whose part begins at or before an entry has it. Empty parts begin where the next one does.
             i32 at = chunk + 32 * k + lane_id();
             owner[k] = 0;
@@ -49,7 +52,7 @@ __device__ inline void each_entry(const Part& part, const See& see) {
             v[k] = at < total ? params.base_indices[where] : NOBODY;
         }
 #pragma unroll
-        for (i32 k = 0; k < AHEAD; k++)
+        for (i32 k = 0; k < WALK_AHEAD; k++)
             if (chunk + 32 * k < total) see(owner[k], v[k]);
     }
 }

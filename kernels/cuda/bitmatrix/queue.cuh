@@ -155,6 +155,28 @@ __device__ inline void publish(i64 slot, i32 n, const Item& item) {
     __syncwarp();
 }
 
+// Hand over the items of the first n lanes: to any warps, or to the host if no warp can have them.
+__device__ inline void pass_on_each(const Item& item, i32 n) {
+    i64 slot = reserve_given(n);
+    if (slot == NOBODY) {
+        u64 at = draw(&params.queue->left_over, n) + lane_id();
+        if (lane_id() < n && (i64)at < params.n_left_over)
+            params.left_over[at] = item;
+        else if (lane_id() < n)
+            overflow();
+        __syncwarp();
+        return;
+    }
+    __threadfence();  // as in publish()
+    __syncwarp();
+    if (lane_id() < n) {
+        params.given[slot + lane_id()] = item;
+        __threadfence();
+        *(volatile i32*)&params.ready[slot + lane_id()] = GIVEN;
+    }
+    __syncwarp();
+}
+
 // Tell the host the count so far, and look at its request to stop and at the clock. True when the time is over. A warp
 // that has visited nothing does not look at the clock, because a slice must make progress.
 __device__ __noinline__ bool is_late(Worker& w) {

@@ -34,7 +34,8 @@ __device__ inline void sort_rows(Scratch* s, i32 n, i32 size) {
         ROLLED for (i32 i = lane_id(); i < n; i += 32) {
             u64 key = s->raw_mask[i];
             i32 rank = 0;
-            ROLLED for (i32 k = 0; k < n; k++) rank += s->raw_mask[k] < key;
+#pragma unroll 4
+            for (i32 k = 0; k < n; k++) rank += s->raw_mask[k] < key;
             s->raw_row[rank] = (i32)(key & 0x7fffffff);
         }
         __syncwarp();
@@ -85,18 +86,38 @@ __device__ inline bool emit_sieve(Worker& w, const i32* base, i32 n_base, const 
     return true;
 }
 
-// Members of the rows from `first` on that hold at least `least`, by `count`.
-__device__ inline i32 members_from(const Sieve& v, const SieveFrame& f, i32 first, i32 least) {
-    i32 members = 0;
-    ROLLED for (i32 i = first + lane_id(); i < f.n_rows; i += 32)
-        if (v.count[i] >= least) members += v.weight[f.list0 + i];
+// The rows behind j that hold at least `least` of the child at f.top: list them in `alive`, and in `count` what each has.
+// If `again`, only the n rows that are listed are looked at. Returns their members, in *n their number, and in *held the
+// sum of their counts.
+__device__ inline i32 list_alive(Sieve& v, const SieveFrame& f, i32 j, i32 least, bool again, i32* alive, i32* n, i32* held) {
+    i32 members = 0, kept = 0, sum = 0, end = again ? *n : f.n_rows - j - 1;
+    ROLLED for (i32 chunk = 0; chunk < end; chunk += 32) {
+        i32 k = chunk + lane_id();
+        i32 i = k >= end ? NOBODY : again ? alive[k] : j + 1 + k;
+        i32 count = i == NOBODY ? 0 : overlap(v, f, f.top, i);
+        bool holds = i != NOBODY && count >= least;
+        u32 holders = warp_ballot(holds);
+        if (holds) {  // the list that is read may be the one that is written, but entries only move to the front
+            alive[kept + __popc(holders & lanes_below())] = i;
+            v.count[i] = count;
+            members += v.weight[f.list0 + i];
+            sum += count;
+        }
+        kept += __popc(holders);
+    }
+    *n = kept;
+    *held = warp_sum(sum);
+    __syncwarp();
     return warp_sum(members);
 }
 
-// Make child j of the frame at f.top, and reduce it by R1, R2 and R4. `count` has what the rows behind j have of it.
-// Returns the members of its L, 0 if it leads nowhere. *least is the threshold of R1 and R3 in the child.
-__device__ inline i32 reduce_child(const Worker& w, Sieve& v, const SieveFrame& f, i32 j, i32* least) {
+// Make child j of the frame at f.top, and reduce it by R1, R2 and R4. The *n rows behind j that may be in a result are
+// listed in s->raw_row, and `count` has what they have of the child. Returns the members of its L, 0 if it leads
+// nowhere. *least is the threshold of R1 and R3 in the child.
+__device__ inline i32 reduce_child(const Worker& w, Sieve& v, const SieveFrame& f, i32 j, i32* least, i32* n) {
     i32 at = f.top, closed = f.members + v.weight[f.list0 + j], left = f.members + f.left - closed;
+    i32* alive = w.s->raw_row;
+    bool again = false;
     *least = fewest_base(w, (i64)closed + left);
     ROLLED for (i32 i = lane_id(); i < v.planes * f.words; i += 32)
         v.bits[at + i] = v.bits[f.at + i] & v.bits[f.rows + i % f.words * f.n_rows + j];
@@ -104,22 +125,21 @@ __device__ inline i32 reduce_child(const Worker& w, Sieve& v, const SieveFrame& 
     ROLLED while (true) {
         i32 size = members_at(v, at, f.words), need = fewest_roots(w, size) - closed;
         if (size < *least || left < need) return 0;
-        i32 members = 0;
-        ROLLED for (i32 i = j + 1 + lane_id(); i < f.n_rows; i += 32) {
-            i32 count = overlap(v, f, at, i);
-            v.count[i] = count;
-            if (count >= *least) members += v.weight[f.list0 + i];
-        }
-        left = warp_sum(members);
-        __syncwarp();
+        i32 held;
+        left = list_alive(v, f, j, *least, again, alive, n, &held);
+        again = true;
         // Fewer candidates are left, so a bound demands more base members.
         ROLLED while (BOUNDED && fewest_base(w, (i64)closed + left) > *least) {
             *least = fewest_base(w, (i64)closed + left);
-            left = members_from(v, f, j + 1, *least);
+            left = list_alive(v, f, j, *least, again, alive, n, &held);
         }
         if (BOUNDED && size < *least) return 0;
         if (left < need) return 0;
-        if (need <= 0 || !drop_base(v, f, at, j + 1, *least, need)) return size;
+        if (need <= 0) return size;
+        // A row with few bits of the child adds them one by one.
+        bool sparse = f.words > 1 && held < 3 * f.words * *n && size <= 2 * SHARED_SLOTS;
+        bool drops = sparse ? drop_sparse(v, f, at, vertices_at(v, at, f.words), alive, *n, need) : drop_base(v, f, at, alive, *n, need);
+        if (!drops) return size;
     }
 }
 
@@ -154,16 +174,17 @@ __device__ inline i32 list_excluded(Worker& w, const SieveFrame& f, i32 j, i32 s
     return n;
 }
 
-// Write the closure of child j behind that of the frame (R5), and list its candidates for `sort_rows`. Returns their
-// number.
-__device__ inline i32 join_closure(Worker& w, const SieveFrame& f, i32 j, i32 size, i32 least, SieveFrame* child) {
+// Write the closure of child j behind that of the frame (R5), and list its candidates for `sort_rows`. Both are among
+// the n_alive rows in s->raw_row. Returns the number of candidates.
+__device__ inline i32 join_closure(Worker& w, const SieveFrame& f, i32 j, i32 size, i32 n_alive, SieveFrame* child) {
     Sieve& v = sieve_of(w);
     i32 n_closed = f.n_closed + 1, n = 0, members = 0, left = 0;
     if (lane_id() == 0) w.s->full[f.n_closed] = v.row[f.list0 + j];
-    ROLLED for (i32 chunk = j + 1; chunk < f.n_rows; chunk += 32) {
-        i32 i = chunk + lane_id();
-        i32 count = i < f.n_rows ? v.count[i] : 0;
-        bool closes = count == size, stays = !closes && count >= least;
+    ROLLED for (i32 chunk = 0; chunk < n_alive; chunk += 32) {
+        bool there = chunk + lane_id() < n_alive;
+        i32 i = there ? w.s->raw_row[chunk + lane_id()] : 0;
+        i32 count = there ? v.count[i] : 0;
+        bool closes = there && count == size, stays = there && count < size;
         u32 closers = warp_ballot(closes), stayers = warp_ballot(stays);
         if (closes) {
             w.s->full[n_closed + __popc(closers & lanes_below())] = v.row[f.list0 + i];
@@ -185,7 +206,7 @@ __device__ inline i32 join_closure(Worker& w, const SieveFrame& f, i32 j, i32 si
 }
 
 // Write the rows of a new frame, whose numbers in the frame above are in s->slot, and its L. If L needs half the words
-// only, rows are packed.
+// only, or there is no room otherwise, rows are packed.
 __device__ inline void write_frame(Worker& w, const SieveFrame& f, const SieveFrame& child) {
     Sieve& v = sieve_of(w);
     const i32* source = w.s->slot;
@@ -217,20 +238,22 @@ __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* de
         put_aside(w, f, j);
         return EXPLORED;
     }
-    i32 least, size = reduce_child(w, v, f, j, &least);
+    i32 least, n_alive, size = reduce_child(w, v, f, j, &least, &n_alive);
     if (size == 0) return NOTHING;
     i32 n_excluded = list_excluded(w, f, j, size, least);
     if (n_excluded < 0) return EXPLORED;
     SieveFrame child;
-    i32 n_candidates = join_closure(w, f, j, size, least, &child);
+    i32 n_candidates = join_closure(w, f, j, size, n_alive, &child);
     sort_rows(w.s, n_candidates, size);
     if (BOUNDED && child.members > params.max_root) return EXPLORED;  // all below are larger than the filters allow
     if (BOUNDED && !reaches_bound(w, f, child, n_candidates)) return NOTHING;
     i32 n_base = vertices_at(v, f.top, f.words), words = (n_base + 63) >> 6;
-    bool packs = 2 * words <= f.words, found = child.members >= fewest_roots(w, size);
-    child.words = packs ? words : f.words;
     child.n_rows = n_excluded + n_candidates;
+    bool fits = f.top + (v.planes + child.n_rows) * f.words <= SIEVE_WORDS;  // without packing
+    bool packs = 2 * words <= f.words || (!fits && words < f.words), found = child.members >= fewest_roots(w, size);
+    child.words = packs ? words : f.words;
     child.next = n_excluded;
+    child.copy_at = NOBODY;
     child.end = child.n_rows;
     child.list0 = f.list0 + f.n_rows;
     child.base0 = packs ? f.base0 + f.n_base : f.base0;

@@ -3,7 +3,9 @@
 //
 // An item is a path and candidates: the closure of the reduced L, and the rows from `next` on. Its L is found again as
 // the common neighbours of the path, and shrinks to the same again. To find it takes as long as many visits. So an item
-// that is given away also has a copy of the frame, if there is room in the pool. The host does not look at copies.
+// that is given away also has a copy of the frame, if there is room in the pool. Its field `bound` says which row of the
+// copy is the first of its candidates. A frame that is given away again needs no second copy, because only its `next` and
+// `end` have changed, and rows that exclude nothing. The host does not look at copies.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -38,11 +40,11 @@ __device__ __forceinline__ bool has_children(const Worker& w, const SieveFrame& 
 
 // The head of a copy in the pool. Behind it are base vertices, rows, their weights, L, and the bit rows.
 struct FrameCopy {
-    i32 words, planes, n_base, n_rows, next, members, size;
+    i32 words, planes, n_base, n_rows, members, size;
 };
 
 #define COPY_HEAD ((i32)(sizeof(FrameCopy) / sizeof(i32)))
-#define COPY_MOST (1 << 15)  // ints of a copy
+#define COPY_MOST (9 << 13)  // ints of a copy
 
 // Take room for a copy with this head, and write the head. Returns where the rest begins, or NULL without room.
 __device__ inline i32* begin_copy(const FrameCopy& head, Item* item) {
@@ -55,16 +57,26 @@ __device__ inline i32* begin_copy(const FrameCopy& head, Item* item) {
     return params.pool + at + COPY_HEAD;
 }
 
-// Attach a copy of its frame to an item.
-__device__ __noinline__ void attach_frame(const Worker& w, const SieveFrame& f, Item* item) {
-    const Sieve& v = sieve_of(w);
-    FrameCopy head = {f.words, v.planes, f.n_base, f.n_rows, f.next, f.members, f.size};
+// Attach a copy of the frame of a level to an item.
+__device__ __noinline__ void attach_frame(const Worker& w, i32 level, const SieveFrame& f, Item* item) {
+    Sieve& v = sieve_of(w);
+    item->bound = f.next;
+    if (f.copy_at != NOBODY) {
+        item->closure_at = f.copy_at;
+        item->n_closure = f.n_copy;
+        return;
+    }
+    FrameCopy head = {f.words, v.planes, f.n_base, f.n_rows, f.members, f.size};
     i32* out = begin_copy(head, item);
     if (out == 0) return;
     out += write_list(w.s->list + f.base0, f.n_base, out);
     out += write_list(v.row + f.list0, f.n_rows, out);
     out += write_list(v.weight + f.list0, f.n_rows, out);
     write_list((const i32*)(v.bits + f.at), 2 * f.words * (v.planes + f.n_rows), out);  // L, and behind it the rows
+    if (lane_id() == 0 && item->closure_at <= 0x7fffffff) {
+        v.frame[level].copy_at = (i32)item->closure_at;
+        v.frame[level].n_copy = item->n_closure;
+    }
     __syncwarp();
 }
 
@@ -83,8 +95,10 @@ __device__ __noinline__ bool take_copy(Worker& w, const Item& item, SieveFrame* 
     f->rows = head.words * head.planes;
     f->top = f->rows + head.words * head.n_rows;
     f->n_closed = item.n_base;
-    f->next = head.next + item.begin;  // candidates before it are excluded, because other items have them
-    f->end = head.next + item.end;
+    f->next = item.bound + item.begin;  // candidates before it are excluded, because other items have them
+    f->end = item.bound + item.end;
+    f->copy_at = item.closure_at <= 0x7fffffff ? (i32)item.closure_at : NOBODY;
+    f->n_copy = item.n_closure;
     if (head.n_base > LIST_CAP || f->top > SIEVE_WORDS || f->n_rows + f->n_closed > ROW_CAP) return false;
     if (lane_id() == 0) v.planes = head.planes;
     write_list(params.pool + item.base_at, item.n_base, w.s->full);
@@ -122,12 +136,12 @@ __device__ __noinline__ bool give_sieve(Worker& w, i32 depth, i32 wanted) {
         SieveFrame f = sieve_of(w).frame[level];
         i32 kept = level == depth, n = f.end - f.next - kept;
         if (n < 1 || !has_children(w, f)) continue;
-        if ((i64)n * (f.n_rows - f.next) * f.words < GIVE_MIN) continue;  // too little work to be worth an item
+        if ((i64)n * f.n_rows * f.words < GIVE_SIEVE) continue;  // too little work to be worth an item
         i32 n_items = n < wanted ? n : wanted;
         if (n_items > 32) n_items = 32;  // one per lane, which is what reserve_given keeps in reserve
         Item item;
         if (!describe_sieve(w, f, kept, &item)) return true;  // no room now, so the children stay here
-        attach_frame(w, f, &item);
+        attach_frame(w, level, f, &item);
         i64 slot = reserve_given(n_items);
         if (slot == NOBODY) return true;
         publish(slot, n_items, item);

@@ -3,6 +3,7 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/sieve_types.cuh"
+#include "bitmatrix/worker.cuh"
 
 // Members that row i of the frame has of the L at `at`. Thread-level.
 __device__ __forceinline__ i32 overlap(const Sieve& v, const SieveFrame& f, i32 at, i32 i) {
@@ -44,21 +45,63 @@ __device__ inline u32 transposed(u32 x) {
     return x;
 }
 
-// R2: drop base vertices of the child at `at` that occur in candidates with fewer than `need` members. Candidates are
-// the rows from `first` on that hold at least `least`, by `count`. Returns whether there were any. Warp-level: a lane has
-// a base vertex, in turns a row.
-__device__ inline bool drop_base(Sieve& v, const SieveFrame& f, i32 at, i32 first, i32 least, i32 need) {
+// Of half a word of the L at `at`, keep the base vertices of a mask.
+__device__ __forceinline__ void keep_half(Sieve& v, const SieveFrame& f, i32 at, i32 half, u32 kept) {
+    ROLLED for (i32 k = lane_id(); k < v.planes; k += 32) {
+        u32* word = (u32*)(v.bits + at + k * f.words) + half;
+        *word &= kept;
+    }
+    __syncwarp();
+}
+
+// As drop_base, where rows have few bits: each row adds its members to the counters of its base vertices, of which there
+// are n_base.
+__device__ inline bool drop_sparse(Sieve& v, const SieveFrame& f, i32 at, i32 n_base, const i32* alive, i32 n, i32 need) {
+    i32* members = (i32*)warp_shared().words;
+    ROLLED for (i32 i = lane_id(); i < n_base; i += 32) members[i] = 0;
+    __syncwarp();
+    i32 before = 0;
+    ROLLED for (i32 word = 0; word < f.words; word++) {
+        u64 mask = word_of(v, at, f.words, word);
+        if (mask == 0) continue;
+        const u64* column = v.bits + f.rows + word * f.n_rows;
+        ROLLED for (i32 k = lane_id(); k < n; k += 32) {
+            i32 i = alive[k], weight = v.weight[f.list0 + i];
+            ROLLED for (u64 x = column[i] & mask; x; x &= x - 1)
+                atomicAdd(&members[before + __popcll(mask & low_bits(__ffsll((i64)x) - 1))], weight);
+        }
+        before += __popcll(mask);
+    }
+    __syncwarp();
+    bool dropped = false;
+    before = 0;
+    ROLLED for (i32 half = 0; half < 2 * f.words; half++) {
+        u32 x = (u32)(word_of(v, at, f.words, half >> 1) >> (half & 1 ? 32 : 0));
+        if (x == 0) continue;
+        bool there = (x >> lane_id()) & 1;
+        u32 kept = warp_ballot(there && members[before + __popc(x & lanes_below())] >= need);
+        before += __popc(x);
+        if (kept == x) continue;
+        dropped = true;
+        keep_half(v, f, at, half, kept);
+    }
+    return dropped;
+}
+
+// R2: drop base vertices of the child at `at` that occur in candidates with fewer than `need` members. `alive` lists the n
+// candidates. Returns whether there were any. Warp-level: a lane has a base vertex, in turns a row.
+__device__ inline bool drop_base(Sieve& v, const SieveFrame& f, i32 at, const i32* alive, i32 n, i32 need) {
     bool dropped = false;
     ROLLED for (i32 half = 0; half < 2 * f.words; half++) {
         u32 x = (u32)(word_of(v, at, f.words, half >> 1) >> (half & 1 ? 32 : 0));
         if (x == 0) continue;
         const u64* column = v.bits + f.rows + (half >> 1) * f.n_rows;
         i32 members = 0;
-        ROLLED for (i32 chunk = first; chunk < f.n_rows; chunk += 32) {
-            i32 i = chunk + lane_id();
-            bool alive = i < f.n_rows && v.count[i] >= least;
-            u32 row = alive ? (u32)(column[i] >> (half & 1 ? 32 : 0)) : 0;
-            i32 weight = alive ? v.weight[f.list0 + i] : 0;
+        ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
+            bool there = chunk + lane_id() < n;
+            i32 i = there ? alive[chunk + lane_id()] : 0;
+            u32 row = there ? (u32)(column[i] >> (half & 1 ? 32 : 0)) & x : 0;
+            i32 weight = there ? v.weight[f.list0 + i] : 0;
             if (!warp_any(weight > 1)) {
                 members += __popc(transposed(row));
                 continue;
@@ -73,11 +116,7 @@ __device__ inline bool drop_base(Sieve& v, const SieveFrame& f, i32 at, i32 firs
         u32 kept = x & warp_ballot(members >= need);
         if (kept == x) continue;
         dropped = true;
-        ROLLED for (i32 k = lane_id(); k < v.planes; k += 32) {
-            u32* word = (u32*)(v.bits + at + k * f.words) + half;
-            *word &= kept;
-        }
-        __syncwarp();
+        keep_half(v, f, at, half, kept);
     }
     return dropped;
 }

@@ -1,6 +1,6 @@
 // The roots around the base vertices of a sieve problem, each with the members that it has of L. Warp-level.
 //
-// Where more roots are met than a table holds, a filter goes before it: counters without keys, which several roots may
+// A graph with few roots has a slot for each. In other graphs a hash table has the roots that were met. Where more roots are met than a table holds, a filter goes before it: counters without keys, which several roots may
 // share. A root whose counter is too small holds too little of L.
 #pragma once
 #include "common/hash.cuh"
@@ -37,13 +37,36 @@ struct Opening {  // a problem while it is opened
     i32 least;    // threshold of R1 and R3
     i32 closed;   // members of the closure of the whole L
     i32 unseen;   // of these, members of the path that the walks over candidates do not meet
+    bool direct;  // every root of the graph has a slot, its rank
+    bool dense;   // direct: roots are counted by their bit rows, and L is a bit row, too
+    i32 planes;   // dense: of L
+    i32 packed;   // direct: counters are in shared memory, 1 << packed in a word; NOBODY: they are in `lo`
     u32 mask;     // slots of the table, minus one
-    i32 n_roots;   // roots in the table, in the order of s->slot
+    i32 n_roots;   // roots in the table, or those that matter, in the order of s->slot
+    i64 held;      // sum of what rows of the frame have of L
     i32 n_inside;  // of these, once `weigh_outside` was called: candidates and the path, which come first
 };
 
 __device__ __forceinline__ i32 place_of(const Scratch* s, i32 slot) { return (i32)s->hi[slot]; }
 __device__ __forceinline__ bool is_inside(const Scratch* s, i32 slot) { return place_of(s, slot) >= 0; }
+
+// The root of a slot, and what it has of L. Thread-level.
+__device__ __forceinline__ i32 root_of(const Scratch* s, const Opening& o, i32 slot) { return o.direct ? slot : s->key[slot]; }
+__device__ __forceinline__ i32 count_of(const Scratch* s, const Opening& o, i32 slot) {
+    if (!o.direct || o.packed == NOBODY) return (i32)s->lo[slot];
+    i32 bits = 32 >> o.packed, at = (slot & ((1 << o.packed) - 1)) * bits;
+    return (i32)(warp_shared().words[slot >> o.packed] >> at & (u32)low_bits(bits));
+}
+
+// Add to what the root of a slot has of L, or take away from it. Thread-level.
+__device__ __forceinline__ void add_to(Scratch* s, const Opening& o, i32 slot, i32 members) {
+    if (!o.direct || o.packed == NOBODY) {
+        atomicAdd(&s->lo[slot], (u32)members);
+        return;
+    }
+    i32 at = (slot & ((1 << o.packed) - 1)) * (32 >> o.packed);
+    atomicAdd(&warp_shared().words[slot >> o.packed], (u32)members << at);
+}
 
 // Slot of root v, or NOBODY. Thread-level.
 __device__ __forceinline__ i32 look_up(const Scratch* s, i32 v, u32 mask) {
@@ -53,6 +76,11 @@ __device__ __forceinline__ i32 look_up(const Scratch* s, i32 v, u32 mask) {
         if (key == UNUSED) return NOBODY;
     }
 }
+
+__device__ __forceinline__ i32 slot_of(const Scratch* s, const Opening& o, i32 v) { return o.direct ? v : look_up(s, v, o.mask); }
+
+// Where the roots of a graph have their slots, these bits in shared memory are behind their counters.
+__device__ __forceinline__ u32* alive_bits() { return warp_shared().words + 2 * SHARED_SLOTS - (params.n_roots + 31) / 32; }
 
 // Make an empty table for so many roots.
 __device__ inline void clear_table(Scratch* s, i64 n, Opening* o) {
@@ -138,64 +166,4 @@ __device__ inline bool weigh(Worker& w, Opening* o, i32 bound, i32 which, i64 we
         first += part;
     } while (first < counters && room);
     return room;
-}
-
-// Weigh the candidates and the path. False when the table is too small.
-__device__ inline bool weigh_inside(Worker& w, const Origin& origin, Opening* o) {
-    Scratch* s = w.s;
-    o->unseen = 0;
-    if (origin.cand == 0) {
-        i64 wedges = count_neighbours(o->base, o->n_base, origin.begin, LATER);
-        clear_table(s, most_roots(wedges, origin.begin, LATER), o);
-        ROLLED for (i32 i = lane_id(); i < origin.n_path; i += 32)
-            if (origin.path[i] < origin.begin) o->unseen += params.root_weight[origin.path[i]];
-        o->unseen = warp_sum(o->unseen);
-        return weigh(w, o, origin.begin, LATER, wedges, true);
-    }
-    i32 n = origin.n_path + origin.n_cand - origin.begin;
-    if (n > TABLE_ROOM) return false;
-    clear_table(s, n, o);
-    enter_places(s, origin.path, 0, origin.n_path, true, o);
-    enter_places(s, origin.cand, origin.begin, origin.n_cand, false, o);
-    const i32* base = o->base;
-    u32 mask = o->mask;
-    each_neighbour(base, o->n_base, 0, EVERY, [&](i32 i, i32 v) {
-        i32 slot = v == NOBODY ? NOBODY : look_up(s, v, mask);
-        if (slot != NOBODY) atomicAdd(&s->lo[slot], (u32)weight_of(base[i]));
-    });
-    __syncwarp();
-    return true;
-}
-
-// Weigh the excluded roots, in a table that has the candidates that are left. False when it is too small.
-__device__ inline bool weigh_outside(Worker& w, const Origin& origin, Opening* o) {
-    Scratch* s = w.s;
-    i32 n = 0;
-    ROLLED for (i32 chunk = 0; chunk < o->n_roots; chunk += 32) {
-        i32 r = chunk + lane_id();
-        i32 slot = r < o->n_roots ? s->slot[r] : 0;
-        bool stays = r < o->n_roots && is_inside(s, slot) && (i32)s->lo[slot] >= o->least;
-        u32 stayers = warp_ballot(stays);
-        if (stays) {
-            i32 at = n + __popc(stayers & lanes_below());
-            s->raw_row[at] = s->key[slot];
-            s->raw_mask[at] = (u64)s->hi[slot] << 32 | s->lo[slot];
-        }
-        n += __popc(stayers);
-    }
-    i32 which = origin.cand == 0 ? EARLIER : EVERY;
-    i64 wedges = count_neighbours(o->base, o->n_base, origin.begin, which);
-    clear_table(s, n + most_roots(wedges, origin.begin, which), o);
-    o->n_inside = n;
-    ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
-        i32 r = chunk + lane_id();
-        bool fresh;
-        i32 slot = take_slot(s, r < n ? s->raw_row[r] : NOBODY, o, &fresh);
-        if (fresh) {
-            s->lo[slot] = (u32)s->raw_mask[r];
-            s->hi[slot] = (u32)(s->raw_mask[r] >> 32);
-        }
-    }
-    __syncwarp();
-    return weigh(w, o, origin.begin, which, wedges, false);
 }

@@ -9,10 +9,10 @@
 #include "bitmatrix/worker.cuh"
 
 #ifndef SIEVE_WORDS
-#define SIEVE_WORDS (16 * ROW_CAP)  // 64-bit words of the bit rows of a stack
+#define SIEVE_WORDS (16 * ROW_CAP)   // 64-bit words of the bit rows of a stack
 #endif
-#define SIEVE_ROWS (4 * ROW_CAP)    // rows of a stack, all frames together
-#define SIEVE_DEPTH 64              // frames of a stack
+#define SIEVE_ROWS (SIEVE_WORDS / 4)  // rows of a stack, all frames together
+#define SIEVE_DEPTH 64                // frames of a stack
 
 struct SieveFrame {  // a node; its rows are those of its parent that can matter, restricted to its L
     i32 at;       // L in `bits`: `planes` vectors of `words` words, bit k of the weights of its base vertices each
@@ -29,6 +29,8 @@ struct SieveFrame {  // a node; its rows are those of its parent that can matter
     i32 members;  // members of the closure
     i32 left;     // members of the candidates from `next` on
     i32 size;     // members of its L
+    i32 copy_at;  // a copy of the frame in the pool, NOBODY: none
+    i32 n_copy;
 };
 
 struct Sieve {

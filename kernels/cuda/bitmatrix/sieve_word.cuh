@@ -6,9 +6,9 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/bound.cuh"
+#include "bitmatrix/children.cuh"
 #include "bitmatrix/emit.cuh"
 #include "bitmatrix/lattice.cuh"
-#include "bitmatrix/levels.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/rows.cuh"
 #include "bitmatrix/search.cuh"
@@ -16,6 +16,35 @@
 #include "bitmatrix/sieve_types.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
+
+// Enter the rows of the node `f`, whose base vertices are the few of `whole`, into the maps (lattice.cuh). If sets will be
+// emitted, candidates also go to the raw rows. Returns the number of these.
+__device__ inline i32 map_frame(Worker& w, const SieveFrame& f, u64 whole) {
+    Scratch* s = w.s;
+    const Sieve& v = sieve_of(w);
+    i32 n = 0, place[LATTICE];
+    const i32* found = find_places(whole);
+#pragma unroll
+    for (i32 t = 0; t < LATTICE; t++) place[t] = found[t];
+    clear_maps();
+    ROLLED for (i32 chunk = 0; chunk < f.n_rows; chunk += 32) {
+        i32 i = chunk + lane_id();
+        u64 mask = i < f.n_rows ? v.bits[f.rows + i] & whole : 0;
+        u32 set = 0;
+#pragma unroll
+        for (i32 t = 0; t < LATTICE; t++) set |= (u32)((mask >> place[t]) & 1) << t;
+        bool candidate = set != 0 && i >= f.next;
+        if (set != 0) enter_set(candidate ? CANDIDATES : EXCLUDED, set);
+        if (PLAIN) continue;
+        u32 kept = warp_ballot(candidate);
+        if (candidate) {
+            s->raw_row[n + __popc(kept & lanes_below())] = v.row[f.list0 + i];
+            s->raw_mask[n + __popc(kept & lanes_below())] = set;
+        }
+        n += __popc(kept);
+    }
+    return n;
+}
 
 // Explore the node `f`, which is no frame of the stack. Its rows have one word. The node itself was emitted. STOPPED:
 // the rest of it is written down.
@@ -34,6 +63,11 @@ __device__ __noinline__ i32 search_word(Worker& w, const SieveFrame& f) {
     i64 most = (1ll << v.planes) - 1;  // no vertex weighs more than all planes together
     problem.least = (i32)((a + most - 1) / most);
     write_list(s->list + f.base0, f.n_base, s->base);
+    if (__popcll(problem.whole) <= LATTICE && !params.limited && problem.end == problem.n_cand) {
+        __syncwarp();
+        if (!PLAIN) sum_closure(w, problem);
+        return solve_lattice(w, problem, problem.whole, map_frame(w, f, problem.whole)) ? DONE : STOPPED;
+    }
     u64 joined = 0;
     ROLLED for (i32 i = f.next + lane_id(); i < f.n_rows; i += 32) {
         u64 mask = v.bits[f.rows + i];
@@ -56,10 +90,5 @@ __device__ __noinline__ i32 search_word(Worker& w, const SieveFrame& f) {
     problem.n_words = (n + 31) / 32;
     if (problem.n_words > NARROW) place_columns(w, problem);
     if (!PLAIN) sum_closure(w, problem);
-    if (__popcll(problem.whole) > LATTICE || params.limited || problem.end < problem.n_cand) return search(w, problem);
-    open_level(w, problem);
-    ROLLED for (i32 word = lane_id(); word < problem.n_words; word += 32) s->excluded[word] = ~cand_of(s, 0, problem.n_words)[word];
-    __syncwarp();
-    n = map_level(w, problem, 0, problem.whole);
-    return solve_lattice(w, problem, problem.whole, n) ? DONE : STOPPED;
+    return search(w, problem);
 }

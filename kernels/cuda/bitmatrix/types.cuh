@@ -26,6 +26,9 @@
 #ifndef GIVE_MIN
 #define GIVE_MIN 256  // least work that is given away: levels.cuh, frames.cuh
 #endif
+#ifndef GIVE_SIEVE
+#define GIVE_SIEVE (GIVE_MIN / 8)  // as GIVE_MIN: sieve_frames.cuh
+#endif
 
 #ifndef PLAIN
 #define PLAIN 0  // 1: every maximal biclique counts, and only the count is wanted
@@ -69,7 +72,7 @@
 
 struct Item {
     i32 kind;
-    i32 bound;       // ROOT, HUB by range: the root whose subtree this is, NOBODY otherwise
+    i32 bound;       // ROOT, HUB by range: the root whose subtree this is; PATH with a copy: sieve_frames.cuh; else NOBODY
     i64 base_at;     // L (HUB, WORD) or path (PATH) in the pool; NOBODY: neighbours of `bound`
     i64 closure_at;  // R in the pool (HUB below the first level)
     i64 cand_at;     // candidates in the pool; NOBODY: all ranks from `begin` on

@@ -66,8 +66,13 @@ struct SideSums {
 struct WarpShared {
     SideSums full;   // sums over the problem's closure; not used where only the count is wanted
     u32 map[3][32];  // lattice.cuh
-    i32 key[SHARED_SLOTS];
-    u32 lo[SHARED_SLOTS];
+    union {
+        struct {
+            i32 key[SHARED_SLOTS];
+            u32 lo[SHARED_SLOTS];
+        };
+        u32 words[2 * SHARED_SLOTS];  // sieve_table.cuh
+    };
 };
 
 #ifdef EMULATED
