@@ -203,7 +203,10 @@ def test_the_incumbent_of_a_run_that_was_stopped(
     assert f"so far: {now.gap}" in capsys.readouterr().out
     assert now.to_json()["gap"] == {"best": now.gap.best, "bound": now.gap.bound}
     pipeline.report(out)
-    assert f"so far. By edges: {now.gap}." in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert f"so far. By edges: {now.gap}." in page
+    assert "The rows are written when the search is over." in page
+    assert "are listed" not in page
     pipeline.resume(out, time_limit=None, workers=0, progress=False)
     assert pipeline.status(out).gap is None
 

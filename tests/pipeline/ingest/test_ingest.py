@@ -72,6 +72,7 @@ def test_the_summary(run, tmp_path):
         "n_edges": 2,
         "duplicates": 1,
         "skipped_lines": 1,
+        "light_rows": 0,
         "format": "csv",
         "source": str(path),
         "digest": blake3(path.read_bytes()).hexdigest(),
