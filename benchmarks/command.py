@@ -10,14 +10,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.facts import DATA, FOLDER, Graph, find, shipped
+from benchmarks.facts import DATA, FOLDER, Graph, commit, find, machine, shipped
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["add_data", "add_output", "chosen", "new_parser", "numbers", "output_file", "run", "write"]
+__all__ = ["add_data", "add_output", "begun", "chosen", "new_parser", "numbers", "output_file", "run", "write"]
 
 
 def new_parser(name: str, text: str | None, end: str | None = None) -> argparse.ArgumentParser:
@@ -105,6 +105,27 @@ def numbers(file: Path) -> dict[str, Any]:
         return result
     except (OSError, ValueError) as error:
         raise InputError(f"{file} has no numbers of a benchmark: {error}") from None
+
+
+def begun(
+    words: argparse.Namespace, file: Path, kind: str, options: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The numbers that a file has, by kind of machine, and new ones for this kind, without any graph yet.
+
+    With ``--record`` the graphs that were measured at the same commit with the same options keep their numbers.
+    """
+    recorded: dict[str, Any] = json.loads(file.read_text()) if words.record and file.exists() else {}
+    before = recorded.get(kind, {})
+    result: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+        "options": options,
+        "graphs": {},
+    }
+    if before.get("commit") == result["commit"] and before["options"] == options:
+        result["graphs"] = before["graphs"]
+    return recorded, result
 
 
 def write(file: Path, result: Any) -> None:

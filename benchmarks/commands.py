@@ -35,7 +35,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from subprocess import PIPE
@@ -43,8 +42,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
-from benchmarks.facts import FOLDER, Graph, commit, machine, nvidia_smi
+from benchmarks.command import add_data, add_output, begun, chosen, new_parser, numbers, output_file, run, write
+from benchmarks.facts import FOLDER, Graph, machine, nvidia_smi
 from benchmarks.rivals import Rival, TooSlowError, add_rival, edge_list, rivals_of
 from benchmarks.runs import Edges, read
 from kernels import engines
@@ -260,19 +259,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
     graphs, output = chosen(words, PUBLISHED), output_file(words, "commands")
     rivals, kind = rivals_of(words), kind_of_machine(words.engine)
-    recorded = json.loads(output.read_text()) if words.record else {}
+    recorded, result = begun(words, output, kind, {"repeats": words.repeats, "engine": words.engine})
     alone: dict[str, Callable[[], Timed]] = {name: partial(command, [name]) for name in ("--version", "--help")}
-    result: dict[str, Any] = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "machine": machine(),
-        "options": {"repeats": words.repeats, "engine": words.engine},
-        "commands": {name: _summary(times) for name, times in _in_turns(alone, words.repeats).items()},
-        "graphs": {},
-    }
-    before = recorded.get(kind, {})
-    if before.get("commit") == result["commit"] and before["options"] == result["options"]:
-        result["graphs"] = before["graphs"]
+    result["commands"] = {name: _summary(times) for name, times in _in_turns(alone, words.repeats).items()}
     for graph in graphs:
         entry = of_graph(graph, read(graph.path), words.repeats, rivals, words.only or TIMED, words.engine)
         result["graphs"][graph.name] = entry

@@ -16,18 +16,16 @@ of the same commit.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pipeline
-from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
+from benchmarks.command import add_data, add_output, begun, chosen, new_parser, output_file, run, write
 from benchmarks.commands import kind_of_machine
-from benchmarks.facts import Graph, commit, machine
+from benchmarks.facts import Graph
 from schemas.errors import InputError, ResourceError
 from schemas.search import By
 
@@ -127,18 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if unknown:
         raise InputError(f"nothing is known of the largest of {', '.join(unknown)}; ask of {', '.join(QUESTIONS)}")
     kind = kind_of_machine(words.engine)
-    recorded = json.loads(output.read_text()) if words.record and output.exists() else {}
-    options = {"repeats": words.repeats, "engine": words.engine}
-    result: dict[str, Any] = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "machine": machine(),
-        "options": options,
-        "graphs": {},
-    }
-    before = recorded.get(kind, {})
-    if before.get("commit") == result["commit"] and before["options"] == options:
-        result["graphs"] = before["graphs"]
+    recorded, result = begun(words, output, kind, {"repeats": words.repeats, "engine": words.engine})
     for graph in graphs:
         for question in QUESTIONS[graph.name]:
             entry = asked(graph, question, words.repeats, words.engine)

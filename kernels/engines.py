@@ -157,7 +157,7 @@ def compile_proof() -> None:
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     sums, counts = np.zeros(1, np.uint64), np.zeros(1, np.int64)
     sum_lists(one, offsets, np.zeros(1, np.uint64), counts, sums)
-    keep_largest(0, one, offsets, (counts, counts), sums, (one, one), np.zeros(1, np.uint64))
+    keep_largest(1, one, offsets, (counts, counts), sums, (one, one), np.zeros(1, np.uint64))
     page = np.array([2, 0, 2, 1, 0, 2], np.uint8)
     parquet_pages.page_header(page[1:], 0, np.empty(2 * parquet_pages.HEADER_FIELDS, np.int64))
     parquet_pages.row_starts(page, 0, 2, 1, 0, offsets, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import entry
+from kernels.compiled.measures import value
 
 __all__ = ["keep_largest", "sum_lists"]
 
@@ -47,7 +48,7 @@ def sum_lists(
 
 @entry
 def keep_largest(
-    by_balance: int,
+    code: int,
     ids: np.ndarray,
     indptr: np.ndarray,
     sizes: tuple[np.ndarray, np.ndarray],
@@ -61,8 +62,8 @@ def keep_largest(
 
     Parameters
     ----------
-    by_balance : int
-        1: the measure is the smaller side. 0: it is the number of edges.
+    code : int
+        The measure, one of `kernels.compiled.measures`, with left in place of base.
     ids, indptr : ndarray of int32, and of int64, shape (n + 1,)
         Members of the bicliques on one side, as for `sum_lists`. Each is a vertex.
     sizes : (ndarray of int64, ndarray of int64), shape (n,)
@@ -75,12 +76,12 @@ def keep_largest(
     for i in range(len(hashes)):
         left, right, own = sizes[0][i], sizes[1][i], np.int64(hashes[i])
         edges = left * right
-        measure = min(left, right) if by_balance else edges
+        measure = value(code, left, right)
         for k in range(indptr[i], indptr[i + 1]):
             v = ids[k]
             kept_left, kept_right = np.int64(kept_sizes[0][v]), np.int64(kept_sizes[1][v])
             kept_edges = kept_left * kept_right
-            kept_measure = min(kept_left, kept_right) if by_balance else kept_edges
+            kept_measure = value(code, kept_left, kept_right)
             if measure != kept_measure:
                 larger = measure > kept_measure
             elif edges != kept_edges:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.lists import keep_largest, sum_lists
+from kernels.compiled.measures import MEASURES
 from kernels.compiled.parquet_pages import combine
 from schemas.bicliques import Bicliques, vertex_hashes
 from schemas.emit import Emit
@@ -46,6 +47,7 @@ class Onlooker:
         sizes = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
         for ids, indptr, totals in sides:
             for by, kept in totals.largest.items():
-                keep_largest(by == "balance", ids, indptr, sizes, sums[0], (kept.n_left, kept.n_right), kept.hash)
+                code = MEASURES[by, False]
+                keep_largest(code, ids, indptr, sizes, sums[0], (kept.n_left, kept.n_right), kept.hash)
         if self._emit is not None:
             self._emit(batch)

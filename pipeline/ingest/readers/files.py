@@ -22,6 +22,7 @@ from schemas.errors import InputError
 __all__ = [
     "Files",
     "Named",
+    "digest_now",
     "find",
     "is_hidden",
     "is_named",
@@ -29,6 +30,7 @@ __all__ = [
     "items_of",
     "refuse_logged_table",
     "title_of",
+    "with_number",
 ]
 
 #: What a person may write for files: a path, a pattern, or several of them.
@@ -68,11 +70,20 @@ class Files:
 
     def digest(self) -> str:
         """The digest (hex) that a reader of these files has at its end."""
-        found = []
-        for path in self.paths:
-            with reading_errors(path):
-                found.append(file_digest(path))
+        found = [digest_now(path) for path in self.paths]
         return found[0] if self.is_one else list_digest(found, self.names)
+
+
+def digest_now(path: Path) -> str:
+    """The digest (hex) of a file's bytes as they are now.
+
+    Raises
+    ------
+    InputError
+        It cannot be read.
+    """
+    with reading_errors(path):
+        return file_digest(path)
 
 
 def is_named(source: Any) -> TypeGuard[Named]:
@@ -146,8 +157,7 @@ def find(source: Named, where: Sequence[str] = ()) -> Files:
     if not where:
         return files
     places = [path.absolute().as_posix() for path in files.paths]
-    fits = chosen(files.title, places, where)
-    title = f"{files.title}, of which {len(fits):,} where {' and '.join(where)}"
+    title, fits = chosen(files.title, places, where)
     return Files(title, tuple(files.paths[k] for k in fits), tuple(files.names[k] for k in fits))
 
 
@@ -181,8 +191,7 @@ def _of_one(item: str) -> Files:
     else:
         return Files(str(path), (path,), (path.name,), is_one=True)
     each = sorted(set(each), key=str)
-    many = f"{len(each):,} files" if len(each) > 1 else "1 file"
-    return Files(f"{path} ({many})", tuple(each), tuple(map(_below(top), map(str, each))))
+    return Files(with_number(str(path), len(each)), tuple(each), tuple(map(_below(top), map(str, each))))
 
 
 def _below(top: str) -> Any:
@@ -212,6 +221,11 @@ def _walk(folder: str) -> list[str]:
         refuse_logged_table(place, all_folders)
         found += [os.path.join(place, name) for name in names if is_new and not is_hidden(name)]  # noqa: PTH118
     return found
+
+
+def with_number(title: str, n_files: int) -> str:
+    """A folder or a pattern in words, with the number of its files."""
+    return f"{title} ({n_files:,} files)" if n_files > 1 else f"{title} (1 file)"
 
 
 def title_of(titles: Iterable[str]) -> str:

@@ -14,8 +14,8 @@ __all__ = ["chosen"]
 _NAMED = 3
 
 
-def chosen(title: str, places: Sequence[str], where: Sequence[str]) -> list[int]:
-    """Positions of the files for which all conditions hold.
+def chosen(title: str, places: Sequence[str], where: Sequence[str]) -> tuple[str, list[int]]:
+    """The files for which all conditions hold: a title for them, and their positions.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def chosen(title: str, places: Sequence[str], where: Sequence[str]) -> list[int]
         raise InputError(
             f"no file of {title} fits {' '.join(where)}; the values of {key} are {', '.join(there[:_NAMED])}{more}"
         )
-    return fits
+    return f"{title}, of which {len(fits):,} where {' and '.join(where)}", fits
 
 
 def _values(place: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pipeline.ingest.readers.base import SIDES, EdgeStream, Format
 from pipeline.ingest.readers.digests import list_digest
-from pipeline.ingest.readers.files import Files
+from pipeline.ingest.readers.files import Files, digest_now
 from pipeline.ingest.readers.labels import TEXT
 from pipeline.ingest.readers.opening import open_file
 from pipeline.ingest.readers.text import TextStream
@@ -123,7 +123,7 @@ class SeveralFiles(EdgeStream):
     def _digest_of(self, path: Path) -> str:
         part = self._digests.get(path)
         digest = None if part is None else part.digest()
-        return Files("", (path,), ("",), is_one=True).digest() if digest is None else digest
+        return digest_now(path) if digest is None else digest
 
 
 def _has_bytes(path: Path) -> bool:

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from pipeline.ingest.readers.files import is_hidden, refuse_logged_table
+from pipeline.ingest.readers.files import is_hidden, refuse_logged_table, with_number
 from pipeline.ingest.readers.partitions import chosen
 from pipeline.ingest.sources.urls import secrets_of, without_secrets
 from pipeline.run.version import __version__
@@ -96,8 +97,7 @@ def listed(url: str, where: Sequence[str] = ()) -> Listing:
             found = _listed(url, shown, *_file_system(url, scheme))
     if not where:
         return found
-    fits = chosen(found.title, [file.shown.partition("://")[2] for file in found.files], where)
-    title = f"{found.title}, of which {len(fits):,} where {' and '.join(where)}"
+    title, fits = chosen(found.title, [file.shown.partition("://")[2] for file in found.files], where)
     return Listing(title, tuple(found.files[k] for k in fits), is_one=False)
 
 
@@ -210,13 +210,10 @@ def _listed(url: str, shown: str, system: Any, path: str) -> Listing:
         raise InputError(f"{shown} has no files to read (names that begin with _ or . do not count); name another")
     place = shown if not pattern else shown[: len(shown) - len("/".join(pattern))]
     found = tuple(
-        _file_on(system, url, f"{place.rstrip('/')}/{name}", each, name) for name, each in sorted(files, key=_first)
+        _file_on(system, url, f"{place.rstrip('/')}/{name}", each, name)
+        for name, each in sorted(files, key=itemgetter(0))
     )
-    return Listing(f"{shown} ({len(found):,} files)" if len(found) > 1 else f"{shown} (1 file)", found, is_one=False)
-
-
-def _first(pair: tuple[str, Any]) -> str:
-    return pair[0]
+    return Listing(with_number(shown, len(found)), found, is_one=False)
 
 
 def _below(system: Any, top: str) -> Iterator[Any]:

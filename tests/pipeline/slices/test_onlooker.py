@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.compiled.lists import keep_largest
+from kernels.compiled.measures import BALANCE
 from pipeline.slices.onlooker import Onlooker
 from schemas.bicliques import Bicliques, hashes_of_rows
 from schemas.emit import emit_to
@@ -91,7 +92,7 @@ def test_measures_of_more_than_32_bits() -> None:
     for left, right in ((2**30, 2**30), (2**30, 2**30 + 1), (2**30 - 1, 2**30 + 5)):
         sizes = np.array([left], np.int64), np.array([right], np.int64)
         ids, hashes = np.zeros(1, np.int32), np.array([7], np.uint64)
-        keep_largest(1, ids, np.array([0, 1], np.int64), sizes, hashes, (kept.n_left, kept.n_right), kept.hash)
+        keep_largest(BALANCE, ids, np.array([0, 1], np.int64), sizes, hashes, (kept.n_left, kept.n_right), kept.hash)
     assert (kept.n_left[0], kept.n_right[0], kept.hash[0]) == (2**30, 2**30 + 1, 7)
 
 
