@@ -195,7 +195,9 @@ def test_a_slice_that_is_mined_again_is_read_again(
 ) -> None:
     run, read = mine_and_read(folder, readers)
     ledger = load_ledger(folder.path)
-    last = max(number for number, entry in ledger.entries.items() if entry.result.parts)
+    # if another slice took the left-over of the one that is removed, the ledger itself would be refused
+    taken = {source for entry in ledger.entries.values() for source, *_ in entry.took}
+    last = max(number for number, entry in ledger.entries.items() if entry.result.parts and number not in taken)
     ledger.file(last).unlink()
     with pytest.raises(IncompleteError, match="not mined yet"):
         proving.prove(run, readers, quiet, reading=read)
