@@ -8,17 +8,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, cast
 
-import numpy as np
-
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import Tables, open_labels
 from pipeline.run.ledger import Ledger
 from pipeline.run.plan import Plan
 from pipeline.run.session import sessions
 from schemas.bands import Band
-from schemas.bicliques import vertex_hashes
 from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
 from schemas.graph import MiningGraph
+from schemas.hashes import VertexHashes, vertex_hashes
 from schemas.jobs import Job, job_of
 from schemas.options import RunOptions, RunOrigin
 from schemas.search import Search
@@ -53,7 +51,7 @@ class Run:
         self.options: RunOptions = folder.options()
         self._facts: dict[str, dict[str, Any]] = {}
         self._made: set[str] = set()
-        self._hashes: tuple[np.ndarray, np.ndarray] | None = None
+        self._hashes: VertexHashes | None = None
         self._hashing = Lock()
         self._edges: Any = None
 
@@ -133,11 +131,12 @@ class Run:
         return self.labels if self.options.ids == "labels" else None
 
     @property
-    def hashes(self) -> tuple[np.ndarray, np.ndarray]:
-        """`schemas.bicliques.vertex_hashes` of the graph, left and right, 8 bytes per vertex."""
+    def hashes(self) -> VertexHashes:
+        """`schemas.hashes.vertex_hashes` of the labels, left and right, 8 bytes per vertex."""
         with self._hashing:  # threads that prove parts at the same time all ask for the hashes
             if self._hashes is None:
-                self._hashes = vertex_hashes(self.graph.n_left, self.graph.n_right)
+                left, right = self.labels
+                self._hashes = vertex_hashes(left, "left"), vertex_hashes(right, "right")
             return self._hashes
 
     @cached_property

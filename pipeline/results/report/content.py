@@ -24,7 +24,7 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import size
 from pipeline.run.session import busy_ratio_of
 from pipeline.run.tables import open_part
-from schemas.bicliques import vertex_hashes
+from schemas.hashes import vertex_hashes
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 from schemas.search import By, Search
