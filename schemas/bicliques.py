@@ -8,6 +8,7 @@ proof.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,18 @@ import pyarrow as pa
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.hashes import VertexHashes, hashes_of_ids, mixed
 
-__all__ = ["ID", "SCHEMA_VERSION", "Bicliques", "biclique_schema", "fingerprint", "row_hashes"]
+__all__ = [
+    "ID",
+    "SCHEMA_VERSION",
+    "UNKNOWN",
+    "Bicliques",
+    "Provenance",
+    "biclique_schema",
+    "fingerprint",
+    "row_hashes",
+    "stated",
+    "statement",
+]
 
 #: Version of the Parquet layout and of the fingerprint. A change of either gets a new number. The type of labels is not
 #: part of it: that depends on the input.
@@ -94,6 +106,18 @@ class Bicliques:
         left, right = _pick(self.left_indptr, self.left, which), _pick(self.right_indptr, self.right, which)
         return Bicliques(*left, *right, self.root[which], self.ids[which])
 
+    def rows(self, start: int, stop: int) -> Bicliques:
+        """Rows start to stop - 1. They share the members with this batch."""
+        left, right = self.left_indptr[start : stop + 1], self.right_indptr[start : stop + 1]
+        return Bicliques(
+            left - left[0],
+            self.left[left[0] : left[-1]],
+            right - right[0],
+            self.right[right[0] : right[-1]],
+            self.root[start:stop],
+            self.ids[start:stop],
+        )
+
     def to_pairs(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """One (left, right) of sorted Python tuples per biclique, in this batch's order."""
         return [
@@ -120,12 +144,34 @@ def _offsets(lists: list[list[int]]) -> np.ndarray:
     return np.concatenate([np.zeros(1, OFFSET), np.cumsum([len(x) for x in lists], dtype=OFFSET)]).astype(OFFSET)
 
 
-def biclique_schema(
-    left_label: pa.DataType, right_label: pa.DataType, names: tuple[str, str] = ("left", "right")
-) -> pa.Schema:
+@dataclass(frozen=True)
+class Provenance:
+    """Where rows come from, for the metadata of their file.
+
+    Parameters
+    ----------
+    left, right : str
+        Names of the sides in the input.
+    run : str
+        Identity of the run.
+    input : str
+        Digest of the input.
+    """
+
+    left: str = "left"
+    right: str = "right"
+    run: str = ""
+    input: str = ""
+
+
+#: The provenance of rows of which nothing is known.
+UNKNOWN = Provenance()
+
+
+def biclique_schema(left_label: pa.DataType, right_label: pa.DataType, provenance: Provenance = UNKNOWN) -> pa.Schema:
     """Arrow schema of the output, one row per maximal biclique, for the given label types.
 
-    Its metadata has the names of the sides in the input (`names`), and is ignored when schemas are compared.
+    Its metadata has the version and the provenance, and is ignored when schemas are compared.
     """
     return pa.schema(
         [
@@ -138,10 +184,22 @@ def biclique_schema(
         ],
         metadata={
             "bicliques.schema": str(SCHEMA_VERSION),
-            "bicliques.left": names[0],
-            "bicliques.right": names[1],
+            **{f"bicliques.{name}": value for name, value in vars(provenance).items()},
         },
     )
+
+
+def statement(rows: int, fingerprint: int) -> dict[str, str]:
+    """The metadata of a file, beside that of its schema, that says what it holds."""
+    return {"bicliques.rows": str(rows), "bicliques.fingerprint": str(fingerprint)}
+
+
+def stated(metadata: Mapping[bytes, bytes] | None) -> tuple[int, int] | None:
+    """Number and fingerprint of the rows of a file, as its metadata says. None if it does not say."""
+    try:
+        return int((metadata or {})[b"bicliques.rows"]), int((metadata or {})[b"bicliques.fingerprint"])
+    except (KeyError, ValueError):
+        return None
 
 
 def fingerprint(batch: Bicliques) -> int:
@@ -161,10 +219,12 @@ def row_hashes(batch: Bicliques, known: VertexHashes) -> np.ndarray:
 
     Notes
     -----
-    ``mix(a, b) = splitmix64(a ^ splitmix64(b))``. Because hashes are summed, the order inside a list does not matter, and
-    the sum over a group of twins is computed once. As signed integers these are the ids.
+    ``mix(a, b) = splitmix64(a ^ splitmix64(b))``. Because hashes are summed, the order inside a list does not matter,
+    and the sum over a group of twins is computed once. As signed integers these are the ids.
     """
-    return mixed(_list_sums(batch.left, batch.left_indptr, known[0]), _list_sums(batch.right, batch.right_indptr, known[1]))
+    return mixed(
+        _list_sums(batch.left, batch.left_indptr, known[0]), _list_sums(batch.right, batch.right_indptr, known[1])
+    )
 
 
 def _list_sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray) -> np.ndarray:

@@ -85,7 +85,7 @@ class MiningGraph:
             `schemas.hashes.vertex_hashes` of both sides, by the ids of the members.
         """
         own, other = known if root_side == "left" else known[::-1]
-        sums = {
+        sums: dict[str, Any] = {
             "root_hash": _sums(own, fields["root_members_indptr"], fields["root_members"]),
             "base_hash": _sums(other, fields["base_members_indptr"], fields["base_members"]),
         }
@@ -135,7 +135,9 @@ class MiningGraph:
             _check_csr(f"{side}_members", indptr, getattr(self, f"{side}_members"), limit, threads)
             hashes = getattr(self, f"{side}_hash")
             if hashes.dtype != np.uint64 or len(hashes) != n:
-                raise IncompleteError(f"{side}_hash has {len(hashes)} entries of {hashes.dtype}, expected {n} of uint64")
+                raise IncompleteError(
+                    f"{side}_hash has {len(hashes)} entries of {hashes.dtype}, expected {n} of uint64"
+                )
         if len(self.root_indices) != len(self.base_indices):
             raise IncompleteError("the two directions of the graph have different numbers of edges")
 

@@ -57,9 +57,10 @@ def vertex_hashes(labels: pa.Array, side: Side) -> np.ndarray:
     Returns
     -------
     ndarray, shape (len(labels),), uint64
-        Of an integer: ``splitmix64(x ^ salt of the side)``, where `x` is the integer as 64 bits. Of text: the same, where
-        `x` comes from its UTF-8 bytes. They are read as 64-bit words, the first byte lowest, and zeros fill the last
-        word. `x` begins as ``splitmix64(number of bytes)``, and with every word it becomes ``splitmix64(x ^ word)``.
+        Of an integer: ``splitmix64(x ^ salt of the side)``, where `x` is the integer as 64 bits. Of text: the same,
+        where `x` comes from its UTF-8 bytes. They are read as 64-bit words, the first byte lowest, and zeros fill the
+        last word. `x` begins as ``splitmix64(number of bytes)``, and with every word it becomes
+        ``splitmix64(x ^ word)``.
 
     Notes
     -----

@@ -7,7 +7,7 @@ import numpy as np
 from kernels.compiled.jit import compiled, entry
 from kernels.compiled.measures import value
 
-__all__ = ["count_members", "keep_largest", "sort_list", "sum_lists"]
+__all__ = ["count_members", "keep_largest", "reorder", "sort_list", "sum_lists"]
 
 
 @entry
@@ -109,6 +109,27 @@ def keep_largest(
                 larger = own > np.int64(kept_hashes[v])
             if larger:
                 kept_sizes[0][v], kept_sizes[1][v], kept_hashes[v] = left, right, hashes[i]
+
+
+@entry
+def reorder(indptr: np.ndarray, values: np.ndarray, order: np.ndarray, out_indptr: np.ndarray, out: np.ndarray) -> None:
+    """Lay lists out in another order.
+
+    Parameters
+    ----------
+    indptr, values : ndarray of int64, shape (n + 1,), and of int32
+        List ``i`` is ``values[indptr[i]:indptr[i + 1]]``.
+    order : ndarray of int64, shape (n,)
+        Number of the list that comes first, second, and so on.
+    out_indptr, out : ndarray of the same types and shapes
+        Output.
+    """
+    at = out_indptr[0] = 0
+    for i in range(len(order)):
+        for k in range(indptr[order[i]], indptr[order[i] + 1]):
+            out[at] = values[k]
+            at += 1
+        out_indptr[i + 1] = at
 
 
 @compiled

@@ -135,7 +135,7 @@ def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
         return ledger.parts
     with disk_errors(run.folder.bicliques):
         run.folder.bicliques.mkdir(exist_ok=True)
-    writer = PartWriter(run.folder.bicliques, 0, run.tables, run.names)
+    writer = PartWriter(run.folder.bicliques, 0, run.tables, run.provenance)
     assert isinstance(ledger.total, Best)
     try:
         writer(ledger.total.rows)

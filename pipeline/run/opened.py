@@ -14,6 +14,7 @@ from pipeline.run.ledger import Ledger
 from pipeline.run.plan import Plan
 from pipeline.run.session import sessions
 from schemas.bands import Band
+from schemas.bicliques import Provenance
 from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
 from schemas.graph import MiningGraph
 from schemas.hashes import VertexHashes, vertex_hashes
@@ -101,6 +102,11 @@ class Run:
         return side_names(self.input if self.has("ingest") else None)
 
     @cached_property
+    def provenance(self) -> Provenance:
+        """What the metadata of every part says of the run."""
+        return Provenance(*self.names, self.identity, self.input["digest"] if self.has("ingest") else "")
+
+    @cached_property
     def graph(self) -> MiningGraph:
         """The reduced graph, memory-mapped."""
         return MiningGraph.open(self.folder.graph)
@@ -164,7 +170,7 @@ class Run:
         """Mark a step as done; see `RunFolder.finish`."""
         self.folder.finish(step, facts, files)
         self._facts.pop(step, None)
-        for kept in ("names", "graph", "bands", "labels", "plan"):
+        for kept in ("names", "provenance", "graph", "bands", "labels", "plan"):
             self.__dict__.pop(kept, None)
         self._hashes = None
         self._made.add(step)

@@ -44,6 +44,8 @@ class Onlooker:
         for ids, indptr, totals in sides:
             for by, kept in totals.largest.items():
                 code = MEASURES[by, False]
-                keep_largest(code, ids, indptr, sizes, batch.ids.view(np.uint64), (kept.n_left, kept.n_right), kept.hash)
+                keep_largest(
+                    code, ids, indptr, sizes, batch.ids.view(np.uint64), (kept.n_left, kept.n_right), kept.hash
+                )
         if self._emit is not None:
             self._emit(batch)
