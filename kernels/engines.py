@@ -137,10 +137,11 @@ def compile_engine(name: str, search: Search | None = None) -> None:
 
     from schemas.emit import nowhere
     from schemas.graph import MiningGraph
+    from schemas.hashes import hashes_of_ids
     from schemas.work import Subtrees
 
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
-    edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
+    edge = MiningGraph("left", 1, 1, *(offsets, one) * 4, *hashes_of_ids(1, 1))
     engine = kind(name)
     least = engine.make(engine.platform.most_halvings)
     thresholds = Search(min_left=2) if search is not None and search.prunes else Search()

@@ -17,10 +17,11 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.output.parallel_writer import writing_threads
-from pipeline.output.part_writer import GROUP_ROWS, part_schema
+from pipeline.output.part_writer import part_schema
 from pipeline.output.rmm_pool import device_bytes, take_from_pool
+from pipeline.output.stretch import GROUP_ROWS
 from pipeline.run.labels import Tables
-from schemas.bicliques import Bicliques
+from schemas.bicliques import UNKNOWN, Bicliques, Provenance
 from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 
@@ -56,16 +57,16 @@ class CudfParquet:
         Label tables, which are uploaded here once. None leaves dense ids in the lists.
     compression : str
         "zstd" or "snappy", by nvCOMP.
-    names : (str, str)
-        Names of the sides in the input, for the metadata of the parts.
+    provenance : Provenance
+        For the metadata of the parts.
     """
 
-    def __init__(self, tables: Tables, compression: str = "zstd", names: tuple[str, str] = ("left", "right")):
+    def __init__(self, tables: Tables, compression: str = "zstd", provenance: Provenance = UNKNOWN):
         import cupy
         import pylibcudf
 
         self.cupy, self.plc = cupy, pylibcudf
-        self.schema = part_schema(tables, names)
+        self.schema = part_schema(tables, provenance)
         self.compression = compression
         self.threads = min(max(device_bytes() // _BYTES_A_THREAD, 1), _MOST_THREADS)
         # Threads that copy from the device to the disk, for all files together. The default is four. libcudf reads this
@@ -117,6 +118,7 @@ class CudfParquet:
                 right[row : next_row + 1] - in_right,
                 found.right[in_right:next_right],
                 found.root[row:next_row],
+                found.ids[row:next_row],
             )
             for (row, in_left, in_right), (next_row, next_left, next_right) in pairwise(bounds)
         ]

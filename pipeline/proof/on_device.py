@@ -115,7 +115,7 @@ def warm_up(run: Run) -> None:
     try:
         reader, hasher = _open(run)
         with tempfile.TemporaryDirectory() as folder:
-            writer = DeviceWriter(Path(folder), 0, CudfParquet(run.tables, names=run.names))
+            writer = DeviceWriter(Path(folder), 0, CudfParquet(run.tables, provenance=run.provenance))
             writer(rows)
             (part,) = writer.close()
             columns = reader.columns(Path(folder) / part.name, [0])

@@ -138,7 +138,7 @@ def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
     for place in (run.folder.bicliques, run.folder.pending):
         with disk_errors(place):
             place.mkdir(exist_ok=True)
-    writer = PartWriter(run.folder.pending, 0, run.tables, run.names)
+    writer = PartWriter(run.folder.pending, 0, run.tables, run.provenance)
     assert isinstance(ledger.total, Best)
     try:
         writer(ledger.total.rows)

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from pipeline.process.cores import count_cores
 from pipeline.run.tables import open_part
-from schemas.bicliques import splitmix64
 from schemas.errors import InputError
+from schemas.hashes import splitmix64
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
 from schemas.totals import measured

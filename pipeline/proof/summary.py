@@ -21,9 +21,10 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.labels import open_labels
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import LOCAL
-from schemas.bicliques import Bicliques, splitmix64
+from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
+from schemas.hashes import VertexHashes, mixed
 from schemas.manifest import Manifest
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
@@ -70,8 +71,8 @@ class Tally:
 
     Parameters
     ----------
-    hashes : (ndarray, ndarray), uint64
-        `schemas.bicliques.vertex_hashes` of both sides.
+    hashes : VertexHashes
+        `schemas.hashes.vertex_hashes` of both sides.
 
     Notes
     -----
@@ -79,7 +80,7 @@ class Tally:
     own without waiting for one another.
     """
 
-    def __init__(self, hashes: tuple[np.ndarray, np.ndarray]):
+    def __init__(self, hashes: VertexHashes):
         self._sizes = [SizeCounts.empty()]
         self._hashes = hashes
         self._left, self._right = (np.zeros(len(known), COUNT) for known in hashes)
@@ -107,7 +108,7 @@ class Tally:
         left = _sums(batch.left, batch.left_indptr, self._hashes[0], self._left)
         right = _sums(batch.right, batch.right_indptr, self._hashes[1], self._right)
         n_left, n_right = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
-        return self.add_hashed(n_left, n_right, splitmix64(left ^ splitmix64(right)), file, group)
+        return self.add_hashed(n_left, n_right, mixed(left, right), file, group)
 
     def add_coded(self, found: SummedGroup, file: int = 0, group: int = 0) -> np.ndarray:
         """Add a row group that is summed up already, and return the hashes of its rows. Numbers are as of `add`."""

@@ -172,7 +172,7 @@ class Results:
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the rows; see `schemas.bicliques.biclique_schema`."""
-        return part_schema(self._tables(), self._run.names)
+        return part_schema(self._tables(), self._run.provenance)
 
     def _tables(self) -> Tables:
         return self._run.tables if self._run.has("build") else None

@@ -24,8 +24,8 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import size
 from pipeline.run.session import busy_ratio_of
 from pipeline.run.tables import open_part
-from schemas.bicliques import vertex_hashes
 from schemas.facts import Session
+from schemas.hashes import vertex_hashes
 from schemas.manifest import LedgerEntry
 from schemas.search import By, Search
 from schemas.sizes import SizeCounts
