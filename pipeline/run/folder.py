@@ -408,8 +408,11 @@ class RunFolder:
         if schema is None or version is None:
             raise IncompleteError(f"{file} does not say which version wrote it; {_ANEW}")
         if schema != SCHEMA_VERSION:
+            remedy = f"use version {version} of the package"
+            if isinstance(schema, int) and schema < SCHEMA_VERSION:
+                remedy = f"mine again into another folder, or read the Parquet files in {self.bicliques} directly"
             raise InputError(
                 f"{self.path} was made with schema version {schema}, and this package reads version {SCHEMA_VERSION}; "
-                f"use version {version} of the package"
+                f"{remedy}"
             )
         return header
