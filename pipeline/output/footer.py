@@ -64,7 +64,7 @@ def _struct(*fields: tuple[int, int, Any]) -> Struct:
 
 
 def _append(struct: Struct, field: int, entries: list[Struct]) -> None:
-    """Add entries to a list of structs, which need not be there yet. Fields are written in the order of their numbers."""
+    """Add entries to a list of structs, which need not be there yet. Fields stay in the order of their numbers."""
     before = struct.pop(field, (LIST, (STRUCT, [])))[1][1]
     fields = {**struct, field: (LIST, (STRUCT, [*before, *entries]))}
     struct.clear()
