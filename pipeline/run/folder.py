@@ -32,7 +32,7 @@ from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
 
-__all__ = ["RunFolder", "day_in", "without_days"]
+__all__ = ["RunFolder", "children_of", "day_in", "without_days"]
 
 _ANEW = "start the run again in another folder"
 #: The folders that a step writes files into.
@@ -321,20 +321,12 @@ class RunFolder:
         sizes = {}
         for path in children_of(self.bicliques):
             if is_part(path):
-                sizes[path.name] = self._file_of_part(path).stat().st_size
+                if not path.is_file():
+                    raise IncompleteError(self.in_the_way(path, "is not a file, and has the name of a part"))
+                sizes[path.name] = path.stat().st_size
             elif path.suffix == ".parquet" and not path.name.startswith((".", "_")):
-                raise IncompleteError(self._in_the_way(path, "is not of this run, and would be read as a part of it"))
+                raise IncompleteError(self.in_the_way(path, "is not of this run, and would be read as a part of it"))
         return sizes
-
-    def pending_there(self) -> list[Path]:
-        """The files in ``pending/`` that have the name of a part, finished or not.
-
-        Raises
-        ------
-        IncompleteError
-            If ``pending`` is a file, or a folder has the name of a part.
-        """
-        return [self._file_of_part(path) for path in children_of(self.pending) if is_part(path)]
 
     def entries_there(self) -> list[Path]:
         """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run.
@@ -347,7 +339,7 @@ class RunFolder:
         entries = [path for path in children_of(self.ledger) if is_entry(path.name)]
         for path in entries:
             if not path.is_file():
-                raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a ledger entry"))
+                raise IncompleteError(self.in_the_way(path, "is not a file, and has the name of a ledger entry"))
         return entries
 
     def damage(self, manifest: Manifest) -> str | None:
@@ -366,12 +358,8 @@ class RunFolder:
                 return f"{self.bicliques / name} has {size} bytes, but the manifest says {expected}"
         return None
 
-    def _file_of_part(self, path: Path) -> Path:
-        if not path.is_file():
-            raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a part"))
-        return path
-
-    def _in_the_way(self, path: Path, what: str) -> str:
+    def in_the_way(self, path: Path, what: str) -> str:
+        """A sentence about a path that has to be moved away before the run can go on."""
         return f"{path} {what}; move it away, then continue with: {how_to_resume(self.path)}"
 
     def _mendable(self, file: Path, error: IncompleteError) -> str:
