@@ -40,13 +40,13 @@ def maximal_bicliques(
         Where the temporary folder is made. None: the temporary folder of the system.
     progress : callable, bool or None
         As for `pipeline.mine`, except that nothing is shown unless it is asked for.
-    **options
+    options
         Options of `pipeline.mine`: thresholds, given members, ``max_results``, ``ids``, and how to search and to read.
 
-    Yields
-    ------
-    Biclique
-        A pair of two lists, ``left, right``, with the attribute ``id``.
+    Returns
+    -------
+    iterator of Biclique
+        Pairs of two lists, ``left, right``, with the attribute ``id``.
 
     Raises
     ------
