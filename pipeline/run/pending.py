@@ -19,6 +19,7 @@ from pipeline.run.files import disk_errors
 from pipeline.run.folder import RunFolder, children_of
 from pipeline.run.lock import holder
 from pipeline.run.names import is_part
+from pipeline.run.resuming import in_the_way
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
@@ -74,7 +75,7 @@ def pending_there(folder: RunFolder) -> list[Path]:
     parts = [path for path in children_of(folder.pending) if is_part(path)]
     for path in parts:
         if not path.is_file():
-            raise IncompleteError(folder.in_the_way(path, "is not a file, and has the name of a part"))
+            raise IncompleteError(in_the_way(path, "is not a file, and has the name of a part", folder.path))
     return parts
 
 
