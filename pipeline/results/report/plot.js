@@ -40,7 +40,12 @@ const ready = (() => {
     return found;
   }
 
+  // A page that scrolls below a pointer at rest puts another mark there, and the arrow keys go on from their own.
+  let pointer = "";
+  const placeOfPointer = (event) => `${event.screenX} ${event.screenY}`;
+  document.addEventListener("pointermove", (event) => { pointer = placeOfPointer(event); });
   document.addEventListener("pointerover", (event) => {
+    if (placeOfPointer(event) === pointer) return;
     const mark = event.target.closest(MARKS);
     if (mark || current) tell(mark);
   });

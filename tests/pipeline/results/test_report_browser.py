@@ -110,6 +110,23 @@ def test_tooltips_by_keyboard(visit: Any, section: str, width: int) -> None:
     assert page.locator(".tip:visible").count() == 0, "the focus is elsewhere"
 
 
+def test_a_pointer_at_rest_does_not_disturb_the_keys(visit: Any) -> None:
+    page = visit()
+    box = page.locator("#sizes .cells").bounding_box()
+    page.mouse.move(box["x"] + 30, box["y"] + box["height"] - 60)
+    page.mouse.move(box["x"] + 32, box["y"] + box["height"] - 60)
+    page.focus("#sizes .plot")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    text = page.locator(".tip:visible").inner_text()
+    for down in (40, -80, 40):
+        page.evaluate("(down) => scrollBy(0, down)", down)
+        page.evaluate("new Promise((done) => setTimeout(done, 150))")  # until the browser looks what is below it
+        assert page.locator(".tip:visible").inner_text() == text
+    page.mouse.move(box["x"] + 90, box["y"] + box["height"] - 60)
+    assert page.locator(".tip:visible").inner_text() != text
+
+
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_tooltips_at_the_edges_stay_on_the_screen(visit: Any, place: str) -> None:
     page = visit(390)
