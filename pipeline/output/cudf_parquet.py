@@ -273,8 +273,9 @@ def chunked_writer(
 ) -> Any:
     """CuDF's writer of a file of this schema, whose columns have no nulls. `table` has the types of later tables.
 
-    Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``). Those named in `plain` are
-    neither encoded nor compressed. A file that is `indexed` has a page index.
+    Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``), and those named in `plain` are
+    not encoded. A column that compression does not make smaller stays uncompressed. A file that is `indexed` has a page
+    index.
     """
     io = plc.io
     metadata = io.types.TableInputMetadata(table)
@@ -285,7 +286,7 @@ def chunked_writer(
         if field.name in differences:
             column.set_encoding(io.types.ColumnEncoding.DELTA_BINARY_PACKED)
         if field.name in plain:
-            column.set_encoding(io.types.ColumnEncoding.PLAIN).set_skip_compression(True)
+            column.set_encoding(io.types.ColumnEncoding.PLAIN)
     pairs = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
     statistics = io.types.StatisticsFreq
     options = (
