@@ -142,8 +142,8 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 def test_a_folder_with_a_run_says_of_which_input(tmp_path: Path, most: int | None, state: str) -> None:
     source, out = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1)), tmp_path / "out"
     pipeline.mine(source, out, workers=0, progress=False, report=False, max_results=most)
-    with pytest.raises(InputError) as refused:
-        pipeline.mine(source, out, workers=0, progress=False)
+    with pytest.raises(InputError) as refused, new_run(out):
+        raise AssertionError("it was taken")
     remedy = "" if most is None else f", or continue the run in it with: bicliques resume {out}"
     assert str(refused.value) == (
         f"the output folder {out} is not empty: it holds the {state} run of {source}; name another one{remedy}"
@@ -257,9 +257,15 @@ def test_resume_uses_the_limits_of_the_last_time(tmp_path: Path) -> None:
 def test_a_run_of_another_schema_version_is_not_touched(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
     pipeline.mine(source, out, max_results=5, workers=0, progress=False)
-    rewrite_record(out / "options.json", schema_version=0, version="0.0.1")
-    with pytest.raises(InputError, match=r"schema version 0, .* use version 0\.0\.1 of the package"):
+    rewrite_record(out / "options.json", schema_version=9, version="7.0.1")
+    with pytest.raises(InputError, match=r"schema version 9, .* reads version 2; use version 7\.0\.1 of the package$"):
         pipeline.resume(out)
+    rewrite_record(out / "options.json", schema_version=1, version="0.1.0")
+    for call in (pipeline.resume, pipeline.open_run, pipeline.verify):
+        with pytest.raises(
+            InputError, match=r"schema version 1, .* mine again .* or read the Parquet files in .*bicli"
+        ):
+            call(out)
 
 
 def test_an_object_in_memory_cannot_be_read_again(tmp_path: Path) -> None:
