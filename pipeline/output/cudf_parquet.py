@@ -100,8 +100,8 @@ class CudfParquet:
     def table(self, piece: Bicliques, stream: Any) -> Any:
         """The rows as a table of `schemas.bicliques.biclique_schema`, those with the largest sides in the first block.
 
-        Inside a block, which becomes a row group, they keep their order. Neighbours in the search have members in common,
-        and compress better side by side. Sorted rows took 43 % more bytes (docs/lab/writing.md).
+        Inside a block, which becomes a row group, they keep their order. Neighbours in the search have members in
+        common, and compress better side by side. Sorted rows took 43 % more bytes (docs/lab/writing.md).
         """
         rows, n_left, n_right = self._dense(piece, stream)
         if len(piece) > BLOCK_ROWS:
