@@ -77,7 +77,11 @@ def test_the_search_looks_at_all_members_and_says_so(visit: Any, known: Listed) 
         assert 0 < len(wanted) < 61
         page.fill("#search", words)
         assert page.inner_text("#told").startswith(f"{words}: {len(wanted)} of 61 distinct among the 100 largest by")
-        assert page.inner_text("#told").endswith("All their members were looked at.")
+        fit = sum(words.lower() in label.lower() for label in page.locator("#participation .label").all_inner_texts())
+        assert page.inner_text("#told").endswith(
+            f"All their members were looked at. Of the 40 who take part most, {fit} fit{'s' if fit == 1 else ''}."
+        )
+        assert page.locator("#participation .hit").count() == fit
         assert numbers(page) == wanted[:10]
     page.check("input[value=balance]")
     assert numbers(page) == having(known, "balance", "yelp")[:10]
@@ -88,16 +92,20 @@ def test_the_search_looks_at_all_members_and_says_so(visit: Any, known: Listed) 
     assert numbers(page) == distinct(known, "balance")[:10]
 
 
-def test_the_search_names_members_that_are_not_shown_and_unfolds_others(visit: Any, known: Listed) -> None:
+def test_the_search_names_members_that_are_not_shown(visit: Any, known: Listed) -> None:
     page = visit()
     page.fill("#search", "pcsc-tools")
     first = page.locator(ROWS).first
     assert first.locator(".found").inner_text().split() == ["also", "with", "pcsc-tools"]
-    page.fill("#search", "a")
-    assert " more that fit" in first.locator(".found").inner_text()
     folded = known.first(0, "left", 40)[-1]
     page.fill("#search", folded)
-    assert first.locator("details[open] .hit:visible").first.inner_text() == folded
+    assert first.locator(".found .hit").first.inner_text() == folded
+    page.fill("#search", "a")
+    assert first.locator(".found .hit").count() == 5
+    hits = [label for label in known.first(0, "left", 10**9)[12:] if "a" in label]
+    assert first.locator(".found").inner_text().endswith(f"and {len(hits) - 5:,} more that fit")
+    first.locator("summary").click()
+    first.locator("details .hit").first.wait_for()
     page.fill("#search", "")
     assert page.locator(".found:visible, .hit:visible, details[open]").count() == 0
 
@@ -200,6 +208,26 @@ def test_a_cell_lists_its_bicliques_and_says_how_many_there_are(visit: Any, know
     page.keyboard.press("Enter")
     assert f"cell={page.get_attribute(wide, 'data-cell')}" in page.evaluate("location.hash")
     assert page.evaluate("document.activeElement.id") == "told", "whoever came by keyboard goes on there"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_a_screen_reader_finds(visit: Any, width: int) -> None:
+    page = visit(width)
+    tree = page.locator("main").aria_snapshot()
+    for words in (
+        *('heading "The largest" [level=2]', 'searchbox "Search these"', 'radio "largest by edges" [checked]'),
+        *('checkbox "only distinct ones" [checked]', 'button "Download as CSV"', 'table "The largest bicliques"'),
+        *(
+            'columnheader "number"',
+            'columnheader "tag"',
+            'group "7,519 package"',
+            'link "389-ds-base-dev"',
+            'group "Pages of the list"',
+        ),
+        *('application "Heat map of 56,688 bicliques', 'application "Matrix of 50 bicliques', 'status: "61 of the 100'),
+    ):
+        assert words in tree, words
+    assert page.locator("header").aria_snapshot().count("link") == 8
 
 
 def test_labels_lead_to_their_groups(visit: Any, known: Listed, page_file: Path) -> None:
