@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pipeline.api.counting import count
     from pipeline.api.dry_running import dry_run
+    from pipeline.api.iterating import maximal_bicliques
     from pipeline.api.runs import largest, mine, open_run, resume, verify
     from pipeline.results.report.make import report
     from pipeline.results.results import Count, Results
@@ -31,6 +32,7 @@ __all__ = [
     "count",
     "dry_run",
     "largest",
+    "maximal_bicliques",
     "mine",
     "open_run",
     "prune",
@@ -48,6 +50,7 @@ _HOMES = {
     "count": "api.counting",
     "dry_run": "api.dry_running",
     "largest": "api.runs",
+    "maximal_bicliques": "api.iterating",
     "mine": "api.runs",
     "open_run": "api.runs",
     "prune": "series.pruning",
@@ -63,9 +66,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    from pipeline.process.neighbours import refuse_strangers
     from pipeline.process.startup import getting_ready
 
     with getting_ready():
+        refuse_strangers()
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

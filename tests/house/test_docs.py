@@ -112,7 +112,7 @@ def test_every_command_line_of_a_document_is_understood(document):
     lines += [line for line in shell_lines(text) if line.startswith("bicliques ")]
     lines += re.findall(r"`(bicliques [a-z]+ (?!-)[^`\n]+)`", text)  # with what it is about; else it is a name
     for line in lines:
-        words = shlex.split(line.partition(" #")[0])
+        words = shlex.split(line.partition(" #")[0].partition(" > ")[0])
         parser().parse_args(words[1:])
 
 
