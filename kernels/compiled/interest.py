@@ -49,13 +49,15 @@ def _repeats(left, left_start, left_stop, right, right_start, right_stop, index,
 
 
 @entry
-def mark_repeats(left, left_indptr, right, right_indptr, index, common, touched, most, is_repeat):
+def mark_repeats(left, left_indptr, right, right_indptr, numbers, index, common, touched, most, is_repeat):
     """Mark the bicliques that share more than a part of their edges with a biclique of an index.
 
     Parameters
     ----------
     left, left_indptr, right, right_indptr : ndarray
-        The bicliques.
+        Bicliques.
+    numbers : ndarray, shape (n,), int64
+        Those to look at.
     index : ((ndarray, ndarray, ndarray), (ndarray, ndarray, ndarray)), int64
         For the left and for the right side: first link of every vertex, next link, and owner of each link, which is the
         number of a biclique of the index that has the vertex. -1 ends the links of a vertex.
@@ -68,8 +70,9 @@ def mark_repeats(left, left_indptr, right, right_indptr, index, common, touched,
     is_repeat : ndarray, shape (n,), uint8
         Output: 1 for each biclique that shares more than that, and 0 for the others.
     """
-    for i in range(len(is_repeat)):
-        is_repeat[i] = _repeats(
+    for k in range(len(numbers)):
+        i = numbers[k]
+        is_repeat[k] = _repeats(
             left,
             left_indptr[i],
             left_indptr[i + 1],
@@ -134,13 +137,15 @@ def _link(members, start, stop, side, free, owner):
 
 
 @entry
-def count_new(left, left_indptr, right, right_indptr, masks, n_words, stride, found):
+def count_new(left, left_indptr, right, right_indptr, numbers, masks, n_words, stride, found):
     """Count the edges of each biclique that no chosen biclique has.
 
     Parameters
     ----------
     left, left_indptr, right, right_indptr : ndarray
-        The bicliques.
+        Bicliques.
+    numbers : ndarray, shape (n,), int64
+        Those to look at.
     masks : (ndarray, ndarray), uint64
         For each vertex of the left and of the right side `stride` words. A bit stands for a chosen biclique, and is set
         if the vertex is a member of it.
@@ -155,7 +160,8 @@ def count_new(left, left_indptr, right, right_indptr, masks, n_words, stride, fo
     A pair is in a chosen biclique if both ends have a bit in common. So no edge is looked up.
     """
     of_left, of_right = masks
-    for i in range(len(found)):
+    for k in range(len(numbers)):
+        i = numbers[k]
         new, start, stop = 0, right_indptr[i], right_indptr[i + 1]
         for e in range(left_indptr[i], left_indptr[i + 1]):
             own, bits = left[e] * stride, np.uint64(0)
@@ -169,17 +175,19 @@ def count_new(left, left_indptr, right, right_indptr, masks, n_words, stride, fo
                 for w in range(n_words):
                     bits |= of_left[own + w] & of_right[other + w]
                 new += bits == 0
-        found[i] = new
+        found[k] = new
 
 
 @entry
-def add_weights(left, left_indptr, right, right_indptr, kinds, weights, n_kinds, found):
+def add_weights(left, left_indptr, right, right_indptr, numbers, kinds, weights, n_kinds, found):
     """Add up the weights of all pairs of each biclique. The weight of a pair depends on the kinds of both ends.
 
     Parameters
     ----------
     left, left_indptr, right, right_indptr : ndarray
-        The bicliques.
+        Bicliques.
+    numbers : ndarray, shape (n,), int64
+        Those to look at.
     kinds : (ndarray, ndarray), int32
         The kind of every vertex of the left and of the right side.
     weights : ndarray of int32
@@ -190,10 +198,11 @@ def add_weights(left, left_indptr, right, right_indptr, kinds, weights, n_kinds,
         Output.
     """
     of_left, of_right = kinds
-    for i in range(len(found)):
+    for k in range(len(numbers)):
+        i = numbers[k]
         total, start, stop = 0, right_indptr[i], right_indptr[i + 1]
         for e in range(left_indptr[i], left_indptr[i + 1]):
             own = of_left[left[e]] * n_kinds
             for f in range(start, stop):
                 total += weights[own + of_right[right[f]]]
-        found[i] = total
+        found[k] = total

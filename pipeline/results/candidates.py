@@ -21,13 +21,17 @@ __all__ = ["ABOVE_NOTHING", "Best", "Rank", "Score", "SizeScore", "best_rows", "
 #: group, row. The highest comes first. It is the order of `pipeline.proof.selection.Largest`.
 Rank = tuple[int, ...]
 
+#: (rows, numbers of some of them) -> mask of those that are left out.
+Dropped = Callable[[Bicliques, np.ndarray], np.ndarray]
+
 #: A rank below those of all rows with a score of at least 1.
 ABOVE_NOTHING: Rank = (0, *(np.iinfo(np.int64).max,) * 6)
+_COLUMNS = len(ABOVE_NOTHING)
 
 #: The most members that are held for candidates.
-MOST_MEMBERS = 1 << 22
+MOST_MEMBERS = 1 << 24
 #: The fewest candidates of the first round, and the most of any, unless more rows are wanted.
-_FIRST, _LAST = 1 << 10, 1 << 16
+_FIRST, _LAST = 1 << 10, 1 << 18
 #: By what factor the candidates of a round are more than those of the round before.
 _GROWTH = 8
 
@@ -43,8 +47,8 @@ class Score(Protocol):
         """By pair of sizes (int64), a score that no row of these sizes exceeds, int64."""
         ...
 
-    def of(self, rows: Bicliques) -> np.ndarray:
-        """The score of each row, int64."""
+    def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
+        """The score of each of the rows with these numbers (int64), int64."""
         ...
 
 
@@ -62,9 +66,9 @@ class SizeScore:
         """The measure of each pair of sizes."""
         return measured(n_left, n_right, self._by)
 
-    def of(self, rows: Bicliques) -> np.ndarray:
-        """The measure of each row."""
-        return self.bounds(*_sizes(rows))
+    def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
+        """The measure of each of these rows."""
+        return self.bounds(np.diff(rows.left_indptr)[numbers], np.diff(rows.right_indptr)[numbers])
 
 
 class Best(NamedTuple):
@@ -105,7 +109,7 @@ def best_rows(
     hold: bool = True,
     above: Rank | None = None,
     below: Rank | None = None,
-    dropped: Callable[[Bicliques], np.ndarray] | None = None,
+    dropped: Dropped | None = None,
 ) -> Best:
     """Find the `n` best of those rows that rank between two others and are not dropped.
 
@@ -115,13 +119,13 @@ def best_rows(
     score : Score
         Threads call it at the same time.
     n : int
-        The most rows to find. If they are held and have more than 2**22 members, fewer are found, but at least one.
+        The most rows to find. If they are held and have more than 2**24 members, fewer are found, but at least one.
     hold : bool
         Whether to hold the rows, and not only their ranks.
     above, below : Rank or None
         The rows rank higher than `above` and lower than `below`.
-    dropped : callable or None
-        (rows) -> mask of those to leave out. Threads call it at the same time.
+    dropped : Dropped or None
+        Which rows to leave out. Threads call it at the same time.
 
     Raises
     ------
@@ -139,6 +143,7 @@ def best_rows(
     for found in in_order(search.look, search.places(), min(count_cores(), MOST_THREADS)):
         if found is not None:
             search.add(*found)
+    search.rank()
     return Best(search.ranks, search.rows if hold else None, search.are_all)
 
 
@@ -153,11 +158,12 @@ class _Search:
         hold: bool,
         above: Rank | None,
         below: Rank | None,
-        dropped: Callable[[Bicliques], np.ndarray] | None,
+        dropped: Dropped | None,
     ):
         self._parts, self._score, self._n, self._hold = parts, score, n, hold
         self._least, self._below, self._dropped = above, below, dropped  # no row up to `least` is wanted any more
-        self.ranks, self.rows, self.are_all = np.empty((0, 7), np.int64), Bicliques.from_pairs([]), True
+        self.ranks, self.rows, self.are_all = np.empty((0, _COLUMNS), np.int64), Bicliques.from_pairs([]), True
+        self._new: list[tuple[np.ndarray, Bicliques]] = []
 
     def places(self) -> Iterator[tuple[int, int]]:
         """The row groups that are worth a look, as (part, row group), the most promising first."""
@@ -175,51 +181,54 @@ class _Search:
         part, group = place
         least = self._least
         left, right = self._parts.sizes(part, group)
-        numbers = np.arange(len(left))
+        edges, numbers = left * right, np.arange(len(left))
         if least is not None:
-            bounds = np.column_stack([self._score.bounds(left, right), left * right, left])
-            numbers = np.flatnonzero(_compare(bounds, least[:3]) >= 0)
+            bounds = np.column_stack([self._score.bounds(left, right), edges, left])
+            numbers = np.flatnonzero(_compare(bounds, least) >= 0)
         if len(numbers) == 0:
             return None
         rows = self._parts.rows(part, group)
-        if len(numbers) < len(rows):
-            rows = rows.pick(numbers)
-        ranks = self._ranks(rows, part, group, numbers)
-        wanted = np.ones(len(ranks), bool)
+        ranks = np.column_stack([self._score.of(rows, numbers), edges[numbers], left[numbers]])
+        wanted = self._between(ranks, least)
+        if self._dropped is not None:
+            wanted = wanted[~self._dropped(rows, numbers[wanted])]
+        ranks, numbers = ranks[wanted], numbers[wanted]
+        places = np.full(len(numbers), part), np.full(len(numbers), group), numbers
+        ranks = np.column_stack([ranks, self._parts.hashes(rows, numbers), *places])
+        wanted = self._between(ranks, least)
+        wanted = wanted[_order(ranks[wanted])[: self._n + 1]]  # one more shows that there are others
+        return ranks[wanted], rows.pick(numbers[wanted]) if self._hold else Bicliques.from_pairs([])
+
+    def _between(self, ranks: np.ndarray, least: Rank | None) -> np.ndarray:
+        """The positions of the ranks that may be wanted. They may have fewer columns than a whole rank."""
+        wanted, is_whole = np.ones(len(ranks), bool), ranks.shape[1] == _COLUMNS
         if least is not None:
-            wanted &= _compare(ranks, least) > 0
+            wanted &= _compare(ranks, least) >= is_whole  # a whole rank is higher or lower, and never equal
         if self._below is not None:
-            wanted &= _compare(ranks, self._below) < 0
-        chosen = np.flatnonzero(wanted)
-        if self._dropped is not None and len(chosen):
-            chosen = chosen[~self._dropped(rows.pick(chosen))]
-        chosen = chosen[_order(ranks[chosen])[: self._n + 1]]  # one more shows that there are others
-        return ranks[chosen], rows.pick(chosen) if self._hold else Bicliques.from_pairs([])
+            wanted &= _compare(ranks, self._below) <= -is_whole
+        return np.flatnonzero(wanted)
 
     def add(self, ranks: np.ndarray, rows: Bicliques) -> None:
-        """Add what `look` has found, and keep the best."""
-        ranks = np.concatenate([self.ranks, ranks])
+        """Add what `look` has found. It is ranked once it is a good part of what is held, because that takes long."""
+        self._new.append((ranks, rows))
+        if sum(len(one) for one, _ in self._new) > self._n // 4:
+            self.rank()
+
+    def rank(self) -> None:
+        """Keep the best of all that was added."""
+        ranks = np.concatenate([self.ranks, *(one for one, _ in self._new)])
         order = _order(ranks)
         n = min(self._n, len(order))
         if self._hold:
-            both = Bicliques.concat([self.rows, rows])
-            members = np.cumsum(np.add(*_sizes(both))[order])
+            rows = Bicliques.concat([self.rows, *(one for _, one in self._new)])
+            members = np.cumsum((np.diff(rows.left_indptr) + np.diff(rows.right_indptr))[order])
             n = min(n, max(int(np.searchsorted(members, MOST_MEMBERS, side="right")), 1))
-            self.rows = both.pick(order[:n])
+            self.rows = rows.pick(order[:n])
         self.ranks = ranks[order[:n]]
+        self._new.clear()
         if n < len(order):
             self.are_all = False
             self._least = tuple(self.ranks[-1].tolist())
-
-    def _ranks(self, rows: Bicliques, part: int, group: int, numbers: np.ndarray) -> np.ndarray:
-        left, right = _sizes(rows)
-        hashes = self._parts.hashes(rows)
-        place = np.full(len(rows), part), np.full(len(rows), group), numbers
-        return np.column_stack([self._score.of(rows), left * right, left, hashes, *place])
-
-
-def _sizes(rows: Bicliques) -> tuple[np.ndarray, np.ndarray]:
-    return np.diff(rows.left_indptr), np.diff(rows.right_indptr)
 
 
 def _order(ranks: np.ndarray) -> np.ndarray:
@@ -228,8 +237,8 @@ def _order(ranks: np.ndarray) -> np.ndarray:
 
 
 def _compare(ranks: np.ndarray, other: Rank) -> np.ndarray:
-    """By rank -1, 0 or 1: lower than another one, equal, higher."""
+    """By rank -1, 0 or 1: lower than another one, equal, higher. Only the columns that are there are compared."""
     found = np.zeros(len(ranks), np.int8)
-    for column, value in zip(ranks.T, other, strict=True):
+    for column, value in zip(ranks.T, other, strict=False):
         found = np.where(found == 0, (column > value).astype(np.int8) - (column < value), found)
     return found

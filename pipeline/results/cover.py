@@ -17,6 +17,8 @@ __all__ = ["Chosen", "cover_rows"]
 
 #: Bits of a word.
 _BITS = 64
+#: Rows that are looked at again together. A call of compiled code takes as long as a few dozen of them.
+_TOGETHER = 64
 
 
 class Chosen(NamedTuple):
@@ -76,15 +78,18 @@ def _chosen_among(found: Best, edges: _Covered, n: int) -> list[Chosen]:
     heap = [(rank, edges.n, k) for k, rank in enumerate(ranks)]  # it ascends, and so it is a heap
     while heap and len(chosen) < n and (found.are_all or heap[0][0] <= ranks[-1]):
         rank, at, k = heap[0]
-        row = found.rows.pick(np.array([k]))
         if at == edges.n:
             heapq.heappop(heap)
-            edges.add(row)
+            edges.add(found.rows.pick(np.array([k])))
             chosen.append(Chosen((-rank[4], -rank[5], -rank[6]), -rank[0]))
-        elif new := int(edges.of(row)[0]):
-            heapq.heapreplace(heap, ([-new, *rank[1:]], edges.n, k))
-        else:
-            heapq.heappop(heap)
+            continue
+        old = [heapq.heappop(heap)]
+        while heap and heap[0][1] < edges.n and len(old) < _TOGETHER:
+            old.append(heapq.heappop(heap))
+        new = edges.of(found.rows, np.array([k for _, _, k in old])).tolist()
+        for more, (rank, _, k) in zip(new, old, strict=True):
+            if more:
+                heapq.heappush(heap, ([-more, *rank[1:]], edges.n, k))
     return chosen
 
 
@@ -124,10 +129,10 @@ class _Covered:
         """All edges of each size."""
         return n_left * n_right
 
-    def of(self, rows: Bicliques) -> np.ndarray:
-        """How many edges of each row are in no chosen biclique."""
-        found, n_words = np.empty(len(rows), np.int64), -(-self.n // _BITS)
-        of_rows = rows.left, rows.left_indptr, rows.right, rows.right_indptr
+    def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
+        """How many edges of each of these rows are in no chosen biclique."""
+        found, n_words = np.empty(len(numbers), np.int64), -(-self.n // _BITS)
+        of_rows = rows.left, rows.left_indptr, rows.right, rows.right_indptr, numbers
         count_new(*of_rows, self._masks, n_words, self._stride, found)
         return found
 

@@ -77,11 +77,11 @@ class _Kept:
         """Whether as many rows are kept as may be."""
         return int(self._used[0]) == self._n
 
-    def are_repeats(self, rows: Bicliques) -> np.ndarray:
-        """Which rows share too much with one that is kept, as a mask."""
-        found = np.zeros(len(rows), np.uint8)
+    def are_repeats(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
+        """Which of the rows with these numbers share too much with one that is kept, as a mask."""
+        found = np.zeros(len(numbers), np.uint8)
         if self._used[0]:
-            mark_repeats(*_flat(rows), self._index(), *self._room(int(self._used[0])), self._most, found)
+            mark_repeats(*_flat(rows), numbers, self._index(), *self._room(int(self._used[0])), self._most, found)
         return found.astype(bool)
 
     def add(self, rows: Bicliques) -> np.ndarray:

@@ -77,9 +77,9 @@ class Parts:
                 raise IncompleteError(f"{path} holds a {side} id that no vertex has; delete it and resume the run")
         return rows
 
-    def hashes(self, rows: Bicliques) -> np.ndarray:
-        """The hash of each row, as a signed number: int64."""
-        return row_hashes(rows, self._known).view(np.int64)
+    def hashes(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
+        """The hash of each of the rows with these numbers, as a signed number: int64."""
+        return row_hashes(rows.pick(numbers), self._known).view(np.int64)
 
 
 def _largest_sizes(group: pq.RowGroupMetaData) -> tuple[int, int] | None:

@@ -74,12 +74,12 @@ class Surprise:
         kinds = np.searchsorted(self._left, n_right) * len(self._right) + np.searchsorted(self._right, n_left)
         return n_left * n_right * self._weights[kinds] - self._cost(n_left, n_right)
 
-    def of(self, rows: Bicliques) -> np.ndarray:
-        """The score of each row."""
-        found = np.empty(len(rows), np.int64)
-        of_pairs = self._kinds, self._weights, len(self._right)
-        add_weights(rows.left, rows.left_indptr, rows.right, rows.right_indptr, *of_pairs, found)
-        return found - self._cost(np.diff(rows.left_indptr), np.diff(rows.right_indptr))
+    def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
+        """The score of each of these rows."""
+        found = np.empty(len(numbers), np.int64)
+        of_rows = rows.left, rows.left_indptr, rows.right, rows.right_indptr, numbers
+        add_weights(*of_rows, self._kinds, self._weights, len(self._right), found)
+        return found - self._cost(np.diff(rows.left_indptr)[numbers], np.diff(rows.right_indptr)[numbers])
 
     def _cost(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
         cost: np.ndarray = self._costs[0][n_left] + self._costs[1][n_right]
