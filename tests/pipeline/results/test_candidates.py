@@ -18,6 +18,7 @@ from pipeline.results import candidates, cover, distinct
 from pipeline.results.candidates import Score, SizeScore, best_rows
 from pipeline.results.cover import cover_rows
 from pipeline.results.distinct import distinct_rows
+from pipeline.results.overlap import common_members, repeated, shares_of
 from pipeline.results.parts import Parts
 from pipeline.results.surprise import UNIT, Surprise
 from schemas.bicliques import Bicliques
@@ -167,6 +168,17 @@ def test_best_and_distinct_rows_are_those_of_plain_python(
         assert best_rows(parts, score, n, hold=False).ranks.tolist() == expected[:n], by
         found = distinct_rows(parts, score, n, most)
         assert found.tolist() == [list(_rank(row, plain(row))) for row in _distinct(ordered, n, most)], (by, most)
+
+
+def test_distinct_rows_are_those_that_the_page_shows() -> None:
+    for rng, parts in _graphs(11, 100):
+        most = float(rng.choice(SHARES))
+        rows = parts.plain()
+        ordered = sorted(rows, key=lambda row: _rank(row, _measure(row, "edges")), reverse=True)
+        sides = [common_members([np.array(sorted(row[k])) for row in ordered]) for k in (0, 1)]
+        kept = repeated(shares_of(*sides), np.arange(len(ordered)), most) < 0
+        found = distinct_rows(parts, SizeScore("edges"), len(rows), most)
+        assert found[:, 4:].tolist() == [list(ordered[k][3]) for k in np.flatnonzero(kept)]
 
 
 def test_no_score_exceeds_the_bound_of_its_sizes_or_of_larger_ones(tmp_path: Path) -> None:
