@@ -22,8 +22,8 @@ def _add_export(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--format",
         choices=FORMATS,
-        required=True,
-        help="bicliques as csv, jsonl or spmf (closed itemsets), or the graph as cxt (cross table) or adj (its lists)",
+        default="csv",
+        help="bicliques as csv, jsonl or spmf (closed itemsets), or the graph as cxt or adj (default: csv)",
     )
     command.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="a file to write, or to replace (default: standard output)"

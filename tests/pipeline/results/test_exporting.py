@@ -236,7 +236,8 @@ def test_the_command_writes_what_the_call_writes(
     assert main(["export", str(results.path), "--format", "adj", "-o", str(file), "--json"]) == 0
     assert json.loads(capfdbinary.readouterr().out) == {"file": str(file), "format": "adj", "count": len(results)}
     assert main(["export", str(results.path), "--format", "csv", "--json"]) == 2
-    assert main(["export", str(results.path)]) == 2
+    assert main(["export", str(results.path)]) == 0
+    assert capfdbinary.readouterr().out == text_of(results, "csv").encode()
 
 
 def test_what_is_not_complete_is_exported_with_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
