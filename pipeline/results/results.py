@@ -10,7 +10,7 @@ import pyarrow as pa
 from pipeline.output.part_writer import part_schema, to_batch
 from pipeline.proof.selection import HashesOf, largest, rows_at, sampled
 from pipeline.proof.summary import read_largest
-from pipeline.results.rows import Rows
+from pipeline.results.forms import Forms
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
 from pipeline.run.pending import await_driver, place_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Results", "open_results"]
 
 
-class Results(Rows):
+class Results(Forms):
     """The bicliques of a run, in Parquet. `pipeline.mine` and `pipeline.open_run` return such an object.
 
     Parameters
