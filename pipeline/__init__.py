@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from pipeline.api.dry_running import dry_run
     from pipeline.api.iterating import maximal_bicliques
     from pipeline.api.runs import largest, mine, open_run, resume, verify
+    from pipeline.results.counted import Count
     from pipeline.results.report.make import report
-    from pipeline.results.results import Count, Results
+    from pipeline.results.results import Results
     from pipeline.results.run_status import status
     from pipeline.run.version import __version__
     from pipeline.series.pruning import prune
@@ -44,7 +45,7 @@ __all__ = [
 
 #: Public name -> module that defines it. No module is called like a public name: importing it would hide the name.
 _HOMES = {
-    "Count": "results.results",
+    "Count": "results.counted",
     "Results": "results.results",
     "__version__": "run.version",
     "count": "api.counting",
