@@ -118,6 +118,17 @@ def test_a_cover_of_a_run_explains_all_edges_in_the_end(results: pipeline.Result
     assert results.cover(5).equals(table.slice(0, 5))
 
 
+def test_rows_of_dense_ids_are_the_same_ones(results: pipeline.Results, tmp_path: Path) -> None:
+    dense = pipeline.mine(results.path, tmp_path / "dense", ids="dense", workers=0, progress=False)
+    for ours, theirs in (
+        (results.top(9, "surprise", 0.5), dense.top(9, "surprise", 0.5)),
+        (results.cover(9), dense.cover(9)),
+    ):
+        assert pa.types.is_integer(theirs.schema.field("left").type.value_type)
+        for name in set(ours.column_names) - {"left", "right", "root"}:
+            assert ours[name].equals(theirs[name]), name
+
+
 def test_the_largest_and_a_run_that_is_not_complete_have_interesting_rows(
     results: pipeline.Results, tmp_path: Path
 ) -> None:
