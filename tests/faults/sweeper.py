@@ -37,7 +37,6 @@ def load() -> None:
         "series.pruning",
         "results.run_status",
         "results.report.make",
-        "proof.row_hashes",
         "api.dry_running",
     ):
         import_module(f"pipeline.{module}")
