@@ -137,10 +137,11 @@ def compile_engine(name: str, search: Search | None = None) -> None:
 
     from schemas.emit import nowhere
     from schemas.graph import MiningGraph
+    from schemas.hashes import hashes_of_ids
     from schemas.work import Subtrees
 
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
-    edge = MiningGraph("left", 1, 1, offsets, one, offsets, one, offsets, one, offsets, one)
+    edge = MiningGraph("left", 1, 1, *(offsets, one) * 4, *hashes_of_ids(1, 1))
     engine = kind(name)
     least = engine.make(engine.platform.most_halvings)
     thresholds = Search(min_left=2) if search is not None and search.prunes else Search()
@@ -148,14 +149,16 @@ def compile_engine(name: str, search: Search | None = None) -> None:
 
 
 def compile_proof() -> None:
-    """Compile what reads rows back, and what looks at every vertex of them, once, or load it."""
+    """Compile what sorts rows, reads them back, and looks at every vertex of them, once, or load it."""
     import numpy as np
 
     from kernels.compiled import parquet_pages
-    from kernels.compiled.lists import keep_largest, sum_lists
+    from kernels.compiled.lists import count_members, keep_largest, reorder, sum_lists
 
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     sums, counts = np.zeros(1, np.uint64), np.zeros(1, np.int64)
+    reorder(offsets, one, counts, offsets.copy(), one.copy())
+    count_members(one, counts)
     sum_lists(one, offsets, np.zeros(1, np.uint64), counts, sums)
     keep_largest(1, one, offsets, (counts, counts), sums, (one, one), np.zeros(1, np.uint64))
     page = np.array([2, 0, 2, 1, 0, 2], np.uint8)
@@ -163,5 +166,6 @@ def compile_proof() -> None:
     parquet_pages.row_starts(page, 0, 2, 1, 0, offsets, 0)
     parquet_pages.all_ones(page, 2, 4, 1)
     none, ends = np.empty(0, np.uint64), np.array([0, 2])
-    parquet_pages.sum_codes(none, page, 5, 0, 1, 0, ends, -1, np.zeros(1, np.uint64), counts, sums)
+    hashes, before = np.zeros(1, np.uint64), np.zeros(1, np.int64)
+    parquet_pages.sum_codes(none, page, 5, 0, 1, 0, ends, -1, one, hashes, before, counts, sums)
     parquet_pages.combine(sums, sums)

@@ -1,39 +1,41 @@
-"""Bicliques in memory, in Parquet, and their fingerprint.
+"""Bicliques in memory, in Parquet, their ids and their fingerprint.
 
-The fingerprint of a set of bicliques is the sum modulo 2**64 of one hash per biclique, over dense ids. It does
-not depend on the order, the engine, the root side or the number of workers. Two independent enumerations with
-equal count and equal fingerprint are what this project calls proof.
+The id of a biclique is a hash of the labels of its members. It stays the same when the graph grows. The fingerprint of
+a set of bicliques is the sum of their ids modulo 2**64. Neither depends on the order, the engine, the root side or the
+number of workers. Two independent enumerations with equal count and equal fingerprint are what this project calls
+proof.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from schemas.dtypes import OFFSET, VERTEX
+from schemas.hashes import VertexHashes, hashes_of_ids, mixed
 
 __all__ = [
-    "LEFT_SALT",
-    "RIGHT_SALT",
+    "ID",
     "SCHEMA_VERSION",
+    "UNKNOWN",
     "Bicliques",
+    "Provenance",
     "biclique_schema",
     "fingerprint",
-    "hashes_of_rows",
     "row_hashes",
-    "splitmix64",
-    "vertex_hashes",
+    "stated",
+    "statement",
 ]
 
 #: Version of the Parquet layout and of the fingerprint. A change of either gets a new number. The type of labels is not
 #: part of it: that depends on the input.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
-#: Constants of the sides, because of which vertex 5 on the left and vertex 5 on the right have different hashes.
-LEFT_SALT = np.uint64(0x6C65667400000000)  # "left"
-RIGHT_SALT = np.uint64(0x7269676874000000)  # "right"
+#: Ids are signed, because every reader and database has signed integers of 64 bits, and few have unsigned ones.
+ID = np.dtype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +46,11 @@ class Bicliques:
     ----------
     left_indptr, right_indptr : ndarray, shape (n + 1,), int64
     left, right : ndarray, int32
-        The left members of biclique ``i`` are ``left[left_indptr[i]:left_indptr[i + 1]]``. The order inside a
-        list depends on the engine.
+        The left members of biclique ``i`` are ``left[left_indptr[i]:left_indptr[i + 1]]``, ascending.
     root : ndarray, shape (n,), int32
         Dense id (on the root side) of the root of the first-level subtree in which the biclique was found.
+    ids : ndarray, shape (n,), int64
+        The bits of `row_hashes`.
     """
 
     left_indptr: np.ndarray
@@ -55,21 +58,36 @@ class Bicliques:
     right_indptr: np.ndarray
     right: np.ndarray
     root: np.ndarray
+    ids: np.ndarray
 
     def __len__(self) -> int:
         return len(self.root)
 
     @classmethod
-    def from_pairs(cls, pairs: list[tuple[list[int], list[int]]], roots: list[int] | None = None) -> Bicliques:
-        """Make a batch of Python lists of (left ids, right ids)."""
-        left, right = ([p[k] for p in pairs] for k in (0, 1))
-        return cls(
+    def from_pairs(
+        cls,
+        pairs: list[tuple[list[int], list[int]]],
+        roots: list[int] | None = None,
+        ids: np.ndarray | None = None,
+    ) -> Bicliques:
+        """Make a batch of Python lists of (left ids, right ids), which are sorted here.
+
+        Without `ids` they are those of a graph whose labels are its dense ids.
+        """
+        left, right = ([sorted(pair[k]) for pair in pairs] for k in (0, 1))
+        batch = cls(
             _offsets(left),
             np.array([x for side in left for x in side], dtype=VERTEX),
             _offsets(right),
             np.array([x for side in right for x in side], dtype=VERTEX),
             np.array(roots if roots is not None else [-1] * len(pairs), dtype=VERTEX),
+            np.empty(len(pairs), ID),
         )
+        if ids is None:
+            n_left, n_right = (int(members.max(initial=-1)) + 1 for members in (batch.left, batch.right))
+            ids = row_hashes(batch, hashes_of_ids(n_left, n_right)).view(ID)
+        batch.ids[:] = ids
+        return batch
 
     @classmethod
     def concat(cls, parts: list[Bicliques]) -> Bicliques:
@@ -80,12 +98,25 @@ class Bicliques:
             _join([part.right_indptr for part in parts]),
             np.concatenate([part.right for part in parts]),
             np.concatenate([part.root for part in parts]),
+            np.concatenate([part.ids for part in parts]),
         )
 
     def pick(self, which: np.ndarray) -> Bicliques:
         """The rows with these numbers, in that order, in new arrays."""
         left, right = _pick(self.left_indptr, self.left, which), _pick(self.right_indptr, self.right, which)
-        return Bicliques(*left, *right, self.root[which])
+        return Bicliques(*left, *right, self.root[which], self.ids[which])
+
+    def rows(self, start: int, stop: int) -> Bicliques:
+        """Rows start to stop - 1. They share the members with this batch."""
+        left, right = self.left_indptr[start : stop + 1], self.right_indptr[start : stop + 1]
+        return Bicliques(
+            left - left[0],
+            self.left[left[0] : left[-1]],
+            right - right[0],
+            self.right[right[0] : right[-1]],
+            self.root[start:stop],
+            self.ids[start:stop],
+        )
 
     def to_pairs(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """One (left, right) of sorted Python tuples per biclique, in this batch's order."""
@@ -113,15 +144,38 @@ def _offsets(lists: list[list[int]]) -> np.ndarray:
     return np.concatenate([np.zeros(1, OFFSET), np.cumsum([len(x) for x in lists], dtype=OFFSET)]).astype(OFFSET)
 
 
-def biclique_schema(
-    left_label: pa.DataType, right_label: pa.DataType, names: tuple[str, str] = ("left", "right")
-) -> pa.Schema:
+@dataclass(frozen=True)
+class Provenance:
+    """Where rows come from, for the metadata of their file.
+
+    Parameters
+    ----------
+    left, right : str
+        Names of the sides in the input.
+    run : str
+        Identity of the run.
+    input : str
+        Digest of the input.
+    """
+
+    left: str = "left"
+    right: str = "right"
+    run: str = ""
+    input: str = ""
+
+
+#: The provenance of rows of which nothing is known.
+UNKNOWN = Provenance()
+
+
+def biclique_schema(left_label: pa.DataType, right_label: pa.DataType, provenance: Provenance = UNKNOWN) -> pa.Schema:
     """Arrow schema of the output, one row per maximal biclique, for the given label types.
 
-    Its metadata has the names of the sides in the input (`names`), and is ignored when schemas are compared.
+    Its metadata has the version and the provenance, and is ignored when schemas are compared.
     """
     return pa.schema(
         [
+            pa.field("id", pa.int64(), nullable=False),
             pa.field("left", pa.list_(pa.field("element", left_label, nullable=False)), nullable=False),
             pa.field("right", pa.list_(pa.field("element", right_label, nullable=False)), nullable=False),
             pa.field("n_left", pa.int32(), nullable=False),
@@ -130,66 +184,49 @@ def biclique_schema(
         ],
         metadata={
             "bicliques.schema": str(SCHEMA_VERSION),
-            "bicliques.left": names[0],
-            "bicliques.right": names[1],
+            **{f"bicliques.{name}": value for name, value in vars(provenance).items()},
         },
     )
 
 
-def splitmix64(x: np.ndarray) -> np.ndarray:
-    """The 64-bit mixer of Steele, Lea and Flood (OOPSLA 2014, doi:10.1145/2714064.2660195), elementwise.
-
-    Parameters
-    ----------
-    x : ndarray of uint64
-    """
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+def statement(rows: int, fingerprint: int) -> dict[str, str]:
+    """The metadata of a file, beside that of its schema, that says what it holds."""
+    return {"bicliques.rows": str(rows), "bicliques.fingerprint": str(fingerprint)}
 
 
-def vertex_hashes(n_left: int, n_right: int) -> tuple[np.ndarray, np.ndarray]:
-    """The hash of every dense id of both sides, uint64; see `fingerprint`."""
-    left, right = (np.arange(n, dtype=np.uint64) for n in (n_left, n_right))
-    return splitmix64(left ^ LEFT_SALT), splitmix64(right ^ RIGHT_SALT)
+def stated(metadata: Mapping[bytes, bytes] | None) -> tuple[int, int] | None:
+    """Number and fingerprint of the rows of a file, as its metadata says. None if it does not say."""
+    try:
+        return int((metadata or {})[b"bicliques.rows"]), int((metadata or {})[b"bicliques.fingerprint"])
+    except (KeyError, ValueError):
+        return None
 
 
 def fingerprint(batch: Bicliques) -> int:
-    """Sum modulo 2**64 of one hash per biclique: mix(sum of left vertex hashes, sum of right vertex hashes).
-
-    The hash of a vertex is ``splitmix64(id ^ salt of its side)``, and ``mix(a, b) = splitmix64(a ^
-    splitmix64(b))``. Because hashes are summed, the order inside a list does not matter, and the sum over a
-    group of twins is computed once.
-    """
-    return int(np.add.reduce(hashes_of_rows(batch), dtype=np.uint64))
+    """Sum modulo 2**64 of the ids."""
+    return int(np.add.reduce(batch.ids.view(np.uint64), dtype=np.uint64))
 
 
-def hashes_of_rows(batch: Bicliques) -> np.ndarray:
-    """One hash per biclique, uint64, from its members alone. `row_hashes` is faster for many bicliques."""
-    left = _list_sums(batch.left, batch.left_indptr, LEFT_SALT)
-    right = _list_sums(batch.right, batch.right_indptr, RIGHT_SALT)
-    return splitmix64(left ^ splitmix64(right))
-
-
-def row_hashes(batch: Bicliques, known: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """One hash per biclique, uint64, whose sum modulo 2**64 is the `fingerprint`.
+def row_hashes(batch: Bicliques, known: VertexHashes) -> np.ndarray:
+    """One hash per biclique, uint64, from its members: mix(sum of left vertex hashes, sum of right vertex hashes).
 
     Parameters
     ----------
     batch : Bicliques
-        Bicliques with a member on each side.
-    known : (ndarray, ndarray)
-        `vertex_hashes`.
+        Its `ids` are not looked at.
+    known : VertexHashes
+        `schemas.hashes.vertex_hashes` of both sides.
+
+    Notes
+    -----
+    ``mix(a, b) = splitmix64(a ^ splitmix64(b))``. Because hashes are summed, the order inside a list does not matter,
+    and the sum over a group of twins is computed once. As signed integers these are the ids.
     """
-    if len(batch) == 0:
-        return np.empty(0, np.uint64)
-    left = np.add.reduceat(known[0][batch.left], batch.left_indptr[:-1])
-    right = np.add.reduceat(known[1][batch.right], batch.right_indptr[:-1])
-    return splitmix64(left ^ splitmix64(right))
+    return mixed(
+        _list_sums(batch.left, batch.left_indptr, known[0]), _list_sums(batch.right, batch.right_indptr, known[1])
+    )
 
 
-def _list_sums(ids: np.ndarray, indptr: np.ndarray, salt: np.uint64) -> np.ndarray:
-    hashes = splitmix64(ids.astype(np.uint64) ^ salt)
-    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
+def _list_sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes[ids], dtype=np.uint64)])
     return total[indptr[1:]] - total[indptr[:-1]]

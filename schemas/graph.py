@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError
+from schemas.hashes import VertexHashes
 from schemas.search import Side
 
 __all__ = ["MiningGraph"]
@@ -48,6 +50,10 @@ class MiningGraph:
         Dense ids (of `root_side`) that root vertex ``r`` stands for, ascending and never empty.
     base_members_indptr, base_members
         The same for base vertices, on the other side.
+    root_hash : ndarray, shape (n_roots,), uint64
+        Sum modulo 2**64 of the hashes (`schemas.hashes.vertex_hashes`) of the members of each root vertex.
+    base_hash : ndarray, shape (n_base,), uint64
+        The same for base vertices.
 
     Notes
     -----
@@ -66,6 +72,24 @@ class MiningGraph:
     root_members: np.ndarray
     base_members_indptr: np.ndarray
     base_members: np.ndarray
+    root_hash: np.ndarray
+    base_hash: np.ndarray
+
+    @classmethod
+    def of(cls, known: VertexHashes, *, root_side: Side, **fields: Any) -> MiningGraph:
+        """A graph of these fields, with the sums of the hashes of its members.
+
+        Parameters
+        ----------
+        known : VertexHashes
+            `schemas.hashes.vertex_hashes` of both sides, by the ids of the members.
+        """
+        own, other = known if root_side == "left" else known[::-1]
+        sums: dict[str, Any] = {
+            "root_hash": _sums(own, fields["root_members_indptr"], fields["root_members"]),
+            "base_hash": _sums(other, fields["base_members_indptr"], fields["base_members"]),
+        }
+        return cls(root_side=root_side, **fields, **sums)
 
     @property
     def n_roots(self) -> int:
@@ -109,6 +133,11 @@ class MiningGraph:
             if len(indptr) != n + 1:
                 raise IncompleteError(f"{side}_members_indptr has {len(indptr)} entries, expected {n + 1}")
             _check_csr(f"{side}_members", indptr, getattr(self, f"{side}_members"), limit, threads)
+            hashes = getattr(self, f"{side}_hash")
+            if hashes.dtype != np.uint64 or len(hashes) != n:
+                raise IncompleteError(
+                    f"{side}_hash has {len(hashes)} entries of {hashes.dtype}, expected {n} of uint64"
+                )
         if len(self.root_indices) != len(self.base_indices):
             raise IncompleteError("the two directions of the graph have different numbers of edges")
 
@@ -175,6 +204,13 @@ class MiningGraph:
 _ARRAYS = tuple(field.name for field in fields(MiningGraph) if field.name not in _SCALARS)
 _PLURAL = {"root": "roots", "base": "base"}
 _OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left"}
+
+
+def _sums(hashes: np.ndarray, indptr: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """Sum of the hashes of each list, none of which is empty."""
+    if len(members) == len(indptr) - 1:
+        return hashes[members]
+    return np.add.reduceat(hashes[members], indptr[:-1])
 
 
 def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int, threads: int) -> None:

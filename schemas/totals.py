@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
-from schemas.bicliques import Bicliques, hashes_of_rows
+from schemas.bicliques import ID, Bicliques, fingerprint
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import IncompleteError, InputError
 from schemas.measures import measure
@@ -187,7 +187,7 @@ class PerVertex:
 class Best:
     """The `k` largest of all bicliques that were seen, with the largest first.
 
-    The order is total: by `keys_of`, then by the hash. So the result does not depend on how the work was divided.
+    The order is total: by `keys_of`, then by the id. So the result does not depend on how the work was divided.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class Best:
     @property
     def fingerprint(self) -> int:
         """Of the rows."""
-        return int(np.add.reduce(hashes_of_rows(self.rows), dtype=np.uint64))
+        return fingerprint(self.rows)
 
     @property
     def sizes(self) -> SizeCounts:
@@ -232,7 +232,7 @@ class Best:
     def of(cls, k: int, by: By, found: Bicliques, least: int | None = None) -> Best:
         """The largest of a batch, without those whose key is less than `least`. The batch's arrays may change later."""
         large = found if least is None else found.pick(np.flatnonzero(keys_of(found, by)[0] >= least))
-        order = np.lexsort((hashes_of_rows(large).view(np.int64), *keys_of(large, by)[::-1]))[::-1][:k]
+        order = np.lexsort((large.ids, *keys_of(large, by)[::-1]))[::-1][:k]
         return cls(k, by, len(found), large.pick(order))
 
     def __add__(self, other: Best) -> Best:
@@ -244,7 +244,7 @@ class Best:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Best):
             return NotImplemented
-        mine, theirs = (hashes_of_rows(total.rows).tolist() for total in (self, other))
+        mine, theirs = (total.rows.ids.tolist() for total in (self, other))
         return (self.k, self.by, self.seen, mine) == (other.k, other.by, other.seen, theirs)
 
     __hash__ = None  # type: ignore[assignment]
@@ -257,6 +257,7 @@ class Best:
                 "left": lists[0],
                 "right": pa.LargeListArray.from_arrays(lists[1], self.rows.right),
                 "root": pa.array(self.rows.root),
+                "id": pa.array(self.rows.ids),
             }
         )
         sink = pa.BufferOutputStream()
@@ -287,6 +288,7 @@ class Best:
             right.offsets.to_numpy().astype(OFFSET),
             right.values.to_numpy().astype(VERTEX),
             table["root"].to_numpy().astype(VERTEX),
+            table["id"].to_numpy().astype(ID),
         )
         found = cls(k, by, _count(data["seen"]), rows)
         if (found.count, found.fingerprint) != (data["count"], fingerprint_from(data["fingerprint"])):
@@ -299,7 +301,7 @@ class Best:
 
 
 def keys_of(rows: Bicliques, by: By) -> np.ndarray:
-    """The keys that rows are ranked by, the first key first. Rows with equal keys are ranked by their hash.
+    """The keys that rows are ranked by, the first key first. Rows with equal keys are ranked by their id.
 
     Parameters
     ----------

@@ -35,6 +35,7 @@ _SOURCES = (
     "kernels/gpu/unpack.py",
     "schemas/bicliques.py",
     "schemas/dtypes.py",
+    "schemas/hashes.py",
     "schemas/work.py",
 )
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import entry
+from kernels.compiled.jit import compiled, entry
 from kernels.compiled.measures import value
 
-__all__ = ["keep_largest", "sum_lists"]
+__all__ = ["count_members", "keep_largest", "reorder", "sort_list", "sum_lists"]
+
+#: Lists of so many entries are sorted by insertion alone.
+_FEW = 12
 
 
 @entry
@@ -43,6 +46,23 @@ def sum_lists(
             total += hashes[v]
             occurrences[v] += 1
         sums[i] = total
+    return -1
+
+
+@entry
+def count_members(ids: np.ndarray, occurrences: np.ndarray) -> int:
+    """Add the occurrences (int64) of each vertex.
+
+    Returns
+    -------
+    int
+        -1 if all `ids` (int32) are vertices. Otherwise the position of the first that is not; the work ends there.
+    """
+    for k in range(len(ids)):
+        v = ids[k]
+        if v < 0 or v >= len(occurrences):
+            return k
+        occurrences[v] += 1
     return -1
 
 
@@ -92,3 +112,72 @@ def keep_largest(
                 larger = own > np.int64(kept_hashes[v])
             if larger:
                 kept_sizes[0][v], kept_sizes[1][v], kept_hashes[v] = left, right, hashes[i]
+
+
+@entry
+def reorder(indptr: np.ndarray, values: np.ndarray, order: np.ndarray, out_indptr: np.ndarray, out: np.ndarray) -> None:
+    """Lay lists out in another order.
+
+    Parameters
+    ----------
+    indptr, values : ndarray of int64, shape (n + 1,), and of int32
+        List ``i`` is ``values[indptr[i]:indptr[i + 1]]``.
+    order : ndarray of int64, shape (n,)
+        Number of the list that comes first, second, and so on.
+    out_indptr, out : ndarray of the same types and shapes
+        Output.
+    """
+    at = out_indptr[0] = 0
+    for i in range(len(order)):
+        for k in range(indptr[order[i]], indptr[order[i] + 1]):
+            out[at] = values[k]
+            at += 1
+        out_indptr[i + 1] = at
+
+
+@compiled
+def sort_list(values, begin, end):
+    """Sort ``values[begin:end]`` in place, by Shell's method with Ciura's gaps. Lists are short or nearly sorted."""
+    n = end - begin
+    if n > _FEW:
+        ascends = True
+        for i in range(begin + 1, end):
+            ascends &= values[i - 1] < values[i]
+        if ascends:
+            return
+        gap = 701
+        while gap < n // 3:
+            gap = gap * 9 // 4
+        while gap >= n:
+            gap = _next_gap(gap)
+        while gap > 1:
+            for i in range(begin + gap, end):
+                value, at = values[i], i
+                while at - gap >= begin and values[at - gap] > value:
+                    values[at] = values[at - gap]
+                    at -= gap
+                values[at] = value
+            gap = _next_gap(gap)
+    for i in range(begin + 1, end):
+        value, at = values[i], i
+        while at > begin and values[at - 1] > value:
+            values[at] = values[at - 1]
+            at -= 1
+        values[at] = value
+
+
+@compiled
+def _next_gap(gap):
+    if gap > 701:
+        return max(gap * 4 // 9, 701)
+    if gap > 301:
+        return 301
+    if gap > 132:
+        return 132
+    if gap > 57:
+        return 57
+    if gap > 23:
+        return 23
+    if gap > 10:
+        return 10
+    return 4 if gap > 4 else 1

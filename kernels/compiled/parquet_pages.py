@@ -11,10 +11,12 @@ import numpy as np
 
 from kernels.compiled.jit import compiled, entry
 
-__all__ = ["DAMAGED", "HEADER_FIELDS", "all_ones", "combine", "page_header", "row_starts", "sum_codes"]
+__all__ = ["DAMAGED", "HEADER_FIELDS", "UNSORTED", "all_ones", "combine", "page_header", "row_starts", "sum_codes"]
 
 #: What the functions return when a buffer is not as the format has it.
 DAMAGED = -1
+#: See `sum_codes`.
+UNSORTED = -2
 
 #: Number of fields that `page_header` fills.
 HEADER_FIELDS = 8
@@ -222,11 +224,13 @@ def sum_codes(
     first: int,
     starts: np.ndarray,
     row: int,
+    ids: np.ndarray,
     hashes: np.ndarray,
+    previous: np.ndarray,
     occurrences: np.ndarray,
     sums: np.ndarray,
 ) -> int:
-    """Sum hashes modulo 2**64, row by row, over the values of a page.
+    """Sum hashes modulo 2**64, row by row, over the values of a page. Vertices have to ascend within a row.
 
     Parameters
     ----------
@@ -245,8 +249,12 @@ def sum_codes(
         Number of the first value of each row. The last is larger than all.
     row : int
         Number of the row of the last value of earlier pages. -1 if there is none.
+    ids : ndarray of int32
+        Vertex by code.
     hashes : ndarray of uint64
         Hash by code.
+    previous : ndarray of int64, shape (1,)
+        Vertex of the last value of earlier pages. The last one of this page takes its place.
     occurrences : ndarray of int64
         Occurrences of each code; those found here are added.
     sums : ndarray of uint64, shape (rows,)
@@ -255,12 +263,14 @@ def sum_codes(
     Returns
     -------
     int
-        Number of the row of the last value, or `DAMAGED`.
+        Number of the row of the last value, or `DAMAGED`. `UNSORTED` less the number of the first row whose vertices
+        do not ascend, if there is one.
     """
     end, known, done = len(buffer), np.uint64(len(hashes)), 0
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     total = np.uint64(0)
     border = starts[row + 1]
+    before = previous[0]
     while done < values:
         head, at = _varint(buffer, at, end)
         if at < 0 or head < 0:
@@ -283,6 +293,11 @@ def sum_codes(
                     total = np.uint64(0)
                     row += 1
                     border = starts[row + 1]
+                    before = np.int64(-1)
+                vertex = np.int64(ids[code])
+                if vertex <= before:
+                    return UNSORTED - row
+                before = vertex
                 total += hashes[code]
                 occurrences[code] += 1
             at = until
@@ -303,17 +318,23 @@ def sum_codes(
                     total = np.uint64(0)
                     row += 1
                     border = starts[row + 1]
+                    before = np.int64(-1)
+                vertex = np.int64(ids[code])
+                if vertex <= before:
+                    return UNSORTED - row
+                before = vertex
                 total += hashes[code]
             occurrences[code] += n
         done += n
     if row >= 0:
         sums[row] += total
+    previous[0] = before
     return row
 
 
 @compiled
 def _mix(x: np.uint64) -> np.uint64:
-    """`schemas.bicliques.splitmix64`."""
+    """`schemas.hashes.splitmix64`."""
     x += np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

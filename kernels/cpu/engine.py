@@ -164,6 +164,7 @@ class _Run:
                     out.right_indptr[: n + 1],
                     out.right[:right],
                     out.root[:n],
+                    out.ids[:n],
                 )
             )
             state["n_rows"] = state["n_left"] = state["n_right"] = state["n_better"] = 0

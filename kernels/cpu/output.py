@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled
+from kernels.compiled.lists import sort_list
 from kernels.compiled.measures import value
 from kernels.cpu.workspace import USUAL
 
@@ -13,7 +14,7 @@ __all__ = ["aside_is_full", "begin_aside", "deliver", "deliver_size", "end_aside
 
 @compiled
 def mix64(x):
-    """splitmix64, as in `schemas.bicliques`."""
+    """splitmix64, as in `schemas.hashes`."""
     x += np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -77,7 +78,10 @@ def deliver(g, out, base, n_base, n_roots):
         right = _hash(g.root_hash, out.closure, n_roots)
         if s.root_is_left:
             left, right = right, left
-        s.fingerprint += mix64(left ^ mix64(right))
+        own = mix64(left ^ mix64(right))
+        s.fingerprint += own
+        if s.listing:
+            out.ids[s.n_rows - 1] = own
     return True
 
 
@@ -116,7 +120,7 @@ def _count_size(out, base_size, root_size):
 
 @compiled
 def _list(g, out, base, n_base, n_roots, base_size, root_size):
-    """Copy the members into the buffers. Returns False when they do not fit."""
+    """Copy the members into the buffers, and sort them. Returns False when they do not fit."""
     s = out.state
     left_size, right_size = (root_size, base_size) if s.root_is_left else (base_size, root_size)
     if s.n_rows == s.max_rows or s.n_left + left_size > s.max_left or s.n_right + right_size > s.max_right:
@@ -128,6 +132,8 @@ def _list(g, out, base, n_base, n_roots, base_size, root_size):
     else:
         _write(g.base_members_indptr, g.base_members, base, n_base, out.left, s.n_left)
         _write(g.root_members_indptr, g.root_members, out.closure, n_roots, out.right, s.n_right)
+    sort_list(out.left, s.n_left, s.n_left + left_size)
+    sort_list(out.right, s.n_right, s.n_right + right_size)
     first = out.closure[0]
     for i in range(1, n_roots):
         first = min(first, out.closure[i])

@@ -132,8 +132,9 @@ def output_at(a):
         int64s(a[3]),
         int32s(a[4]),
         int32s(a[5]),
-        int32s(a[6]),
+        uint64s(a[6]),
         int32s(a[7]),
-        int64s(a[8]),
-        int32s(a[9]),
+        int32s(a[8]),
+        int64s(a[9]),
+        int32s(a[10]),
     )

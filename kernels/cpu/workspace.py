@@ -16,7 +16,7 @@ import numpy as np
 
 from kernels.compiled.measures import MEASURES
 from kernels.cpu.constants import COUNTERS, MAX_ROWS, PADDING, RANKED
-from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
+from schemas.bicliques import ID
 from schemas.dtypes import OFFSET, VERTEX, WORD
 from schemas.graph import MiningGraph
 from schemas.search import Search
@@ -169,6 +169,7 @@ class Output(NamedTuple):
     right_indptr: Any
     right: Any
     root: Any  # (max_rows,) int32
+    ids: Any  # (max_rows,) int64
     aside: Any  # int32: pieces put aside: [len(path), *path, len(candidates), *candidates, fresh] each
     closure: Any  # (n_roots,) int32: R of the biclique at hand
     usual: Any  # (USUAL * USUAL,) int64: bicliques by (base size, root size), both below USUAL
@@ -195,9 +196,7 @@ def addresses(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 def graph_arrays(graph: MiningGraph) -> Graph:
-    """Adjacency and member hashes of `graph`. The adjacency is shared, not copied."""
-    salts = {"left": LEFT_SALT, "right": RIGHT_SALT}
-    base_side = "right" if graph.root_side == "left" else "left"
+    """The arrays of `graph`, which are shared, not copied."""
     return Graph(
         np.asarray(graph.root_indptr),
         np.asarray(graph.root_indices),
@@ -207,8 +206,8 @@ def graph_arrays(graph: MiningGraph) -> Graph:
         np.asarray(graph.root_members),
         np.asarray(graph.base_members_indptr),
         np.asarray(graph.base_members),
-        _hash_sums(graph.root_members_indptr, graph.root_members, salts[graph.root_side]),
-        _hash_sums(graph.base_members_indptr, graph.base_members, salts[base_side]),
+        np.asarray(graph.root_hash),
+        np.asarray(graph.base_hash),
     )
 
 
@@ -217,10 +216,6 @@ def pieces_of(subtrees: Subtrees) -> Pieces:
     offsets, ids = OFFSET, VERTEX
     types = Pieces(offsets, ids, offsets, ids, ids, ids)
     return Pieces(*(np.ascontiguousarray(getattr(subtrees, k), t) for k, t in types._asdict().items()))
-
-
-def _hash_sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.ndarray:
-    return np.add.reduceat(splitmix64(members.astype(WORD) ^ salt), np.asarray(indptr[:-1]))
 
 
 def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hub, Sieve, Output]:
@@ -278,6 +273,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         right_indptr=np.zeros(rows + 1, OFFSET),
         right=np.empty(members, i32),
         root=np.empty(rows, i32),
+        ids=np.empty(rows, ID),
         aside=np.empty(4 * n_roots + 1024, i32),
         closure=np.empty(n_roots, i32),
         usual=np.zeros(USUAL * USUAL if search.sizes else 0, OFFSET),
@@ -315,9 +311,7 @@ def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
 
 def workspace_bytes(graph: MiningGraph, search: Search) -> int:
     """Bytes of the memory of one search, besides the graph, which is shared."""
-    given = graph_arrays(graph)
-    arrays = [array for group in allocate(graph, search, Sizes()) for array in group]
-    return sum(array.nbytes for array in [*arrays, given.root_hash, given.base_hash])
+    return sum(array.nbytes for group in allocate(graph, search, Sizes()) for array in group)
 
 
 def reset(word: Word, hub: Hub, sieve: Sieve, out: Output) -> None:

@@ -7,7 +7,6 @@ import numpy as np
 from kernels.gpu.device import Device
 from kernels.gpu.pack import Members
 from kernels.gpu.records import WORD_BITS
-from schemas.bicliques import LEFT_SALT, RIGHT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.search import Search
@@ -25,8 +24,6 @@ class DeviceGraph:
         base_degree = np.sort(np.diff(graph.base_indptr))[::-1]
         self.max_root_degree = int(degree.max())
         self.max_rows = int(min(graph.n_roots, base_degree[:WORD_BITS].sum()))
-        salts = {"left": LEFT_SALT, "right": RIGHT_SALT}
-        base_side = "right" if graph.root_side == "left" else "left"
         self.arrays = {
             "root_indptr": device.upload(graph.root_indptr),
             "root_indices": device.upload(graph.root_indices),
@@ -34,8 +31,8 @@ class DeviceGraph:
             "base_indices": device.upload(graph.base_indices),
             "root_weight": device.upload(np.diff(graph.root_members_indptr).astype(VERTEX)),
             "base_weight": device.upload(np.diff(graph.base_members_indptr).astype(VERTEX)),
-            "root_hash": device.upload(_sums(graph.root_members_indptr, graph.root_members, salts[graph.root_side])),
-            "base_hash": device.upload(_sums(graph.base_members_indptr, graph.base_members, salts[base_side])),
+            "root_hash": device.upload(graph.root_hash),
+            "base_hash": device.upload(graph.base_hash),
         }
         self.params: dict[str, int] = {name: device.address(handle) for name, handle in self.arrays.items()}
         self.params |= {"n_roots": graph.n_roots, "n_base": graph.n_base}
@@ -43,7 +40,9 @@ class DeviceGraph:
     def members(self, device: Device) -> Members:
         """The members of every vertex, on the device. They are uploaded at the first call."""
         if self._members is None:
-            self._members = Members.of(device, self.graph)
+            self._members = Members.of(
+                device, self.graph, {side: self.arrays[f"{side}_hash"] for side in ("base", "root")}
+            )
         return self._members
 
 
@@ -61,7 +60,3 @@ def search_params(graph: MiningGraph, search: Search) -> dict[str, int]:
         "min_root": min_root,
         "max_root": unlimited if max_root is None else max_root,
     }
-
-
-def _sums(indptr: np.ndarray, members: np.ndarray, salt: np.uint64) -> np.ndarray:
-    return np.add.reduceat(splitmix64(np.asarray(members).astype(np.uint64) ^ salt), np.asarray(indptr[:-1]))

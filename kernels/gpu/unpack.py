@@ -1,13 +1,15 @@
-"""Makes `Bicliques` of a kernel's records: it expands members and drops holes, without a Python loop over bicliques."""
+"""Makes `Bicliques` of a kernel's records: it expands and sorts members, and drops holes, all in compiled code."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from kernels.compiled.jit import entry
-from schemas.bicliques import Bicliques
+from kernels.compiled.lists import sort_list
+from schemas.bicliques import ID, Bicliques
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
+from schemas.hashes import mixed
 
 __all__ = ["unpack"]
 
@@ -29,8 +31,16 @@ def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicli
     smallest = np.empty(len(at), OFFSET)
     _smallest(values, at + n_base, n_root, smallest)
     first = np.asarray(graph.root_members)[np.asarray(graph.root_members_indptr)[smallest]]
-    left, right = (root, base) if graph.root_side == "left" else (base, root)
-    return Bicliques(*left, *right, first.astype(VERTEX))
+    sums = _sums(values, at + n_base, n_root, graph.root_hash), _sums(values, at, n_base, graph.base_hash)
+    if graph.root_side == "left":
+        return Bicliques(*root, *base, first.astype(VERTEX), mixed(*sums).view(ID))
+    return Bicliques(*base, *root, first.astype(VERTEX), mixed(*sums[::-1]).view(ID))
+
+
+def _sums(values: np.ndarray, at: np.ndarray, n: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    sums = np.empty(len(at), np.uint64)
+    _hash_sums(values, at, n, np.asarray(hashes), sums)
+    return sums
 
 
 def _expand(
@@ -61,6 +71,16 @@ def _fill(values, at, n, indptr, members, out_indptr, out):
             for e in range(indptr[values[k]], indptr[values[k] + 1]):
                 out[free] = members[e]
                 free += 1
+        sort_list(out, out_indptr[i], free)
+
+
+@entry
+def _hash_sums(values, at, n, hashes, out):
+    for i in range(at.size):
+        total = np.uint64(0)
+        for k in range(at[i], at[i] + n[i]):
+            total += hashes[values[k]]
+        out[i] = total
 
 
 @entry

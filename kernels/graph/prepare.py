@@ -12,6 +12,7 @@ from kernels.graph.twins import group_twins
 from kernels.graph.wedges import root_side_of
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
+from schemas.hashes import VertexHashes, hashes_of_ids
 from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 from schemas.search import Side
@@ -36,6 +37,7 @@ def prepare(
     min_right: int = 1,
     reductions: frozenset[Reduction] = EVERY_REDUCTION,
     *,
+    known: VertexHashes | None = None,
     threads: int = 1,
 ) -> tuple[MiningGraph, PrepareFacts]:
     """Reduce, merge, choose the root side and rank.
@@ -51,6 +53,8 @@ def prepare(
         Thresholds; see `kernels.graph.core`.
     reductions : frozenset of Reduction
         Reductions that are exact for the job. No others are done.
+    known : VertexHashes or None
+        `schemas.hashes.vertex_hashes` of both sides. None: the labels are the dense ids.
     threads : int
         Threads that share the rows. The graph does not depend on their number.
 
@@ -96,6 +100,7 @@ def prepare(
         sides["left" if root_side == "right" else "right"],
         root_side,
         (n_left, n_right),
+        known or hashes_of_ids(n_left, n_right),
         options,
         threads,
     )
@@ -124,7 +129,13 @@ def _each_alone(indptr: np.ndarray, indices: np.ndarray, _: int) -> tuple[np.nda
 
 
 def _ranked(
-    roots: _SideArrays, base: _SideArrays, root_side: Side, sizes: tuple[int, int], options: BuildOptions, threads: int
+    roots: _SideArrays,
+    base: _SideArrays,
+    root_side: Side,
+    sizes: tuple[int, int],
+    known: VertexHashes,
+    options: BuildOptions,
+    threads: int,
 ) -> MiningGraph:
     (root_csr, root_members_indptr, root_members) = roots
     (base_csr, base_members_indptr, base_members) = base
@@ -141,7 +152,8 @@ def _ranked(
         members_indptr, members = root_members_indptr, taken(root_members, by_rank, threads)
     else:
         members_indptr, members = select_rows(root_members_indptr, root_members, by_rank, threads)
-    return MiningGraph(
+    return MiningGraph.of(
+        known,
         root_side=root_side,
         n_left=sizes[0],
         n_right=sizes[1],

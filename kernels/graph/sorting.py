@@ -14,9 +14,9 @@ import numpy as np
 
 from kernels.graph.facts import PrepareFacts
 from kernels.graph.wedges import root_side_of
-from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
+from schemas.hashes import LEFT_SALT, VertexHashes, hashes_of_ids, splitmix64
 from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 from schemas.search import Side
@@ -54,6 +54,7 @@ def prepare_on(
     min_right: int = 1,
     reductions: frozenset[Reduction] = EVERY_REDUCTION,
     *,
+    known: VertexHashes | None = None,
     to_host: Callable[[Any], np.ndarray] | None = None,
 ) -> tuple[MiningGraph, PrepareFacts]:
     """As `kernels.graph.prepare.prepare`, with the same result, array for array.
@@ -64,6 +65,8 @@ def prepare_on(
         cupy or numpy.
     left, right
         Arrays of `xp`, or of NumPy.
+    known : VertexHashes or None
+        In main memory.
     to_host : callable or None
         Copies an array of `xp` to main memory. None is `on_host`.
 
@@ -81,11 +84,11 @@ def prepare_on(
     by_left = from_sorted(xp, left_index, right_index, len(left_core))
     left_twins = grouped(xp, by_left)
     if left_twins is None:
-        return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions)
+        return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions, known=known)
     by_right = _transpose(xp, _select(xp, by_left, left_twins.representatives), len(right_core))
     right_twins = grouped(xp, by_right)
     if right_twins is None:
-        return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions)
+        return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions, known=known)
     by_right = _select(xp, by_right, right_twins.representatives)
     by_left = _transpose(xp, by_right, len(left_twins.representatives))
 
@@ -94,7 +97,8 @@ def prepare_on(
     base_side: Side = "left" if root_side == "right" else "right"
     ranked = _ranked(xp, sides[root_side], sides[base_side], options)
     arrays = {name: (to_host or on_host)(array) for name, array in ranked.items()}
-    graph = MiningGraph(root_side=root_side, n_left=n_left, n_right=n_right, **arrays)
+    known = known or hashes_of_ids(n_left, n_right)
+    graph = MiningGraph.of(known, root_side=root_side, n_left=n_left, n_right=n_right, **arrays)
     return graph, PrepareFacts(
         core_left=len(left_core),
         core_right=len(right_core),
@@ -108,10 +112,10 @@ def prepare_on(
     )
 
 
-def _compiled(left: Any, right: Any, *rest: Any) -> tuple[MiningGraph, PrepareFacts]:
+def _compiled(left: Any, right: Any, *rest: Any, known: VertexHashes | None) -> tuple[MiningGraph, PrepareFacts]:
     from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
 
-    return prepare(on_host(left), on_host(right), *rest)
+    return prepare(on_host(left), on_host(right), *rest, known=known)
 
 
 def _core(xp: Any, left: Any, right: Any, n_left: int, n_right: int, min_left: int, min_right: int) -> tuple[Any, Any]:

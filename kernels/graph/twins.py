@@ -12,8 +12,8 @@ import numpy as np
 from kernels.compiled.jit import compiled, entry
 from kernels.graph.csr import transpose
 from kernels.graph.threads import borders, even, on_slices
-from schemas.bicliques import LEFT_SALT, splitmix64
 from schemas.dtypes import OFFSET, VERTEX
+from schemas.hashes import LEFT_SALT, splitmix64
 
 __all__ = ["group_twins"]
 

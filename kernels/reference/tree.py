@@ -65,9 +65,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.bicliques import Bicliques
+from schemas.bicliques import ID, Bicliques
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
+from schemas.hashes import mixed
 from schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
 from schemas.search import By, Search
 from schemas.work import EVERYTHING, Subtrees
@@ -214,7 +215,13 @@ class Tree:
         if search.largest is not None and measure(search.by, len(left), len(right)) < self.bound:
             return None
         first = min(node.path)
-        return Bicliques.from_pairs([(left, right)], [int(graph.root_members[graph.root_members_indptr[first]])])
+        sums = [_sum(graph.root_hash, node.path), _sum(graph.base_hash, node.base)]
+        ids = mixed(*(sums if graph.root_side == "left" else sums[::-1])).view(ID)
+        return Bicliques.from_pairs([(left, right)], [int(graph.root_members[graph.root_members_indptr[first]])], ids)
+
+
+def _sum(hashes: np.ndarray, vertices: Iterable[int]) -> np.ndarray:
+    return np.add.reduce(hashes[list(vertices)], dtype=np.uint64, keepdims=True)
 
 
 def _members(indptr: np.ndarray, members: np.ndarray, vertices: Iterable[int]) -> list[int]:

@@ -163,7 +163,7 @@ COMMANDS = (
         help="print bicliques of a run chosen at random, each as likely as the others",
         add_arguments=_add_sample,
         run=_sample,
-        imports=("results.results", "cli.listing", "proof.row_hashes"),
+        imports=("results.results", "cli.listing"),
     ),
     Command(
         name="sizes",

@@ -7,13 +7,12 @@ import queue
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import pyarrow as pa
-
-from pipeline.output import part_writer
-from pipeline.output.part_writer import PartWriter, pieces_of, to_batch
+from pipeline.output import stretch
+from pipeline.output.part_writer import PartWriter
+from pipeline.output.stretch import pieces_of
 from pipeline.process.cores import count_cores
 from pipeline.run.labels import Tables
-from schemas.bicliques import Bicliques
+from schemas.bicliques import UNKNOWN, Bicliques, Provenance
 from schemas.manifest import Part
 
 __all__ = ["ParallelWriter", "writing_threads"]
@@ -29,17 +28,17 @@ def writing_threads() -> int:
 
 
 class ParallelWriter:
-    """An `Emit` that writes full row groups of the bicliques of one slice on threads. Each thread has its own parts.
+    """An `Emit` that writes full stretches of the bicliques of one slice on threads. Each thread has its own parts.
 
-    A call returns as soon as the engine's arrays are copied into columns. Encoding and writing go on while the engine
-    works. Memory is bounded, because each thread has at most one row group.
+    A call returns as soon as the arrays of the engine are copied. Sorting, encoding and writing go on while the engine
+    works. Memory is bounded, because each thread has at most one stretch.
 
     Parameters
     ----------
-    folder, slice_number, tables, names
+    folder, slice_number, tables, provenance
         See `pipeline.output.part_writer.PartWriter`.
     threads : int
-        Row groups that are encoded at a time. A slice with fewer than two row groups makes one part.
+        Stretches that are written at a time. A slice with fewer than two makes one part.
     """
 
     on_device = False
@@ -50,46 +49,37 @@ class ParallelWriter:
         slice_number: int,
         tables: Tables,
         threads: int,
-        names: tuple[str, str] = ("left", "right"),
+        provenance: Provenance = UNKNOWN,
     ):
-        self.tables = tables
-        self._writers = [PartWriter(folder, slice_number, tables, names) for _ in range(threads)]
-        self._room = self._writers[0].room
+        self._writers = [PartWriter(folder, slice_number, tables, provenance) for _ in range(threads)]
         self._free: queue.LifoQueue[PartWriter] = queue.LifoQueue()  # last in, first out, so that few parts are opened
         for one in self._writers:
             self._free.put(one)
-        # one thread per writer encodes, and as many others turn arrays into columns meanwhile
-        self._threads = ThreadPoolExecutor(2 * threads, thread_name_prefix="write")
-        self._groups: list[Future[None]] = []
-        self._collected: list[pa.RecordBatch] = []
-        self._members = self._rows = self._bytes = 0
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="write")
+        self._stretches: list[Future[None]] = []
+        self._filling: PartWriter | None = None
 
     def __call__(self, found: Bicliques, /) -> None:
-        """Append a batch, whose arrays may change afterwards. Waits while all threads have row groups to write.
+        """Append a batch, whose arrays may change afterwards. Waits while all threads have stretches to write.
 
         Raises
         ------
         ResourceError
             A resource is missing, as when the disk is full.
         """
-        pieces = pieces_of(found, part_writer.GROUP_MEMBERS, self._room)
-        for piece, batch in zip(pieces, self._threads.map(self._to_batch, pieces), strict=True):
-            size = self._room.of(piece)
-            if self._collected and self._bytes + size > part_writer.GROUP_BYTES:
-                self._hand_over()
-            self._collected.append(batch)
-            self._bytes += size
-            self._members += len(piece.left) + len(piece.right)
-            self._rows += len(piece)
-            if self._members >= part_writer.GROUP_MEMBERS or self._rows >= part_writer.GROUP_ROWS:
-                self._hand_over()
+        for piece in pieces_of(found, stretch.STRETCH_MEMBERS):
+            self._raise_errors()
+            self._filling = self._filling or self._free.get()
+            self._filling.stretch.add(piece)
+            if self._filling.stretch.is_full:
+                self._hand_over(self._filling)
 
     def close(self) -> list[Part]:
         """Wait until all is written, and name the last parts. Without rows there is no part."""
-        if self._collected:
-            self._hand_over()
-        for group in self._groups:
-            group.result()
+        if self._filling is not None:
+            self._hand_over(self._filling)
+        for written in self._stretches:
+            written.result()
         parts = [part for some in self._threads.map(PartWriter.close, self._writers) for part in some]
         self._threads.shutdown()
         return parts
@@ -100,23 +90,18 @@ class ParallelWriter:
         for one in self._writers:
             one.discard()
 
-    def _to_batch(self, piece: Bicliques) -> pa.RecordBatch:
-        return to_batch(piece, self.tables)
+    def _hand_over(self, one: PartWriter) -> None:
+        self._filling = None
+        self._stretches.append(self._threads.submit(self._write, one))
 
-    def _hand_over(self) -> None:
-        self._raise_errors()
-        collected = self._collected
-        self._collected, self._members, self._rows, self._bytes = [], 0, 0, 0
-        self._groups.append(self._threads.submit(self._write, self._free.get(), collected))
-
-    def _write(self, one: PartWriter, batches: list[pa.RecordBatch]) -> None:
+    def _write(self, one: PartWriter) -> None:
         try:
-            one.write_group(batches)
+            one.write_stretch()
         finally:
             self._free.put(one)
 
     def _raise_errors(self) -> None:
-        ended = [group for group in self._groups if group.done()]
-        self._groups = [group for group in self._groups if not group.done()]
-        for group in ended:
-            group.result()
+        ended = [written for written in self._stretches if written.done()]
+        self._stretches = [written for written in self._stretches if not written.done()]
+        for written in ended:
+            written.result()

@@ -8,40 +8,40 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipeline.output import stretch
+from pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
 from pipeline.run.files import create, disk_errors, replace_file
 from pipeline.run.labels import Tables
 from pipeline.run.names import part_name, part_stem, unnamed_part
-from schemas.bicliques import Bicliques, biclique_schema
-from schemas.errors import ResourceError
+from schemas.bicliques import UNKNOWN, Bicliques, Provenance, biclique_schema, fingerprint, statement
 from schemas.manifest import Part
 
-__all__ = ["MOST_BYTES", "PartWriter", "pieces_of", "to_batch", "writer_bytes"]
+__all__ = ["LAYOUT", "PartWriter", "part_schema", "to_batch", "writer_bytes"]
 
-#: Most members (left and right together) of a row group. A biclique with more has a row group of its own.
-GROUP_MEMBERS = 1 << 21
-#: Most rows of a row group.
-GROUP_ROWS = 1 << 19
-#: Most bytes of labels in a row group, of both sides. Offsets of 32 bits, also those of readers, allow four times as
-#: much.
-GROUP_BYTES = 1 << 29
-#: Most bytes of labels that one side of a biclique can have.
-MOST_BYTES = (1 << 31) - 1
 #: A part that has reached so many bytes is closed, and the slice goes on with another one.
 PART_BYTES = 1 << 29
 
+_LISTS, _NUMBERS = ["left.list.element", "right.list.element"], ["n_left", "n_right", "root"]
 #: Measured on six graphs (benchmarks/layout.py). Labels repeat, so dictionaries make files 11 to 48 % smaller and
 #: faster to write. Level 3 of zstd makes them another 6 to 14 % smaller in an eighth more time. A checksum shows a
-#: damaged page before it is decoded.
-_PARQUET = {"compression": "zstd", "compression_level": 3, "use_dictionary": True, "write_page_checksum": True}
+#: damaged page before it is decoded. Ids are as good as random, so nothing makes them smaller.
+LAYOUT: dict[str, Any] = {
+    "compression": dict.fromkeys([*_LISTS, *_NUMBERS], "zstd") | {"id": "none"},
+    "compression_level": dict.fromkeys([*_LISTS, *_NUMBERS], 3),
+    "use_dictionary": [*_LISTS, *_NUMBERS],
+    "write_statistics": _NUMBERS,
+    "write_page_index": True,
+    "write_page_checksum": True,
+}
 
 
 def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:
     """Bicliques as rows of `schemas.bicliques.biclique_schema`, in new arrays."""
     left, right = tables or (None, None)
     columns = [
+        pa.array(found.ids.copy()),
         _lists(found.left_indptr, found.left, left),
         _lists(found.right_indptr, found.right, right),
         pa.array(np.diff(found.left_indptr).astype(np.int32)),
@@ -51,19 +51,21 @@ def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=part_schema(tables))
 
 
-def part_schema(tables: Tables, names: tuple[str, str] = ("left", "right")) -> pa.Schema:
-    """Arrow schema of the parts. Its metadata has the `names` of the sides."""
+def part_schema(tables: Tables, provenance: Provenance = UNKNOWN) -> pa.Schema:
+    """Arrow schema of the parts. Its metadata has the provenance."""
     left, right = (pa.int32(), pa.int32()) if tables is None else (tables[0].type, tables[1].type)
-    return biclique_schema(left, right, names)
+    return biclique_schema(left, right, provenance)
 
 
 def writer_bytes(tables: Tables) -> int:
     """Bound of the memory of one `PartWriter`, in bytes, as long as no single biclique fills a row group.
 
-    It is the size of two row groups, one that is collected and one that is encoded, with labels of mean size.
+    It is the size of two stretches and of the longest batch, as they are collected and sorted in arrays that double,
+    and of a row group that is encoded, with labels of mean size.
     """
     width = 4.0 if tables is None else 8.0 + max(t.nbytes / max(len(t), 1) for t in tables)
-    return int(2 * 2 * GROUP_MEMBERS * width) + 8 * GROUP_ROWS * 28
+    collected = 4 * (4 * stretch.STRETCH_MEMBERS + 28 * stretch.STRETCH_ROWS)
+    return collected + int(2 * stretch.GROUP_MEMBERS * width) + 28 * stretch.GROUP_ROWS
 
 
 class PartWriter:
@@ -76,26 +78,26 @@ class PartWriter:
     slice_number : int
         It is in the names of the parts, with a random suffix. So two attempts at a slice never write the same file.
     tables : Tables
-    names : (str, str)
-        Names of the sides in the input, for the metadata of the parts.
+    provenance : Provenance
+        For the metadata of the parts.
     """
 
     on_device = False
 
-    def __init__(self, folder: Path, slice_number: int, tables: Tables, names: tuple[str, str] = ("left", "right")):
+    def __init__(self, folder: Path, slice_number: int, tables: Tables, provenance: Provenance = UNKNOWN):
         self.folder = folder
         self.stem = part_stem(slice_number)
         self.tables = tables
-        self.names = names
+        self.provenance = provenance
         self.parts: list[Part] = []
-        self._collected: list[pa.RecordBatch] = []
-        self._members = self._rows = self._bytes = self._rows_of_part = 0
+        self.stretch = Stretch()
+        self._rows = self._fingerprint = 0  # of the part that is open
         self._file: Any = None  # a pyarrow.OSFile while a part is open
         self._writer: Any = None  # and its pyarrow.parquet.ParquetWriter
 
     @cached_property
     def room(self) -> LabelRoom:
-        """The room for labels. A caller that only writes groups does not need it."""
+        """The room for labels. It takes a pass over all labels."""
         return LabelRoom(self.tables)
 
     def __call__(self, found: Bicliques, /) -> None:
@@ -106,35 +108,30 @@ class PartWriter:
         ResourceError
             A resource is missing, as when the disk is full; or the labels of a biclique do not fit into a row.
         """
-        for piece in pieces_of(found, GROUP_MEMBERS, self.room):
-            size = self.room.of(piece)
-            if self._collected and self._bytes + size > GROUP_BYTES:
-                self._write_collected()
-            self._collected.append(to_batch(piece, self.tables))
-            self._bytes += size
-            self._members += len(piece.left) + len(piece.right)
-            self._rows += len(piece)
-            if self._members >= GROUP_MEMBERS or self._rows >= GROUP_ROWS:
-                self._write_collected()
+        for piece in pieces_of(found, stretch.STRETCH_MEMBERS):
+            self.stretch.add(piece)
+            if self.stretch.is_full:
+                self.write_stretch()
 
     def close(self) -> list[Part]:
         """Write the last rows, and name the last part. Without rows there is no part."""
-        if self._collected:
-            self._write_collected()
+        if len(self.stretch):
+            self.write_stretch()
         self._close_part()
         return self.parts
 
-    def write_group(self, batches: list[pa.RecordBatch]) -> None:
-        """Write batches that `to_batch` made as one row group. Rows that `add` collects are not part of it."""
-        with disk_errors(self._temporary()):
-            if self._writer is None:
-                create(self._temporary()).close()
-                self._file = pa.OSFile(str(self._temporary()), "wb")
-                self._writer = pq.ParquetWriter(self._file, part_schema(self.tables, self.names), **_PARQUET)
-            self._writer.write_table(pa.Table.from_batches(batches), row_group_size=2 * GROUP_ROWS)
-        self._rows_of_part += sum(map(len, batches))
-        if self._file.tell() >= PART_BYTES:
-            self._close_part()
+    def write_stretch(self) -> None:
+        """Write the rows that were collected, sorted by size."""
+        for group in row_groups(self.stretch.take(), self.room):
+            with disk_errors(self._temporary()):
+                if self._writer is None:
+                    self._open_part()
+                rows = pa.Table.from_batches([to_batch(group, self.tables)])
+                self._writer.write_table(rows, row_group_size=2 * stretch.GROUP_ROWS)
+            self._rows += len(group)
+            self._fingerprint = (self._fingerprint + fingerprint(group)) % 2**64
+            if self._file.tell() >= PART_BYTES:
+                self._close_part()
 
     def discard(self) -> None:
         """Remove all that was written, after an error."""
@@ -146,108 +143,28 @@ class PartWriter:
             path.unlink(missing_ok=True)
         self.parts = []
 
-    def _write_collected(self) -> None:
-        collected = self._collected
-        self._collected, self._members, self._rows, self._bytes = [], 0, 0, 0
-        self.write_group(collected)
+    def _open_part(self) -> None:
+        create(self._temporary()).close()
+        self._file = pa.OSFile(str(self._temporary()), "wb")
+        schema = part_schema(self.tables, self.provenance)
+        order = pq.SortingColumn.from_ordering(schema, [("n_left", "descending"), ("n_right", "descending")])
+        self._writer = pq.ParquetWriter(self._file, schema, sorting_columns=order, **LAYOUT)
 
     def _close_part(self) -> None:
         if self._writer is None:
             return
         name = part_name(self.stem, len(self.parts))
         with disk_errors(self.folder / name):
+            self._writer.add_key_value_metadata(statement(self._rows, self._fingerprint))
             self._writer.close()
             size = self._file.tell()
             self._file.close()
             replace_file(self._temporary(), self.folder / name)
-        self.parts.append(Part(name, self._rows_of_part, size))
-        self._writer, self._file, self._rows_of_part = None, None, 0
+        self.parts.append(Part(name, self._rows, size))
+        self._writer, self._file, self._rows, self._fingerprint = None, None, 0, 0
 
     def _temporary(self) -> Path:
         return self.folder / unnamed_part(self.stem, len(self.parts))
-
-
-class LabelRoom:
-    """Counts the bytes of the labels of bicliques as text, to keep row groups within 32-bit offsets.
-
-    Parameters
-    ----------
-    tables : Tables
-
-    Notes
-    -----
-    Labels of at most 256 bytes are not counted, because every row group of such labels is small enough.
-    """
-
-    def __init__(self, tables: Tables):
-        sizes = [None if tables is None else _byte_lengths(table) for table in tables or (None, None)]
-        longest = max((int(own.max()) for own in sizes if own is not None and len(own)), default=0)
-        self._sizes = sizes if longest * GROUP_MEMBERS > GROUP_BYTES else None
-
-    def until(self, found: Bicliques) -> np.ndarray | None:
-        """Bytes of the rows before each row, both sides together. None if they do not matter.
-
-        Raises
-        ------
-        ResourceError
-            One biclique has too many bytes for a row.
-        """
-        if self._sizes is None:
-            return None
-        total = np.zeros(len(found) + 1, np.int64)
-        for side, own in zip(("left", "right"), self._sizes, strict=True):
-            if own is None:
-                continue
-            ids, indptr = getattr(found, side), getattr(found, f"{side}_indptr")
-            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(own[ids], dtype=np.int64)])[indptr]
-            rows = np.diff(before)
-            if len(rows) and rows.max() > MOST_BYTES:
-                members = int(np.diff(indptr)[rows.argmax()])
-                raise ResourceError(
-                    f"a biclique has {members:,} {side} members whose labels take {int(rows.max()):,} bytes, and a row "
-                    f"holds {MOST_BYTES:,}; mine with --ids dense"
-                )
-            total[1:] += np.cumsum(rows)
-        return total
-
-    def of(self, found: Bicliques) -> int:
-        """Bytes of all rows. 0 if they do not matter."""
-        until = self.until(found)
-        return 0 if until is None else int(until[-1])
-
-
-def _byte_lengths(labels: pa.Array) -> np.ndarray | None:
-    """Bytes of each label, int32. None for numbers."""
-    if not pa.types.is_string(labels.type):
-        return None
-    lengths: np.ndarray = pc.binary_length(labels).to_numpy(zero_copy_only=False)
-    return lengths
-
-
-def pieces_of(found: Bicliques, members: int, room: LabelRoom | None = None) -> list[Bicliques]:
-    """The batch in pieces of at most so many members and `GROUP_BYTES` of labels, or of one biclique."""
-    until = found.left_indptr + found.right_indptr
-    taken = None if room is None else room.until(found)
-    pieces, start = [], 0
-    while start < len(found):
-        stop = int(np.searchsorted(until, until[start] + members, side="right")) - 1
-        if taken is not None:
-            stop = min(stop, int(np.searchsorted(taken, taken[start] + GROUP_BYTES, side="right")) - 1)
-        stop = min(max(stop, start + 1), len(found))
-        pieces.append(_rows(found, start, stop))
-        start = stop
-    return pieces
-
-
-def _rows(found: Bicliques, start: int, stop: int) -> Bicliques:
-    left, right = found.left_indptr[start : stop + 1], found.right_indptr[start : stop + 1]
-    return Bicliques(
-        left - left[0],
-        found.left[left[0] : left[-1]],
-        right - right[0],
-        found.right[right[0] : right[-1]],
-        found.root[start:stop],
-    )
 
 
 def _lists(indptr: np.ndarray, ids: np.ndarray, labels: pa.Array | None) -> pa.ListArray:

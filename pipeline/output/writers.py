@@ -11,6 +11,7 @@ from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
 from pipeline.output.part_writer import PartWriter
 from pipeline.run.labels import Tables
+from schemas.bicliques import UNKNOWN, Provenance
 from schemas.emit import Emit
 from schemas.errors import ResourceError
 from schemas.manifest import Part
@@ -42,7 +43,7 @@ def open_writer(
     tables: Tables,
     platform: Platform,
     where: WriteOn = "auto",
-    names: tuple[str, str] = ("left", "right"),
+    provenance: Provenance = UNKNOWN,
 ) -> Writer:
     """The writer of a slice.
 
@@ -53,7 +54,7 @@ def open_writer(
     platform : Platform
         The platform of the engine.
     where : WriteOn
-    names : (str, str)
+    provenance : Provenance
         See `pipeline.output.part_writer.PartWriter`.
 
     Raises
@@ -62,13 +63,13 @@ def open_writer(
         The GPU is asked to write and cannot.
     """
     if not platform.leaves_cores:
-        return PartWriter(folder, slice_number, tables, names)
+        return PartWriter(folder, slice_number, tables, provenance)
     reason = "asked for" if where == "cpu" else _why_no_cudf(platform)
     if where == "gpu" and reason is not None:
         raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write-on cpu")
     if reason is None:
-        return DeviceWriter(folder, slice_number, _backend(_Tables(tables), names))
-    return ParallelWriter(folder, slice_number, tables, writing_threads(), names)
+        return DeviceWriter(folder, slice_number, _backend(_Tables(tables), provenance))
+    return ParallelWriter(folder, slice_number, tables, writing_threads(), provenance)
 
 
 def forget() -> None:
@@ -94,5 +95,5 @@ class _Tables:
 
 
 @lru_cache(maxsize=1)
-def _backend(tables: _Tables, names: tuple[str, str]) -> CudfParquet:
-    return CudfParquet(tables.tables, names=names)
+def _backend(tables: _Tables, provenance: Provenance) -> CudfParquet:
+    return CudfParquet(tables.tables, provenance=provenance)

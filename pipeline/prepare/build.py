@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from pipeline.run.opened import Run
 from pipeline.run.tables import read_integers, read_table
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
+from schemas.hashes import VertexHashes
 from schemas.search import Search
 
 if TYPE_CHECKING:
@@ -93,10 +94,12 @@ def build(run: Run) -> dict[str, Any]:
         if search.is_containing or run.job.in_bands:
             run.take_edges()  # and let them go
         elif sizes.get("read_on") == "gpu":
+            _finish(labels)
             made = _on_gpu(run, threads)
         built_on = "cpu" if made is None else "gpu"
         if made is None:
             edges = read_edges(folder)
+            _finish(labels)
             kept = restricted(run, *edges)
             nothing = why_nothing(run, kept)
             is_compiled = compiles(run, len(kept.left))
@@ -112,8 +115,6 @@ def build(run: Run) -> dict[str, Any]:
             graph.save(target)
             if bands is not None:
                 MiningGraph.save_all(bands.graphs, target)
-            for copied in labels:
-                copied.result()
             settled, summed = beside.submit(settle, target), beside.submit(checksums_of, folder.own_files(target))
             MiningGraph.open(target).validate(threads)
             for each in MiningGraph.open_all(target) if bands is not None else ():
@@ -131,6 +132,12 @@ def build(run: Run) -> dict[str, Any]:
         facts["nothing"] = nothing
     run.finish("build", facts, summed.result())
     return facts
+
+
+def _finish(labels: list[Future[None]]) -> None:
+    """Wait for the labels, whose hashes the graph has."""
+    for copied in labels:
+        copied.result()
 
 
 def _copy_labels(folder: RunFolder, side: str) -> None:
@@ -173,9 +180,10 @@ def _prepared(run: Run, kept: Restricted, search: Search, is_compiled: bool) -> 
     prepare = partial(_compiled, threads=min(count_cores(), MOST_THREADS)) if is_compiled else _sorted
     left, right, n_left, n_right, *how = _arguments(run, kept, search)
     if _FEW * len(left) >= n_left + n_right:
-        return prepare(left, right, n_left, n_right, *how)
+        return prepare(left, right, n_left, n_right, *how, known=run.hashes)
     (left_ids, left), (right_ids, right) = (np.unique(ids, return_inverse=True) for ids in (left, right))
-    graph, facts = prepare(left.astype(VERTEX), right.astype(VERTEX), len(left_ids), len(right_ids), *how)
+    known = run.hashes[0][left_ids], run.hashes[1][right_ids]
+    graph, facts = prepare(left.astype(VERTEX), right.astype(VERTEX), len(left_ids), len(right_ids), *how, known=known)
     root_ids, base_ids = (left_ids, right_ids) if graph.root_side == "left" else (right_ids, left_ids)
     members = {"root_members": root_ids[graph.root_members], "base_members": base_ids[graph.base_members]}
     return replace(graph, n_left=n_left, n_right=n_right, **members), facts
@@ -187,16 +195,16 @@ def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:
     return kept.left, kept.right, *sizes, run.options.build, search.min_left, search.min_right, run.job.reductions
 
 
-def _compiled(*arguments: Any, threads: int) -> tuple[MiningGraph, PrepareFacts]:
+def _compiled(*arguments: Any, known: VertexHashes, threads: int) -> tuple[MiningGraph, PrepareFacts]:
     from kernels.graph.prepare import prepare  # not before it is needed
 
-    return prepare(*arguments, threads=threads)
+    return prepare(*arguments, known=known, threads=threads)
 
 
-def _sorted(*arguments: Any) -> tuple[MiningGraph, PrepareFacts]:
+def _sorted(*arguments: Any, known: VertexHashes) -> tuple[MiningGraph, PrepareFacts]:
     from kernels.graph.sorting import prepare_on
 
-    return prepare_on(np, *arguments)
+    return prepare_on(np, *arguments, known=known)
 
 
 def _on_gpu(run: Run, threads: int) -> tuple[MiningGraph, PrepareFacts, list[np.ndarray]] | None:
@@ -222,7 +230,7 @@ def _on_gpu(run: Run, threads: int) -> tuple[MiningGraph, PrepareFacts, list[np.
                 to_host = Staging(cupy).download
                 degrees = [to_host(cupy.bincount(ids)) for ids in (left, right)]
                 of_graph = _arguments(run, Restricted(left, right), run.options.search)
-                return *prepare_on(cupy, *of_graph, to_host=to_host), degrees
+                return *prepare_on(cupy, *of_graph, known=run.hashes, to_host=to_host), degrees
             reason = f"{run.input['n_edges']} edges need {EDGE_BYTES} bytes each"
         except MemoryError as error:
             reason = str(error)

@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 from kernels.compiled import parquet_pages as pages
 from pipeline.run.labels import Tables, ids_of
 from schemas.dtypes import COUNT, OFFSET, VERTEX
+from schemas.hashes import VertexHashes
 
-__all__ = ["CodedGroups", "SummedGroup"]
+__all__ = ["CodedGroups", "SummedGroup", "not_ascending"]
 
 _VALUES, _DICTIONARY = 0, 2  # kinds of pages
 _PLAIN, _CODES, _RUNS = (0, 2), (2, 8), 3  # encodings: of dictionaries, of values by a dictionary, of levels
@@ -28,6 +29,8 @@ _WIDEST_CODE = 32
 #: No row group that we write has more values.
 _MOST_VALUES = 1 << 31
 _TYPES = {"INT32": pa.int32(), "INT64": pa.int64()}
+#: The sides, and where their columns are.
+_COLUMNS = (("left", 1), ("right", 2))
 
 
 class SummedGroup(NamedTuple):
@@ -60,14 +63,17 @@ class CodedGroups:
         The metadata of the part. Its schema is checked already.
     tables : Tables
         Labels of the part.
-    hashes : (ndarray, ndarray), uint64
-        `schemas.bicliques.vertex_hashes` of both sides.
+    hashes : VertexHashes
+        `schemas.hashes.vertex_hashes` of both sides.
     """
 
-    def __init__(self, path: Path, metadata: pq.FileMetaData, tables: Tables, hashes: tuple[np.ndarray, np.ndarray]):
+    def __init__(self, path: Path, metadata: pq.FileMetaData, tables: Tables, hashes: VertexHashes):
         self._file = path.open("rb", buffering=0)
         self._metadata, self._bytes = metadata, path.stat().st_size
-        self._sides = [_Side(table, known) for table, known in zip(tables or (None, None), hashes, strict=True)]
+        self._sides = [
+            _Side(name, k, labels, known)
+            for (name, k), labels, known in zip(_COLUMNS, tables or (None, None), hashes, strict=True)
+        ]
 
     def __enter__(self) -> Self:
         return self
@@ -88,18 +94,18 @@ class CodedGroups:
             It holds a label that the input does not have.
         """
         found = self._metadata.row_group(group)
-        if any(own.type != _TYPES.get(found.column(k).physical_type) for k, own in enumerate(self._sides)):
+        if any(own.type != _TYPES.get(found.column(own.column).physical_type) for own in self._sides):
             return None
         read = []
-        for k, side in enumerate(self._sides):
-            column = found.column(k)
+        for side in self._sides:
+            column = found.column(side.column)
             start, length = column.dictionary_page_offset, column.total_compressed_size
             if column.compression != "ZSTD" or start is None or not found.num_rows <= column.num_values < _MOST_VALUES:
                 return None
             if not 0 <= start <= start + length <= self._bytes:
                 raise ValueError("a column is beyond the end of the file")
             self._file.seek(start)
-            own = side.sum(self._file.read(length), column.num_values, found.num_rows)
+            own = side.sum(self._file.read(length), column.num_values, found.num_rows, group)
             if own is None:
                 return None
             read.append(own)
@@ -117,16 +123,18 @@ class _Column(NamedTuple):
 class _Side:
     """One of the two columns of lists."""
 
-    def __init__(self, labels: pa.Array | None, hashes: np.ndarray):
+    def __init__(self, name: str, column: int, labels: pa.Array | None, hashes: np.ndarray):
+        self.name, self.column = name, column
         self._labels, self._hashes = labels, hashes
         self.type = pa.int32() if labels is None else labels.type
         self._codec = pa.Codec("zstd")
 
-    def sum(self, stored: bytes, n_values: int, n_rows: int) -> _Column | None:
+    def sum(self, stored: bytes, n_values: int, n_rows: int, group: int) -> _Column | None:
         """Sum up the column of a row group of which these are the bytes. None if it is written in another way."""
         buffer, header = np.frombuffer(stored, np.uint8), np.empty(2 * pages.HEADER_FIELDS, np.int64)
         starts, sums = np.empty(n_rows + 1, OFFSET), np.zeros(n_rows, np.uint64)
         ids = hashes = counts = None
+        previous = np.zeros(1, np.int64)
         at = seen = rows = 0
         last = -1
         while seen < n_values:
@@ -163,8 +171,10 @@ class _Side:
             if int(page[codes]) > _WIDEST_CODE:
                 raise ValueError("a page has codes of too many bits")
             last = pages.sum_codes(
-                words, page, codes + 1, int(page[codes]), n, seen, starts, last, hashes, counts, sums
+                words, page, codes + 1, int(page[codes]), n, seen, starts, last, ids, hashes, previous, counts, sums
             )
+            if last <= pages.UNSORTED:
+                raise ValueError(not_ascending(self.name, group, pages.UNSORTED - last))
             if last != begun - 1:
                 raise ValueError("a page has codes that its dictionary does not have, or too few")
             rows, seen = begun, seen + n
@@ -183,6 +193,11 @@ class _Side:
         if n and not 0 <= values.min() <= values.max() < len(self._hashes):
             raise ValueError("a row holds an id that no vertex has")
         return values.astype(VERTEX)
+
+
+def not_ascending(side: str, group: int, row: int) -> str:
+    """What is wrong with a row, numbered in its row group, whose members are not sorted or not different."""
+    return f"row {row} of row group {group}: its {side} members do not ascend"
 
 
 def _levels(page: np.ndarray, n: int, seen: int, starts: np.ndarray, rows: int) -> tuple[int, int]:

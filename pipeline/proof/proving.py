@@ -138,7 +138,7 @@ def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
     for place in (run.folder.bicliques, run.folder.pending):
         with disk_errors(place):
             place.mkdir(exist_ok=True)
-    writer = PartWriter(run.folder.pending, 0, run.tables, run.names)
+    writer = PartWriter(run.folder.pending, 0, run.tables, run.provenance)
     assert isinstance(ledger.total, Best)
     try:
         writer(ledger.total.rows)
@@ -251,6 +251,12 @@ def _check_claim(claim: _Claim, parts: list[PartRead]) -> None:
             f"the Parquet rows of {claim.what} ({rows}, fingerprint {fingerprint}) are not what its engine "
             f"reported ({claim.rows}, {claim.fingerprint}); {claim.remedy}"
         )
+    for part in parts:
+        if (part.rows, part.fingerprint) != part.stated:
+            raise IncompleteError(
+                f"{part.part.name} has rows and fingerprint {(part.rows, part.fingerprint)}, but its metadata says "
+                f"{part.stated}; {claim.remedy}"
+            )
 
 
 def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:

@@ -9,20 +9,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.output.part_writer import part_schema
-from pipeline.proof.coded_groups import CodedGroups
+from pipeline.proof.coded_groups import CodedGroups, not_ascending
 from pipeline.proof.summary import PartSummary, Tally
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import Tables, ids_of
 from pipeline.run.opened import Run
 from pipeline.run.tables import LOCAL, open_part
 from pipeline.slices.run_in_worker import open_in_worker
-from schemas.bicliques import SCHEMA_VERSION, Bicliques
+from schemas.bicliques import SCHEMA_VERSION, Bicliques, stated
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
@@ -31,6 +32,7 @@ __all__ = [
     "PIECE_BYTES",
     "PartProof",
     "ProofTask",
+    "check_ids",
     "in_pieces",
     "proof_tasks",
     "prove_part",
@@ -42,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 #: A part of more bytes is divided between several workers. Each reads about this number of bytes.
 PIECE_BYTES = 1 << 23
+#: The columns beside the lists.
+_NUMBERS = ["id", "n_left", "n_right", "root"]
 
 
 @dataclass(frozen=True)
@@ -83,12 +87,15 @@ class PartProof:
         Number of rows.
     fingerprint : int
         Sum of the hashes of the rows, modulo 2**64.
+    stated : (int, int) or None
+        Number and fingerprint of the rows of the whole part, as its metadata says.
     hashes : ndarray, shape (rows,), uint64, or None
         The hashes, if the task says `keep_hashes`.
     """
 
     rows: int
     fingerprint: int
+    stated: tuple[int, int] | None
     hashes: np.ndarray | None = None
 
 
@@ -125,10 +132,10 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
     path = run.folder.bicliques / task.part.name
     if task.on_device:
         try:
-            return _prove(task, run, _hashed_on_device(task, run, path))
+            return _prove(task, run, path, _hashed_on_device(task, run, path))
         except DeviceMemoryError as error:
             logger.warning("the CPU reads %s back: %s", path, error)
-    return _prove(task, run, _hashed_here(task, run, path))
+    return _prove(task, run, path, _hashed_here(task, run, path))
 
 
 def warm_up_device(task: tuple[str, str]) -> None:
@@ -138,39 +145,51 @@ def warm_up_device(task: tuple[str, str]) -> None:
     warm_up(open_in_worker(*task))
 
 
-#: Adds a row group to the tally, and returns the hashes of its rows.
-_Adds = Callable[[Tally], np.ndarray]
+class _Group(NamedTuple):
+    """A row group that was read: its number, the ids of its rows, and what adds it to a tally and hashes its rows.
+
+    The ids are None if they were compared with the hashes already.
+    """
+
+    number: int
+    ids: np.ndarray | None
+    add: Callable[[Tally], np.ndarray]
 
 
-def _prove(task: ProofTask, run: Run, groups: Iterator[_Adds]) -> tuple[PartProof, PartSummary]:
+def _prove(task: ProofTask, run: Run, path: Path, groups: Iterator[_Group]) -> tuple[PartProof, PartSummary]:
     tally = Tally(run.hashes)
+    with open_part(path) as file:
+        said = stated(file.metadata.metadata)
     rows = total = 0
     hashes: list[np.ndarray] = []
-    for add in groups:
-        own = add(tally)
+    for group in groups:
+        own = group.add(tally)
+        if group.ids is not None:
+            check_ids(path, group.number, group.ids, own)
         rows += len(own)
         total += int(np.add.reduce(own, dtype=np.uint64))
         if task.keep_hashes:
             hashes.append(own)
     kept = np.concatenate([np.empty(0, np.uint64), *hashes]) if task.keep_hashes else None
-    return PartProof(rows, total % 2**64, kept), tally.result()
+    return PartProof(rows, total % 2**64, said, kept), tally.result()
 
 
-def _hashed_here(task: ProofTask, run: Run, path: Path) -> Iterator[_Adds]:
+def _hashed_here(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]:
     with _opened(path, run.tables) as file, CodedGroups(path, file.metadata, run.tables, run.hashes) as coded:
         for group in range(*(task.groups or (0, file.num_row_groups))):
             found = coded.read(group)
             if found is None:
-                batch = _batch(path, file.read_row_group(group, use_threads=False), run.tables)
-                yield partial(Tally.add, batch=batch, file=task.file, group=group)
+                batch = _batch(path, group, file.read_row_group(group, use_threads=False), run.tables)
+                yield _Group(group, batch.ids, partial(Tally.add, batch=batch, file=task.file, group=group))
                 continue
-            numbers = file.read_row_group(group, columns=["n_left", "n_right", "root"], use_threads=False)
+            numbers = file.read_row_group(group, columns=_NUMBERS, use_threads=False)
             for side, sizes in (("left", found.n_left), ("right", found.n_right)):
                 _check_sizes(path, numbers, side, sizes)
-            yield partial(Tally.add_coded, found=found, file=task.file, group=group)
+            ids = numbers["id"].to_numpy()
+            yield _Group(group, ids, partial(Tally.add_coded, found=found, file=task.file, group=group))
 
 
-def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Adds]:
+def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]:
     from pipeline.proof.on_device import hashed_groups  # only where there is a device
 
     with open_part(path) as file:
@@ -179,7 +198,7 @@ def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Adds]:
     for groups, left, right in hashed_groups(run, path, metadata, task.groups):
         counted: tuple[np.ndarray, np.ndarray] | None = (left, right)
         for group, n_left, n_right, hashes in groups:
-            yield partial(
+            add = partial(
                 Tally.add_hashed,
                 n_left=n_left,
                 n_right=n_right,
@@ -188,6 +207,7 @@ def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Adds]:
                 group=group,
                 counted=counted,
             )
+            yield _Group(group, None, add)
             counted = None
 
 
@@ -210,7 +230,7 @@ def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None)
     with _opened(path, tables) as file:
         for group in range(*(groups or (0, file.num_row_groups))):
             # without Arrow's threads, because callers that need speed read several parts at the same time
-            yield _batch(path, file.read_row_group(group, use_threads=False), tables)
+            yield _batch(path, group, file.read_row_group(group, use_threads=False), tables)
 
 
 @contextmanager
@@ -231,7 +251,9 @@ def _texts(tables: Tables) -> list[str]:
 def _check_schema(path: Path, schema: pa.Schema, tables: Tables) -> None:
     version = (schema.metadata or {}).get(b"bicliques.schema", b"none").decode()
     if version != str(SCHEMA_VERSION):
-        raise IncompleteError(f"{path} has schema version {version}; this package reads version {SCHEMA_VERSION}")
+        raise IncompleteError(
+            f"{path} has schema version {version}, and this package reads version {SCHEMA_VERSION}; mine again"
+        )
     expected = part_schema(tables)
     if not schema.equals(expected):
         raise IncompleteError(f"{path} has the columns {_columns(schema)} instead of {_columns(expected)}")
@@ -241,7 +263,24 @@ def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
-def _batch(path: Path, table: pa.Table, tables: Tables) -> Bicliques:
+def check_ids(path: Path, group: int, ids: np.ndarray, hashes: np.ndarray) -> None:
+    """Refuse rows of a row group whose ids are not the hashes of their members.
+
+    Raises
+    ------
+    IncompleteError
+        It names the first.
+    """
+    wrong = np.flatnonzero(ids.view(np.uint64) != hashes)
+    if len(wrong):
+        row = int(wrong[0])
+        raise IncompleteError(
+            f"{path}: row {row} of row group {group} has the id {ids[row]}, and its members have "
+            f"{hashes.view(ids.dtype)[row]}; delete the file and resume the run"
+        )
+
+
+def _batch(path: Path, group: int, table: pa.Table, tables: Tables) -> Bicliques:
     sides = []
     for k, side in enumerate(("left", "right")):
         lists = pa.concat_arrays(_plain(table[side])) if table[side].num_chunks != 1 else table[side].chunk(0)
@@ -251,14 +290,24 @@ def _batch(path: Path, table: pa.Table, tables: Tables) -> Bicliques:
         ids = values.to_numpy().astype(VERTEX) if tables is None else ids_of(values, tables[k])
         indptr = indptr - indptr[0]
         _check_sizes(path, table, side, np.diff(indptr))
+        _check_order(path, group, side, indptr, ids)
         sides.append((indptr, ids))
-    return Bicliques(*sides[0], *sides[1], table["root"].to_numpy())
+    return Bicliques(*sides[0], *sides[1], table["root"].to_numpy(), table["id"].to_numpy())
 
 
 def _check_sizes(path: Path, table: pa.Table, side: str, sizes: np.ndarray) -> None:
     """Refuse rows of a side that have other sizes than they state, or none."""
     if not np.array_equal(sizes, table[f"n_{side}"].to_numpy()) or (sizes <= 0).any():
         raise IncompleteError(f"{path}: column n_{side} is not the length of column {side}")
+
+
+def _check_order(path: Path, group: int, side: str, indptr: np.ndarray, ids: np.ndarray) -> None:
+    """Refuse rows of a side whose members do not ascend. No row is empty."""
+    ascends = ids[1:] > ids[:-1]
+    ascends[indptr[1:-1] - 1] = True  # from one row to the next
+    if not ascends.all():
+        row = int(np.searchsorted(indptr, np.argmin(ascends), side="right")) - 1
+        raise IncompleteError(f"{path}: {not_ascending(side, group, row)}; delete the file and resume the run")
 
 
 def _plain(column: pa.ChunkedArray) -> list[pa.Array]:

@@ -13,18 +13,16 @@ import pyarrow as pa
 
 from pipeline.process.cores import count_cores
 from pipeline.run.tables import open_part
-from schemas.bicliques import splitmix64
 from schemas.errors import InputError
+from schemas.hashes import splitmix64
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
 from schemas.totals import measured
 
-__all__ = ["BATCH", "HashesOf", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
+__all__ = ["BATCH", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
 
 #: The place of a row: number of the file, of the row group in it, and of the row in that, all from 0.
 Place = tuple[int, int, int]
-#: (file, row group) -> hash of each row of the row group, uint64.
-HashesOf = Callable[[Path, int], np.ndarray]
 
 #: If at most so many rows per wanted row may be among the largest, all of them are looked at, and sizes are not ranked.
 _FEW = 100
@@ -156,10 +154,10 @@ def places_of(best: np.ndarray) -> list[Place]:
     return [(int(file), int(group), int(row)) for file, group, row in best[:, 4:]]
 
 
-def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[Place]:
+def largest(files: Sequence[Path], n: int, by: By) -> list[Place]:
     """The places of the `n` largest bicliques, the largest first; see `Largest`.
 
-    The two size columns are read twice. Row groups that may hold one of the largest are then read as a whole.
+    The two size columns are read twice. The ids of row groups that may hold one of the largest are read, too.
 
     Raises
     ------
@@ -174,8 +172,7 @@ def largest(files: Sequence[Path], n: int, by: By, hashes_of: HashesOf) -> list[
     least = _least(total, by, n)
     for k, group, left, right in _sizes(files):
         if _reach(left, right, by, least).any():
-            hashes = partial(hashes_of, files[k], group)
-            found.add(SizedRows(left, right), hashes, k, group)
+            found.add(SizedRows(left, right), partial(_ids, files[k], group), k, group)
     return found.places()
 
 
@@ -189,12 +186,11 @@ def _sizes(files: Sequence[Path]) -> Iterator[tuple[int, int, np.ndarray, np.nda
                 yield k, group, left, right
 
 
-def sampled(files: Sequence[Path], n: int, seed: int, hashes_of: HashesOf) -> list[Place]:
+def sampled(files: Sequence[Path], n: int, seed: int) -> list[Place]:
     """The places of `n` rows that are chosen at random, or of all rows if there are fewer.
 
-    The chosen rows are those whose hash, mixed with the seed, is smallest, in that order. So the choice does not depend
-    on the places of the rows, and a smaller sample is the beginning of a larger one. Every row group is read, several
-    at a time.
+    The chosen rows are those whose id, mixed with the seed, is smallest, in that order. So the choice does not depend
+    on the places of the rows, and a smaller sample is the beginning of a larger one. All ids are read.
 
     Raises
     ------
@@ -204,7 +200,7 @@ def sampled(files: Sequence[Path], n: int, seed: int, hashes_of: HashesOf) -> li
     salt = splitmix64(np.array([seed], np.uint64))
 
     def smallest(place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        mixed = splitmix64(hashes_of(files[place[0]], place[1]) ^ salt)
+        mixed = splitmix64(_ids(files[place[0]], place[1]) ^ salt)
         rows = np.argpartition(mixed, n - 1)[:n] if n < len(mixed) else np.arange(len(mixed))
         return mixed[rows], np.column_stack([np.full(len(rows), place[0]), np.full(len(rows), place[1]), rows])
 
@@ -215,6 +211,13 @@ def sampled(files: Sequence[Path], n: int, seed: int, hashes_of: HashesOf) -> li
             order = np.argsort(best, kind="stable")[:n]
             best, where = best[order], where[order]
     return [(int(file), int(group), int(row)) for file, group, row in where]
+
+
+def _ids(file: Path, group: int) -> np.ndarray:
+    """The ids of the rows of a row group, as hashes: uint64."""
+    with open_part(file) as part:
+        ids: np.ndarray = part.read_row_group(group, columns=["id"], use_threads=False)["id"].to_numpy()
+    return ids.view(np.uint64)
 
 
 def _groups(files: Sequence[Path]) -> list[tuple[int, int]]:

@@ -21,9 +21,10 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.labels import open_labels
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import LOCAL
-from schemas.bicliques import Bicliques, splitmix64
+from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
+from schemas.hashes import VertexHashes, mixed
 from schemas.manifest import Manifest
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
@@ -39,10 +40,8 @@ _MANY_SIZES = 1 << 17
 #: The files of a run in ``summary/``.
 _FILES = ("sizes.parquet", LARGEST_FILE, "left.parquet", "right.parquet")
 #: Columns of `pipeline.proof.selection.Largest.best`.
-_LARGEST_COLUMNS = ("key", "edges", "n_left", "hash", "file", "row_group", "row")
+_LARGEST_COLUMNS = ("key", "edges", "n_left", "id", "file", "row_group", "row")
 _LARGEST_SCHEMA = pa.schema([("by", pa.string()), *((name, pa.int64()) for name in _LARGEST_COLUMNS)])
-#: The columns of earlier versions, which did not rank equal sizes by hashes.
-_WITHOUT_HASHES = _LARGEST_SCHEMA.remove(_LARGEST_SCHEMA.get_field_index("hash"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +69,8 @@ class Tally:
 
     Parameters
     ----------
-    hashes : (ndarray, ndarray), uint64
-        `schemas.bicliques.vertex_hashes` of both sides.
+    hashes : VertexHashes
+        `schemas.hashes.vertex_hashes` of both sides.
 
     Notes
     -----
@@ -79,7 +78,7 @@ class Tally:
     own without waiting for one another.
     """
 
-    def __init__(self, hashes: tuple[np.ndarray, np.ndarray]):
+    def __init__(self, hashes: VertexHashes):
         self._sizes = [SizeCounts.empty()]
         self._hashes = hashes
         self._left, self._right = (np.zeros(len(known), COUNT) for known in hashes)
@@ -107,7 +106,7 @@ class Tally:
         left = _sums(batch.left, batch.left_indptr, self._hashes[0], self._left)
         right = _sums(batch.right, batch.right_indptr, self._hashes[1], self._right)
         n_left, n_right = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
-        return self.add_hashed(n_left, n_right, splitmix64(left ^ splitmix64(right)), file, group)
+        return self.add_hashed(n_left, n_right, mixed(left, right), file, group)
 
     def add_coded(self, found: SummedGroup, file: int = 0, group: int = 0) -> np.ndarray:
         """Add a row group that is summed up already, and return the hashes of its rows. Numbers are as of `add`."""
@@ -327,8 +326,6 @@ def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
         return {}
     table = _read(folder.summary / LARGEST_FILE)
     schema = table.schema.remove_metadata()
-    if schema.equals(_WITHOUT_HASHES):
-        return {}
     if not schema.equals(_LARGEST_SCHEMA):
         raise TypeError(f"{LARGEST_FILE} has other columns")
     best = np.column_stack([table[name].to_numpy() for name in _LARGEST_COLUMNS])

@@ -20,7 +20,6 @@ from pipeline.prepare.members import restricted
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress
 from schemas.bands import Band, corners_of
-from schemas.bicliques import hashes_of_rows
 from schemas.emit import nowhere
 from schemas.errors import IncompleteError
 from schemas.search import Limits, Search
@@ -58,7 +57,7 @@ def count_above(run: Run, total: Best, seconds: float, on_progress: OnProgress) 
     kept = restricted(run, *read_edges(run.folder))
     corners = corners_of(search, 0 if total.least is None else total.least + 1, reach_of(kept))
     sizes = np.diff(total.rows.left_indptr), np.diff(total.rows.right_indptr)
-    hashes, done = hashes_of_rows(total.rows), 0
+    hashes, done = total.rows.ids.view(np.uint64), 0
     # from both ends on, because it is the middle that takes long
     for corner in sorted(corners, key=lambda one: min(one.first - corners[0].first, corners[-1].last - one.last)):
         left = seconds - (time.monotonic() - started)

@@ -22,7 +22,7 @@ from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.certificate import certify
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.equal_rows import refuse_equal_rows
-from pipeline.proof.read_back import in_pieces, read_part
+from pipeline.proof.read_back import check_ids, in_pieces, read_part
 from pipeline.proof.summary import PartSummary, Summary, Tally
 from pipeline.proof.upper_bound import count_above
 from pipeline.proof.wholeness import check_cover
@@ -31,7 +31,7 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import open_part
-from schemas.bicliques import Bicliques
+from schemas.bicliques import Bicliques, stated
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.totals import Best, Total
@@ -137,7 +137,7 @@ def verify_run(
             f"the {len(manifest.parts)} parts are the files that the manifest names, with its schema version",
             f"their {reading.rows} rows have the count and the fingerprint that the engine reported while mining",
             "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
-            "every row has the sizes it states, within the limits of the run",
+            "every row has the sizes and the id it states, within the limits of the run, and its members ascend",
             *(("every row contains the members that were asked for",) if search.is_containing else ()),
             "the summary, if there is one, counts these rows",
             *(("the tables of vertices count the rows with each vertex",) if search.per_vertex else ()),
@@ -207,6 +207,7 @@ class _Reading:
         self.wanted = np.sort(generator.choice(manifest.count, min(sample, manifest.count), replace=False))
         self.members = find_members(run)
         self.rows = self.fingerprint = 0
+        self.held = [(0, 0)] * len(manifest.parts)  # rows and fingerprint of each part
 
     def run(self) -> None:
         """Read all rows and check them. Raises an `IncompleteError` at the first check that fails."""
@@ -218,9 +219,11 @@ class _Reading:
 
     def _read_all(self, repeats: Repeats) -> Iterator[PartSummary]:
         started = time.monotonic()
-        for hashes, summary in in_order(self._read, self._pieces(), count_cores()):
+        for part, hashes, summary in in_order(self._read, self._pieces(), count_cores()):
             repeats.add(hashes)
-            self.fingerprint = (self.fingerprint + int(np.add.reduce(hashes, dtype=np.uint64))) % 2**64
+            own = int(np.add.reduce(hashes, dtype=np.uint64))
+            self.held[part] = self.held[part][0] + len(hashes), (self.held[part][1] + own) % 2**64
+            self.fingerprint = (self.fingerprint + own) % 2**64
             self.rows += len(hashes)
             seconds = time.monotonic() - started
             share = self.rows / max(self.manifest.count, 1)
@@ -237,17 +240,18 @@ class _Reading:
                 yield _Piece(k, path, groups, row + sum(rows[: groups[0]]))
             row += sum(rows)
 
-    def _read(self, piece: _Piece) -> tuple[np.ndarray, PartSummary]:
-        """The hashes of the rows, ascending, and the summary of the rows."""
+    def _read(self, piece: _Piece) -> tuple[int, np.ndarray, PartSummary]:
+        """The number of the part, the hashes of the rows, ascending, and the summary of the rows."""
         tally, row = Tally(self.opened.hashes), piece.first_row
         hashes = []
         for group, batch in enumerate(read_part(piece.path, self.opened.tables, piece.groups), piece.groups[0]):
             hashes.append(tally.add(batch, piece.part, group))
+            check_ids(piece.path, group, batch.ids, hashes[-1])
             self._check_sizes(piece.path, batch)
             self._check_members(piece.path, batch)
             self._check_sample(piece.path, batch, row)
             row += len(batch)
-        return np.sort(np.concatenate([np.empty(0, np.uint64), *hashes])), tally.result()
+        return piece.part, np.sort(np.concatenate([np.empty(0, np.uint64), *hashes])), tally.result()
 
     def _check_sizes(self, path: Path, batch: Bicliques) -> None:
         search = self.opened.options.search
@@ -283,6 +287,13 @@ class _Reading:
                 f"the parts hold {found[0]} rows with fingerprint {found[1]}, but the manifest says {said[0]} and "
                 f"{said[1]}"
             )
+
+        for part, held in zip(self.manifest.parts, self.held, strict=True):
+            path = self.folder.bicliques / part.name
+            with open_part(path) as file:
+                said_of_part = stated(file.metadata.metadata)
+            if held != said_of_part:
+                raise IncompleteError(f"{path} has rows and fingerprint {held}, but its metadata says {said_of_part}")
 
     def _check_summary(self, own: Summary) -> None:
         if self.folder.summary.exists() and Summary.read(self.folder) != own:

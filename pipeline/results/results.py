@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 
 from pipeline.output.part_writer import part_schema, to_batch
-from pipeline.proof.selection import HashesOf, largest, rows_at, sampled
+from pipeline.proof.selection import largest, rows_at, sampled
 from pipeline.proof.summary import read_largest
 from pipeline.results.forms import Forms
 from pipeline.run.labels import Tables
@@ -126,7 +126,7 @@ class Results(Forms):
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the rows; see `schemas.bicliques.biclique_schema`."""
-        return part_schema(self._tables(), self._run.names)
+        return part_schema(self._tables(), self._run.provenance)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -240,7 +240,7 @@ class Results(Forms):
             return top_rows(self._run, self.files, self.schema, n, by, distinct)
         places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
         if places is None:
-            places = largest(self.files, n, by, self._hashes_of())
+            places = largest(self.files, n, by)
         return rows_at(self.files, places, self.schema)
 
     def cover(self, n: int = 20) -> pa.Table:
@@ -322,21 +322,16 @@ class Results(Forms):
 
         Notes
         -----
-        The choice depends on the members of the rows, so every row is read, in a few threads with one row group each.
-        That takes about one second per two million rows. Then the row groups that hold a chosen row are read again.
+        The choice depends on the ids of the rows, so all ids are read, in a few threads with one row group each. Then
+        the row groups that hold a chosen row are read as a whole.
         """
         if n < 1:
             raise InputError(f"the number of bicliques to choose must be at least 1, not {n}")
         if not 0 <= seed < 2**64:
             raise InputError(f"the seed must be at least 0 and less than 2**64, not {seed}")
         self._refuse_count_only()
-        places = sampled(self.files, n, seed, self._hashes_of()) if self._count else []
+        places = sampled(self.files, n, seed) if self._count else []
         return rows_at(self.files, places, self.schema)
-
-    def _hashes_of(self) -> HashesOf:
-        from pipeline.proof.row_hashes import RowHashes  # imported only here, because most questions do not need it
-
-        return RowHashes(self._run).of
 
     def _refuse_count_only(self) -> None:
         if self._run.job.rows == "none":

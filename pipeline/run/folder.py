@@ -23,7 +23,7 @@ from pipeline.run.names import (
     is_part,
     refuse_links,
 )
-from pipeline.run.resuming import how_to_resume, in_the_way
+from pipeline.run.resuming import how_to_resume, in_the_way, of_another_schema
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -391,8 +391,5 @@ class RunFolder:
         if schema is None or version is None:
             raise IncompleteError(f"{file} does not say which version wrote it; {_ANEW}")
         if schema != SCHEMA_VERSION:
-            raise InputError(
-                f"{self.path} was made with schema version {schema}, and this package reads version {SCHEMA_VERSION}; "
-                f"use version {version} of the package"
-            )
+            raise InputError(of_another_schema(self.path, schema, version))
         return header

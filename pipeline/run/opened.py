@@ -8,17 +8,16 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, cast
 
-import numpy as np
-
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import Tables, open_labels
 from pipeline.run.ledger import Ledger
 from pipeline.run.plan import Plan
 from pipeline.run.session import sessions
 from schemas.bands import Band
-from schemas.bicliques import vertex_hashes
+from schemas.bicliques import Provenance
 from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
 from schemas.graph import MiningGraph
+from schemas.hashes import VertexHashes, vertex_hashes
 from schemas.jobs import Job, job_of
 from schemas.options import RunOptions, RunOrigin
 from schemas.search import Search
@@ -53,7 +52,7 @@ class Run:
         self.options: RunOptions = folder.options()
         self._facts: dict[str, dict[str, Any]] = {}
         self._made: set[str] = set()
-        self._hashes: tuple[np.ndarray, np.ndarray] | None = None
+        self._hashes: VertexHashes | None = None
         self._hashing = Lock()
         self._edges: Any = None
 
@@ -103,6 +102,11 @@ class Run:
         return side_names(self.input if self.has("ingest") else None)
 
     @cached_property
+    def provenance(self) -> Provenance:
+        """What the metadata of every part says of the run."""
+        return Provenance(*self.names, self.identity, self.input["digest"] if self.has("ingest") else "")
+
+    @cached_property
     def graph(self) -> MiningGraph:
         """The reduced graph, memory-mapped."""
         return MiningGraph.open(self.folder.graph)
@@ -133,11 +137,12 @@ class Run:
         return self.labels if self.options.ids == "labels" else None
 
     @property
-    def hashes(self) -> tuple[np.ndarray, np.ndarray]:
-        """`schemas.bicliques.vertex_hashes` of the graph, left and right, 8 bytes per vertex."""
+    def hashes(self) -> VertexHashes:
+        """`schemas.hashes.vertex_hashes` of the labels, left and right, 8 bytes per vertex."""
         with self._hashing:  # threads that prove parts at the same time all ask for the hashes
             if self._hashes is None:
-                self._hashes = vertex_hashes(self.graph.n_left, self.graph.n_right)
+                left, right = self.labels
+                self._hashes = vertex_hashes(left, "left"), vertex_hashes(right, "right")
             return self._hashes
 
     @cached_property
@@ -165,7 +170,7 @@ class Run:
         """Mark a step as done; see `RunFolder.finish`."""
         self.folder.finish(step, facts, files)
         self._facts.pop(step, None)
-        for kept in ("names", "graph", "bands", "labels", "plan"):
+        for kept in ("names", "provenance", "graph", "bands", "labels", "plan"):
             self.__dict__.pop(kept, None)
         self._hashes = None
         self._made.add(step)

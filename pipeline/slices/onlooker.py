@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.lists import keep_largest, sum_lists
+from kernels.compiled.lists import count_members, keep_largest
 from kernels.compiled.measures import MEASURES
-from kernels.compiled.parquet_pages import combine
-from schemas.bicliques import Bicliques, vertex_hashes
+from schemas.bicliques import Bicliques
 from schemas.emit import Emit
 from schemas.graph import MiningGraph
 from schemas.vertices import SideTotals
@@ -33,21 +32,20 @@ class Onlooker:
 
     def __init__(self, graph: MiningGraph, emit: Emit | None) -> None:
         self._emit = emit
-        self._hashes = vertex_hashes(graph.n_left, graph.n_right)
         self.left, self.right = SideTotals.none(graph.n_left), SideTotals.none(graph.n_right)
 
     def __call__(self, batch: Bicliques) -> None:
         """Look at a batch."""
         sides = (batch.left, batch.left_indptr, self.left), (batch.right, batch.right_indptr, self.right)
-        sums = np.empty(len(batch), np.uint64), np.empty(len(batch), np.uint64)
-        for (ids, indptr, totals), known, own in zip(sides, self._hashes, sums, strict=True):
-            if sum_lists(ids, indptr, known, totals.count, own) >= 0:
+        for ids, _, totals in sides:
+            if count_members(ids, totals.count) >= 0:
                 raise ValueError("an engine has listed a vertex that the graph does not have")
-        combine(*sums)  # the first of them are the hashes of the bicliques now
         sizes = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
         for ids, indptr, totals in sides:
             for by, kept in totals.largest.items():
                 code = MEASURES[by, False]
-                keep_largest(code, ids, indptr, sizes, sums[0], (kept.n_left, kept.n_right), kept.hash)
+                keep_largest(
+                    code, ids, indptr, sizes, batch.ids.view(np.uint64), (kept.n_left, kept.n_right), kept.hash
+                )
         if self._emit is not None:
             self._emit(batch)

@@ -34,7 +34,13 @@ def _opened(folder: str, identity: str) -> Run:
     run = Run.at(Path(folder))
     if run.identity != identity:
         raise IncompleteError(f"{folder} holds another run on this worker than on the driver; share one file system")
-    _ = run.graph, run.bands, run.tables, run.names, run.job  # now, while no other thread can open them a second time
+    _ = (
+        run.graph,
+        run.bands,
+        run.tables,
+        run.provenance,
+        run.job,
+    )  # now, while no other thread can open them a second time
     return run
 
 

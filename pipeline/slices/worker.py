@@ -183,7 +183,7 @@ def _open_writer(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> 
     """The writer of a slice. A job that only counts needs no writer on the device, nor does one that looks at rows."""
     platform = kind.platform if run.job.rows == "slices" else CORES
     where: WriteOn = "cpu" if run.job.looks_on else write_on
-    return open_writer(run.folder.pending, number, run.tables, platform, where, run.names)
+    return open_writer(run.folder.pending, number, run.tables, platform, where, run.provenance)
 
 
 def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:

@@ -18,7 +18,7 @@ from kernels.cpu.overlaps import pack_row
 from kernels.cpu.rows import covered, distinct_by_size, keep_widest
 from kernels.cpu.simd import extract_bits, extract_one_by_one, popcount, trailing_zeros
 from kernels.cpu.workspace import addresses
-from schemas.bicliques import splitmix64
+from schemas.hashes import splitmix64
 
 WORDS = st.integers(0, 2**64 - 1)
 

@@ -26,7 +26,6 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import size
 from pipeline.run.session import busy_ratio_of
 from pipeline.run.tables import open_part
-from schemas.bicliques import vertex_hashes
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 from schemas.search import By, Search
@@ -160,7 +159,7 @@ def _summary(run: Run, results: Results) -> Summary:
     n_left, n_right = map(len, run.labels)
 
     def parts() -> Iterator[PartSummary]:
-        tally = Tally(vertex_hashes(n_left, n_right))
+        tally = Tally(run.hashes)
         for k, file in enumerate(results.files):
             for group, batch in enumerate(read_part(file, run.tables)):
                 tally.add(batch, k, group)

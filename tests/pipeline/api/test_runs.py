@@ -20,7 +20,7 @@ from kernels import engines
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
 from kernels.reference.engine import closed_pairs
-from pipeline.output import part_writer
+from pipeline.output import part_writer, stretch
 from pipeline.run import checksums
 from pipeline.slices.worker import SliceTask
 from pipeline.workers.pool import InProcess
@@ -103,8 +103,9 @@ def test_the_reference_engine_gives_the_same(tmp_path: Path) -> None:
 
 def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = Sizes(hub_bits=64, hub_list=16, hub_frame_bits=16, word_stack=64, rows=7, members=40)
-    for name, value in (("GROUP_MEMBERS", 60), ("GROUP_ROWS", 9), ("PART_BYTES", 30_000)):
-        monkeypatch.setattr(part_writer, name, value)
+    for name, value in (("GROUP_MEMBERS", 60), ("GROUP_ROWS", 9), ("STRETCH_ROWS", 20)):
+        monkeypatch.setattr(stretch, name, value)
+    monkeypatch.setattr(part_writer, "PART_BYTES", 30_000)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with engines.registered(kind_of("cpu", lambda halvings: CpuEngine(tiny))):
         results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False)
@@ -144,7 +145,7 @@ def test_thresholds_that_leave_nothing_are_a_complete_answer(tmp_path: Path) -> 
     results = pipeline.mine(source, tmp_path / "out", min_left=15, workers=0, progress=False)
     assert results.complete
     assert len(results) == len(results.to_pandas()) == results.top().num_rows == 0
-    assert list(results.to_pandas().columns) == ["left", "right", "n_left", "n_right", "root"]
+    assert list(results.to_pandas().columns) == ["id", "left", "right", "n_left", "n_right", "root"]
     assert pipeline.verify(tmp_path / "out", progress=False).count == 0
     assert pipeline.count(source, min_left=15, workers=0, progress=False).count == 0
     assert pipeline.dry_run(source, min_left=15, progress=False).estimate is None
@@ -240,7 +241,7 @@ def test_a_run_that_only_counted_says_so_when_asked_for_rows(tmp_path: Path) -> 
 def test_objects_are_sources_too(tmp_path: Path) -> None:
     table = pa.table({"left": EDGES[:, 0], "right": EDGES[:, 1]})
     results = pipeline.mine(table, tmp_path / "out", workers=0, progress=False)
-    assert (len(results), results.manifest.fingerprint) == answer(EDGES)
+    assert (len(results), results.manifest.fingerprint) == answer(EDGES, is_dense=True)
 
 
 @pytest.mark.parametrize("source", [None, 7, len, b"x.csv"], ids=str)
