@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pipeline.api.counting import count
     from pipeline.api.dry_running import dry_run
     from pipeline.api.runs import largest, mine, open_run, resume, verify
+    from pipeline.compare.difference import Difference
+    from pipeline.compare.diffing import diff
     from pipeline.results.report.make import report
     from pipeline.results.results import Count, Results
     from pipeline.results.run_status import status
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Count",
+    "Difference",
     "Results",
     "__version__",
     "count",
+    "diff",
     "dry_run",
     "largest",
     "mine",
@@ -43,9 +47,11 @@ __all__ = [
 #: Public name -> module that defines it. No module is called like a public name: importing it would hide the name.
 _HOMES = {
     "Count": "results.results",
+    "Difference": "compare.difference",
     "Results": "results.results",
     "__version__": "run.version",
     "count": "api.counting",
+    "diff": "compare.diffing",
     "dry_run": "api.dry_running",
     "largest": "api.runs",
     "mine": "api.runs",

@@ -5,10 +5,16 @@ The modules import the pipeline inside functions, so that the parser, and with i
 
 from __future__ import annotations
 
-from pipeline.cli import about, mining, results, watching
+from pipeline.cli import about, comparing, mining, results, watching
 from pipeline.cli.command import Command
 
 __all__ = ["COMMANDS"]
 
 #: All commands, in the order in which they are shown.
-COMMANDS: tuple[Command, ...] = (*mining.COMMANDS, *results.COMMANDS, *watching.COMMANDS, *about.COMMANDS)
+COMMANDS: tuple[Command, ...] = (
+    *mining.COMMANDS,
+    *results.COMMANDS,
+    *comparing.COMMANDS,
+    *watching.COMMANDS,
+    *about.COMMANDS,
+)
