@@ -9,6 +9,9 @@ from kernels.compiled.measures import value
 
 __all__ = ["count_members", "keep_largest", "reorder", "sort_list", "sum_lists"]
 
+#: Lists of so many entries are sorted by insertion alone.
+_FEW = 12
+
 
 @entry
 def sum_lists(
@@ -135,22 +138,32 @@ def reorder(indptr: np.ndarray, values: np.ndarray, order: np.ndarray, out_indpt
 @compiled
 def sort_list(values, begin, end):
     """Sort ``values[begin:end]`` in place, by Shell's method with Ciura's gaps. Lists are short or nearly sorted."""
-    ascends = True
+    n = end - begin
+    if n > _FEW:
+        ascends = True
+        for i in range(begin + 1, end):
+            ascends &= values[i - 1] < values[i]
+        if ascends:
+            return
+        gap = 701
+        while gap < n // 3:
+            gap = gap * 9 // 4
+        while gap >= n:
+            gap = _next_gap(gap)
+        while gap > 1:
+            for i in range(begin + gap, end):
+                value, at = values[i], i
+                while at - gap >= begin and values[at - gap] > value:
+                    values[at] = values[at - gap]
+                    at -= gap
+                values[at] = value
+            gap = _next_gap(gap)
     for i in range(begin + 1, end):
-        ascends &= values[i - 1] < values[i]
-    if ascends:
-        return
-    gap = 701
-    while gap < (end - begin) // 3:
-        gap = gap * 9 // 4
-    while gap > 0:
-        for i in range(begin + gap, end):
-            value, at = values[i], i
-            while at - gap >= begin and values[at - gap] > value:
-                values[at] = values[at - gap]
-                at -= gap
-            values[at] = value
-        gap = _next_gap(gap)
+        value, at = values[i], i
+        while at > begin and values[at - 1] > value:
+            values[at] = values[at - 1]
+            at -= 1
+        values[at] = value
 
 
 @compiled
@@ -167,6 +180,4 @@ def _next_gap(gap):
         return 23
     if gap > 10:
         return 10
-    if gap > 4:
-        return 4
-    return 1 if gap > 1 else 0
+    return 4 if gap > 4 else 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipeline.output import stretch
 from pipeline.output.part_writer import PartWriter
-from pipeline.output.stretch import Stretch, pieces_of
+from pipeline.output.stretch import pieces_of
 from pipeline.process.cores import count_cores
 from pipeline.run.labels import Tables
 from schemas.bicliques import UNKNOWN, Bicliques, Provenance
@@ -30,7 +30,7 @@ def writing_threads() -> int:
 class ParallelWriter:
     """An `Emit` that writes full stretches of the bicliques of one slice on threads. Each thread has its own parts.
 
-    A call returns as soon as the engine's arrays are copied. Sorting, encoding and writing go on while the engine
+    A call returns as soon as the arrays of the engine are copied. Sorting, encoding and writing go on while the engine
     works. Memory is bounded, because each thread has at most one stretch.
 
     Parameters
@@ -57,7 +57,7 @@ class ParallelWriter:
             self._free.put(one)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="write")
         self._stretches: list[Future[None]] = []
-        self._stretch = Stretch()
+        self._filling: PartWriter | None = None
 
     def __call__(self, found: Bicliques, /) -> None:
         """Append a batch, whose arrays may change afterwards. Waits while all threads have stretches to write.
@@ -68,14 +68,16 @@ class ParallelWriter:
             A resource is missing, as when the disk is full.
         """
         for piece in pieces_of(found, stretch.STRETCH_MEMBERS):
-            self._stretch.add(piece)
-            if self._stretch.is_full:
-                self._hand_over()
+            self._raise_errors()
+            self._filling = self._filling or self._free.get()
+            self._filling.stretch.add(piece)
+            if self._filling.stretch.is_full:
+                self._hand_over(self._filling)
 
     def close(self) -> list[Part]:
         """Wait until all is written, and name the last parts. Without rows there is no part."""
-        if len(self._stretch):
-            self._hand_over()
+        if self._filling is not None:
+            self._hand_over(self._filling)
         for written in self._stretches:
             written.result()
         parts = [part for some in self._threads.map(PartWriter.close, self._writers) for part in some]
@@ -88,14 +90,13 @@ class ParallelWriter:
         for one in self._writers:
             one.discard()
 
-    def _hand_over(self) -> None:
-        self._raise_errors()
-        found = self._stretch.take()
-        self._stretches.append(self._threads.submit(self._write, self._free.get(), found))
+    def _hand_over(self, one: PartWriter) -> None:
+        self._filling = None
+        self._stretches.append(self._threads.submit(self._write, one))
 
-    def _write(self, one: PartWriter, found: Bicliques) -> None:
+    def _write(self, one: PartWriter) -> None:
         try:
-            one.write_stretch(found)
+            one.write_stretch()
         finally:
             self._free.put(one)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.output import stretch
-from pipeline.output.stretch import LabelRoom, Stretch, by_size, pieces_of, row_groups
+from pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
 from pipeline.run.files import create, disk_errors, replace_file
 from pipeline.run.labels import Tables
 from pipeline.run.names import part_name, part_stem, unnamed_part
@@ -60,11 +60,11 @@ def part_schema(tables: Tables, provenance: Provenance = UNKNOWN) -> pa.Schema:
 def writer_bytes(tables: Tables) -> int:
     """Bound of the memory of one `PartWriter`, in bytes, as long as no single biclique fills a row group.
 
-    It is the size of a stretch three times, as batches, together and sorted, and of a row group that is encoded, with
-    labels of mean size.
+    It is the size of two stretches and of the longest batch, as they are collected and sorted in arrays that double,
+    and of a row group that is encoded, with labels of mean size.
     """
     width = 4.0 if tables is None else 8.0 + max(t.nbytes / max(len(t), 1) for t in tables)
-    collected = 3 * (4 * stretch.STRETCH_MEMBERS + 28 * stretch.STRETCH_ROWS)
+    collected = 4 * (4 * stretch.STRETCH_MEMBERS + 28 * stretch.STRETCH_ROWS)
     return collected + int(2 * stretch.GROUP_MEMBERS * width) + 28 * stretch.GROUP_ROWS
 
 
@@ -90,7 +90,7 @@ class PartWriter:
         self.tables = tables
         self.provenance = provenance
         self.parts: list[Part] = []
-        self._stretch = Stretch()
+        self.stretch = Stretch()
         self._rows = self._fingerprint = 0  # of the part that is open
         self._file: Any = None  # a pyarrow.OSFile while a part is open
         self._writer: Any = None  # and its pyarrow.parquet.ParquetWriter
@@ -109,20 +109,20 @@ class PartWriter:
             A resource is missing, as when the disk is full; or the labels of a biclique do not fit into a row.
         """
         for piece in pieces_of(found, stretch.STRETCH_MEMBERS):
-            self._stretch.add(piece)
-            if self._stretch.is_full:
-                self.write_stretch(self._stretch.take())
+            self.stretch.add(piece)
+            if self.stretch.is_full:
+                self.write_stretch()
 
     def close(self) -> list[Part]:
         """Write the last rows, and name the last part. Without rows there is no part."""
-        if len(self._stretch):
-            self.write_stretch(self._stretch.take())
+        if len(self.stretch):
+            self.write_stretch()
         self._close_part()
         return self.parts
 
-    def write_stretch(self, found: Bicliques) -> None:
-        """Write these rows, sorted by size. Rows that a call has collected are not among them."""
-        for group in row_groups(by_size(found), self.room):
+    def write_stretch(self) -> None:
+        """Write the rows that were collected, sorted by size."""
+        for group in row_groups(self.stretch.take(), self.room):
             with disk_errors(self._temporary()):
                 if self._writer is None:
                     self._open_part()

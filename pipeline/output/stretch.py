@@ -14,10 +14,9 @@ import pyarrow.compute as pc
 
 from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques
-from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import ResourceError
 
-__all__ = ["MOST_BYTES", "LabelRoom", "Stretch", "by_size", "pieces_of", "row_groups"]
+__all__ = ["MOST_BYTES", "LabelRoom", "Stretch", "pieces_of", "row_groups"]
 
 #: A stretch that has so many members (left and right together), or so many rows, is written.
 STRETCH_MEMBERS, STRETCH_ROWS = 1 << 23, 1 << 20
@@ -37,49 +36,74 @@ _FIRST_SHARE, _LEAST_MEMBERS = 32, 1 << 16
 _SIZE_BITS, _ROW_BITS = 20, 23
 
 
-class Stretch:
-    """Collects copies of batches."""
+class _Memory:
+    """Arrays for the rows of a batch. They grow, and are used again, because fresh memory takes as long as the rows."""
 
     def __init__(self) -> None:
-        self._batches: list[Bicliques] = []
-        self._members = self._rows = 0
+        self._of = Bicliques.from_pairs([])
+
+    def rows(self, n: int, n_left: int, n_right: int, kept: Bicliques | None = None) -> Bicliques:
+        """Arrays of these lengths, whose beginnings are those of `kept`. They are valid until the next call."""
+        lengths = {"left": n_left, "right": n_right, "root": n, "ids": n, "left_indptr": n + 1, "right_indptr": n + 1}
+        arrays = {}
+        for name, length in lengths.items():
+            array = getattr(self._of, name)
+            if len(array) < length:
+                array = np.empty(max(length, 2 * len(array)), array.dtype)
+                if kept is not None:
+                    own = getattr(kept, name)
+                    array[: len(own)] = own
+            arrays[name] = array
+        self._of = Bicliques(**arrays)
+        return Bicliques(**{name: arrays[name][:length] for name, length in lengths.items()})
+
+
+class Stretch:
+    """Collects copies of batches, and gives them back sorted."""
+
+    def __init__(self) -> None:
+        self._collecting, self._sorting = _Memory(), _Memory()
+        self._found = Bicliques.from_pairs([])
 
     def __len__(self) -> int:
-        return self._rows
+        return len(self._found)
 
     @property
     def is_full(self) -> bool:
         """Whether it has so many rows that they are to be written."""
-        return self._members >= STRETCH_MEMBERS or self._rows >= STRETCH_ROWS
+        members = len(self._found.left) + len(self._found.right)
+        return members >= STRETCH_MEMBERS or len(self) >= STRETCH_ROWS
 
     def add(self, found: Bicliques) -> None:
         """Append a copy of a batch, whose arrays may change afterwards."""
-        self._batches.append(Bicliques(*(array.copy() for array in vars(found).values())))
-        self._members += len(found.left) + len(found.right)
-        self._rows += len(found)
+        old = self._found
+        n, n_left, n_right = len(old), len(old.left), len(old.right)
+        new = self._collecting.rows(n + len(found), n_left + len(found.left), n_right + len(found.right), old)
+        new.left[n_left:], new.right[n_right:] = found.left, found.right
+        new.root[n:], new.ids[n:] = found.root, found.ids
+        new.left_indptr[n:] = found.left_indptr + n_left
+        new.right_indptr[n:] = found.right_indptr + n_right
+        self._found = new
 
     def take(self) -> Bicliques:
-        """All rows in the order in which they came. Afterwards it is empty."""
-        found = Bicliques.concat(self._batches) if len(self._batches) != 1 else self._batches[0]
-        self._batches, self._members, self._rows = [], 0, 0
-        return found
+        """The rows with the largest left side first, and among equal ones the largest right side. The order is stable.
 
+        Afterwards it is empty. The arrays are valid until rows are taken again.
+        """
+        from kernels.compiled.lists import reorder  # not before it is needed: it may have to be compiled
 
-def by_size(found: Bicliques) -> Bicliques:
-    """The rows with the largest left side first, and among equal ones the largest right side. The order is stable."""
-    from kernels.compiled.lists import reorder  # not before it is needed: it may have to be compiled
-
-    order = _descending(np.diff(found.left_indptr), np.diff(found.right_indptr))
-    sides = []
-    for indptr, ids in ((found.left_indptr, found.left), (found.right_indptr, found.right)):
-        own = np.empty(len(indptr), OFFSET), np.empty(len(ids), VERTEX)
-        reorder(indptr, ids, order, *own)
-        sides.append(own)
-    return Bicliques(*sides[0], *sides[1], found.root[order], found.ids[order])
+        found, self._found = self._found, Bicliques.from_pairs([])
+        order = _descending(np.diff(found.left_indptr), np.diff(found.right_indptr))
+        new = self._sorting.rows(len(found), len(found.left), len(found.right))
+        reorder(found.left_indptr, found.left, order, new.left_indptr, new.left)
+        reorder(found.right_indptr, found.right, order, new.right_indptr, new.right)
+        np.take(found.root, order, out=new.root)
+        np.take(found.ids, order, out=new.ids)
+        return new
 
 
 def _descending(n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
-    """The order of `by_size`, int64. Words that have sizes and number are sorted several times as fast as keys are."""
+    """The order of `Stretch.take`, int64. Words of sizes and number are sorted several times as fast as keys are."""
     most = (1 << _SIZE_BITS) - 1
     if len(n_left) >= 1 << _ROW_BITS or max(n_left.max(initial=0), n_right.max(initial=0)) > most:
         return np.lexsort((-n_right, -n_left))
