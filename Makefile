@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 environment: $(STAMP)  ## the pinned environment in .venv
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml setup.py constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
@@ -31,11 +31,12 @@ browser:  ## Chromium for the tests of the report page, where it can be installe
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
 	} || echo "no browser: its tests will be skipped"
 
-check: $(STAMP)  ## format, lint, types, layers
+check: $(STAMP)  ## format, lint, types, layers, images
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@if [ -x $(BIN)/hadolint ]; then $(BIN)/hadolint Dockerfile Dockerfile.cuda; else echo "no hadolint for this machine"; fi
 
 constraints: $(STAMP)  ## pin again what pyproject.toml allows now
 	$(BIN)/pip install --quiet --disable-pip-version-check uv

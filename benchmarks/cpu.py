@@ -45,7 +45,7 @@ from kernels.cpu.engine import CpuEngine
 from kernels.engines import compile_engine
 from kernels.graph.prepare import prepare
 from pipeline.api.table import record
-from pipeline.cli.options import add_options
+from pipeline.cli import options
 from schemas.emit import nowhere
 from schemas.errors import InputError, ResourceError
 from schemas.options import BuildOptions, IngestOptions
@@ -167,7 +167,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--core", type=int, metavar="N", help="run both on this core (default: any)")
     add_output(parser, RESULT.name)
-    add_options(parser, "count", only=["reading"])
+    options.add_options(parser, "count", only=["reading"])
     shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/cpu.json)"
     parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
     return parser
@@ -204,6 +204,7 @@ def _pin(core: int | None) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or print what was measured."""
     words = parser().parse_args(arguments)
+    options.fill_in(words, "count")
     if words.table:
         print(table(numbers(words.table)))
         return

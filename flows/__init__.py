@@ -8,6 +8,13 @@ Prefect task per slice would cost more than the slice.
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
+
+if find_spec("prefect") is None:
+    raise ModuleNotFoundError(
+        "flows need Prefect, which is not installed (pip install 'bicliques[prefect]'); pipeline runs without it",
+        name="prefect",
+    )
 
 # These variables are set before Prefect and Dask are imported, so that they hold wherever a flow is called. What the
 # user's environment sets is kept. ``prefect.toml`` is for servers and workers, which start in the project's folder.

@@ -33,7 +33,8 @@ Every option that a run has, and where it can be given: to the commands `bicliqu
 `resume` and `demo`, to `mine --dry-run` (from Python, `pipeline.dry_run`), and to the [flow](operations.md) `mine`.
 From Python they are keywords with underscores, `pipeline.mine(..., min_left=3)`. Limits of `resume` stay as they were
 unless they are given, and the word `none` lifts one (from Python, `None`). The flow takes them in groups, which the
-headings name: `thresholds={"min_left": 3}`.
+headings name: `thresholds={"min_left": 3}`. Commands also take them from the environment and from a file:
+[install.md](install.md#options-that-are-always-the-same).
 
 This page is made from the fields of the records in `schemas/options.py`, `schemas/search.py` and
 `pipeline/workers/options.py`, by `python -m tests.options --write`.

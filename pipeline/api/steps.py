@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from pipeline.ingest.readers.files import is_named
 from pipeline.mining import driver
 from pipeline.prepare.members import find_members
 from pipeline.process import startup
-from pipeline.process.cores import count_cores
 from pipeline.process.logs import tell
 from pipeline.proof import proving, vertices
 from pipeline.proof.reading import Reading
@@ -40,6 +39,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession, last_session, mend_sessions
 from pipeline.series.marks import withdraw_mark
 from pipeline.slices import first_use
+from pipeline.workers.all_cores import are_faster, on_all_cores
 from pipeline.workers.opening import check_workers, open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
@@ -285,20 +285,19 @@ def _reading(run: Run, pool: Pool, provers: Pool, on_device: bool) -> Reading | 
 
 @contextmanager
 def _provers(run: Run, pool: Pool, workers: WorkerOptions, on_device: bool) -> Iterator[Pool]:
-    """The pool that reads the parts back: the one that mined, unless more threads of this process read faster."""
-    if not _platform(run).leaves_cores or workers.scheduler is not None or (on_device and type(pool) is not InThreads):
+    """The pool that reads the parts back: the one that mined, unless others of this machine read faster."""
+    n = run.input["n_left"] + run.input["n_right"]
+    if workers.scheduler is not None or not are_faster(n, pool, _platform(run), on_device):
         yield pool
         return
     if on_device:
         from pipeline.proof.on_device import READERS  # only where there is a GPU engine
 
-        provers = InThreads(READERS)
+        provers: Pool = InThreads(READERS)
     else:
-        provers = InThreads(count_cores())
-    try:
+        provers = on_all_cores(n)
+    with closing(provers):
         yield provers
-    finally:
-        provers.close()
 
 
 def _get_ready_to_prove(run: Run, on_device: bool) -> None:

@@ -10,6 +10,7 @@ from schemas.errors import InputError
 __all__ = ["demo_source", "how_to_read"]
 
 _GRAPH = Path("examples/debian12_package_tag.parquet")
+_PACKAGE = Path(__file__).parents[1]
 
 
 def demo_source() -> Path:
@@ -18,12 +19,13 @@ def demo_source() -> Path:
     Raises
     ------
     InputError
-        The file is missing, because only the wheel is installed.
+        The file is missing.
     """
-    path = Path(__file__).parents[2] / _GRAPH
-    if not path.exists():
-        raise InputError(f"{path} is not there: the demonstration needs the project's repository, not only its wheel")
-    return path
+    places = (_PACKAGE / _GRAPH, _PACKAGE.parent / _GRAPH)  # in a wheel, and in the repository
+    for path in places:
+        if path.exists():
+            return path
+    raise InputError(f"{places[0]} is not there; install the project again")
 
 
 def how_to_read(results: Results) -> str:

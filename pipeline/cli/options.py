@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from pipeline.api.table import AS_BEFORE, TABLE, Entry, entries_of
+from pipeline.api.table import TABLE, Entry, entries_of
 from schemas.errors import InputError
 from schemas.option import GROUPS, Call
 
-__all__ = ["add_options", "add_quiet", "add_run", "add_source", "chosen", "natural", "refuse", "word"]
+__all__ = [
+    *("UNSAID", "add_options", "add_quiet", "add_run", "add_source", "chosen", "fill_in", "from_text", "from_value"),
+    *("natural", "refuse", "word"),
+]
 
 
 def add_source(command: argparse.ArgumentParser) -> None:
@@ -55,27 +59,34 @@ def add_options(command: argparse.ArgumentParser, *calls: Call, only: Iterable[s
 
 
 def chosen(arguments: argparse.Namespace, call: Call) -> dict[str, Any]:
-    """The options of a call, by name. Options that were not given have their defaults, or are left out."""
+    """The options of a call, by name. Those that nothing gives a value are left out (`fill_in`)."""
     given = {entry.name: getattr(arguments, entry.name) for entry in entries_of(call) if entry.name in arguments}
-    return {name: value for name, value in given.items() if value is not _UNSAID}
+    return {name: value for name, value in given.items() if value is not UNSAID}
 
 
 def refuse(arguments: argparse.Namespace, call: Call, instead: Call, sentence: str) -> None:
     """Refuse an option that was given if `call` takes it and `instead` does not. `sentence` contains ``{option}``."""
     there = entries_of(instead)
     for entry in entries_of(call):
-        if entry not in there and getattr(arguments, entry.name) is not _UNSAID:
+        if entry not in there and getattr(arguments, entry.name) is not UNSAID:
             raise InputError(sentence.format(option=word(entry)))
 
 
+def fill_in(arguments: argparse.Namespace, call: Call) -> None:
+    """Give the options of a call that have no value yet their defaults. Others stay as they are."""
+    for entry in entries_of(call):
+        if getattr(arguments, entry.name, None) is UNSAID:
+            setattr(arguments, entry.name, entry.default_on(call))
+
+
 class _Unsaid:
-    """Default of an option that only some calls of a command take. It shows that the option was not given."""
+    """Value of an option that the command line does not give."""
 
     def __repr__(self) -> str:
         return "unsaid"
 
 
-_UNSAID = _Unsaid()
+UNSAID = _Unsaid()
 
 
 class _Source(argparse.Action):
@@ -103,11 +114,11 @@ def _add(place: Any, entry: Entry, calls: tuple[Call, ...]) -> None:
     call = next(call for call in calls if call in entry.told.on)
     otherwise, words = entry.otherwise_on(call), entry.help_on(call)
     lifts = "; none lifts the limit" if entry.told.is_limit else ""
-    default = entry.default_on(call) if set(calls) <= set(entry.told.on) else _UNSAID
     if entry.is_switch and entry.default:
         words = f"do not {words}"
     end = f" (default: {otherwise})" if otherwise else ""
-    place.add_argument(word(entry), dest=entry.name, default=default, help=f"{words}{lifts}{end}", **_how(entry))
+    action = place.add_argument(word(entry), dest=entry.name, help=f"{words}{lifts}{end}", **_how(entry))
+    action.default = UNSAID  # only now, because argparse writes the default of some actions into their help
 
 
 def _how(entry: Entry) -> dict[str, Any]:
@@ -135,6 +146,60 @@ def _parser(kinds: set[Any], entry: Entry) -> Any:
     if entry.told.least is not None:
         return natural
     return or_none(kind) if entry.told.is_limit else kind
+
+
+#: What a switch may be set to in the environment.
+_SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def from_text(entry: Entry, text: str) -> Any:
+    """The value of an option that is given as text. Several values are written as behind the option.
+
+    Raises
+    ------
+    ValueError, argparse.ArgumentTypeError
+        If it cannot be parsed.
+    """
+    how = _how(entry)
+    if "action" not in how:
+        return _one_of(entry, text) if "choices" in how else how["type"](text)
+    if "nargs" in how:
+        return shlex.split(text)
+    if text.lower() not in _SWITCH:
+        raise ValueError(text)
+    return _SWITCH[text.lower()]
+
+
+def from_value(entry: Entry, value: Any) -> Any:
+    """The value of an option that is given as a value of TOML.
+
+    Raises
+    ------
+    ValueError, argparse.ArgumentTypeError
+        If it is of another type.
+    """
+    how = _how(entry)
+    is_switch, is_many = "action" in how and "nargs" not in how, "nargs" in how
+    if isinstance(value, bool) or is_switch:
+        if not (isinstance(value, bool) and is_switch):
+            raise ValueError(value)
+        return value
+    if isinstance(value, list):
+        if any(isinstance(each, bool) or not isinstance(each, (str, int)) for each in value):
+            raise ValueError(value)
+        words = [str(each) for each in value]
+        return words if is_many else from_text(entry, ",".join(words))
+    if not isinstance(value, (str, int, float)):
+        raise ValueError(value)
+    if how.get("type") is _column:
+        return value
+    return [str(value)] if is_many else from_text(entry, str(value))
+
+
+def _one_of(entry: Entry, text: str) -> str:
+    if text not in (entry.choices or ()):
+        raise ValueError(text)
+    return text
 
 
 def _column(text: str) -> str | int:
@@ -172,9 +237,7 @@ def natural(text: str) -> int:
 def or_none(kind: type[int] | type[float]) -> Any:
     """A parser for numbers of a type, and for the word none."""
 
-    def parse(text: str) -> int | float | str | None:
-        if text == AS_BEFORE:  # argparse parses defaults, too
-            return text
+    def parse(text: str) -> int | float | None:
         return None if text == "none" else kind(text)
 
     parse.__name__ = kind.__name__

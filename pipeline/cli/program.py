@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from kernels import engines
+from pipeline.cli import settings
 from pipeline.cli.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, TERMINATED, complain
 from pipeline.cli.commands import COMMANDS
 from pipeline.process import startup
@@ -33,6 +34,12 @@ _EXIT_CODES = """exit codes:
   4    for status: the run is being worked on now
   130  stopped by Ctrl-C; the run can be resumed
   143  ended by SIGTERM; the run can be resumed
+"""
+
+_SETTINGS = f"""options may also be given as variables ({settings.PREFIX}MIN_LEFT=3), or in the file
+{settings.FILE} of the current folder (min_left = 3); the command line goes first, then
+the variable, then the file
+
 """
 
 
@@ -62,8 +69,9 @@ def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
     words = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for command in COMMANDS:
         text = command.help[0].upper() + command.help[1:] + "."
+        epilog = _SETTINGS + _EXIT_CODES if settings.calls_of(command.name) else _EXIT_CODES
         options = words.add_parser(
-            command.name, help=command.help, description=text, epilog=_EXIT_CODES, formatter_class=shape
+            command.name, help=command.help, description=text, epilog=epilog, formatter_class=shape
         )
         options.add_argument("--json", action="store_true", help="print the result as one JSON object (default: text)")
         command.add_arguments(options)
@@ -84,6 +92,7 @@ def run(argv: list[str] | None) -> int:
             parser().print_help()
             return COMPLETE
         command = next(command for command in COMMANDS if command.name == arguments.command)
+        _fill(arguments)
         if command.gets_ready:
             _wake_devices(arguments)  # first of all, because it goes on beside all that follows
         if argv is None:
@@ -97,7 +106,7 @@ def run(argv: list[str] | None) -> int:
     except SystemExit:  # argparse has printed the text of --help or --version
         return COMPLETE
     except InputError as error:
-        complain(arguments, str(error))
+        complain(arguments, settings.naming(arguments, str(error)))
         return BAD_INPUT
     except BicliqueError as error:
         complain(arguments, str(error))
@@ -117,6 +126,16 @@ def run(argv: list[str] | None) -> int:
             raise
         complain(arguments, sentence)
         return FAILURE
+
+
+def _fill(arguments: argparse.Namespace) -> None:
+    """Complete the options from the environment and the file. Say on stderr which come from there."""
+    calls = settings.calls_of(arguments.command)
+    if not calls:
+        return
+    settings.fill(arguments, "dry_run" if getattr(arguments, "dry_run", False) else calls[0])
+    if arguments.settings and not arguments.quiet:
+        complain(arguments, settings.listed(arguments.settings), "settings", logging.INFO)
 
 
 def _wake_devices(arguments: argparse.Namespace) -> None:
@@ -208,6 +227,9 @@ def _last_words(error: Exception) -> str | None:
 def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
     """Fill `arguments`. For an unknown option, raise an `InputError` that names the option that was probably meant."""
     top, commands = _parsers()
+    words = sys.argv[1:] if argv is None else argv
+    if {"-h", "--help"} & set(words) and settings.calls_of(words[0]):
+        _tell_settings(commands[words[0]], words[0])
     _, unknown = top.parse_known_args(argv, arguments)
     if not unknown:
         return
@@ -221,6 +243,15 @@ def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
     ]
     meant = f" (did you mean {' '.join(close)}?)" if close else ""
     raise InputError(f"unrecognized arguments: {' '.join(unknown)}{meant}; see: {used.prog} --help")
+
+
+def _tell_settings(command: argparse.ArgumentParser, name: str) -> None:
+    """Let the help of each option say what the environment or the file sets it to."""
+    found = settings.settings_of(name)
+    for action in command._actions:
+        if (setting := found.get(action.dest)) is not None:
+            here = f" (here: {settings.shown(setting.value)}, from {setting.place})"
+            action.help = (action.help or "") + here.replace("%", "%%")
 
 
 def _stopped(arguments: argparse.Namespace, how: str = "stopped") -> None:

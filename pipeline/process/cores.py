@@ -19,7 +19,8 @@ def count_cores(quota_file: Path = _QUOTA_FILE) -> int:
     quota_file : Path
         See `_QUOTA_FILE`. A file that is missing or says something else sets no quota.
     """
-    cores = len(os.sched_getaffinity(0))
+    # macOS has no such call
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = map(int, quota_file.read_text().split())
     except (OSError, ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import resource
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +31,10 @@ def peak_rss() -> int:
         found = _HIGH_WATER.search(Path("/proc/self/status").read_bytes())
     except OSError:
         found = None
-    return int(found[1]) << 10 if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    if found:
+        return int(found[1]) << 10
+    unit = 1 if sys.platform == "darwin" else 1024  # only macOS counts bytes
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 @dataclass(frozen=True)

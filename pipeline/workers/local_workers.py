@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kernels.gpu.cuda import CUDA
+from pipeline.process import startup
 from pipeline.process.cores import count_cores
 from pipeline.workers.devices import choose_devices
 from pipeline.workers.growing_pool import Growing
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import InProcess, Pool
 from pipeline.workers.thread_pool import InThreads
-from schemas.errors import InputError
+from schemas.errors import InputError, ResourceError
 from schemas.platform import CORES
 
-__all__ = ["LOCAL_WORKERS", "LocalWorkers"]
+if TYPE_CHECKING:
+    from pipeline.workers.dask_pool import DaskPool
 
+__all__ = ["LOCAL_WORKERS", "LocalWorkers", "dask_pool"]
 
 #: Longest slice of a thread on a core, in seconds. It is short, because the end of a run waits for it.
 _MOST_SECONDS = 2.0
@@ -43,9 +47,30 @@ class LocalWorkers:
     command: str
 
 
+def dask_pool() -> type[DaskPool]:
+    """The class `pipeline.workers.dask_pool.DaskPool`. It is imported only when it is needed, because it imports Dask.
+
+    Raises
+    ------
+    ResourceError
+        If Dask is not installed.
+    """
+    with startup.getting_ready():
+        try:
+            from pipeline.workers.dask_pool import DaskPool
+        except ModuleNotFoundError as error:
+            raise ResourceError(
+                f"worker processes need Dask, but {error.name} is not installed (pip install 'bicliques[cluster]'); "
+                "without workers and scheduler the cores of this process are used"
+            ) from error
+    return DaskPool
+
+
 def _check_cores(options: WorkerOptions) -> None:
     if options.on_gpus:
         raise InputError("the engine works on processor cores: leave --devices, --rmm-pool and --spill out")
+    if options.workers:
+        dask_pool()
 
 
 def _open_cores(options: WorkerOptions) -> Pool:
@@ -53,9 +78,7 @@ def _open_cores(options: WorkerOptions) -> Pool:
         return InProcess()
     if options.workers is None:  # threads start at once, and share graph, labels and code
         return InThreads(count_cores(), most_seconds=_MOST_SECONDS)
-    from pipeline.workers.dask_pool import DaskPool  # imported only when it is needed, because it imports Dask
-
-    return DaskPool.local(options.workers)
+    return dask_pool().local(options.workers)
 
 
 def _check_gpus(options: WorkerOptions) -> None:
@@ -70,9 +93,7 @@ def _open_gpus(options: WorkerOptions) -> Pool:
     devices = choose_devices(options.devices, options.workers)
 
     def start() -> Pool:
-        from pipeline.workers.dask_pool import DaskPool
-
-        return DaskPool.on_gpus(devices, options.rmm_pool, options.spill)
+        return dask_pool().on_gpus(devices, options.rmm_pool, options.spill)
 
     if options.workers is not None or options.on_gpus:
         return start()

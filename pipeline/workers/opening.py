@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.process import startup
 from pipeline.workers.devices import choose_devices
-from pipeline.workers.local_workers import LOCAL_WORKERS
+from pipeline.workers.local_workers import LOCAL_WORKERS, dask_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
 from schemas.engine_kind import EngineKind
@@ -28,7 +28,7 @@ def check_workers(options: WorkerOptions, platform: Platform) -> None:
     InputError
         If options of GPUs come with an engine on cores, or GPUs are named that are not there.
     ResourceError
-        If the engine needs a GPU, and there is none.
+        If the engine needs a GPU, and there is none. If workers need Dask, and it is not installed.
     """
     if options.scheduler is None:
         LOCAL_WORKERS[platform.name].check(options)
@@ -106,6 +106,4 @@ def ask_workers(scheduler: str) -> Callable[[EngineKind], str | None]:
 
 
 def _connect(scheduler: str, platform: Platform) -> DaskPool:
-    from pipeline.workers.dask_pool import DaskPool  # imported only when it is needed, because it imports Dask
-
-    return DaskPool.connect(scheduler, platform, LOCAL_WORKERS[platform.name].command)
+    return dask_pool().connect(scheduler, platform, LOCAL_WORKERS[platform.name].command)

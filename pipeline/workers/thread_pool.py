@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.slices import worker
 from pipeline.workers.pool import Result
 
-__all__ = ["InThreads"]
+__all__ = ["InThreads", "ended"]
 
 
 class InThreads:
@@ -61,14 +61,7 @@ class InThreads:
 
     def wait(self, seconds: float) -> list[Result]:
         """All tasks that have ended. Waits up to `seconds` for the first."""
-        results = []
-        try:
-            tag, future = self._done.get(timeout=seconds)
-            while True:
-                results.append(_result(tag, future))
-                tag, future = self._done.get_nowait()
-        except queue.Empty:
-            return results
+        return ended(self._done, seconds)
 
     def grow(self) -> None:
         """Do nothing, because the number of threads is fixed."""
@@ -95,6 +88,18 @@ class InThreads:
         """Wait for running tasks, drop the others, and free the memory of the last run."""
         self._threads.shutdown(cancel_futures=True)
         worker.forget()
+
+
+def ended(done: queue.SimpleQueue[tuple[int, Future[Any]]], seconds: float) -> list[Result]:
+    """The results of all futures in the queue, by tag. Waits up to `seconds` for the first."""
+    results = []
+    try:
+        tag, future = done.get(timeout=seconds)
+        while True:
+            results.append(_result(tag, future))
+            tag, future = done.get_nowait()
+    except queue.Empty:
+        return results
 
 
 def _result(tag: int, future: Future[Any]) -> Result:

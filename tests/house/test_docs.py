@@ -112,7 +112,7 @@ def test_every_command_line_of_a_document_is_understood(document):
     lines += [line for line in shell_lines(text) if line.startswith("bicliques ")]
     lines += re.findall(r"`(bicliques [a-z]+ (?!-)[^`\n]+)`", text)  # with what it is about; else it is a name
     for line in lines:
-        words = shlex.split(line.partition(" #")[0])
+        words = shlex.split(line.partition(" #")[0].partition(" > ")[0])
         parser().parse_args(words[1:])
 
 
@@ -166,7 +166,7 @@ def test_the_whole_commands_of_the_readme_are_the_recorded_ones(kind, rival):
     recorded = json.loads((ROOT / "benchmarks" / "commands.json").read_text())[kind]["graphs"]
     section = README.partition("## Speed")[2].partition(f"| {rival} |")[2]
     shown = dict(re.findall(r"(?m)^\| (\w+) \| [\d,]+ \| (.*) \|$", section.partition("\n\n")[0]))
-    assert shown.keys() == set(commands.PUBLISHED)
+    assert shown.keys() >= set(commands.PUBLISHED)
     for graph, cells in shown.items():
         of = recorded[graph]["commands"]
         seconds = [f"{of[name]['seconds']:.2f}" if name in of else "not measured" for name in ("count", "mine", rival)]

@@ -14,7 +14,8 @@ from tests.house.tree import LAYERS, ROOT, text_of, tracked
 
 TOP = {
     *(".ci", ".gitignore", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
-    *("MANIFEST.in", "pyproject.toml", "constraints.txt", "prefect.toml", "prefect.yaml"),
+    *("MANIFEST.in", "pyproject.toml", "setup.py", "constraints.txt", "prefect.toml", "prefect.yaml"),
+    *("Dockerfile", "Dockerfile.cuda", ".dockerignore"),
     *("benchmarks", "docs", "examples", "tests", *LAYERS),
 }
 MOST_LINES = 400

@@ -11,7 +11,7 @@ import pytest
 
 import pipeline
 from pipeline.api.table import entries_of
-from pipeline.cli import main
+from pipeline.cli import main, settings
 from pipeline.cli.commands import COMMANDS
 from pipeline.cli.program import parser
 from schemas.errors import InputError
@@ -116,8 +116,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.name not in {w[0] for w, *_ in CALLS.values()}])
 def test_other_commands_look_at_all_their_options(command: Any, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    where = {"formats": [], "prune": [str(run.parent)]}.get(command.name, [str(run)])
+    where = {"formats": [], "prune": [str(run.parent)], "completion": ["bash"]}.get(command.name, [str(run)])
     arguments = parser().parse_args([command.name, *where], Noting())
+    for call in settings.calls_of(command.name):
+        settings.fill(arguments, call)
     Noting.seen.clear()
     assert command.run(arguments) == 0
     assert {action.dest for action in actions_of(command.name)} - {"help"} <= Noting.seen

@@ -1,0 +1,206 @@
+"""The core mines, counts and shows where no extra is installed; what needs an extra says which."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.house.tree import ROOT, clean_environment
+from tests.support.runs import random_edges, write_edges
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+#: Most packages that `pip install .` may bring.
+MOST_PACKAGES = 35
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+
+
+def closure(requirements: list[str]) -> set[str]:
+    """The distributions, of those installed here, that some requirements bring."""
+    found: set[str] = set()
+    todo = [(Requirement(line), "") for line in requirements]
+    while todo:
+        requirement, extra = todo.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        if name in found:
+            continue
+        found.add(name)
+        needed = importlib.metadata.distribution(name).requires or []
+        todo += [(Requirement(line), each) for line in needed for each in ("", *requirement.extras)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def hidden() -> list[str]:
+    """The names of all modules that are installed here and belong to no package of the core."""
+    core = closure(PROJECT["dependencies"]) | {PROJECT["name"]}
+    owners = importlib.metadata.packages_distributions()
+    return sorted(name for name, all_ in owners.items() if not {canonicalize_name(each) for each in all_} & core)
+
+
+#: Refuses the modules that are named, as if they were not installed.
+HIDE = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in HIDDEN:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+def without(hidden: list[str], program: str, folder: Path) -> list[str]:
+    """The lines that a program prints where the modules are not installed."""
+    ended = subprocess.run(
+        [sys.executable, "-c", f"HIDDEN = set({hidden})\n{HIDE}\n{program}"],
+        cwd=folder,
+        env=clean_environment(PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return ended.stdout.splitlines()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 1))
+
+
+def test_what_is_hidden_is_not_of_the_core(hidden):
+    assert {"dask", "distributed", "prefect", "matplotlib", "duckdb", "scipy"} <= set(hidden)
+    assert not {"numpy", "pandas", "pyarrow", "numba", "blake3", "jinja2", "markupsafe", "fsspec"} & set(hidden)
+    assert 8 <= len(closure(PROJECT["dependencies"])) <= MOST_PACKAGES
+
+
+def test_the_core_mines_counts_opens_and_verifies(hidden, source, tmp_path):
+    lines = without(
+        hidden,
+        """
+import pipeline
+source = "g.parquet"
+made = pipeline.mine(source, "OUT", progress=False)
+opened = pipeline.open_run("OUT")
+counted = [pipeline.count(source, workers=workers, progress=False).count for workers in (None, 0)]
+print(len(made) == len(opened) == counted[0] == counted[1] > 0, opened.complete)
+print(len(opened.to_pandas()) == len(made), opened.top(3).num_rows, opened.sample(2).num_rows)
+print(pipeline.verify("OUT", progress=False).count == len(made), pipeline.report("OUT").stat().st_size > 10_000)
+print(pipeline.dry_run(source, progress=False, sample_time=0.1).estimate is not None)
+""",
+        tmp_path,
+    )
+    assert lines == ["True True", "True 3 2", "True True", "True"]
+
+
+@pytest.mark.parametrize("words", [["--workers", "2"], ["--scheduler", "tls://127.0.0.1:1"]])
+def test_workers_without_dask_are_refused_in_a_sentence_that_names_the_extra(hidden, source, tmp_path, words):
+    program = f"""
+import contextlib, io
+from pipeline.cli.main import main
+told = io.StringIO()
+with contextlib.redirect_stderr(told):
+    code = main(["mine", "g.parquet", "-o", "OUT", "--quiet", *{words}])
+print(code)
+print(told.getvalue(), end="")
+"""
+    code, sentence = without(hidden, program, tmp_path)
+    assert code == "1"
+    assert sentence.startswith("bicliques: worker processes need Dask, but dask is not installed")
+    assert "(pip install 'bicliques[cluster]')" in sentence
+    assert not (tmp_path / "OUT").exists()
+
+
+def test_flows_without_prefect_are_refused_in_a_sentence_that_names_the_extra(hidden, tmp_path):
+    program = "try:\n    import flows.mine\nexcept ModuleNotFoundError as error:\n    print(error)"
+    names = sorted({*hidden} - {"prefect"})
+    [sentence] = without(names, f"sys.modules['prefect'] = None\n{program}", tmp_path)
+    assert sentence.startswith("flows need Prefect, which is not installed (pip install 'bicliques[prefect]')")
+
+
+def test_extras_that_a_sentence_names_exist():
+    extras = PROJECT["optional-dependencies"]
+    named = [
+        name
+        for package in ("flows", "pipeline", "kernels")
+        for path in (ROOT / package).rglob("*.py")
+        for names in re.findall(r"pip install 'bicliques\[([a-z,]+)\]'", path.read_text())
+        for name in names.split(",")
+    ]
+    assert {"cluster", "prefect"} <= set(named) <= set(extras)
+
+
+def test_all_is_every_extra_for_a_machine_without_a_gpu():
+    extras = PROJECT["optional-dependencies"]
+    [line] = extras["all"]
+    assert Requirement(line).extras == extras.keys() - {"all", "dev", "gpu", "nvrtc"}
+    # Bokeh alone is not in the environment of `make demo`, where nobody looks at the pages of Dask
+    own = [Requirement(line).extras for line in extras["dev"] if Requirement(line).name == PROJECT["name"]]
+    assert set().union(*own) >= Requirement(line).extras - {"dashboard"}
+
+
+def test_only_the_extra_of_gpus_has_the_bounds_of_rapids():
+    bounded = {"dask", "distributed", "numba", "numpy", "pandas"}
+    for extra, lines in {**PROJECT["optional-dependencies"], "": PROJECT["dependencies"]}.items():
+        for requirement in map(Requirement, lines):
+            if requirement.name in bounded:
+                has_most = any(each.operator in ("<", "<=", "==") for each in requirement.specifier)
+                assert has_most == (extra == "gpu"), f"{extra}: {requirement}"
+
+
+@pytest.mark.registry
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_core_can_be_installed_and_is_small(python, tmp_path):
+    """What `pip install .` would bring. Nothing is built, and no interpreter of that version is needed."""
+    report = tmp_path / "report.json"
+    pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--report", str(report)]
+    binary = ["--only-binary", ":all:", "--python-version", python, "--target", str(tmp_path / "site")]
+    ended = subprocess.run(
+        [*pip, *binary, *PROJECT["dependencies"]],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if re.search("NewConnectionError|NameResolutionError|ReadTimeout|ProxyError", ended.stderr):
+        pytest.skip("no package registry can be reached")
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    names = {each["metadata"]["name"].lower() for each in json.loads(report.read_text())["install"]}
+    assert {"numba", "pyarrow"} <= names
+    assert len(names) <= MOST_PACKAGES
+    assert not names & {"dask", "distributed", "prefect", "matplotlib", "bokeh"}
+
+
+def test_the_core_needs_no_call_that_only_linux_has(source, tmp_path):
+    """As on macOS, as far as names go: what the module `os` has on Linux alone is not there."""
+    program = """
+import os, time
+only_linux = ("sched_", "posix_f", "pidfd", "memfd", "eventfd", "copy_file_range", "splice", "getrandom", "O_TMPFILE")
+for name in list(vars(os)):
+    if name.startswith(only_linux):
+        delattr(os, name)
+import pipeline
+print(hasattr(os, "sched_getaffinity"), len(pipeline.mine("g.parquet", "OUT", progress=False)) > 0)
+print(pipeline.verify("OUT", progress=False).count > 0)
+"""
+    assert without([], program, tmp_path) == ["False True", "True"]
+
+
+def test_every_version_of_python_that_is_tried_is_allowed_and_no_other():
+    from packaging.specifiers import SpecifierSet
+
+    allowed = SpecifierSet(PROJECT["requires-python"])
+    assert [f"3.{minor}" for minor in range(8, 20) if f"3.{minor}.1" in allowed] == list(PYTHONS)
