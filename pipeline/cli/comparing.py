@@ -14,7 +14,7 @@ from pipeline.cli.options import add_quiet
 if TYPE_CHECKING:
     from pipeline.compare.difference import Difference
 
-__all__ = ["COMMANDS", "difference_card", "difference_json"]
+__all__ = ["COMMANDS", "difference_card", "difference_json", "share_of"]
 
 #: How many new bicliques, and how many vertices, are shown.
 _SHOWN = 5
@@ -63,13 +63,12 @@ def _place(output: Path | None) -> Iterator[Path]:
 def difference_card(found: Difference, width: int | None, is_kept: bool = True) -> str:
     """The numbers of a comparison, the largest new bicliques, and the vertices that changed most."""
     from pipeline.cli.listing import top_table
-    from pipeline.results.facts import share
 
     record = found.record
     counts = {
         "old": (record.old_run.found.count, record.old_run.folder),
-        "gone": (record.gone.count, f"{share(record.gone.count / max(record.old_run.found.count, 1))} of old"),
-        "new ones": (record.new.count, f"{share(record.new.count / max(record.new_run.found.count, 1))} of new"),
+        "gone": (record.gone.count, f"{share_of(record.gone.count, record.old_run.found.count)} of old"),
+        "new ones": (record.new.count, f"{share_of(record.new.count, record.new_run.found.count)} of new"),
         "unchanged": (record.unchanged, ""),
         "new": (record.new_run.found.count, record.new_run.folder),
     }
@@ -81,6 +80,14 @@ def difference_card(found: Difference, width: int | None, is_kept: bool = True) 
     if changed := found.most_changed(_SHOWN):
         lines += ["", "the vertices that changed most:", *_vertices(changed, width)]
     return "\n".join(lines)
+
+
+def share_of(part: int, whole: int) -> str:
+    """A share in per cent. Only nothing is 0 %, and only all is 100 %."""
+    percent = 100 * part / max(whole, 1)
+    if 0 < percent < 0.001:
+        return "less than 0.001 %"
+    return f"{percent:.7g} %" if percent > 99.9 else f"{percent:.3g} %"
 
 
 def _vertices(changed: list[dict[str, Any]], width: int | None) -> list[str]:
@@ -112,6 +119,6 @@ COMMANDS = (
         help="compare two runs: which bicliques are gone, and which are new",
         add_arguments=_add_diff,
         run=_diff,
-        imports=("compare.diffing", "cli.listing", "results.facts"),
+        imports=("compare.diffing", "cli.listing"),
     ),
 )

@@ -129,7 +129,7 @@ def _complete(path: Path) -> tuple[Run, Manifest]:
         raise InputError(f"{path} was mined with --count-only and holds no bicliques; mine it again without")
     if run.options.search.largest is not None:
         raise InputError(
-            f"{path} holds only the largest bicliques, so others may be gone or new, too; compare runs of: bicliques mine"
+            f"{path} holds only the largest bicliques, and others may be gone or new, too; compare runs of bicliques mine"
         )
     manifest = run.folder.manifest()
     if manifest is None:
@@ -156,9 +156,12 @@ def _notes(old: Run, new: Run) -> Iterator[str]:
         if before != after:
             yield f"The {side} side was called {before}, and is called {after}."
     was, now = old.options.search, new.options.search
-    changed = [f"{name} was {_words(was, name)} and is {_words(now, name)}" for name in _THRESHOLDS if _differ(was, now, name)]
+    changed = [
+        f"{name} was {_words(was, name)} and is {_words(now, name)}" for name in _THRESHOLDS if _differ(was, now, name)
+    ]
     if changed:
-        yield f"The thresholds differ, so bicliques may be gone or new although no edge has changed: {'; '.join(changed)}."
+        words = "; ".join(changed)
+        yield f"The thresholds differ, so bicliques may be gone or new although no edge has changed: {words}."
 
 
 def _differ(was: Search, now: Search, name: str) -> bool:

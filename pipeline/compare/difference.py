@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 
 from pipeline.proof.selection import largest, rows_at
 from pipeline.run.files import read_json
+from pipeline.run.names import temporary_name
 from pipeline.run.tables import LOCAL, read_table
 from schemas.difference import ComparedRun, Record
 from schemas.errors import IncompleteError, InputError
@@ -28,12 +28,12 @@ __all__ = ["GONE_FILE", "NEW_FILE", "RECORD_FILE", "VERTEX_FILES", "Difference",
 
 GONE_FILE, NEW_FILE, RECORD_FILE = "gone.parquet", "new.parquet", "diff.json"
 VERTEX_FILES = {"left": "vertices_left.parquet", "right": "vertices_right.parquet"}
-_NAMES = re.compile(r"(\.?)(gone\.parquet|new\.parquet|vertices_(left|right)\.parquet|diff\.json)((?(1)\.tmp))")
+_NAMES = (GONE_FILE, NEW_FILE, *VERTEX_FILES.values(), RECORD_FILE)
 
 
 def is_of_difference(name: str) -> bool:
     """Whether a comparison gives this name to a file in its folder, or to one that it has not finished."""
-    return _NAMES.fullmatch(name) is not None
+    return name in _NAMES or name in map(temporary_name, _NAMES)
 
 
 class Rows:
@@ -172,7 +172,9 @@ class Difference:
         for at in np.argsort(-sizes, kind="stable")[:n].tolist():
             side = "left" if at < len(tables["left"]) else "right"
             row = at if side == "left" else at - len(tables["left"])
-            found.append({"side": side, **{name: tables[side][name][row].as_py() for name in tables[side].column_names}})
+            found.append(
+                {"side": side, **{name: tables[side][name][row].as_py() for name in tables[side].column_names}}
+            )
         return found
 
 

@@ -79,8 +79,8 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     Notes
     -----
     Two bicliques are the same if the ids and a second 64-bit hash of their members are equal; docs/design.md says how
-    likely an error is. Memory: some 0.5 GB, a bit per row, and some 100 bytes per vertex. The temporary folder ($TMPDIR)
-    needs 24 bytes per row of both runs.
+    likely an error is. Memory: some 0.7 GB, a bit per row, and some 100 bytes per vertex. The temporary folder
+    ($TMPDIR) needs 24 bytes per row of both runs.
 
     Examples
     --------

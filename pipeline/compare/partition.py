@@ -141,8 +141,8 @@ class Partition:
         twice[1:] |= same[1:] & same[:-1]  # of three equal rows two are of one run
         if twice.any():
             raise IncompleteError(
-                f"the row with id {ids[int(np.argmax(twice))].astype(np.int64)} is in one of the runs twice; find out in "
-                "which, with: bicliques verify"
+                f"the row with id {ids[int(np.argmax(twice))].astype(np.int64)} is in one of the runs twice; find out "
+                "in which, with: bicliques verify"
             )
         alone = np.ones(len(rows), bool)
         alone[1:] &= ~same

@@ -21,7 +21,7 @@ from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 from schemas.hashes import VertexHashes, mixed, splitmix64
 
-__all__ = ["Marks", "Piece", "Picked", "hashed", "pieces_of", "second_hashes"]
+__all__ = ["Marks", "Picked", "Piece", "hashed", "pieces_of", "second_hashes"]
 
 #: Constants of the sides. They have nothing to do with those of `schemas.hashes`, so neither have the hashes.
 _LEFT, _RIGHT = np.uint64(0x6F6E6365206D6F72), np.uint64(0x746865206F746865)
@@ -92,7 +92,9 @@ def hashed(compared: CompleteRun, hashes: VertexHashes, piece: Piece) -> tuple[n
         for group in range(*piece.groups):
             summed = coded.read(group)
             if summed is not None:
-                ids.append(file.read_row_group(group, columns=["id"], use_threads=False)["id"].to_numpy().view(np.uint64))
+                ids.append(
+                    file.read_row_group(group, columns=["id"], use_threads=False)["id"].to_numpy().view(np.uint64)
+                )
                 found.append(summed.hashes)
                 continue
             (batch,) = read_part(path, tables, (group, group + 1))

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from pipeline.output import stretch
 from pipeline.output.part_writer import LAYOUT, part_schema, to_batch
-from pipeline.output.stretch import LabelRoom, Stretch, by_size, pieces_of, row_groups
+from pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
 from pipeline.run.files import whole_file
 from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques, Provenance, fingerprint, statement
@@ -63,6 +63,6 @@ def _groups(batches: Iterable[Bicliques], room: LabelRoom) -> Iterable[Bicliques
         for piece in pieces_of(batch, stretch.STRETCH_MEMBERS):
             waiting.add(piece)
             if waiting.is_full:
-                yield from row_groups(by_size(waiting.take()), room)
+                yield from row_groups(waiting.take(), room)
     if len(waiting):
-        yield from row_groups(by_size(waiting.take()), room)
+        yield from row_groups(waiting.take(), room)

@@ -63,7 +63,9 @@ def test_pairs_of_random_graphs_one_by_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [False, True])
-def test_thousands_of_pairs_of_random_graphs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bool) -> None:
+def test_thousands_of_pairs_of_random_graphs_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bool
+) -> None:
     """The bicliques of a disjoint union are those of its graphs, so one comparison is one of every pair."""
     monkeypatch.setattr(partition, "_BUCKET", 1 << 12)
     rng, graphs, names = np.random.default_rng(8), 2000, "user {}".format if text else int
@@ -179,7 +181,16 @@ def test_labels_that_grow_beyond_32_bits(tmp_path: Path) -> None:
     check(*runs, maximal_bicliques(edges), maximal_bicliques(more), tmp_path / "diff")
 
 
-HOSTILE = ["a\nb", '"quoted", with a comma', "<script>alert(1)</script>", "=HYPERLINK(1)", "\x1b[2J", "é" * 300, " ", "'"]
+HOSTILE = [
+    "a\nb",
+    '"quoted", with a comma',
+    "<script>alert(1)</script>",
+    "=HYPERLINK(1)",
+    "\x1b[2J",
+    "é" * 300,
+    " ",
+    "'",
+]
 
 
 def test_hostile_labels(tmp_path: Path) -> None:
