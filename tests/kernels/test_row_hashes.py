@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.gpu.row_hashes import Lists, RowHasher
-from schemas.bicliques import row_hashes, vertex_hashes
+from schemas.bicliques import row_hashes
 from schemas.errors import IncompleteError
+from schemas.hashes import hashes_of_ids
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.batches import random_batch
 
@@ -49,9 +50,9 @@ def columns(batch, labels):
 def test_rows_are_hashed_and_counted_as_on_the_host(seed, n, kinds, root_side):
     batch = random_batch(np.random.default_rng(seed), n, SIZES, most=100, root_side=root_side)
     labels = tuple(labels_of(kind, size) for kind, size in zip(kinds, SIZES, strict=True))
-    hasher = RowHasher(DEVICE, labels, vertex_hashes(*SIZES), root_side)
+    hasher = RowHasher(DEVICE, labels, hashes_of_ids(*SIZES), root_side)
     found = hasher.rows(*columns(batch, labels), batch.root, n)
-    assert np.array_equal(found.hashes, row_hashes(batch, vertex_hashes(*SIZES)))
+    assert np.array_equal(found.hashes, row_hashes(batch, hashes_of_ids(*SIZES)))
     assert np.array_equal(found.left, np.bincount(batch.left, minlength=SIZES[0]))
     assert np.array_equal(found.right, np.bincount(batch.right, minlength=SIZES[1]))
 
@@ -87,4 +88,4 @@ def test_columns_that_contradict_each_other_are_refused(change, sentence, long):
     else:
         roots[4] = np.setdiff1d(np.arange(150), batch.left[batch.left_indptr[4] :])[0]
     with pytest.raises(IncompleteError, match=sentence):
-        RowHasher(DEVICE, labels, vertex_hashes(150, 150), "left").rows(left, right, roots, 5)
+        RowHasher(DEVICE, labels, hashes_of_ids(150, 150), "left").rows(left, right, roots, 5)

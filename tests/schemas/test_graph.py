@@ -11,6 +11,7 @@ import pytest
 from schemas import graph as module
 from schemas.errors import IncompleteError
 from schemas.graph import MiningGraph
+from schemas.hashes import hashes_of_ids
 
 
 def made() -> MiningGraph:
@@ -18,7 +19,7 @@ def made() -> MiningGraph:
     roots = [list(range(k + 1)) for k in range(9)]
     base = [list(range(k, 9)) for k in range(9)]
     each = np.arange(10, dtype=np.int64), np.arange(9, dtype=np.int32)
-    return MiningGraph("left", 9, 9, *csr(roots), *csr(base), *each, *each)
+    return MiningGraph("left", 9, 9, *csr(roots), *csr(base), *each, *each, *hashes_of_ids(9, 9))
 
 
 def csr(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from kernels import engines
 from kernels.cpu.engine import CpuEngine
 from kernels.graph.prepare import prepare
 from kernels.reference.engine import ReferenceEngine
-from schemas.bicliques import Bicliques, hashes_of_rows
+from schemas.bicliques import Bicliques
 from schemas.emit import emit_to
 from schemas.errors import IncompleteError, InputError
 from schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, job_of
@@ -27,6 +27,7 @@ from schemas.sizes import SizeCounts
 from schemas.stats import EngineStats
 from schemas.totals import Best, Found, keys_of
 from schemas.work import Subtrees
+from tests.support.batches import hashes_of
 from tests.support.oracles import cliques, random_edges
 
 SIDES = st.lists(st.integers(0, 8), min_size=1, max_size=4, unique=True)
@@ -35,7 +36,7 @@ ROWS = st.lists(st.tuples(SIDES, SIDES), max_size=12)
 
 def found(rows: list[Any]) -> Found:
     sizes = SizeCounts.of(*(np.array([len(row[k]) for row in rows], np.int32) for k in (0, 1)))
-    return Found(len(rows), int(np.add.reduce(hashes_of_rows(Bicliques.from_pairs(rows)), dtype=np.uint64)), sizes)
+    return Found(len(rows), int(np.add.reduce(hashes_of(Bicliques.from_pairs(rows)), dtype=np.uint64)), sizes)
 
 
 @given(ROWS, ROWS, ROWS)

@@ -24,6 +24,7 @@ from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
 from pipeline.workers.thread_pool import InThreads
 from schemas.emit import nowhere
+from schemas.hashes import vertex_hashes
 from schemas.manifest import LedgerEntry, Range, SliceResult
 from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.records import with_checksum
@@ -45,13 +46,17 @@ def random_edges(n_left: int, n_right: int, density: float, seed: int) -> np.nda
 
 def write_edges(path: Path, edges: np.ndarray, strings: bool = False) -> Path:
     """A Parquet edge list: labels 3 x + 5 on the left, 7 x + 1 on the right; as words if `strings`."""
-    left, right = edges[:, 0].astype(np.int64) * 3 + 5, edges[:, 1].astype(np.int64) * 7 + 1
-    if strings:
-        columns = {"user": [f"u{x}" for x in left], "item": [f"thing {x}" for x in right]}
-    else:
-        columns = {"user": left, "item": right}
-    pq.write_table(pa.table(columns), path)
+    pq.write_table(pa.table(labels_of(edges[:, 0], edges[:, 1], strings), ["user", "item"]), path)
     return path
+
+
+def labels_of(left: np.ndarray, right: np.ndarray, strings: bool = False) -> list[pa.Array]:
+    """The labels that `write_edges` gives to these vertices."""
+    left, right = left.astype(np.int64) * 3 + 5, right.astype(np.int64) * 7 + 1
+    return [
+        pa.array([f"u{x}" for x in left] if strings else left),
+        pa.array([f"thing {x}" for x in right] if strings else right),
+    ]
 
 
 def prepared_run(folder: Path, edges: np.ndarray, search: Search | None = None, engine: str = "bitmatrix") -> RunFolder:
@@ -77,10 +82,12 @@ def quiet(progress: object) -> None:
     """Say nothing."""
 
 
-def answer(edges: np.ndarray, **search: Any) -> tuple[int, int]:
-    """Count and fingerprint, from the engine alone, without the pipeline; ids are those of `edges`."""
+def answer(edges: np.ndarray, strings: bool = False, **search: Any) -> tuple[int, int]:
+    """Count and fingerprint, from the engine alone, without the pipeline; labels are those of `write_edges`."""
     n_left, n_right = int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1
-    graph, _ = prepare(edges[:, 0], edges[:, 1], n_left, n_right, BuildOptions())
+    left, right = labels_of(np.arange(n_left), np.arange(n_right), strings)
+    known = vertex_hashes(left, "left"), vertex_hashes(right, "right")
+    graph, _ = prepare(edges[:, 0], edges[:, 1], n_left, n_right, BuildOptions(), known=known)
     wanted = Search(mode="fingerprint", **search)
     found = CpuEngine().mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), wanted, Limits(), nowhere)
     assert found.fingerprint is not None

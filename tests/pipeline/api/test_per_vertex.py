@@ -19,7 +19,7 @@ from pipeline.cli.main import main
 from pipeline.proof import vertices
 from pipeline.run.opened import Run
 from pipeline.slices.slice_search import SliceSearch
-from schemas.bicliques import Bicliques, hashes_of_rows
+from schemas.bicliques import Bicliques
 from schemas.emit import Emit, nowhere
 from schemas.errors import IncompleteError, InputError
 from schemas.graph import MiningGraph
@@ -28,6 +28,7 @@ from schemas.options import BuildOptions
 from schemas.search import Limits, Search
 from schemas.totals import PerVertex
 from schemas.work import Slice, Subtrees
+from tests.support.batches import hashes_of
 from tests.support.emulated import runnable
 from tests.support.oracles import graph_of, run
 from tests.support.runs import random_edges, write_edges
@@ -49,7 +50,7 @@ def expected(edges: np.ndarray, **thresholds: int) -> tuple[list[tuple[Any, ...]
     least = thresholds.get("min_left", 1), thresholds.get("min_right", 1)
     most = thresholds.get("max_left", 99), thresholds.get("max_right", 99)
     pairs = [p for p in pairs if all(a <= len(own) <= b for own, a, b in zip(p, least, most, strict=True))]
-    hashes = hashes_of_rows(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs])).tolist()
+    hashes = hashes_of(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs])).tolist()
     sides = []
     for k in (0, 1):
         rows = []

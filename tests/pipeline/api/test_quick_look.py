@@ -22,8 +22,9 @@ from pipeline.cli import main
 from pipeline.proof.selection import Largest, largest, rows_at, sampled
 from pipeline.results.binning import edges_of_bins, grid, round_numbers
 from pipeline.results.run_status import status
-from schemas.bicliques import biclique_schema, splitmix64
+from schemas.bicliques import biclique_schema
 from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.hashes import splitmix64
 from schemas.measures import measure
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
@@ -144,6 +145,11 @@ def test_a_sample_is_of_the_run_and_repeatable(results: pipeline.Results) -> Non
         results.sample(1, seed=-1)
 
 
+def ids_of_roots(roots: np.ndarray) -> np.ndarray:
+    """An id for each row, in no order."""
+    return splitmix64(roots.astype(np.uint64)).view(np.int64)
+
+
 def synthetic(folder: Path, files: list[list[int]]) -> tuple[list[Path], pa.Table]:
     """Parquet files with row groups of the given lengths; row i of all has root i, and sizes that repeat."""
     schema = biclique_schema(pa.int64(), pa.int64())
@@ -154,9 +160,10 @@ def synthetic(folder: Path, files: list[list[int]]) -> tuple[list[Path], pa.Tabl
         with pq.ParquetWriter(paths[-1], schema) as writer:
             for n in groups:
                 left, right = rng.integers(1, 9, n), rng.integers(1, 9, n)
-                columns = [[list(range(a)) for a in left], [list(range(b)) for b in right], left, right]
                 roots = np.arange(first, first + n)
-                table = pa.table([*map(pa.array, columns), pa.array(roots)], names=schema.names).cast(schema)
+                lists = [list(range(a)) for a in left], [list(range(b)) for b in right]
+                columns = [ids_of_roots(roots), *lists, left, right, roots]
+                table = pa.table([*map(pa.array, columns)], names=schema.names).cast(schema)
                 writer.write_table(table, row_group_size=max(n, 1))
                 tables.append(table)
                 first += n
@@ -164,12 +171,6 @@ def synthetic(folder: Path, files: list[list[int]]) -> tuple[list[Path], pa.Tabl
 
 
 FILES = [[5, 1, 30], [2], [64, 3]]
-
-
-def hashed_roots(file: Path, group: int) -> np.ndarray:
-    """In the place of hashes: one for each row, in no order."""
-    with pq.ParquetFile(file) as part:
-        return splitmix64(part.read_row_group(group)["root"].to_numpy().astype(np.uint64))
 
 
 @pytest.mark.parametrize("batch", [1, 3, 1 << 13])
@@ -200,9 +201,9 @@ def test_rows_are_taken_from_the_row_groups_they_are_in(tmp_path: Path, monkeypa
 def test_a_sample_of_many_files_is_that_of_all_rows_by_hash(tmp_path: Path) -> None:
     files, table = synthetic(tmp_path, FILES)
     for seed in range(5):
-        mixed = splitmix64(splitmix64(table["root"].to_numpy().astype(np.uint64)) ^ splitmix64(np.uint64([seed])))
+        mixed = splitmix64(table["id"].to_numpy().view(np.uint64) ^ splitmix64(np.uint64([seed])))
         for n in (1, 7, 104, 105, 200):
-            places = sampled(files, n, seed, hashed_roots)
+            places = sampled(files, n, seed)
             assert rows_at(files, places, table.schema)["root"].to_pylist() == np.argsort(mixed)[:n].tolist()
 
 
@@ -254,10 +255,9 @@ def test_the_largest_of_many_equals(tmp_path: Path, by: Any, n: int) -> None:
     frame = table.to_pandas()
     frame["edges"] = frame.n_left * frame.n_right
     frame["balance"] = frame[["n_left", "n_right"]].min(axis=1)
-    frame["hash"] = splitmix64(frame.root.to_numpy().astype(np.uint64)).view(np.int64)
     frame = frame.drop(columns=["left", "right"]).rename(columns={"n_left": "left", "n_right": "right"})
-    wanted = frame.sort_values([by, "edges", "left", "hash"], ascending=False).root.head(n).tolist()
-    assert rows_at(files, largest(files, n, by, hashed_roots), table.schema)["root"].to_pylist() == wanted
+    wanted = frame.sort_values([by, "edges", "left", "id"], ascending=False).root.head(n).tolist()
+    assert rows_at(files, largest(files, n, by), table.schema)["root"].to_pylist() == wanted
 
 
 @settings(max_examples=200, deadline=None)

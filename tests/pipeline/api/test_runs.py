@@ -20,7 +20,7 @@ from kernels import engines
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
 from kernels.reference.engine import closed_pairs
-from pipeline.output import part_writer
+from pipeline.output import part_writer, stretch
 from pipeline.run import checksums
 from pipeline.slices.worker import SliceTask
 from pipeline.workers.pool import InProcess
@@ -103,8 +103,9 @@ def test_the_reference_engine_gives_the_same(tmp_path: Path) -> None:
 
 def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = Sizes(hub_bits=64, hub_list=16, hub_frame_bits=16, word_stack=64, rows=7, members=40)
-    for name, value in (("GROUP_MEMBERS", 60), ("GROUP_ROWS", 9), ("PART_BYTES", 30_000)):
-        monkeypatch.setattr(part_writer, name, value)
+    for name, value in (("GROUP_MEMBERS", 60), ("GROUP_ROWS", 9), ("STRETCH_ROWS", 20)):
+        monkeypatch.setattr(stretch, name, value)
+    monkeypatch.setattr(part_writer, "PART_BYTES", 30_000)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with engines.registered(kind_of("cpu", lambda halvings: CpuEngine(tiny))):
         results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from pipeline.output import part_writer
+from pipeline.output import part_writer, stretch
 from pipeline.output.parallel_writer import ParallelWriter
 from pipeline.output.part_writer import PartWriter
 from pipeline.proof.read_back import read_part
@@ -27,14 +26,15 @@ def pairs_of(folder: Path, parts: list[Part], tables: part_writer.Tables) -> lis
 def test_all_rows_are_written_though_their_arrays_change_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, tables: part_writer.Tables
 ) -> None:
-    monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 40)
+    monkeypatch.setattr(stretch, "GROUP_MEMBERS", 40)
+    monkeypatch.setattr(stretch, "STRETCH_MEMBERS", 120)
     monkeypatch.setattr(part_writer, "PART_BYTES", 4000)
     out = ParallelWriter(tmp_path, 3, tables, threads)
     batches = [some(n, seed) for seed, n in enumerate([0, 90, 1, 200, 33])]
     wanted = sorted(pair for batch in batches for pair in batch.to_pairs())
     for batch in batches:
         out(batch)
-        for array in (batch.left, batch.right, batch.root, batch.left_indptr, batch.right_indptr):
+        for array in vars(batch).values():
             array.fill(0)
     parts = out.close()
     assert {path.name for path in tmp_path.iterdir()} == {p.name for p in parts}
@@ -50,24 +50,24 @@ def test_few_rows_make_one_part_and_none_make_none(tmp_path: Path) -> None:
     assert ParallelWriter(tmp_path, 1, LABELS, 4).close() == []
 
 
-def test_row_groups_are_encoded_in_parallel_at_most_one_per_thread(
+def test_stretches_are_written_in_parallel_at_most_one_per_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = threading.Barrier(2)
     running: list[int] = []
     most = 0
-    write = PartWriter.write_group
+    write = PartWriter.write_stretch
 
-    def slow(self: PartWriter, batches: list[pa.RecordBatch]) -> None:
+    def slow(self: PartWriter) -> None:
         nonlocal most
         running.append(1)
         most = max(most, len(running))
         together.wait(60)  # only a second thread lets the first one go on
-        write(self, batches)
+        write(self)
         running.pop()
 
-    monkeypatch.setattr(PartWriter, "write_group", slow)
-    monkeypatch.setattr(part_writer, "GROUP_ROWS", 10)
+    monkeypatch.setattr(PartWriter, "write_stretch", slow)
+    monkeypatch.setattr(stretch, "STRETCH_ROWS", 10)
     out = ParallelWriter(tmp_path, 0, LABELS, 2)
     for seed in range(8):
         out(some(10, seed))
@@ -76,17 +76,18 @@ def test_row_groups_are_encoded_in_parallel_at_most_one_per_thread(
 
 
 def test_a_full_disk_gives_a_sentence_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_writer, "GROUP_MEMBERS", 40)
+    monkeypatch.setattr(stretch, "GROUP_MEMBERS", 40)
+    monkeypatch.setattr(stretch, "STRETCH_MEMBERS", 40)
     monkeypatch.setattr(part_writer, "PART_BYTES", 1)  # every group makes a part
-    write = PartWriter.write_group
+    write = PartWriter.write_stretch
     fifth = threading.Semaphore(4)
 
-    def full(self: PartWriter, batches: list[pa.RecordBatch]) -> None:
+    def full(self: PartWriter) -> None:
         if not fifth.acquire(blocking=False):
             raise ResourceError("cannot write x (No space left on device); make room")
-        write(self, batches)
+        write(self)
 
-    monkeypatch.setattr(PartWriter, "write_group", full)
+    monkeypatch.setattr(PartWriter, "write_stretch", full)
     out = ParallelWriter(tmp_path, 0, LABELS, 2)
     with pytest.raises(ResourceError, match="make room"):
         out(some(500))
@@ -96,10 +97,10 @@ def test_a_full_disk_gives_a_sentence_and_leaves_no_file(tmp_path: Path, monkeyp
 
 
 def test_an_error_of_the_last_group_comes_out_of_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: PartWriter, batches: list[pa.RecordBatch]) -> None:
+    def full(self: PartWriter) -> None:
         raise ResourceError("cannot write x (No space left on device); make room")
 
-    monkeypatch.setattr(PartWriter, "write_group", full)
+    monkeypatch.setattr(PartWriter, "write_stretch", full)
     out = ParallelWriter(tmp_path, 0, LABELS, 2)
     out(Bicliques.from_pairs([([0], [0])], [0]))
     with pytest.raises(ResourceError, match="make room"):

@@ -22,7 +22,7 @@ from schemas.platform import CORES
 @pytest.fixture
 def cudf(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(writers, "why_no_cudf", lambda: None)
-    monkeypatch.setattr(writers, "CudfParquet", lambda tables, names: SimpleNamespace(threads=1))
+    monkeypatch.setattr(writers, "CudfParquet", lambda tables, provenance: SimpleNamespace(threads=1))
     yield
     writers.forget()
 

@@ -12,28 +12,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from kernels.compiled import parquet_pages
-from pipeline.output import part_writer
+from pipeline.output import part_writer, stretch
 from pipeline.output.part_writer import PartWriter
 from pipeline.proof import coded_groups
 from pipeline.proof.coded_groups import CodedGroups
 from pipeline.proof.read_back import ProofTask, prove_part, read_part
 from pipeline.proof.summary import PartSummary, Tally
 from pipeline.run.labels import Tables
-from schemas.bicliques import Bicliques, row_hashes, vertex_hashes
+from schemas.bicliques import Bicliques, row_hashes
 from schemas.errors import IncompleteError
+from schemas.hashes import hashes_of_ids
 from tests.support.runs import load_ledger, mined_in_threads, prepared_run, random_edges
 
 
 def random_rows(rng: np.random.Generator, lengths: np.ndarray, n_left: int, n_right: int) -> Bicliques:
-    """Rows with so many members on the left, up to three on the right, and vertices that may repeat."""
-    right = rng.integers(1, 4, len(lengths))
-    return Bicliques(
-        np.concatenate([[0], np.cumsum(lengths)]),
-        rng.integers(0, n_left, lengths.sum()).astype(np.int32),
-        np.concatenate([[0], np.cumsum(right)]),
-        rng.integers(0, n_right, right.sum()).astype(np.int32),
-        np.zeros(len(lengths), np.int32),
-    )
+    """Rows with at most so many members on the left, and up to three on the right."""
+    left = [np.unique(rng.integers(0, n_left, n)).tolist() for n in lengths]
+    right = [np.unique(rng.integers(0, n_right, rng.integers(1, 4))).tolist() for _ in lengths]
+    return Bicliques.from_pairs(list(zip(left, right, strict=True)))
 
 
 def written(folder: Path, rows: Bicliques, tables: Tables) -> Path:
@@ -77,21 +73,21 @@ def test_sums_are_those_of_arrays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, n_left: int, page_bytes: int
 ) -> None:
     """Codes of 0 to 17 bits; rows of one member, rows over several pages, and runs of one code."""
-    monkeypatch.setitem(part_writer._PARQUET, "data_page_size", page_bytes)
-    monkeypatch.setattr(part_writer, "GROUP_ROWS", 1500)
+    monkeypatch.setitem(part_writer.LAYOUT, "data_page_size", page_bytes)
+    monkeypatch.setattr(stretch, "GROUP_ROWS", 1500)
     rng = np.random.default_rng(n_left)
-    lengths = np.concatenate([rng.integers(1, 40, 3000), [1] * 700, [90_000, 1, 30_000], rng.integers(1, 3, 500)])
+    lengths = np.concatenate([rng.integers(1, 40, 3000), [90_000, 1, 30_000], rng.integers(1, 3, 500)])
     rows = random_rows(rng, lengths, n_left, 9)
-    rows.left[1000:9000] = 0
+    rows = Bicliques.concat([rows, Bicliques.from_pairs([([0], [k % 9]) for k in range(700)])])
     tables = None if kind == "dense" else (labels_of(n_left, kind), labels_of(9, kind))
-    hashes = vertex_hashes(n_left, 9)
+    hashes = hashes_of_ids(n_left, 9)
     path = written(tmp_path, rows, tables)
     tally = Tally(hashes)
     arrays = [tally.add(batch, 0, group) for group, batch in enumerate(read_part(path, tables))]
     found, own = summed(path, tables, hashes)
     assert len(own) == len(arrays) > 1
     assert all(np.array_equal(*pair) for pair in zip(own, arrays, strict=True))
-    assert np.array_equal(np.concatenate(own), row_hashes(rows, hashes))
+    assert np.array_equal(np.sort(np.concatenate(own)), np.sort(row_hashes(rows, hashes)))
     assert same(found, tally.result())
 
 
@@ -109,9 +105,9 @@ def test_what_is_written_in_another_way_is_left_to_arrow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
     rows = random_rows(np.random.default_rng(1), np.full(3000, 5), 200, 9)
-    tables, hashes = (labels_of(200, "wide"), labels_of(9, "wide")), vertex_hashes(200, 9)
+    tables, hashes = (labels_of(200, "wide"), labels_of(9, "wide")), hashes_of_ids(200, 9)
     for name, value in how.items():
-        monkeypatch.setitem(part_writer._PARQUET, name, value)
+        monkeypatch.setitem(part_writer.LAYOUT, name, value)
     path = written(tmp_path, rows, tables)
     with CodedGroups(path, pq.read_metadata(path), tables, hashes) as coded:
         assert coded.read(0) is None
@@ -121,7 +117,7 @@ def test_text_is_left_to_arrow(tmp_path: Path) -> None:
     rows = random_rows(np.random.default_rng(1), np.full(30, 5), 3, 9)
     tables = (pa.array(["a", "b", "c"]), labels_of(9, "wide"))
     path = written(tmp_path, rows, tables)
-    with CodedGroups(path, pq.read_metadata(path), tables, vertex_hashes(3, 9)) as coded:
+    with CodedGroups(path, pq.read_metadata(path), tables, hashes_of_ids(3, 9)) as coded:
         assert coded.read(0) is None
 
 
@@ -130,13 +126,13 @@ def test_a_label_that_the_input_does_not_have_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, rows, (labels_of(200, "range"), labels_of(9, "wide")))
     tables = (labels_of(20, "range"), labels_of(9, "wide"))
     with (
-        CodedGroups(path, pq.read_metadata(path), tables, vertex_hashes(20, 9)) as coded,
+        CodedGroups(path, pq.read_metadata(path), tables, hashes_of_ids(20, 9)) as coded,
         pytest.raises(IncompleteError, match="is not the label of a vertex"),
     ):
         coded.read(0)
     dense = written(tmp_path, rows, None)
     with (
-        CodedGroups(dense, pq.read_metadata(dense), None, vertex_hashes(20, 9)) as coded,
+        CodedGroups(dense, pq.read_metadata(dense), None, hashes_of_ids(20, 9)) as coded,
         pytest.raises(ValueError, match="an id that no vertex has"),
     ):
         coded.read(0)
@@ -144,7 +140,7 @@ def test_a_label_that_the_input_does_not_have_is_named(tmp_path: Path) -> None:
 
 def test_every_changed_bit_is_noticed_or_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every 37th bit of a part. Most that do not matter are in the statistics of a page, which nobody reads."""
-    monkeypatch.setattr(part_writer, "GROUP_ROWS", 60)
+    monkeypatch.setattr(stretch, "GROUP_ROWS", 60)
     folder = prepared_run(tmp_path, random_edges(16, 14, 0.4, 2), engine="cpu")
     mined_in_threads(folder)
     part = max(load_ledger(folder.path).parts, key=lambda part: part.rows)
@@ -174,8 +170,8 @@ def test_a_row_without_members_is_not_proven(tmp_path: Path, monkeypatch: pytest
     table = pq.read_table(path)
     lists = table["left"].to_pylist()
     lists[3:5] = [[], [*lists[3], *lists[4]]]
-    changed = table.set_column(0, table.schema.field(0), pa.array(lists, table.schema.field(0).type))
-    pq.write_table(changed, path, **part_writer._PARQUET)
+    changed = table.set_column(1, table.schema.field(1), pa.array(lists, table.schema.field(1).type))
+    pq.write_table(changed, path, **part_writer.LAYOUT)
     for read, says in (
         (CodedGroups.read, "a row has no members"),
         (lambda *_: None, "is not the length of column left"),
@@ -219,15 +215,19 @@ def test_nothing_outside_a_buffer_is_read_or_written() -> None:
         ended["starts"] += found >= 0
         assert found <= rows
         ended["ones"] += bool(parquet_pages.all_ones.function(buffer, at, len(raw), values))
-        starts = checked(np.concatenate([np.sort(rng.choice(80, rows, replace=False)), [1 << 40]]))
+        begins = np.sort(rng.choice(80, rows, replace=False))
+        if rng.random() < 0.5:  # rows of one member, which ascend whatever it is
+            begins, values = np.arange(rows), min(values, rows)
+        starts = checked(np.concatenate([begins, [1 << 40]]))
         hashes, counts = checked(np.arange(5, dtype=np.uint64)), checked(np.zeros(5, np.int64))
+        ids, previous = checked(np.arange(5, dtype=np.int32)), checked(np.zeros(1, np.int64))
         sums, width = checked(np.zeros(rows, np.uint64)), int(rng.integers(0, 33))
         with np.errstate(over="ignore"):
             words = checked(raw[: len(raw) & ~7].view(np.uint64))
             codes = parquet_pages.sum_codes.function(
-                words, buffer, at, width, values, 0, starts, -1, hashes, counts, sums
+                words, buffer, at, width, values, 0, starts, -1, ids, hashes, previous, counts, sums
             )
-        ended["codes"] += codes >= -1 and codes != parquet_pages.DAMAGED
+        ended["codes"] += codes >= 0
     assert min(ended.values()) > 5, ended
 
 
@@ -247,26 +247,55 @@ def test_headers_are_those_that_arrow_writes() -> None:
     assert begin + header[2] == column.dictionary_page_offset + column.total_compressed_size
 
 
-def test_a_row_may_end_several_pages_later() -> None:
-    """Three pages of five equal codes in one row; then a page with the rest of it and another row."""
-    starts = np.array([0, 17, 1 << 40])
-    hashes, counts, sums = np.array([7, 9], np.uint64), np.zeros(2, np.int64), np.zeros(2, np.uint64)
-    page, words = np.array([5 << 1, 1], np.uint8), np.empty(0, np.uint64)
-    row = -1
-    for first in (0, 5, 10, 15):
-        row = parquet_pages.sum_codes(words, page, 0, 1, 5, first, starts, row, hashes, counts, sums)
-    assert (row, sums.tolist(), counts.tolist()) == (1, [17 * 9, 3 * 9], [0, 20])
+def pages_of(codes: list[int], length: int, starts: list[int], ids: list[int]) -> tuple[int, list[int], list[int]]:
+    """The sums of pages of so many codes, each a run of one. The hash of vertex v is 10 to the power v."""
+    words, first, row = np.empty(0, np.uint64), 0, -1
+    known, begins = np.array(ids, np.int32), np.array([*starts, 1 << 40])
+    hashes, counts = np.array([10**v for v in ids], np.uint64), np.zeros(len(ids), np.int64)
+    sums, previous = np.zeros(len(starts), np.uint64), np.zeros(1, np.int64)
+    for first in range(0, len(codes), length):
+        own = codes[first : first + length]
+        page = np.array([byte for code in own for byte in (1 << 1, code)], np.uint8)
+        row = parquet_pages.sum_codes(
+            words, page, 0, 3, len(own), first, begins, row, known, hashes, previous, counts, sums
+        )
+        if row < 0:
+            break
+    return row, sums.tolist(), counts.tolist()
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 20])
+def test_a_row_may_end_several_pages_later(length: int) -> None:
+    """Vertices ascend within a row, also where it goes on in another page, whatever their codes are."""
+    ids, row = [3, 0, 2, 1, 4], [1, 3, 2, 0, 4]
+    assert pages_of([*row, 0, *row], length, [0, 5, 6], ids) == (2, [11111, 1000, 11111], [3, 2, 2, 2, 2])
+    for k in range(4):
+        wrong = row.copy()
+        wrong[k], wrong[k + 1] = wrong[k + 1], wrong[k]
+        assert pages_of([*row, 0, *wrong], length, [0, 5, 6], ids)[0] == parquet_pages.UNSORTED - 2
+        twice = [*row[:k], row[k], *row[k:]]
+        assert pages_of([*twice, 0], length, [0, 6], ids)[0] == parquet_pages.UNSORTED
+
+
+def test_a_run_of_one_code_in_a_row_is_no_set() -> None:
+    known, counts, previous = np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    page, words, one = np.array([3 << 1, 0], np.uint8), np.empty(0, np.uint64), np.ones(1, np.uint64)
+    for starts, expected in (([0, 1, 2], 2), ([0, 1, 9], parquet_pages.UNSORTED - 1)):
+        found = parquet_pages.sum_codes(
+            words, page, 0, 1, 3, 0, np.array([*starts, 99]), -1, known, one, previous, counts, np.zeros(3, np.uint64)
+        )
+        assert found == expected
 
 
 def test_a_row_group_of_other_rows_than_its_file_says_is_refused(tmp_path: Path) -> None:
-    rows = random_rows(np.random.default_rng(1), np.full(30, 5), 20, 9)
+    rows = Bicliques.from_pairs([([k % 16, *range(16, 20)], [0]) for k in range(30)])
     path = written(tmp_path, rows, None)
-    column, known = pq.read_metadata(path).row_group(0).column(0), vertex_hashes(20, 9)
+    column, known = pq.read_metadata(path).row_group(0).column(1), hashes_of_ids(20, 9)
     content = path.read_bytes()[column.dictionary_page_offset :][: column.total_compressed_size]
-    side = coded_groups._Side(None, known[0])
-    read = side.sum(content, 150, 30)
+    side = coded_groups._Side("left", 1, None, known[0])
+    read = side.sum(content, 150, 30, 0)
     assert read is not None
     assert np.diff(read.starts).tolist() == [5] * 30
     for values, n in ((150, 31), (150, 29), (149, 30)):
         with pytest.raises(ValueError, match=r"a row group holds|the levels of a page are damaged"):
-            side.sum(content, values, n)
+            side.sum(content, values, n, 0)

@@ -17,7 +17,7 @@ from kernels import engines
 from kernels.gpu.row_hashes import Lists
 from pipeline.api import steps
 from pipeline.api.runs import mine
-from pipeline.output import part_writer
+from pipeline.output import part_writer, stretch
 from pipeline.proof import on_device, proving
 from pipeline.proof.on_device import Columns, why_not
 from pipeline.proof.read_back import ProofTask, proof_tasks, prove_part
@@ -91,7 +91,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[HostReader]]:
 @pytest.fixture(params=["labels", "dense"])
 def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A run of one part with many row groups, whose labels have gaps, or which holds dense ids."""
-    monkeypatch.setattr(part_writer, "GROUP_ROWS", 40)
+    monkeypatch.setattr(stretch, "GROUP_ROWS", 40)
     source = write_edges(tmp_path / "g.parquet", EDGES * 3)
     mine(source, tmp_path / "out", workers=0, report=False, progress=False, ids=request.param)
     return RunFolder(tmp_path / "out")

@@ -16,7 +16,7 @@ import pytest
 from pipeline.api import steps
 from pipeline.api.runs import verify
 from pipeline.mining import driver
-from pipeline.output import part_writer
+from pipeline.output import stretch
 from pipeline.proof import proving, read_back, reading
 from pipeline.proof.read_back import ProofTask, prove_part
 from pipeline.proof.reading import Reading
@@ -36,7 +36,7 @@ EDGES = random_edges(24, 20, 0.45, 3)
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A planned run of a slow engine. Its parts will have many row groups, and each of these is a task."""
-    monkeypatch.setattr(part_writer, "GROUP_ROWS", 20)
+    monkeypatch.setattr(stretch, "GROUP_ROWS", 20)
     monkeypatch.setattr(read_back, "PIECE_BYTES", 1 << 10)
     return prepared_run(tmp_path, EDGES, engine="reference")
 
@@ -180,7 +180,7 @@ def test_a_byte_that_changes_after_it_was_read_is_noticed(
     run, read = mine_and_read(folder, readers)
     path = folder.bicliques / load_ledger(folder.path).parts[-1].name
     before = path.stat()
-    column, content = pq.read_metadata(path).row_group(0).column(0), bytearray(path.read_bytes())
+    column, content = pq.read_metadata(path).row_group(0).column(1), bytearray(path.read_bytes())
     content[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 4
     path.write_bytes(content)
     if keep_times:

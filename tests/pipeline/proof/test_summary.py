@@ -17,8 +17,9 @@ import pytest
 import pipeline
 from pipeline.proof.summary import Summary, Tally
 from pipeline.run.folder import RunFolder
-from schemas.bicliques import Bicliques, vertex_hashes
+from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError
+from schemas.hashes import hashes_of_ids
 from schemas.sizes import SizeCounts
 from tests.support.runs import random_edges, write_edges
 
@@ -43,7 +44,7 @@ def test_the_summary_agrees_with_the_files(tmp_path: Path, strings: bool) -> Non
 def test_batches_of_any_length_add_up() -> None:
     rng = np.random.default_rng(4)
     pairs = [(rng.permutation(50)[: rng.integers(1, 50)], rng.permutation(9)[: rng.integers(1, 9)]) for _ in range(60)]
-    hashes = vertex_hashes(100_000, 9)
+    hashes = hashes_of_ids(100_000, 9)
     tally = Tally(hashes)
     for start, stop in ((0, 1), (1, 2), (2, 60), (60, 60)):
         tally.add(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs[start:stop]]))
@@ -57,7 +58,7 @@ def test_batches_of_any_length_add_up() -> None:
 def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
     batch = Bicliques.from_pairs([([0, 3], [1]), ([2], [0, unknown, 1])])
     with pytest.raises(IncompleteError, match=f"a row holds the id {unknown}, which no vertex has"):
-        Tally(vertex_hashes(4, 9)).add(batch)
+        Tally(hashes_of_ids(4, 9)).add(batch)
 
 
 @pytest.mark.parametrize("step", [1009, pytest.param(13, marks=pytest.mark.exhaustive)])

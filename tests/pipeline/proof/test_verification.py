@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 import pipeline
 from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.equal_hashes import Repeats
-from pipeline.proof.read_back import read_part
 from pipeline.proof.summary import Tally
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import ids_of, open_labels
-from schemas.bicliques import Bicliques, fingerprint, vertex_hashes
+from schemas.bicliques import Bicliques, fingerprint, row_hashes
 from schemas.errors import IncompleteError
+from schemas.hashes import hashes_of_ids, vertex_hashes
+from tests.support.batches import state_anew
 from tests.support.runs import random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -47,19 +48,30 @@ def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest:
     rows = change(pq.read_table(part).to_pylist())
     for row in rows:
         row["n_left"], row["n_right"] = len(row["left"]), len(row["right"])
+    folder = RunFolder(out)
+    known = {side: open_labels(folder, side) for side in ("left", "right")}
+    for row in rows if honest else ():
+        row["id"] = id_of(known, row)
     pq.write_table(pa.Table.from_pylist(rows, schema), part)
+    if honest:
+        state_anew(part)
     manifest = json.loads((out / "manifest.json").read_text())
     manifest["parts"][0] |= {"bytes": part.stat().st_size, "rows": len(rows)}
     (ledger,) = (out / "ledger").iterdir()
     rewrite_record(ledger, parts=manifest["parts"])
     if honest:
-        folder = RunFolder(out)
-        tables = (open_labels(folder, "left"), open_labels(folder, "right"))
-        total = sum(fingerprint(batch) for batch in read_part(part, tables)) % 2**64
+        total = sum(row["id"] for row in rows) % 2**64
         manifest |= {"count": len(rows), "fingerprint": str(total)}
         shutil.rmtree(out / "summary")  # would be of these rows
     rewrite_record(out / "manifest.json", **manifest)
     return out
+
+
+def id_of(known: dict[str, pa.Array], row: dict[str, Any]) -> int:
+    """The id of a row, from all labels of both sides."""
+    ids = [ids_of(pa.array(row[side], known[side].type), known[side]).tolist() for side in ("left", "right")]
+    hashes = vertex_hashes(known["left"], "left"), vertex_hashes(known["right"], "right")
+    return int(row_hashes(Bicliques.from_pairs([(ids[0], ids[1])]), hashes).view(np.int64)[0])
 
 
 def name_anew(out: Path, part: Path) -> None:
@@ -76,7 +88,7 @@ def drop(rows: Rows) -> Rows:
 
 
 def duplicate(rows: Rows) -> Rows:
-    return [*rows, dict(rows[7], left=rows[7]["left"][::-1])]
+    return [*rows, dict(rows[7])]
 
 
 def shrink(rows: Rows) -> Rows:
@@ -88,7 +100,7 @@ def shrink(rows: Rows) -> Rows:
 def grow(rows: Rows) -> Rows:
     other = {label for row in rows for label in row["right"]}
     row = rows[0]
-    row["right"] = [*row["right"], sorted(other - set(row["right"]))[0]]
+    row["right"] = sorted([*row["right"], sorted(other - set(row["right"]))[0]])
     return rows
 
 
@@ -102,12 +114,25 @@ def repeat_a_member(rows: Rows) -> Rows:
     return rows
 
 
+def turn_round(rows: Rows) -> Rows:
+    row = next(row for row in rows if row["n_right"] > 2)
+    row["right"] = row["right"][::-1]
+    return rows
+
+
+def confuse(rows: Rows) -> Rows:
+    """Two rows have the ids of each other, so the fingerprint is right."""
+    rows[3]["id"], rows[4]["id"] = rows[4]["id"], rows[3]["id"]
+    return rows
+
+
 MUTANTS: list[tuple[Callable[[Rows], Rows], str]] = [
     (duplicate, "is also in"),
     (shrink, "is not maximal: 1 left vertices can be added"),
     (grow, "is not a biclique: an edge is missing"),
     (swap, "is not a biclique|is not maximal"),
-    (repeat_a_member, "repeats a member"),
+    (repeat_a_member, "row 0 of row group 0: its left members do not ascend"),
+    (turn_round, r"row \d+ of row group 0: its right members do not ascend"),
 ]
 
 
@@ -118,12 +143,12 @@ def test_a_right_run_is_verified_in_words(mined: Path) -> None:
     assert found.fingerprint == pipeline.open_run(mined).manifest.fingerprint
 
 
-@pytest.mark.parametrize("mutant", [drop, *(mutant for mutant, _ in MUTANTS)], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("mutant", [drop, confuse, *(mutant for mutant, _ in MUTANTS)], ids=lambda m: m.__name__)
 def test_rows_that_changed_after_proving_are_refused(
     mined: Path, tmp_path: Path, mutant: Callable[[Rows], Rows]
 ) -> None:
     out = changed(mined, tmp_path, mutant)
-    with pytest.raises(IncompleteError, match="but the manifest says"):
+    with pytest.raises(IncompleteError, match="but the manifest says|has the id|members do not ascend"):
         pipeline.verify(out, sample=0, progress=False)
 
 
@@ -158,7 +183,7 @@ def test_sizes_that_differ_from_the_lists_are_refused(mined: Path, tmp_path: Pat
     table = pq.read_table(part)
     sizes = table["n_left"].to_numpy().copy()
     sizes[3] += 1
-    pq.write_table(table.set_column(2, table.schema.field("n_left"), pa.array(sizes)), part)
+    pq.write_table(table.set_column(3, table.schema.field("n_left"), pa.array(sizes)), part)
     name_anew(out, part)
     with pytest.raises(IncompleteError, match="column n_left is not the length of column left"):
         pipeline.verify(out, progress=False)
@@ -167,10 +192,10 @@ def test_sizes_that_differ_from_the_lists_are_refused(mined: Path, tmp_path: Pat
 def test_other_columns(mined: Path, tmp_path: Path) -> None:
     out = changed(mined, tmp_path, lambda rows: rows)
     part = next((out / "bicliques").iterdir())
-    table = pq.read_table(part).rename_columns(["right", "left", "n_left", "n_right", "root"])
-    pq.write_table(table.replace_schema_metadata({"bicliques.schema": "1"}), part)
+    table = pq.read_table(part).rename_columns(["id", "right", "left", "n_left", "n_right", "root"])
+    pq.write_table(table.replace_schema_metadata({"bicliques.schema": "2"}), part)
     name_anew(out, part)
-    with pytest.raises(IncompleteError, match=r"has the columns right list.* instead of left list"):
+    with pytest.raises(IncompleteError, match=r"has the columns id int64, right list.* instead of id int64, left list"):
         pipeline.verify(out, progress=False)
 
 
@@ -190,7 +215,7 @@ def test_another_schema_version(mined: Path, tmp_path: Path) -> None:
     table = pq.read_table(part)
     pq.write_table(table.replace_schema_metadata({"bicliques.schema": "77"}), part)
     name_anew(out, part)
-    with pytest.raises(IncompleteError, match="schema version 77; this package reads version 1"):
+    with pytest.raises(IncompleteError, match="schema version 77, and this package reads version 2; mine again"):
         pipeline.verify(out, progress=False)
 
 
@@ -214,7 +239,7 @@ def test_a_foreign_part_is_refused(mined: Path, tmp_path: Path) -> None:
 )
 def test_row_hashes_add_up_to_the_fingerprint(pairs: list[tuple[list[int], list[int]]]) -> None:
     batch = Bicliques.from_pairs(pairs)
-    hashes = Tally(vertex_hashes(51, 31)).add(batch)
+    hashes = Tally(hashes_of_ids(51, 31)).add(batch)
     assert int(np.add.reduce(hashes, dtype=np.uint64)) == fingerprint(batch)
 
 

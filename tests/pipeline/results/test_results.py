@@ -14,13 +14,11 @@ import pyarrow.dataset as ds
 import pytest
 
 import pipeline
-from pipeline.output import part_writer
+from pipeline.output import part_writer, stretch
 from pipeline.proof import selection, summary
-from pipeline.proof.row_hashes import RowHashes
 from pipeline.proof.selection import MEASURES
 from pipeline.results import results as results_module
 from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
 from schemas.bicliques import biclique_schema
 from schemas.errors import IncompleteError, InputError
 from tests.support.runs import ROOT, random_edges, write_edges
@@ -33,7 +31,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     source = write_edges(folder / "g.parquet", EDGES, strings=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_writer, "GROUP_MEMBERS", 3000)  # many row groups
+        patch.setattr(stretch, "GROUP_MEMBERS", 3000)  # many row groups
         patch.setattr(part_writer, "PART_BYTES", 5000)  # and parts
         pipeline.mine(source, folder / "out", workers=0, slice_seconds=0.05, progress=False)
     return folder / "out"
@@ -111,7 +109,7 @@ def test_the_largest_are_the_largest(
 def test_the_summary_knows_the_hundred_largest_by_every_measure(results: pipeline.Results) -> None:
     folder = RunFolder(results.path)
     for by in MEASURES:
-        expected = selection.largest(results.files, 100, by, RowHashes(Run(folder)).of)
+        expected = selection.largest(results.files, 100, by)
         assert summary.read_largest(folder, results.manifest, by, 100) == expected
         assert summary.read_largest(folder, results.manifest, by, 7) == expected[:7]
         assert summary.read_largest(folder, results.manifest, by, 101) is None

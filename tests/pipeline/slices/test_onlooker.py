@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from kernels.compiled.lists import keep_largest
 from kernels.compiled.measures import BALANCE
 from pipeline.slices.onlooker import Onlooker
-from schemas.bicliques import Bicliques, hashes_of_rows
+from schemas.bicliques import Bicliques
 from schemas.emit import emit_to
 from schemas.errors import IncompleteError
 from schemas.jobs import EveryVertex
 from schemas.search import Search
 from schemas.totals import Found, PerVertex
 from schemas.vertices import LARGEST_BY, LargestOfEach, SideTotals
+from tests.support.batches import hashes_of
 from tests.support.oracles import graph_of
 
 SIDES = st.lists(st.integers(0, 8), min_size=1, max_size=4, unique=True)
@@ -34,13 +35,13 @@ def total_of(*batches: list[Any]) -> PerVertex:
     for rows in batches:
         onlooker(Bicliques.from_pairs(rows))
     every = Bicliques.from_pairs([row for rows in batches for row in rows])
-    found = Found(len(every), int(np.add.reduce(hashes_of_rows(every), dtype=np.uint64)))
+    found = Found(len(every), int(np.add.reduce(hashes_of(every), dtype=np.uint64)))
     return JOB.total_of(found, onlooker.left, onlooker.right)
 
 
 def by_sorting(rows: list[Any], side: int) -> dict[int, tuple[Any, ...]]:
     """By vertex: the number of rows with it, and sizes and hash of the largest by edges and by balance."""
-    hashes = hashes_of_rows(Bicliques.from_pairs(rows)).tolist()
+    hashes = hashes_of(Bicliques.from_pairs(rows)).tolist()
     signed = [h - (1 << 64 if h >> 63 else 0) for h in hashes]
     found = {}
     every = [(row, (len(row[0]), len(row[1]), s, h)) for row, s, h in zip(rows, signed, hashes, strict=True)]
@@ -83,7 +84,7 @@ def test_of_equally_large_bicliques_the_hash_decides_whatever_comes_first() -> N
     rows = [([0, k], [k]) for k in range(1, 40)]
     one, other = total_of(rows), total_of(rows[::-1])
     assert one == other
-    hashes = hashes_of_rows(Bicliques.from_pairs(rows))
+    hashes = hashes_of(Bicliques.from_pairs(rows))
     assert one.left.largest["edges"].hash[0] == hashes[np.argmax(hashes.view(np.int64))]
 
 
