@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pipeline.api.counting import count
     from pipeline.api.dry_running import dry_run
+    from pipeline.api.iterating import maximal_bicliques
     from pipeline.api.runs import largest, mine, open_run, resume, verify
     from pipeline.compare.difference import Difference
     from pipeline.compare.diffing import diff
@@ -35,6 +36,7 @@ __all__ = [
     "diff",
     "dry_run",
     "largest",
+    "maximal_bicliques",
     "mine",
     "open_run",
     "prune",
@@ -54,6 +56,7 @@ _HOMES = {
     "diff": "compare.diffing",
     "dry_run": "api.dry_running",
     "largest": "api.runs",
+    "maximal_bicliques": "api.iterating",
     "mine": "api.runs",
     "open_run": "api.runs",
     "prune": "series.pruning",
@@ -69,9 +72,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    from pipeline.process.neighbours import refuse_strangers
     from pipeline.process.startup import getting_ready
 
     with getting_ready():
+        refuse_strangers()
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

@@ -62,8 +62,14 @@ def main(argv: list[str] | None = None) -> int:
     try:
         _open_streams()
         from pipeline.process import startup
+        from pipeline.process.neighbours import refuse_strangers
 
         with startup.program(startup.process_start() if argv is None else None, _say_goodbye):
+            try:
+                refuse_strangers()
+            except ImportError as error:
+                print(f"bicliques: {error}", file=sys.stderr)
+                return 1
             from pipeline.cli.program import run
 
             return run(argv)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pipeline.output.part_writer import part_schema, to_batch
 from pipeline.proof.selection import largest, rows_at, sampled
 from pipeline.proof.summary import read_largest
+from pipeline.results.rows import Rows
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
@@ -78,7 +79,7 @@ class Count:
         return vars(self) | {"complete": self.complete, "fingerprint": number, "sizes": sizes}
 
 
-class Results:
+class Results(Rows):
     """The bicliques of a run, in Parquet. `pipeline.mine` and `pipeline.open_run` return such an object.
 
     Parameters
@@ -171,6 +172,16 @@ class Results:
     def schema(self) -> pa.Schema:
         """Arrow schema of the rows; see `schemas.bicliques.biclique_schema`."""
         return part_schema(self._tables(), self._run.provenance)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the input calls the left and the right side. "left" and "right" where it does not say."""
+        return self._run.names
+
+    @property
+    def lists_rows(self) -> bool:
+        """Whether the run lists bicliques. False if it only counts."""
+        return self._run.job.rows != "none"
 
     def _tables(self) -> Tables:
         return self._run.tables if self._run.has("build") else None

@@ -1,0 +1,84 @@
+"""Every maximal biclique of a bipartite graph, with proof: the package `pipeline` under the name of the project.
+
+import bicliques as bq
+
+for left, right in bq.maximal_bicliques("purchases.csv", min_left=3, min_right=3):
+    print(left, right)
+
+results = bq.mine("purchases.csv", "OUT", min_left=3, min_right=3)
+results.head()
+"""
+
+from __future__ import annotations
+
+import os
+
+import pipeline
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+_FOUND = os.path.dirname(pipeline.__file__ or "") or next(iter(pipeline.__path__), "")  # noqa: PTH120
+if os.path.realpath(_FOUND) != os.path.realpath(os.path.join(_HERE, "pipeline")):  # noqa: PTH118
+    raise ImportError(
+        f"the package pipeline of bicliques is in {_HERE}, but {_FOUND} comes first on sys.path; "
+        "rename that one, or give bicliques an environment of its own",
+        name="pipeline",
+    )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pipeline import (
+        Count,
+        Results,
+        __version__,
+        count,
+        dry_run,
+        largest,
+        maximal_bicliques,
+        mine,
+        open_run,
+        prune,
+        report,
+        resume,
+        status,
+        verify,
+    )
+
+__all__ = [
+    "Count",
+    "Results",
+    "__version__",
+    "count",
+    "dry_run",
+    "largest",
+    "maximal_bicliques",
+    "mine",
+    "open_run",
+    "prune",
+    "report",
+    "resume",
+    "status",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "flows":
+        from pipeline.process.neighbours import ours
+
+        return ours(name)
+    if name not in pipeline.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(pipeline, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *pipeline.__all__})
+
+
+if __name__ == "__main__":
+    from pipeline.cli.main import program
+
+    program()

@@ -1,0 +1,90 @@
+"""Goes through maximal bicliques without a folder of a run: the run is a temporary one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from kernels import engines
+from pipeline.api import steps
+from pipeline.api.choices import Asked, with_engine
+from pipeline.api.table import entries_of
+from pipeline.results.results import Results
+from pipeline.results.rows import Biclique
+from pipeline.run.files import temporary_folder
+from pipeline.run.opened import Run
+from pipeline.run.progress import OnProgress
+from pipeline.workers.opening import check_workers
+
+__all__ = ["maximal_bicliques"]
+
+#: Options of `pipeline.mine` that are about its folder, or after which nobody could say whether all were found.
+_NOT_TAKEN = frozenset({"count_only", "report", "sizes", "per_vertex", "time_limit"})
+
+
+def maximal_bicliques(
+    source: Any,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    progress: OnProgress | bool | None = False,
+    **options: Any,
+) -> Iterator[Biclique]:
+    """Go through every maximal biclique of a bipartite graph.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, or object
+        As for `pipeline.mine`.
+    folder : path or None
+        Where the temporary folder is made. None: the temporary folder of the system.
+    progress : callable, bool or None
+        As for `pipeline.mine`, except that nothing is shown unless it is asked for.
+    options
+        Options of `pipeline.mine`: thresholds, given members, ``max_results``, ``ids``, and how to search and to read.
+
+    Returns
+    -------
+    iterator of Biclique
+        Pairs of two lists, ``left, right``, with the attribute ``id``.
+
+    Raises
+    ------
+    InputError
+        If an option is wrong, at once; if the input is wrong, before the first biclique.
+    ResourceError
+        If the engine cannot run, workers fail, or the folder is full.
+    TypeError
+        If there is no such option.
+
+    Notes
+    -----
+    Mining begins when the first biclique is asked for, and ends before it is given. Rows are on disk meanwhile, and
+    memory is bounded as that of `pipeline.mine`. The folder goes when the iterator ends, is closed or is forgotten.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> edges = [("ann", "up"), ("ann", "her"), ("bob", "up"), ("bob", "her"), ("bob", "jaws")]
+    >>> sorted((sorted(left), sorted(right)) for left, right in pipeline.maximal_bicliques(edges))
+    [(['ann', 'bob'], ['her', 'up']), (['bob'], ['her', 'jaws', 'up'])]
+    """
+    known = {entry.name for entry in entries_of("mine")} - _NOT_TAKEN
+    if wrong := options.keys() - known:
+        raise TypeError(f"maximal_bicliques() got an unexpected keyword argument {min(wrong)!r}")
+    asked = Asked.of(source, options, mode="list")
+    return _rows(source, asked, folder, progress)
+
+
+def _rows(
+    source: Any, asked: Asked, folder: str | os.PathLike[str] | None, progress: OnProgress | bool | None
+) -> Iterator[Biclique]:
+    options = with_engine(asked.options, asked.workers.scheduler, progress)
+    check_workers(asked.workers, engines.kind(options.engine).platform)
+    with temporary_folder(folder) as temporary:
+        path = temporary / "run"
+        with steps.started(source, path, options, asked.limits, progress, asked.call.ingest_on, keep=False) as run:
+            session = steps.complete_run(run, asked.workers, asked.limits, progress)
+        if session is not None and session.ctrl_c:
+            raise KeyboardInterrupt
+        yield from Results(Run.at(path))
