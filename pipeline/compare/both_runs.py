@@ -129,7 +129,7 @@ def _complete(path: Path) -> tuple[Run, Manifest]:
         raise InputError(f"{path} was mined with --count-only and holds no bicliques; mine it again without")
     if run.options.search.largest is not None:
         raise InputError(
-            f"{path} holds only the largest bicliques, and others may be gone or new, too; compare runs of bicliques mine"
+            f"{path} holds only the largest bicliques, so others may be gone or new, too; compare runs of `mine`"
         )
     manifest = run.folder.manifest()
     if manifest is None:

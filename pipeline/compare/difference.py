@@ -69,15 +69,35 @@ class Rows:
             return ds.dataset(str(self.path), format="parquet", filesystem=LOCAL)
 
     def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:
-        """All rows, or those that the `pyarrow.dataset` expression `filter` selects, as one Arrow table in memory."""
+        """All rows, or those that the `pyarrow.dataset` expression `filter` selects, as one Arrow table in memory.
+
+        Parameters
+        ----------
+        columns : list of str or None
+            Names of columns of `schema`, which come in this order. None: all.
+        filter : pyarrow.dataset.Expression or None
+            Which rows, such as ``pyarrow.dataset.field("n_left") > 3``. None: all.
+        """
         return self.dataset().to_table(columns=columns, filter=filter)
 
     def to_pandas(self, columns: list[str] | None = None, filter: Any = None) -> pd.DataFrame:
-        """The rows of `to_arrow` as a pandas frame. Each list of members is a NumPy array."""
+        """The rows of `to_arrow` as a pandas frame. Each list of members is a NumPy array.
+
+        Parameters
+        ----------
+        columns, filter
+            As of `to_arrow`.
+        """
         return self.to_arrow(columns, filter).to_pandas()
 
     def top(self, n: int = 20, by: By = "edges") -> pa.Table:
-        """The `n` largest bicliques, the largest first. Ties are as of `pipeline.Results.top`.
+        """The `n` largest bicliques, the largest first.
+
+        Parameters
+        ----------
+        n : int
+        by : "edges", "vertices", "balance", "left" or "right"
+            The measure. Ties are as of `pipeline.results.results.Results.top`.
 
         Raises
         ------

@@ -90,6 +90,7 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     ...     results = pipeline.mine(source, night, min_left=left, min_right=3, report=False)
     >>> changes = pipeline.diff("OUT-old", "OUT-new", "OUT-changes")
     >>> len(changes.gone), len(changes.new), changes.unchanged
+    (9352, 0, 27706)
     """
     started = time.perf_counter()
     both, place = open_both(Path(old), Path(new)), Path(output)
