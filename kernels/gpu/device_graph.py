@@ -40,7 +40,9 @@ class DeviceGraph:
     def members(self, device: Device) -> Members:
         """The members of every vertex, on the device. They are uploaded at the first call."""
         if self._members is None:
-            self._members = Members.of(device, self.graph)
+            self._members = Members.of(
+                device, self.graph, {side: self.arrays[f"{side}_hash"] for side in ("base", "root")}
+            )
         return self._members
 
 

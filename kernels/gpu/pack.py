@@ -8,7 +8,7 @@ from typing import Any
 from kernels.gpu.device import Device
 from kernels.gpu.records import PACK_PARAMS, PACK_TOTALS, parameters
 from kernels.gpu.source import Variant
-from schemas.bicliques import Bicliques
+from schemas.bicliques import ID, Bicliques
 from schemas.dtypes import COUNT, OFFSET, VERTEX
 from schemas.graph import MiningGraph
 
@@ -21,7 +21,7 @@ _SIDES = ("base", "root")
 
 @dataclass(frozen=True)
 class Members:
-    """`MiningGraph.root_members` and `base_members` on the device, with their offsets. Uploaded once per graph."""
+    """`MiningGraph.root_members` and `base_members` on the device, with offsets and hashes. Uploaded once per graph."""
 
     arrays: dict[str, Any]
     #: By side: 1 if every vertex has one member, so that the kernel need not read offsets.
@@ -29,18 +29,19 @@ class Members:
     root_is_left: bool
 
     @classmethod
-    def of(cls, device: Device, graph: MiningGraph) -> Members:
-        """Upload those of a graph."""
+    def of(cls, device: Device, graph: MiningGraph, hashes: dict[str, Any]) -> Members:
+        """Upload those of a graph, whose hashes are on the device: handles by side."""
         arrays, alone = dict[str, Any](), dict[str, int]()
         for side in _SIDES:
             indptr, members = (getattr(graph, f"{side}_members{suffix}") for suffix in ("_indptr", ""))
             arrays |= {f"{side}_indptr": device.upload(indptr), f"{side}_members": device.upload(members)}
+            arrays[f"{side}_hashes"] = hashes[side]
             alone[f"{side}_alone"] = int(len(members) == len(indptr) - 1)
         return cls(arrays, alone, graph.root_side == "left")
 
 
 def pack(device: Device, members: Members, records: Any, n_records: int, values: Any) -> Bicliques:
-    """Bicliques in dense ids of the user's sides. All arrays are on the device, which may still be writing them.
+    """Bicliques in dense ids of the user's sides, ascending. All arrays are on the device, which may be writing them.
 
     Parameters
     ----------
@@ -62,21 +63,21 @@ def pack(device: Device, members: Members, records: Any, n_records: int, values:
     before = device.empty(n_warps + 1, PACK_TOTALS)
     fields = {"records": records, "values": values, "before": before, "ended": device.zeros(1, COUNT)}
     fields |= members.arrays | {f"{side}_lengths": device.empty(n_records, VERTEX) for side in _SIDES}
-    numbers = {"n_records": n_records} | members.alone
+    numbers = {"n_records": n_records, "root_is_left": int(members.root_is_left)} | members.alone
     _enqueue(device, n_blocks, fields, numbers)
     totals = device.read(before, PACK_TOTALS, n_warps, 1)[0]
     n = int(totals["rows"])
     offsets = {side: device.empty(n + 1, OFFSET) for side in _SIDES}
     out = {side: device.empty(int(totals[side]), VERTEX) for side in _SIDES}
-    first = device.empty(n, VERTEX)
+    first, ids = device.empty(n, VERTEX), device.empty(n, ID)
     fields |= {f"{side}_offsets": offsets[side] for side in _SIDES} | {f"{side}_out": out[side] for side in _SIDES}
-    _enqueue(device, n_blocks, fields | {"first": first}, numbers | {"writing": 1})
+    _enqueue(device, n_blocks, fields | {"first": first, "ids": ids}, numbers | {"writing": 1})
     base, root = (
         (device.view(offsets[side], OFFSET, 0, n + 1), device.view(out[side], VERTEX, 0, int(totals[side])))
         for side in _SIDES
     )
     left, right = (root, base) if members.root_is_left else (base, root)
-    return Bicliques(*left, *right, device.view(first, VERTEX, 0, n))
+    return Bicliques(*left, *right, device.view(first, VERTEX, 0, n), device.view(ids, ID, 0, n))
 
 
 def _enqueue(device: Device, n_blocks: int, fields: dict[str, Any], numbers: dict[str, int]) -> None:

@@ -35,9 +35,9 @@ PACK_PARAMS = np.dtype(
         (name, _I64)
         for name in (
             "records values n_records "
-            "base_indptr base_members base_alone base_lengths base_offsets base_out "
-            "root_indptr root_members root_alone root_lengths root_offsets root_out "
-            "before ended first writing"
+            "base_indptr base_members base_alone base_hashes base_lengths base_offsets base_out "
+            "root_indptr root_members root_alone root_hashes root_lengths root_offsets root_out "
+            "before ended first ids root_is_left writing"
         ).split()
     ]
 )
@@ -49,13 +49,13 @@ ROW_HASH_PARAMS = np.dtype(
     [
         (name, _I64)
         for name in (
-            "values wide offsets claimed n_rows labels first n_vertices hashes occurrences roots before out wrong"
+            "values wide offsets claimed n_rows labels first n_vertices hashes occurrences roots before ids out wrong"
         ).split()
     ]
 )
 
 #: What is wrong with a column: each field is 0, or 1 + the number of one that is wrong.
-ROW_HASH_WRONG = np.dtype([("length", _I64), ("value", _I64), ("root", _I64)])
+ROW_HASH_WRONG = np.dtype([("length", _I64), ("value", _I64), ("order", _I64), ("root", _I64), ("id", _I64)])
 
 
 def parameters(dtype: np.dtype, values: Mapping[str, Any]) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Hashes rows that lie on a device, and counts in how many each vertex is. `schemas.bicliques` does it on the host."""
+"""Hashes rows that lie on a device, compares their ids, and counts in how many each vertex is.
+
+`schemas.bicliques.row_hashes` and `pipeline.proof.read_back` do it on the host.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ class RowHasher:
     labels : (ndarray or None, ndarray or None)
         Ascending labels of the left and of the right side, int64. None if rows hold dense ids.
     hashes : (ndarray, ndarray)
-        `schemas.bicliques.vertex_hashes` of both sides.
+        `schemas.hashes.vertex_hashes` of both sides.
     root_side : "left" or "right"
         The side that has the root of each row.
 
@@ -81,7 +84,7 @@ class RowHasher:
         with device.active():
             self._sides = [_Side(device, *side) for side in zip(labels, hashes, strict=True)]
 
-    def rows(self, left: Lists, right: Lists, roots: Any, n_rows: int) -> Hashed:
+    def rows(self, left: Lists, right: Lists, roots: Any, ids: Any, n_rows: int) -> Hashed:
         """Hash rows. Their arrays have to be filled already.
 
         Parameters
@@ -89,12 +92,15 @@ class RowHasher:
         left, right : Lists
         roots : array of int32, shape (n_rows,)
             Dense id of the root of each row.
+        ids : array of int64, shape (n_rows,)
+            What each row says is its id, which is compared with the hash of its members.
         n_rows : int
 
         Raises
         ------
         IncompleteError
-            A row is empty, or has another length than is claimed, or has a value that is no label, or lacks its root.
+            A row is empty, or has another length than is claimed, or has a value that is no label, or its members do
+            not ascend, or it lacks its root, or has another id.
         DeviceMemoryError
             The device has no room for 16 bytes per row and 8 per vertex.
         """
@@ -113,6 +119,7 @@ class RowHasher:
                     "occurrences": device.address(occurrences[k]),
                     "roots": device.address(roots) if name == self._root_side else 0,
                     "before": device.address(sums) if k else 0,
+                    "ids": device.address(ids) if k else 0,
                     "out": device.address(out if k else sums),
                     "wrong": device.address(wrong),
                 }
@@ -128,8 +135,14 @@ class RowHasher:
             raise IncompleteError(f"column n_{side} is not the length of column {side}")
         if wrong["value"]:
             raise IncompleteError(f"value {int(wrong['value']) - 1:,} of column {side} is not the label of a vertex")
+        if wrong["order"]:
+            raise IncompleteError(
+                f"value {int(wrong['order']) - 1:,} of column {side} is not larger than the one before"
+            )
         if wrong["root"]:
             raise IncompleteError(f"row {int(wrong['root']) - 1:,} does not have its root in column {side}")
+        if wrong["id"]:
+            raise IncompleteError(f"the id of row {int(wrong['id']) - 1:,} does not follow from its members")
 
 
 class _Side:

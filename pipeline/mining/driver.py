@@ -98,7 +98,7 @@ def mine_run(
     folder = run.folder
     _ = run.planned  # raises if the step is not done
     folder.parts_there(), folder.entries_there()  # raise now what would otherwise stop the first slice
-    for place in (folder.bicliques, folder.ledger):
+    for place in (folder.bicliques, folder.pending, folder.ledger):
         with disk_errors(place):
             place.mkdir(exist_ok=True)
     with startup.getting_ready():  # without it the first slices would seem slow

@@ -14,14 +14,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from pipeline.output.footer import amend
 from pipeline.output.parallel_writer import writing_threads
 from pipeline.output.part_writer import part_schema
 from pipeline.output.rmm_pool import device_bytes, take_from_pool
 from pipeline.output.stretch import GROUP_ROWS
 from pipeline.run.labels import Tables
-from schemas.bicliques import UNKNOWN, Bicliques, Provenance
+from schemas.bicliques import ID, UNKNOWN, Bicliques, Provenance, statement
 from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 
@@ -33,6 +35,12 @@ _GROUP_BYTES = 128 << 20
 _BYTES_A_THREAD, _MOST_THREADS = 4 << 30, 8
 #: Bytes of a page. The device compresses all pages of a chunk in parallel, so there must be many.
 _PAGE_BYTES = 64 << 10
+#: Positions of columns in a table, and in a footer.
+_LISTS, _N_LEFT, _N_RIGHT = (1, 2), 3, 4
+_SORTED_BY = (_N_LEFT, _N_RIGHT)
+#: The first two tables of a piece have this share of its rows, and every later one twice as many as the one before it,
+#: until a table fills a row group. None has less than the second number if there are more.
+_FIRST_SHARE, _LEAST_ROWS = 32, 1 << 14
 
 
 def why_no_cudf() -> str | None:
@@ -46,6 +54,15 @@ def why_no_cudf() -> str | None:
     except ImportError as error:
         return f"{error.name or 'cuDF'} cannot be imported (pip install 'cudf-cu13==26.10.*')"
     return None
+
+
+def borders(n: int) -> list[int]:
+    """Where the tables begin and end that `n` rows are written in."""
+    size, found = max(n // _FIRST_SHARE, _LEAST_ROWS), [0]
+    while found[-1] < n:
+        found.append(n if size >= GROUP_ROWS else min(found[-1] + size, n))
+        size *= 1 if len(found) == 2 else 2
+    return found
 
 
 class CudfParquet:
@@ -76,7 +93,8 @@ class CudfParquet:
         with _memory_errors("hold the labels"):
             self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
             #: Table with which files are opened, because they may be opened before there are rows.
-            self.empty = self.table(Bicliques.from_pairs([], []), cupy.cuda.Stream(non_blocking=True))
+            stream = cupy.cuda.Stream(non_blocking=True)
+            self.empty = self._labelled(self._dense(Bicliques.from_pairs([], []), stream)[0], stream)
         self.has_text = tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables)
 
     def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
@@ -91,18 +109,55 @@ class CudfParquet:
         with writing_errors(), _memory_errors(f"open {path}"):
             return CudfFile(self, path)
 
-    def table(self, piece: Bicliques, stream: Any) -> Any:
-        """The five columns of `schemas.bicliques.biclique_schema`."""
-        lists, numbers = [], []
-        for side, (indptr, ids) in enumerate(((piece.left_indptr, piece.left), (piece.right_indptr, piece.right))):
-            with stream:
-                offsets = self.cupy.asarray(indptr, dtype=VERTEX)
-                own = self.cupy.asarray(ids, dtype=VERTEX)
-                numbers.append(offsets[1:] - offsets[:-1])
-            lists.append(self._list_column(offsets, self._gather(own, side, stream), stream))
+    def row_groups(self, piece: Bicliques, stream: Any) -> Iterator[Any]:
+        """The rows as tables of `schemas.bicliques.biclique_schema`, the largest first.
+
+        Each is to be written by itself, so that the largest rows are in small row groups. The last may be too large for
+        one row group.
+        """
+        rows, n_left, n_right = self._dense(piece, stream)
+        order = self._descending(n_left, n_right, stream)
+        for start, stop in pairwise(borders(len(piece))):
+            (own,) = self.plc.copying.slice(order, [start, stop], stream=stream)
+            yield self._labelled(self._gather(rows, own, stream), stream)
+
+    def fingerprint(self, piece: Bicliques, stream: Any) -> int:
+        """The sum of the ids, modulo 2**64. It synchronises."""
         with stream:
-            numbers.append(self.cupy.asarray(piece.root, dtype=VERTEX))
-        return self.plc.Table([*lists, *(self._column(values, stream) for values in numbers)])
+            return int(self.cupy.asarray(piece.ids).view(np.uint64).sum(dtype=np.uint64))
+
+    def _dense(self, piece: Bicliques, stream: Any) -> tuple[Any, Any, Any]:
+        """The columns of `schemas.bicliques.biclique_schema` with dense ids in the lists, and the sizes of the rows."""
+        lists, sizes = [], []
+        with stream:
+            for indptr, members in ((piece.left_indptr, piece.left), (piece.right_indptr, piece.right)):
+                offsets = self.cupy.asarray(indptr, dtype=VERTEX)
+                values = self._column(self.cupy.asarray(members, dtype=VERTEX), stream)
+                lists.append(self._list_column(self._column(offsets, stream), values))
+                sizes.append(offsets[1:] - offsets[:-1])
+            ids, root = self.cupy.asarray(piece.ids, dtype=ID), self.cupy.asarray(piece.root, dtype=VERTEX)
+        first, *numbers = (self._column(array, stream) for array in (ids, *sizes, root))
+        return self.plc.Table([first, *lists, *numbers]), *sizes
+
+    def _descending(self, n_left: Any, n_right: Any, stream: Any) -> Any:
+        """The numbers of the rows in the order in which they are written, as a column."""
+        with stream:
+            words = self.cupy.empty((len(n_left), 2), VERTEX)  # little-endian: the second is the higher half
+            words[:, 0], words[:, 1] = n_right, n_left
+            key = self._column(words.view(np.int64).ravel(), stream)
+        descending, after = self.plc.types.Order.DESCENDING, self.plc.types.NullOrder.AFTER
+        return self.plc.sorting.sorted_order(self.plc.Table([key]), [descending], [after], stream=stream)
+
+    def _labelled(self, rows: Any, stream: Any) -> Any:
+        """The same rows with labels in the place of dense ids, if labels are written."""
+        if self.labels is None:
+            return rows
+        columns = list(rows.columns())
+        for at, labels in zip(_LISTS, self.labels, strict=True):
+            offsets, ids = columns[at].children()
+            (values,) = self._gather(self.plc.Table([labels]), ids, stream).columns()
+            columns[at] = self._list_column(offsets, values)
+        return self.plc.Table(columns)
 
     def _cut(self, found: Bicliques, members: int) -> list[Bicliques]:
         left, right = self.cupy.asarray(found.left_indptr), self.cupy.asarray(found.right_indptr)
@@ -129,17 +184,12 @@ class CudfParquet:
     def _column(self, array: Any, stream: Any) -> Any:
         return self.plc.Column.from_cuda_array_interface(array, stream=stream)
 
-    def _gather(self, ids: Any, side: int, stream: Any) -> Any:
-        if self.labels is None:
-            return self._column(ids, stream)
-        unchecked = self.plc.copying.OutOfBoundsPolicy.DONT_CHECK
-        source = self.plc.Table([self.labels[side]])
-        (labels,) = self.plc.copying.gather(source, self._column(ids, stream), unchecked, stream=stream).columns()
-        return labels
+    def _gather(self, table: Any, rows: Any, stream: Any) -> Any:
+        return self.plc.copying.gather(table, rows, self.plc.copying.OutOfBoundsPolicy.DONT_CHECK, stream=stream)
 
-    def _list_column(self, offsets: Any, values: Any, stream: Any) -> Any:
+    def _list_column(self, offsets: Any, values: Any) -> Any:
         kind = self.plc.DataType(self.plc.TypeId.LIST)
-        return self.plc.Column(kind, len(offsets) - 1, None, None, 0, 0, [self._column(offsets, stream), values])
+        return self.plc.Column(kind, offsets.size() - 1, None, None, 0, 0, [offsets, values])
 
 
 @contextmanager
@@ -165,6 +215,7 @@ class CudfFile:
 
     def __init__(self, backend: CudfParquet, path: Path):
         self.backend, self.path = backend, path
+        self._rows = self._fingerprint = 0
         self.stream = backend.cupy.cuda.Stream(non_blocking=True)
         # For lists of integers, zstd alone makes smaller files in less time than dictionaries do. Numbers that hardly
         # change from row to row are written as differences, which leave zstd little to do.
@@ -176,7 +227,9 @@ class CudfFile:
             group_rows=GROUP_ROWS,
             compression=backend.compression,
             dictionary=backend.has_text,
-            differences=[field.name for field in backend.schema if not pa.types.is_list(field.type)],
+            differences=["n_left", "n_right", "root"],
+            plain=["id"],
+            indexed=True,
             stream=self.stream,
         )
 
@@ -191,13 +244,18 @@ class CudfFile:
             The file cannot be written.
         """
         with writing_errors(), _memory_errors(f"write {self.path}"):
-            self._writer.write(self.backend.table(piece, self.stream))
+            for rows in self.backend.row_groups(piece, self.stream):
+                self._writer.write(rows)
+            self._fingerprint = (self._fingerprint + self.backend.fingerprint(piece, self.stream)) % 2**64
             self.stream.synchronize()
+        self._rows += len(piece)
 
     def close(self) -> None:
         """Write the footer."""
         with writing_errors():
             self._writer.close([])
+        # cuDF takes metadata only when a file is opened, and writes no sorting columns
+        amend(self.path, statement(self._rows, self._fingerprint), _SORTED_BY)
 
 
 def chunked_writer(
@@ -209,11 +267,14 @@ def chunked_writer(
     compression: str = "zstd",
     dictionary: bool = False,
     differences: Collection[str] = (),
+    plain: Collection[str] = (),
+    indexed: bool = False,
     stream: Any = None,
 ) -> Any:
     """CuDF's writer of a file of this schema, whose columns have no nulls. `table` has the types of later tables.
 
-    Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``).
+    Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``). Those named in `plain` are
+    neither encoded nor compressed. A file that is `indexed` has a page index.
     """
     io = plc.io
     metadata = io.types.TableInputMetadata(table)
@@ -223,7 +284,10 @@ def chunked_writer(
             column.child(1).set_nullability(False)  # child 0 has the offsets
         if field.name in differences:
             column.set_encoding(io.types.ColumnEncoding.DELTA_BINARY_PACKED)
+        if field.name in plain:
+            column.set_encoding(io.types.ColumnEncoding.PLAIN).set_skip_compression(True)
     pairs = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+    statistics = io.types.StatisticsFreq
     options = (
         io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(path)]))
         .metadata(metadata)
@@ -232,6 +296,7 @@ def chunked_writer(
         .row_group_size_rows(group_rows)
         .row_group_size_bytes(_GROUP_BYTES)
         .max_page_size_bytes(_PAGE_BYTES)
+        .stats_level(statistics.STATISTICS_COLUMN if indexed else statistics.STATISTICS_ROWGROUP)
         .build()
     )
     if not dictionary:

@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.output.footer import MAGIC, ROW_GROUPS
 from pipeline.output.thrift import Struct, read_struct, written
 from pipeline.process.in_order import in_order
 from pipeline.run.files import create
 
 __all__ = ["write_row_groups"]
 
-_MAGIC = b"PAR1"
 #: Numbers of fields in the structs of a footer (https://github.com/apache/parquet-format, parquet.thrift).
-_NUM_ROWS, _ROW_GROUPS = 3, 4  # of FileMetaData
+_NUM_ROWS = 3  # of FileMetaData
 _COLUMNS, _FILE_OFFSET, _ORDINAL = 1, 5, 7  # of RowGroup
 _CHUNK_OFFSET, _META_DATA = 2, 3  # of ColumnChunk
 _PAGE_OFFSETS = (9, 10, 11)  # of ColumnMetaData: data, index and dictionary
@@ -67,23 +67,23 @@ def write_row_groups(
 
     footer: Struct | None = None
     with create(path) as file:
-        end = file.write(_MAGIC)
+        end = file.write(MAGIC)
         for part in in_order(encoded, items, threads):
             data = memoryview(part)
-            stop = len(data) - len(_MAGIC) - 4
+            stop = len(data) - len(MAGIC) - 4
             stop -= int.from_bytes(data[stop : stop + 4], "little")
             one = read_struct(data[stop:])
-            _move(one, end - len(_MAGIC), 0 if footer is None else len(footer.get_value(_ROW_GROUPS)[1]))
+            _move(one, end - len(MAGIC), 0 if footer is None else len(footer.get_value(ROW_GROUPS)[1]))
             footer = one if footer is None else _joined(footer, one)
-            end += file.write(data[len(_MAGIC) : stop])
+            end += file.write(data[len(MAGIC) : stop])
         assert footer is not None, "a file needs a row group"
         last = written(footer)
-        file.write(last + len(last).to_bytes(4, "little") + _MAGIC)
+        file.write(last + len(last).to_bytes(4, "little") + MAGIC)
 
 
 def _move(footer: Struct, by: int, n_before: int) -> None:
     """Add to every place in the file, and to the number of every row group."""
-    for group in footer.get_value(_ROW_GROUPS)[1]:
+    for group in footer.get_value(ROW_GROUPS)[1]:
         _shift(group, _FILE_OFFSET, by)
         if _ORDINAL in group:
             group.replace(_ORDINAL, group.get_value(_ORDINAL) + n_before)
@@ -101,6 +101,6 @@ def _shift(struct: Struct, field: int, by: int) -> None:
 
 def _joined(footer: Struct, other: Struct) -> Struct:
     """The footer with the row groups of another one behind its own."""
-    footer.get_value(_ROW_GROUPS)[1].extend(other.get_value(_ROW_GROUPS)[1])
+    footer.get_value(ROW_GROUPS)[1].extend(other.get_value(ROW_GROUPS)[1])
     footer.replace(_NUM_ROWS, footer.get_value(_NUM_ROWS) + other.get_value(_NUM_ROWS))
     return footer

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Struct", "read_struct", "written"]
+__all__ = ["BINARY", "FALSE", "I32", "LIST", "STRUCT", "TRUE", "Struct", "read_struct", "written"]
 
-_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
+#: Types of fields.
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 #: From so many entries on, the size of a list follows its type.
 _LONG = 15
 
@@ -45,7 +46,7 @@ def read_struct(data: memoryview) -> Struct:
 def written(struct: Struct) -> bytes:
     """The bytes of a struct."""
     out = bytearray()
-    _write(out, _STRUCT, struct)
+    _write(out, STRUCT, struct)
     return bytes(out)
 
 
@@ -61,20 +62,20 @@ class _Reader:
         return fields
 
     def value(self, kind: int) -> Any:
-        if kind in (_TRUE, _FALSE):
+        if kind in (TRUE, FALSE):
             return None
-        if kind in (_I16, _I32, _I64):
+        if kind in (I16, I32, I64):
             return self.integer()
-        if kind == _STRUCT:
+        if kind == STRUCT:
             return self.struct()
-        if kind in (_BYTE, _DOUBLE, _BINARY):
-            n = {_BYTE: 1, _DOUBLE: 8}.get(kind) or self.size()
+        if kind in (BYTE, DOUBLE, BINARY):
+            n = {BYTE: 1, DOUBLE: 8}.get(kind) or self.size()
             self.at += n
             return bytes(self.data[self.at - n : self.at])
-        if kind in (_LIST, _SET):
+        if kind in (LIST, SET):
             head = self.byte()
             n = head >> 4 if head >> 4 < _LONG else self.size()
-            of_flags = head & 15 in (_TRUE, _FALSE)  # a flag in a list is a byte
+            of_flags = head & 15 in (TRUE, FALSE)  # a flag in a list is a byte
             return head & 15, [self.byte() if of_flags else self.value(head & 15) for _ in range(n)]
         raise ValueError(f"a field has type {kind}, which no footer has")
 
@@ -96,31 +97,31 @@ class _Reader:
 
 
 def _write(out: bytearray, kind: int, value: Any) -> None:
-    if kind == _STRUCT:
+    if kind == STRUCT:
         before = 0
         for number, (of_kind, field) in value.items():
             if 0 < number - before <= _LONG:
                 out.append((number - before) << 4 | of_kind)
             else:
                 out.append(of_kind)
-                _write(out, _I16, number)
+                _write(out, I16, number)
             _write(out, of_kind, field)
             before = number
         out.append(0)
-    elif kind in (_I16, _I32, _I64):
+    elif kind in (I16, I32, I64):
         _write_size(out, value << 1 ^ value >> 63)
-    elif kind == _BINARY:
+    elif kind == BINARY:
         _write_size(out, len(value))
         out += value
-    elif kind in (_BYTE, _DOUBLE):
+    elif kind in (BYTE, DOUBLE):
         out += value
-    elif kind in (_LIST, _SET):
+    elif kind in (LIST, SET):
         of_kind, entries = value
         out.append(min(len(entries), _LONG) << 4 | of_kind)
         if len(entries) >= _LONG:
             _write_size(out, len(entries))
         for entry in entries:
-            if of_kind in (_TRUE, _FALSE):
+            if of_kind in (TRUE, FALSE):
                 out.append(entry)
             else:
                 _write(out, of_kind, entry)

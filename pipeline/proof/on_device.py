@@ -1,4 +1,4 @@
-"""Reading parts back on a GPU: cuDF decodes them, and a kernel hashes the rows.
+"""Reading parts back on a GPU: cuDF decodes them, and a kernel hashes the rows and compares their ids.
 
 The members, which are most of a part, never reach the host. Sizes and hashes do, 16 bytes per row.
 `pipeline.proof.read_back` does the same on the host, and decides which of the two is used.
@@ -25,8 +25,7 @@ from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.rmm_pool import take_from_pool
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
-from schemas.bicliques import Bicliques
-from schemas.dtypes import VERTEX
+from schemas.bicliques import ID, Bicliques, row_hashes
 from schemas.errors import DeviceMemoryError, IncompleteError, ResourceError
 from schemas.options import Where
 from schemas.platform import Platform
@@ -41,6 +40,8 @@ READERS = 4
 #: and takes 32 bytes with what cuDF needs beside that. As many bytes stay free for a search and its writer at work. The
 #: labels are not in it. Then the most members that a thread reads at a time.
 _BYTES_A_MEMBER, _MOST_MEMBERS = 2 * 32 * READERS, 1 << 27
+#: Positions of the columns of members.
+_SIDES = (1, 2)
 #: Rows that are written and read before the first part is there.
 _WARM_UP = 1 << 14
 
@@ -60,6 +61,7 @@ class Columns(NamedTuple):
     left: Lists
     right: Lists
     roots: Any
+    ids: Any
     n_rows: int
 
 
@@ -111,7 +113,8 @@ def warm_up(run: Run) -> None:
 
     Errors are only logged, because a part that cannot be read is an error of its own.
     """
-    rows = Bicliques(*(np.arange(_WARM_UP + 1), np.zeros(_WARM_UP, VERTEX)) * 2, np.zeros(_WARM_UP, VERTEX))
+    rows = Bicliques.from_pairs([([0], [0])] * _WARM_UP, [0] * _WARM_UP)
+    rows.ids[:] = row_hashes(rows, run.hashes).view(ID)
     try:
         reader, hasher = _open(run)
         with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +122,7 @@ def warm_up(run: Run) -> None:
             writer(rows)
             (part,) = writer.close()
             columns = reader.columns(Path(folder) / part.name, [0])
-        hasher.rows(columns.left, columns.right, columns.roots, columns.n_rows)
+        hasher.rows(*columns)
     except (DeviceMemoryError, IncompleteError, OSError, ResourceError) as error:
         logger.info("the device was not used before the first part: %s", error)
 
@@ -157,7 +160,7 @@ def hashed_groups(
         if columns.n_rows != sum(rows):
             raise IncompleteError(f"{path} holds {columns.n_rows} rows in row groups of {sum(rows)}")
         try:
-            found = hasher.rows(columns.left, columns.right, columns.roots, columns.n_rows)
+            found = hasher.rows(*columns)
         except IncompleteError as error:
             raise IncompleteError(f"{path}: {error}") from error
         n_left, n_right = reader.host(columns.left.lengths), reader.host(columns.right.lengths)
@@ -178,7 +181,7 @@ def _portions(
     held = 0
     for k in range(*(groups or (0, metadata.num_row_groups))):
         group = metadata.row_group(k)
-        own = group.column(0).num_values + group.column(1).num_values
+        own = sum(group.column(side).num_values for side in _SIDES)
         if some and held + own > min(members, _MOST_MEMBERS):
             yield some, rows
             some, rows, held = [], [], 0
@@ -206,14 +209,15 @@ class CudfReader:
         with self.device.active():
             stream = self._cupy.cuda.get_current_stream()
             try:
-                left, right, n_left, n_right, roots = io.read_parquet(options, stream=stream).columns
+                ids, left, right, n_left, n_right, roots = io.read_parquet(options, stream=stream).columns
             except MemoryError as error:
                 raise DeviceMemoryError(f"there is no device memory left to read {path} back ({error})") from error
             except (RuntimeError, ValueError) as error:
                 raise IncompleteError(f"{path} cannot be read ({error})") from error
-            own = self._lists(path, left, n_left), self._lists(path, right, n_right), self._array(path, roots)
+            lists = self._lists(path, left, n_left), self._lists(path, right, n_right)
+            numbers = self._array(path, roots), self._array(path, ids)
             stream.synchronize()
-        return Columns(*own, roots.size())
+        return Columns(*lists, *numbers, roots.size())
 
     def host(self, array: Any) -> np.ndarray:
         """See `Reader`."""

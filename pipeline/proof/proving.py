@@ -35,6 +35,7 @@ from pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
 from pipeline.run.files import disk_errors, write_json
 from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
+from pipeline.run.pending import admit, close_pending
 from pipeline.run.plan import BandOf, Plan
 from pipeline.run.progress import OnProgress
 from pipeline.run.session import busy_ratio_of
@@ -77,7 +78,7 @@ def prove(
     facts = {step: run.facts(step) for step in ("ingest", "build", "plan")}
     ledger = run.ledger()
     check_cover(ledger)
-    _check_files(ledger)
+    ledger.tidy()  # attempts that were interrupted may have left parts
     parts, proven, compared = _written(run, ledger), 0, 0
     listing = ledger.job.rows != "none"
     certificate = dict(certify(run, ledger)) if run.is_in_bands else None
@@ -107,6 +108,7 @@ def prove(
         seconds=seconds | {"prove": time.perf_counter() - started},
         peak_rss=taken | {"driver": max(taken["driver"], peak_rss())},
     )
+    close_pending(run.folder)
     write_json(run.folder.manifest_file, manifest.to_json())
     word = "proven" if listing else "counted"  # a run that only counts has no rows to read back
     number = None if manifest.fingerprint is None else str(manifest.fingerprint)
@@ -133,16 +135,19 @@ def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
     """The parts of the run. If its total holds the rows, they are written now."""
     if ledger.job.rows != "total":
         return ledger.parts
-    with disk_errors(run.folder.bicliques):
-        run.folder.bicliques.mkdir(exist_ok=True)
-    writer = PartWriter(run.folder.bicliques, 0, run.tables, run.provenance)
+    for place in (run.folder.bicliques, run.folder.pending):
+        with disk_errors(place):
+            place.mkdir(exist_ok=True)
+    writer = PartWriter(run.folder.pending, 0, run.tables, run.provenance)
     assert isinstance(ledger.total, Best)
     try:
         writer(ledger.total.rows)
-        return tuple(writer.close())
+        parts = tuple(writer.close())
     except BaseException:
         writer.discard()
         raise
+    admit(run.folder, parts)
+    return parts
 
 
 def prove_parts(
@@ -252,13 +257,6 @@ def _check_claim(claim: _Claim, parts: list[PartRead]) -> None:
                 f"{part.part.name} has rows and fingerprint {(part.rows, part.fingerprint)}, but its metadata says "
                 f"{part.stated}; {claim.remedy}"
             )
-
-
-def _check_files(ledger: Ledger) -> None:
-    """Delete parts that the ledger does not name. They are left from attempts that were interrupted."""
-    with disk_errors(ledger.folder.bicliques):
-        for orphan in ledger.orphans():
-            orphan.unlink()
 
 
 def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pipeline.proof.summary import read_largest
 from pipeline.results.rows import Rows
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
+from pipeline.run.pending import await_driver, place_of
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import LOCAL, open_part
 from schemas.errors import IncompleteError, InputError
@@ -120,6 +121,7 @@ class Results(Rows):
         if not self._run.has("plan"):
             return (), 0
         ledger = self._run.ledger()
+        await_driver(self._folder, ledger.parts)
         return ledger.parts, ledger.total.count
 
     def __len__(self) -> int:
@@ -165,8 +167,8 @@ class Results(Rows):
 
     @property
     def files(self) -> list[Path]:
-        """Paths of the Parquet parts."""
-        return [self._folder.bicliques / part.name for part in self._parts]
+        """Paths of the Parquet parts that count."""
+        return [place_of(self._folder, part) for part in self._parts]
 
     @property
     def schema(self) -> pa.Schema:

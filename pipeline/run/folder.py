@@ -93,8 +93,13 @@ class RunFolder:
 
     @property
     def bicliques(self) -> Path:
-        """Folder of the Parquet parts."""
+        """Folder of the Parquet parts that count."""
         return self.path / "bicliques"
+
+    @property
+    def pending(self) -> Path:
+        """Folder of the parts whose slice is not in the ledger yet; see `pipeline.run.pending`."""
+        return self.path / "pending"
 
     @property
     def summary(self) -> Path:
@@ -305,7 +310,7 @@ class RunFolder:
             raise IncompleteError(self._mendable(self.manifest_file, error)) from error
 
     def parts_there(self) -> dict[str, int]:
-        """Size in bytes of every file in ``bicliques/`` that has the name of a part, by that name.
+        """Size in bytes of every part in ``bicliques/``, by its name.
 
         Raises
         ------
@@ -315,13 +320,21 @@ class RunFolder:
         """
         sizes = {}
         for path in children_of(self.bicliques):
-            if is_part(path.name):
-                if not path.is_file():
-                    raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a part"))
-                sizes[path.name] = path.stat().st_size
+            if is_part(path):
+                sizes[path.name] = self._file_of_part(path).stat().st_size
             elif path.suffix == ".parquet" and not path.name.startswith((".", "_")):
                 raise IncompleteError(self._in_the_way(path, "is not of this run, and would be read as a part of it"))
         return sizes
+
+    def pending_there(self) -> list[Path]:
+        """The files in ``pending/`` that have the name of a part, finished or not.
+
+        Raises
+        ------
+        IncompleteError
+            If ``pending`` is a file, or a folder has the name of a part.
+        """
+        return [self._file_of_part(path) for path in children_of(self.pending) if is_part(path)]
 
     def entries_there(self) -> list[Path]:
         """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run.
@@ -352,6 +365,11 @@ class RunFolder:
             if name not in named or size != expected:
                 return f"{self.bicliques / name} has {size} bytes, but the manifest says {expected}"
         return None
+
+    def _file_of_part(self, path: Path) -> Path:
+        if not path.is_file():
+            raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a part"))
+        return path
 
     def _in_the_way(self, path: Path, what: str) -> str:
         return f"{path} {what}; move it away, then continue with: {how_to_resume(self.path)}"

@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.run.files import disk_errors, read_json, write_json
+from pipeline.run.files import disk_errors, flush, read_json, write_json
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import is_entry, refuse_links
+from pipeline.run.pending import admit, place_of
 from schemas.errors import IncompleteError
 from schemas.jobs import Job
 from schemas.manifest import PLAN, LedgerEntry, Part
@@ -99,9 +100,9 @@ class Ledger:
     def repair(cls, folder: RunFolder, job: Job, n_plan: int) -> Ledger:
         """Read the ledger, and make the folder agree with it, so that the run can go on.
 
-        Deletes damaged entries, entries whose parts are missing or have another size, entries whose source is missing,
-        unfinished files of entries, and parts that no remaining entry names. Files that do not have the name of an
-        entry or a part stay.
+        Deletes parts that no entry that counts names, damaged entries, entries whose parts are missing or have another
+        size, entries whose source is missing, and unfinished files of entries. Files that do not have the name of an
+        entry or a part stay. Parts that count are moved out of ``pending/``.
 
         Raises
         ------
@@ -112,6 +113,7 @@ class Ledger:
         """
         refuse_links(folder.path)
         ledger, problems = cls.survey(folder, job, n_plan)
+        ledger.tidy()  # first, because a part may not outlive its entry in the sight of readers
         with disk_errors(folder.ledger):
             for file, problem in problems.items():
                 logger.warning("%s", problem)
@@ -119,10 +121,26 @@ class Ledger:
             for file in folder.own_files(folder.ledger):
                 if not is_entry(file.name):  # a driver was killed while it wrote this entry
                     file.unlink()
-            for orphan in ledger.orphans():
+        return ledger
+
+    def tidy(self) -> None:
+        """Delete the parts that no entry names, and move the others into ``bicliques/``.
+
+        Raises
+        ------
+        ResourceError
+            If a file cannot be deleted or moved.
+        """
+        with disk_errors(self.folder.bicliques):
+            for orphan in self.orphans():
                 logger.info("%s belongs to no committed slice and is deleted", orphan)
                 orphan.unlink()
-        return ledger
+            waiting = {path.name for path in self.folder.pending_there()}
+            if waiting:
+                self.folder.bicliques.mkdir(exist_ok=True)
+                admit(self.folder, (part for part in self.parts if part.name in waiting))
+            if self.folder.bicliques.exists():
+                flush(self.folder.bicliques)
 
     def file(self, number: int) -> Path:
         """The file of the entry of a slice."""
@@ -133,7 +151,9 @@ class Ledger:
         return LedgerEntry.from_json(read_json(self.file(number)), self.job)[1]
 
     def commit(self, entry: LedgerEntry, left_over: bytes) -> None:
-        """Write the entry of a slice. From then on its work counts, also after a loss of power.
+        """Write the entry of a slice, and move its parts into ``bicliques/``.
+
+        From the entry on its work counts, also after a loss of power.
 
         Parameters
         ----------
@@ -144,9 +164,10 @@ class Ledger:
         Raises
         ------
         ResourceError
-            If the disk is full. The slice does not count then.
+            If the disk is full. The slice does not count then, unless its entry is there already.
         """
         write_json(self.file(entry.result.slice), entry.to_json(left_over))
+        admit(self.folder, entry.result.parts)
         with self._adding:
             self._add(entry)
 
@@ -196,22 +217,23 @@ class Ledger:
             if not 0 <= start < stop <= self.source_size(source):
                 return f"it took nodes {start} to {stop} of source {source}, which has {self.source_size(source)}"
         for part in entry.result.parts:
-            path = self.folder.bicliques / part.name
+            path = place_of(self.folder, part)
             size = path.stat().st_size if path.exists() else None
             if size != part.bytes:
                 return f"{path} has {size if size is not None else 'no'} bytes instead of {part.bytes}"
         return None
 
     def orphans(self) -> Iterator[Path]:
-        """Parts in ``bicliques/``, finished or not, that no entry names.
+        """Parts that no entry names. In ``pending/`` they may be unfinished.
 
         Raises
         ------
         IncompleteError
-            Where `RunFolder.parts_there` raises it.
+            Where `RunFolder.parts_there` and `RunFolder.pending_there` raise it.
         """
         named = {part.name for part in self.parts}
-        return (self.folder.bicliques / name for name in self.folder.parts_there() if name not in named)
+        there = [*(self.folder.bicliques / name for name in self.folder.parts_there()), *self.folder.pending_there()]
+        return (path for path in there if path.name not in named)
 
 
 def _number_of(entry: LedgerEntry) -> int:

@@ -5,7 +5,8 @@ OUT/options.json                what identifies the run
     edges/  labels/             the normalised input (`pipeline.ingest.step`)
     graph/                      the reduced graph and the labels, memory-mapped by workers
     plan/                       roots in dealing order, and their weights
-    bicliques/part-*.parquet    the results
+    bicliques/part-*.parquet    the results that count
+    pending/part-*.parquet      parts whose slice is not in the ledger yet (`pipeline.run.pending`)
     summary/                    number of bicliques of each size, the largest ones, and the number with each vertex
     vertices/                   with --per-vertex: for every vertex the number of bicliques with it and the largest
     ledger/<slice>.json         one entry per committed slice
@@ -75,6 +76,7 @@ LOCK_FILE, SUCCESS_FILE = "run.lock", "_SUCCESS"
 #: Beginning of the name of the folder that the input is read into. Eight random characters follow.
 STAGING = ".ingest-"
 
+_PART = r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet"
 #: The folders of a run, and the names that each may hold.
 _FORMS = {
     "steps": r"[a-z]+\.json",
@@ -82,7 +84,8 @@ _FORMS = {
     "labels": r"(left|right)\.parquet",
     "graph": r"[a-z_]+\.npy|(graph|bands)\.json|(left|right)_labels\.arrow",
     "plan": r"(roots|weights)\.npy",
-    "bicliques": r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet",
+    "bicliques": _PART,
+    "pending": _PART,
     "summary": r"(sizes|largest|left|right)\.parquet",
     "vertices": r"(left|right)\.parquet",
     "ledger": r"(0|[1-9]\d*)\.json",
@@ -100,7 +103,8 @@ def _pattern(form: str) -> re.Pattern[str]:
 
 _FILES = _pattern("|".join(map(re.escape, (OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE, LOCK_FILE, SUCCESS_FILE))))
 _OURS = {folder: _pattern(form) for folder, form in _FORMS.items()}
-_OURS["bicliques"] = re.compile(f"{_FORMS['bicliques']}|{_UNNAMED_PART}", re.ASCII)
+_OURS["bicliques"] = re.compile(_PART, re.ASCII)  # where every file is whole
+_OURS["pending"] = re.compile(f"{_PART}|{_UNNAMED_PART}", re.ASCII)
 _ENTRY = re.compile(_FORMS["ledger"], re.ASCII)
 
 
@@ -124,9 +128,9 @@ def unnamed_part(stem: str, number: int) -> str:
     return f".{stem}-{number}.tmp"
 
 
-def is_part(name: str) -> bool:
-    """Whether `name` is one that a writer gives to its parts, finished or not."""
-    return _OURS["bicliques"].fullmatch(name) is not None
+def is_part(path: Path) -> bool:
+    """Whether a path in ``bicliques/`` or ``pending/`` has the name of a part. In ``pending/`` it may be unfinished."""
+    return _OURS[path.parent.name].fullmatch(path.name) is not None
 
 
 def is_entry(name: str) -> bool:

@@ -125,7 +125,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
     rows, left_over = sum(part.rows for part in parts), Subtrees.concat(session.left_over)
     if run.job.rows == "slices" and rows != session.total.count:
         for part in parts:
-            (run.folder.bicliques / part.name).unlink()
+            (run.folder.pending / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
     # if the worker has another slice, it is searched while this one is written
     own = (closed if kind.platform.slices_in_hand == 1 else searched) - started
@@ -183,7 +183,7 @@ def _open_writer(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> 
     """The writer of a slice. A job that only counts needs no writer on the device, nor does one that looks at rows."""
     platform = kind.platform if run.job.rows == "slices" else CORES
     where: WriteOn = "cpu" if run.job.looks_on else write_on
-    return open_writer(run.folder.bicliques, number, run.tables, platform, where, run.provenance)
+    return open_writer(run.folder.pending, number, run.tables, platform, where, run.provenance)
 
 
 def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:

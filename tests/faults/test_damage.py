@@ -194,7 +194,8 @@ def test_files_of_an_uncommitted_attempt_are_ignored(tmp_path: Path) -> None:
     part = first_part(out)
     left = {
         out / "bicliques" / "part-000099-deadbeef0000-0.parquet": part.read_bytes(),
-        out / "bicliques" / ".part-000099-deadbeef0000-1.tmp": b"half a file",
+        out / "pending" / ".part-000099-deadbeef0000-1.tmp": b"half a file",
+        out / "pending" / "part-000099-deadbeef0000-2.parquet": part.read_bytes(),
         out / "ledger" / ".99.json.tmp": b"half an entry",
     }
     for path, content in left.items():

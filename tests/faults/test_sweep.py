@@ -142,6 +142,7 @@ def check_after(sweeper: Sweeper, place: Path, command: str, words: list[str]) -
     assert manifest_pair(out) == EXPECTED
     assert names.stranger_in(out) is None
     assert not [path for path in out.rglob(".*") if path.name.startswith((".ingest", ".part"))]
+    assert not (out / "pending").exists()
     assert sweeper.run(place, ["verify", str(out), "--quiet"]) == 0, (place / "err").read_text()
 
 
@@ -179,6 +180,29 @@ def test_a_failing_system_call_gives_a_sentence_and_no_damage(
             wrong.append(f"call {at} of {kind}, {how}, {errno.errorcode.get(error)}: {error_found}")
         shutil.rmtree(place)
     assert not wrong, "\n\n".join([f"{len(wrong)} of {number + 1}", *wrong])
+
+
+@pytest.mark.parametrize("command", ["mine", "resume"])
+def test_killed_wherever_a_file_gets_its_name(sweeper: Sweeper, model: Path, tmp_path: Path, command: str) -> None:
+    """After every such kill ``bicliques/*.parquet`` is what the ledger counts, and the run goes on to the same rows."""
+    place = tmp_path / "count"
+    assert sweeper.run(place, prepared(model, place, command)) == 0, (place / "err").read_text()
+    between = 0
+    for at in range(1, json.loads((place / "calls").read_text())["rename"] + 1):
+        place = tmp_path / str(at)
+        words, out = prepared(model, place, command), place / "below" / "out"
+        assert sweeper.run(place, words, "rename", "kill", at) == -9
+        if (out / "ledger").exists():
+            entries = [json.loads(file.read_text()) for file in (out / "ledger").glob("[0-9]*.json")]
+            named = {part["name"]: part["rows"] for entry in entries for part in entry["parts"]}
+            seen = {path.name for path in (out / "bicliques").glob("*.parquet")}
+            assert seen <= named.keys(), "a reader sees rows that do not count"
+            results = pipeline.open_run(out)
+            assert results.to_arrow(columns=["n_left"]).num_rows == len(results) == sum(named.values())
+            between += len(named.keys() - seen) > 0
+        check_after(sweeper, place, command, words)
+        shutil.rmtree(place)
+    assert between, "no kill came between an entry and the move of its parts"
 
 
 def inputs(folder: Path) -> list[Path]:

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
-from pipeline.output import device_writer
+from pipeline.output import cudf_parquet, device_writer
 from pipeline.output.cudf_parquet import CudfParquet
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.part_writer import part_schema
 from pipeline.proof.read_back import read_part
 from pipeline.run.labels import Tables
-from schemas.bicliques import Bicliques
+from schemas.bicliques import Bicliques, Provenance, stated
 from tests.support.runs import random_edges, write_edges
 
 pytestmark = pytest.mark.gpu
@@ -36,8 +36,20 @@ def some(n: int, seed: int) -> Bicliques:
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 30, (2, n))
     indptr = np.concatenate([np.zeros((2, 1), np.int64), np.cumsum(sizes, axis=1)], axis=1)
-    ids = [rng.integers(0, 4000, indptr[k, -1]).astype(np.int32) for k in (0, 1)]
-    return Bicliques(indptr[0], ids[0], indptr[1], ids[1], rng.integers(0, 99, n).astype(np.int32))
+    members = [_ascending(rng, indptr[k]) for k in (0, 1)]
+    ids = rng.integers(-(2**63), 2**63, n, np.int64)
+    return Bicliques(indptr[0], members[0], indptr[1], members[1], rng.integers(0, 99, n).astype(np.int32), ids)
+
+
+def _ascending(rng: np.random.Generator, indptr: np.ndarray) -> np.ndarray:
+    """Ids below 4000, ascending in every row of at most 29."""
+    summed = np.cumsum(rng.integers(1, 130, indptr[-1]))
+    before = np.concatenate([[0], summed])[indptr[:-1]]
+    return (summed - np.repeat(before, np.diff(indptr))).astype(np.int32)
+
+
+def rows_of(batch: Bicliques) -> list[tuple[Any, ...]]:
+    return list(zip(batch.to_pairs(), batch.ids.tolist(), batch.root.tolist(), strict=True))
 
 
 def on_device(batch: Bicliques) -> Bicliques:
@@ -54,30 +66,42 @@ def test_all_rows_are_written(
 ) -> None:
     monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 40_000)
     monkeypatch.setattr(device_writer, "PART_BYTES", 200_000)
-    tables = LABELS[labels]
-    out = DeviceWriter(tmp_path, 1, CudfParquet(tables, compression, ("user", "item")))
+    monkeypatch.setattr(cudf_parquet, "_LEAST_ROWS", 64)
+    tables, provenance = LABELS[labels], Provenance("user", "item", "a run", "a digest")
+    out = DeviceWriter(tmp_path, 1, CudfParquet(tables, compression, provenance))
     batches = [some(n, seed) for seed, n in enumerate([5000, 1, 20_000])]
     for batch in batches:
         out(on_device(batch) if place == "device" else batch)
     parts = out.close()
     assert len(parts) > 1
+    descending = [("n_left", "descending"), ("n_right", "descending")]
+    order = pq.SortingColumn.from_ordering(part_schema(tables), descending)
     assert {path.name for path in tmp_path.iterdir()} == {part.name for part in parts}
-    back = [
-        pair for part in parts for some_rows in read_part(tmp_path / part.name, tables) for pair in some_rows.to_pairs()
-    ]
-    assert sorted(back) == sorted(pair for batch in batches for pair in batch.to_pairs())
+    back = [row for part in parts for group in read_part(tmp_path / part.name, tables) for row in rows_of(group)]
+    assert sorted(back) == sorted(row for batch in batches for row in rows_of(batch))
     for part in parts:
         file = pq.ParquetFile(tmp_path / part.name)
         assert file.schema_arrow.remove_metadata().equals(part_schema(tables).remove_metadata())
-        assert part_schema(tables, ("user", "item")).metadata.items() <= file.metadata.metadata.items()
+        assert part_schema(tables, provenance).metadata.items() <= file.metadata.metadata.items()
         assert file.metadata.num_rows == part.rows
-        # cuDF leaves alone what does not become smaller
-        assert file.metadata.row_group(0).column(0).compression in (compression.upper(), "UNCOMPRESSED")
         columns = [file.metadata.row_group(0).column(k) for k in range(file.metadata.num_columns)]
+        # cuDF leaves alone what does not become smaller
+        assert columns[1].compression in (compression.upper(), "UNCOMPRESSED")
+        assert (columns[0].compression, columns[0].has_dictionary_page) == ("UNCOMPRESSED", False)
+        assert all(column.has_offset_index for column in columns)
+        assert all(column.has_column_index and column.is_stats_set for column in columns[3:])
         encodings = {column.path_in_schema: column.encodings for column in columns}
         assert all("DELTA_BINARY_PACKED" in encodings[name] for name in ("n_left", "n_right", "root"))
         table = file.read()
         assert table["n_left"].to_pylist() == [len(members) for members in table["left"].to_pylist()]
+        fingerprint = int(np.add.reduce(table["id"].to_numpy().view(np.uint64), dtype=np.uint64))
+        assert stated(file.metadata.metadata) == (part.rows, fingerprint)
+        for k in range(file.num_row_groups):
+            sizes = file.read_row_group(k, columns=["n_left", "n_right"]).to_pandas()
+            assert sizes.equals(sizes.sort_values(["n_left", "n_right"], ascending=False, ignore_index=True))
+            assert file.metadata.row_group(k).sorting_columns == order
+    lengths = [file.metadata.row_group(k).num_rows for k in range(3)]
+    assert lengths[0] == lengths[1] < lengths[2], "the first row groups are the smallest"
 
 
 def test_no_rows_make_no_part(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ SIZES = {
     ("bitmatrix/sieve_types.cuh", "SieveFrame"): SIEVE_FRAME.itemsize,
     ("cumbe/types.cuh", "Level"): 4 * cumbe.LEVEL_INTS,
 }
-OF_THE_KERNEL = {"PackSide", "SideSums", "WarpShared", "Worker", "Problem", "Span", "Place"}
+OF_THE_KERNEL = {"PackSide", "OfList", "SideSums", "WarpShared", "Worker", "Problem", "Span", "Place"}
 
 #: File -> the numbers of the host that its macros must equal. Launchers define some of them from the options of memory.
 #: Because the defaults are the same, the budget measures the kernels that run.
@@ -96,7 +96,7 @@ CONSTANTS: dict[str, dict[str, int]] = {
 
 def field_of(record: str, name: str) -> str:
     """The name of a field in the kernel. The parameters of packing have a record for each side: ``base.indptr``."""
-    of_a_side = record == "PackParams" and name.startswith(("base_", "root_"))
+    of_a_side = record == "PackParams" and name.startswith(("base_", "root_")) and name != "root_is_left"
     return name.replace("_", ".", 1) if of_a_side else name
 
 

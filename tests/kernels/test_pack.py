@@ -11,8 +11,9 @@ from kernels.gpu.pack import Members, pack
 from kernels.gpu.records import RECORD
 from kernels.gpu.unpack import unpack
 from kernels.graph.prepare import prepare
-from schemas.bicliques import Bicliques
+from schemas.bicliques import Bicliques, row_hashes
 from schemas.graph import MiningGraph
+from schemas.hashes import hashes_of_ids
 from schemas.options import BuildOptions
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.runs import random_edges
@@ -25,7 +26,8 @@ DEVICE = EmulatedDevice()
 
 def packed(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicliques:
     handles = DEVICE.upload(records), DEVICE.upload(values)
-    return pack(DEVICE, Members.of(DEVICE, graph), handles[0], len(records), handles[1])
+    hashes = {side: DEVICE.upload(getattr(graph, f"{side}_hash")) for side in ("base", "root")}
+    return pack(DEVICE, Members.of(DEVICE, graph, hashes), handles[0], len(records), handles[1])
 
 
 def with_twins(edges: np.ndarray, twins: int, share: float, seed: int) -> np.ndarray:
@@ -68,7 +70,7 @@ def test_records_with_holes_and_twins_are_packed_as_on_the_host(
     flat = np.array(values, np.int32)
     expected = unpack(graph, records, flat)
     found = packed(graph, records, flat)
-    for name in ("left_indptr", "left", "right_indptr", "right", "root"):
+    for name in ("left_indptr", "left", "right_indptr", "right", "root", "ids"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         assert getattr(found, name).dtype == getattr(expected, name).dtype, name
 
@@ -80,7 +82,8 @@ def test_many_records_are_packed_as_on_the_host() -> None:
     n = 40_000
     records = np.zeros(n, RECORD)
     records["at"], records["n_base"], records["n_root"] = np.arange(n) * 3, 2, 1
-    values = np.random.default_rng(2).integers(0, min(graph.n_base, graph.n_roots), 3 * n).astype(np.int32)
+    first, step = np.random.default_rng(2).integers(1, min(graph.n_base, graph.n_roots), (2, n))
+    values = np.stack([first, (first + step) % min(graph.n_base, graph.n_roots), step], axis=1).ravel().astype(np.int32)
     found, expected = packed(graph, records, values), unpack(graph, records, values)
     assert np.array_equal(found.left, expected.left)
     assert np.array_equal(found.root, expected.root)
@@ -94,3 +97,27 @@ def test_records_of_only_holes_give_no_biclique(n: int) -> None:
     found = packed(graph, np.zeros(n, RECORD), np.empty(0, np.int32))
     assert len(found) == 0
     assert found.left_indptr.tolist() == [0]
+
+
+@pytest.mark.parametrize("n", [31, 32, 33, 64, 127, 128, 129, 255, 256, 257, 1000])
+@pytest.mark.parametrize("twins", [False, True])
+def test_lists_of_every_length_ascend(n: int, twins: bool) -> None:
+    """Short lists are sorted several at a time, others in registers, and those of more than 128 members in memory."""
+    edges = np.argwhere(np.eye(1100, dtype=bool)[:, :1000] | (np.arange(1000) == 0)).astype(np.int32)
+    if twins:
+        edges = with_twins(edges, 2, 0.3, n)
+    left, right = (np.ascontiguousarray(column.astype(np.int32)) for column in edges.T)
+    graph, _ = prepare(left, right, int(left.max()) + 1, int(right.max()) + 1, BuildOptions())
+    rng = np.random.default_rng(n)
+    sizes = [(n, 3), (1, n), (n, n)]
+    lists = [(rng.permutation(graph.n_base)[:k], rng.permutation(graph.n_roots)[:m]) for k, m in sizes]
+    records, values = np.zeros(len(lists), RECORD), np.concatenate([part for both in lists for part in both])
+    records["n_base"], records["n_root"] = ([len(both[k]) for both in lists] for k in (0, 1))
+    records["at"] = np.cumsum([0, *(len(base) + len(roots) for base, roots in lists)])[:-1]
+    found, expected = packed(graph, records, values.astype(np.int32)), unpack(graph, records, values.astype(np.int32))
+    for side in ("left", "right"):
+        indptr, members = getattr(found, f"{side}_indptr"), getattr(found, side)
+        assert np.array_equal(members, getattr(expected, side))
+        inner = np.setdiff1d(np.arange(1, len(members)), indptr)
+        assert (members[inner] > members[inner - 1]).all()
+    assert np.array_equal(found.ids, row_hashes(found, hashes_of_ids(graph.n_left, graph.n_right)).view(np.int64))

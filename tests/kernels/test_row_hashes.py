@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.gpu.row_hashes import Lists, RowHasher
-from schemas.bicliques import row_hashes
+from schemas.bicliques import ID, row_hashes
 from schemas.errors import IncompleteError
-from schemas.hashes import hashes_of_ids
+from schemas.hashes import VertexHashes, vertex_hashes
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.batches import random_batch
 
@@ -28,6 +29,13 @@ def labels_of(kind: str, n: int) -> np.ndarray | None:
         ends = np.iinfo(np.int64)
         return np.concatenate([ends.min + np.arange(n // 2), ends.max - np.arange(n - n // 2)[::-1]])
     return np.arange(n) * (1 if kind == "range" else 3) - 7
+
+
+def hashes_of(labels, sizes: tuple[int, int]) -> VertexHashes:
+    """Those of the labels; of the dense ids, where a side has none."""
+    arrays = (np.arange(n) if own is None else own for own, n in zip(labels, sizes, strict=True))
+    left, right = map(pa.array, arrays)
+    return vertex_hashes(left, "left"), vertex_hashes(right, "right")
 
 
 def columns(batch, labels):
@@ -50,9 +58,10 @@ def columns(batch, labels):
 def test_rows_are_hashed_and_counted_as_on_the_host(seed, n, kinds, root_side):
     batch = random_batch(np.random.default_rng(seed), n, SIZES, most=100, root_side=root_side)
     labels = tuple(labels_of(kind, size) for kind, size in zip(kinds, SIZES, strict=True))
-    hasher = RowHasher(DEVICE, labels, hashes_of_ids(*SIZES), root_side)
-    found = hasher.rows(*columns(batch, labels), batch.root, n)
-    assert np.array_equal(found.hashes, row_hashes(batch, hashes_of_ids(*SIZES)))
+    known = hashes_of(labels, SIZES)
+    ids = row_hashes(batch, known)
+    found = RowHasher(DEVICE, labels, known, root_side).rows(*columns(batch, labels), batch.root, ids.view(ID), n)
+    assert np.array_equal(found.hashes, ids)
     assert np.array_equal(found.left, np.bincount(batch.left, minlength=SIZES[0]))
     assert np.array_equal(found.right, np.bincount(batch.right, minlength=SIZES[1]))
 
@@ -67,13 +76,17 @@ def test_rows_are_hashed_and_counted_as_on_the_host(seed, n, kinds, root_side):
         ("above", "of column right is not the label of a vertex"),
         ("between", "of column right is not the label of a vertex"),
         ("root", r"row 4 does not have its root in column left"),
+        ("swapped", r"value 2 of column left is not larger than the one before"),
+        ("twice", r"value 1 of column right is not larger than the one before"),
+        ("id", r"the id of row 3 does not follow from its members"),
     ],
 )
 def test_columns_that_contradict_each_other_are_refused(change, sentence, long):
     batch = random_batch(np.random.default_rng(1), 5, (150, 150), most=100, least=80 if long else 1, root_side="left")
     labels = labels_of("range", 150), labels_of("gaps", 150)
     left, right = columns(batch, labels)
-    roots = batch.root.copy()
+    known, roots = hashes_of(labels, (150, 150)), batch.root.copy()
+    ids = row_hashes(batch, known).view(ID)
     if change == "longer":
         left.lengths[2] += 1
     elif change == "empty":
@@ -85,7 +98,13 @@ def test_columns_that_contradict_each_other_are_refused(change, sentence, long):
         right.values[-1] = 3 * 150 - 7
     elif change == "between":
         right.values[-1] += 1
+    elif change == "swapped":
+        left.values[1:3] = left.values[[2, 1]]
+    elif change == "twice":
+        right.values[1] = right.values[0]
+    elif change == "id":
+        ids[3] ^= 1 << 40
     else:
         roots[4] = np.setdiff1d(np.arange(150), batch.left[batch.left_indptr[4] :])[0]
     with pytest.raises(IncompleteError, match=sentence):
-        RowHasher(DEVICE, labels, hashes_of_ids(150, 150), "left").rows(left, right, roots, 5)
+        RowHasher(DEVICE, labels, known, "left").rows(left, right, roots, ids, 5)

@@ -2,9 +2,10 @@
 //
 // Input: `params` (PackParams), which kernels/gpu/pack.py fills. Records with n_root == 0 are holes; the others are
 // rows. Output of the first launch: the number of members of each side of a record, and how many rows and members come
-// before each range of records. Output of the second launch: the offsets of the lists, the members, and every row's
-// first root. The order of a list is that of the record's vertices, and of the members of each. Each warp takes a range
-// of records. Launch: any, but the same both times.
+// before each range of records. Output of the second launch: the offsets of the lists, the members, ascending, and every
+// row's id and first root. Each warp takes a range of records. Launch: any, but the same both times.
+#include "common/biclique.cuh"
+#include "common/sort_lists.cuh"
 #include "common/types.cuh"
 #include "common/warp.cuh"
 
@@ -12,6 +13,7 @@ struct PackSide {
     const i64* indptr;   // members of a vertex
     const i32* members;
     i64 alone;           // whether every vertex stands for one member, so that `indptr` need not be read
+    const u64* hashes;   // of a vertex: the sum over its members
     i32* lengths;        // members of each record that is a row; the first launch writes them
     i64* offsets;        // offsets of the rows
     i32* out;
@@ -29,6 +31,8 @@ struct PackParams {
     PackTotals* before;  // totals before each range; the last entry has those of all
     u64* ended;          // warps of the first launch that have ended
     i32* first;          // first member of the row's smallest rank
+    u64* ids;
+    i64 root_is_left;
     i64 writing;         // whether this is the second launch
 };
 
@@ -85,39 +89,60 @@ __device__ inline void write_members(const PackSide& side, i64 offset, const i32
     }
 }
 
-// Write the lists of 32 rows, each of n vertices and `length` members. Lists whose vertices all stand for one member
-// are written entry by entry.
+// Write the lists of 32 rows, each of n vertices and `length` members, ascending. Short lists whose vertices all stand
+// for one member are taken together.
 __device__ inline void write_lists(const PackSide& side, i64 offset, i64 list, i32 n, i32 length) {
-    each_entry(list, length == n ? n : 0, [&](bool there, i32 whose, i32 number, i32 v) {
-        i64 to = from(offset, whose) + number;
-        if (there) side.out[to] = side.members[side.alone ? v : side.indptr[v]];
+    bool short_list = length == n && n <= 32;
+    write_sorted(side.out, offset, short_list ? n : 0, [&](bool there, i32 whose, i32 number) {
+        i64 at = from(list, whose) + number;
+        if (!there) return 0;
+        i32 v = params.values[at];
+        return side.members[side.alone ? v : side.indptr[v]];
     });
-    for (u32 rest = warp_ballot(length != n); rest; rest &= rest - 1) {
+    for (u32 rest = warp_ballot(!short_list); rest; rest &= rest - 1) {
         i32 lane = __ffs(rest) - 1;
-        write_members(side, from(offset, lane), params.values + from(list, lane), from(n, lane));
+        i64 to = from(offset, lane);
+        write_members(side, to, params.values + from(list, lane), from(n, lane));
+        sort_list(side.out + to, from(length, lane));
     }
 }
 
-// Write the first root of each of 32 rows: the first member of its smallest rank. Each short list has a lane of its
-// own.
-__device__ inline void write_first(i64 row, i64 list, i32 n) {
-    u32 least = 0x7fffffff;
-    for (i32 i = 0; i < n && n <= 32; i++) {
-        u32 rank = (u32)params.values[list + i];
-        least = rank < least ? rank : least;
-    }
+// What is read of a list of vertices.
+struct OfList {
+    u64 hashes;  // sum of those of the vertices
+    u32 least;   // smallest vertex
+};
+
+// Add an entry of `values`. Thread-level.
+__device__ __forceinline__ void take(const PackSide& side, i64 at, OfList* known) {
+    u32 v = (u32)params.values[at];
+    known->hashes += side.hashes[v];
+    known->least = v < known->least ? v : known->least;
+}
+
+// Read the lists of 32 rows, each of n vertices. Each short list has a lane of its own.
+__device__ inline OfList read_lists(const PackSide& side, i64 list, i32 n) {
+    const OfList nothing = {0, 0x7fffffff};
+    OfList known = nothing;
+    for (i32 i = 0; i < n && n <= 32; i++) take(side, list + i, &known);
     for (u32 rest = warp_ballot(n > 32); rest; rest &= rest - 1) {
         i32 lane = __ffs(rest) - 1, length = from(n, lane);
         i64 begin = from(list, lane);
-        u32 of_list = 0x7fffffff;
-        for (i32 i = lane_id(); i < length; i += 32) {
-            u32 rank = (u32)params.values[begin + i];
-            of_list = rank < of_list ? rank : of_list;
-        }
-        of_list = __reduce_min_sync(ALL_LANES, of_list);
-        if (lane_id() == lane) least = of_list;
+        OfList of_lane = nothing;
+        for (i32 i = lane_id(); i < length; i += 32) take(side, begin + i, &of_lane);
+        of_lane = {warp_sum(of_lane.hashes), __reduce_min_sync(ALL_LANES, of_lane.least)};
+        if (lane_id() == lane) known = of_lane;
     }
-    if (n > 0) params.first[row] = params.root.members[params.root.alone ? least : params.root.indptr[least]];
+    return known;
+}
+
+// Write the id of each of 32 rows, and its first root: the first member of its smallest rank.
+__device__ inline void write_numbers(bool is_row, i64 row, const Record& record) {
+    OfList base = read_lists(params.base, record.at, record.n_base);
+    OfList root = read_lists(params.root, record.at + record.n_base, record.n_root);
+    if (!is_row) return;
+    params.ids[row] = fingerprint_of(&params, base.hashes, root.hashes);
+    params.first[row] = params.root.members[params.root.alone ? root.least : params.root.indptr[root.least]];
 }
 
 // Write the rows of 32 records, one per lane, with so many members. `sum` has the totals before them.
@@ -131,7 +156,7 @@ __device__ inline void write_rows(const Record& record, i32 n_base, i32 n_root, 
     }
     write_lists(params.base, base, record.at, record.n_base, n_base);
     write_lists(params.root, root, record.at + record.n_base, record.n_root, n_root);
-    write_first(row, record.at + record.n_base, record.n_root);
+    write_numbers(is_row, row, record);
 }
 
 // Turn the totals of the ranges into the totals before each range. The warp that ends last does this.

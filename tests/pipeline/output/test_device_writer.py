@@ -7,56 +7,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline.output import device_writer
 from pipeline.output.device_writer import DeviceWriter
-from pipeline.output.part_writer import part_schema, pieces_of, to_batch
 from pipeline.proof.read_back import read_part
 from schemas.bicliques import Bicliques
 from schemas.errors import DeviceMemoryError, ResourceError
 from tests.support.batches import LABELS, some
-
-
-class Host:
-    """The same as `pipeline.output.cudf_parquet.CudfParquet`, by NumPy and pyarrow."""
-
-    def __init__(self, threads: int = 4) -> None:
-        self.threads = threads
-        self.waiting = self.most = 0
-        self.opened = 0
-        self.written: list[Bicliques] = []
-        self.lock = threading.Lock()
-        self.go = threading.Event()
-        self.go.set()
-
-    def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
-        return pieces_of(found, members)
-
-    def open(self, path: Path) -> HostFile:
-        return HostFile(self, path)
-
-
-class HostFile:
-    def __init__(self, host: Host, path: Path):
-        self.host = host
-        host.opened += 1
-        self.writer = pq.ParquetWriter(path, part_schema(LABELS))
-
-    def write(self, piece: Bicliques) -> None:
-        with self.host.lock:
-            self.host.waiting += 1
-            self.host.most = max(self.host.most, self.host.waiting)
-            self.host.written.append(piece)
-        self.host.go.wait(60)
-        self.writer.write_table(pa.Table.from_batches([to_batch(piece, LABELS)]))
-        with self.host.lock:
-            self.host.waiting -= 1
-
-    def close(self) -> None:
-        self.writer.close()
+from tests.support.host_backend import Host, HostFile
 
 
 def test_all_rows_that_go_into_the_writer_are_in_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from pipeline.run.opened import Run
 from pipeline.slices import worker
 from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
-from schemas.bicliques import Bicliques
+from schemas.bicliques import Bicliques, Provenance
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
 from schemas.platform import CORES
@@ -65,7 +65,7 @@ class HostReader:
         self.read.append(groups)
         table = pq.ParquetFile(path).read_row_groups(groups)
         sides = [self._lists(table, side) for side in ("left", "right")]
-        return Columns(*sides, table["root"].to_numpy(), len(table))
+        return Columns(*sides, table["root"].to_numpy(), table["id"].to_numpy(), len(table))
 
     def host(self, array: Any) -> np.ndarray:
         return np.asarray(array)
@@ -142,7 +142,7 @@ def test_a_device_without_memory_leaves_the_part_to_the_host(
     assert f"the CPU reads {run.bicliques / part.name} back: the toy has no memory" in caplog.text
 
 
-@pytest.mark.parametrize("column", ["left", "right", "n_left", "n_right", "root"])
+@pytest.mark.parametrize("column", ["id", "left", "right", "n_left", "n_right", "root"])
 def test_a_part_with_a_changed_value_is_refused(run: RunFolder, column: str) -> None:
     """Whether the value is one that no vertex has, or another vertex's."""
     run.manifest_file.unlink()
@@ -227,7 +227,7 @@ class HostWriter:
 
     threads = 1
 
-    def __init__(self, tables: Tables, names: tuple[str, str]):
+    def __init__(self, tables: Tables, provenance: Provenance):
         self.tables = tables
 
     def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:

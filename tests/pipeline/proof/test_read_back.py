@@ -100,10 +100,12 @@ def test_proving_removes_stray_parts(run: tuple[RunFolder, np.ndarray]) -> None:
     part = next(path for path in folder.bicliques.iterdir())
     stray = folder.bicliques / "part-000099-deadbeef0000-0.parquet"
     stray.write_bytes(part.read_bytes())
-    (folder.bicliques / ".part-000099-deadbeef0000-1.tmp").write_bytes(b"half")
+    folder.pending.mkdir()
+    (folder.pending / ".part-000099-deadbeef0000-1.tmp").write_bytes(b"half")
     steps.prove(folder.path, progress=False)
     assert manifest_pair(folder.path) == answer(edges)
     assert list(folder.bicliques.iterdir()) == [part]
+    assert not folder.pending.exists()
 
 
 def twice(folder: RunFolder, groups: int) -> int:

@@ -148,7 +148,7 @@ def test_rows_that_changed_after_proving_are_refused(
     mined: Path, tmp_path: Path, mutant: Callable[[Rows], Rows]
 ) -> None:
     out = changed(mined, tmp_path, mutant)
-    with pytest.raises(IncompleteError, match="but the manifest says|has the id|members do not ascend"):
+    with pytest.raises(IncompleteError, match=r"but the manifest says|has the id|members do not ascend"):
         pipeline.verify(out, sample=0, progress=False)
 
 

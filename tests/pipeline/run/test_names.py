@@ -67,7 +67,7 @@ def test_every_file_of_a_run_has_a_name_that_is_known(stopped: Path, complete: P
     assert names.stranger_in(stopped) is None
     mark_complete(complete)
     assert names.stranger_in(complete) is None
-    assert {path.name for path in complete.iterdir() if path.is_dir()} == set(names.FOLDERS)
+    assert {path.name for path in complete.iterdir() if path.is_dir()} == set(names.FOLDERS) - {"pending"}
     assert all(names.is_ours(Path("graph") / name) for name in LABEL_FILES.values())
     names.remove_ours(complete)
     assert list(complete.iterdir()) == []
@@ -78,7 +78,8 @@ def test_every_file_of_a_run_has_a_name_that_is_known(stopped: Path, complete: P
     [
         ("bicliques", "part-000001-0123456789ab-0.parquet.bak"),
         ("bicliques", "mine.parquet"),
-        ("bicliques", ".part-of-a-letter.tmp"),
+        ("pending", ".part-of-a-letter.tmp"),
+        ("bicliques", ".part-000099-deadbeef0000-1.tmp"),
         ("bicliques", "part-١٢٣٤٥٦-0123456789ab-0.parquet"),
         ("ledger", "notes.json"),
         ("ledger", "007.json"),
@@ -147,7 +148,7 @@ def test_files_of_the_user_in_a_run_stay(stopped: Path) -> None:
     left = stopped / ".ingest-ab12_d34" / "edges"
     left.mkdir(parents=True)
     (left / "edges.parquet").write_text("half")
-    ours = [stopped / "bicliques" / ".part-000099-deadbeef0000-1.tmp", stopped / "ledger" / ".99.json.tmp"]
+    ours = [stopped / "pending" / ".part-000099-deadbeef0000-1.tmp", stopped / "ledger" / ".99.json.tmp"]
     for file in ours:
         file.write_text("half")
     for _ in range(2):  # the second time it is complete
@@ -279,7 +280,8 @@ def test_a_file_is_flushed_before_its_rename_and_its_folder_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[tuple[str, str]] = []
-    fsync, replace = os.fsync, os.replace
+    moves: list[tuple[int, Path, Path]] = []
+    fsync, replace, rename = os.fsync, os.replace, os.rename
 
     def flushed(descriptor: int) -> None:
         calls.append(("flush", os.readlink(f"/proc/self/fd/{descriptor}")))  # noqa: PTH115
@@ -289,13 +291,18 @@ def test_a_file_is_flushed_before_its_rename_and_its_folder_after(
         calls.append((os.path.abspath(source), os.path.abspath(target)))  # noqa: PTH100
         replace(source, target)
 
+    def moved(source: Any, target: Any) -> None:
+        moves.append((len(calls), Path(source), Path(target)))
+        rename(source, target)
+
     source = write_edges(tmp_path / "g.parquet", EDGES)
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", flushed)
         patch.setattr(os, "replace", named)
+        patch.setattr(os, "rename", moved)
         pipeline.mine(source, out, workers=0, progress=False)
-    parts = [f"bicliques/{path.name}" for path in (out / "bicliques").iterdir()]
+    parts = [f"pending/{path.name}" for path in (out / "bicliques").iterdir()]
     summary = [f"summary/{path.name}" for path in (out / "summary").iterdir()]
     assert parts
     assert len(summary) == 4
@@ -306,6 +313,11 @@ def test_a_file_is_flushed_before_its_rename_and_its_folder_after(
         for at in given:
             assert calls[at - 1] == ("flush", calls[at][0]) or ("flush", calls[at][0]) in calls[:at], name
             assert ("flush", str(out / name).rpartition("/")[0]) in calls[at + 1 : at + 3], name
+    assert sorted(source for _, source, _ in moves) == sorted(out / name for name in parts)
+    for at, _, target in moves:
+        assert target.parent == out / "bicliques"
+        assert ("flush", str(out / "ledger")) in calls[:at], "a part counts before its entry is safe"
+        assert ("flush", str(out / "bicliques")) in calls[at:], "the manifest may outlive the name of a part"
 
 
 def test_a_folder_whose_name_is_not_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,67 @@
+"""Parts that wait until the ledger names them, so that a reader of ``bicliques/`` never sees rows that do not count.
+
+A worker closes its parts in ``pending/``. Once the entry that names a part is on disk, the driver moves the part into
+``bicliques/``. A driver that was killed between the two leaves a part that counts in ``pending/``. It is read there
+until the run is opened for writing, which moves it.
+
+The folder lies beside ``bicliques/`` and not in it, because Polars and DuckDB read hidden folders, too, where they are
+given a folder or ``**``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from pipeline.run.files import disk_errors
+from pipeline.run.folder import RunFolder
+from pipeline.run.lock import holder
+from schemas.manifest import Part
+
+__all__ = ["admit", "await_driver", "close_pending", "place_of"]
+
+#: Seconds between two looks of a reader, and for how long it looks. A driver moves a part some milliseconds after its
+#: entry, unless the disk stalls.
+_LOOK_S, _PATIENCE_S = 0.002, 10.0
+
+
+def admit(folder: RunFolder, parts: Iterable[Part]) -> None:
+    """Move parts into ``bicliques/``. The entry that names them has to be on disk.
+
+    Raises
+    ------
+    ResourceError
+        If a part cannot be moved. It counts, and opening the run for writing moves it.
+    """
+    for part in parts:
+        target = folder.bicliques / part.name
+        with disk_errors(target):
+            (folder.pending / part.name).rename(target)
+
+
+def place_of(folder: RunFolder, part: Part) -> Path:
+    """The file of a part that counts: in ``bicliques/``, or in ``pending/`` if it was not moved yet."""
+    target, waiting = folder.bicliques / part.name, folder.pending / part.name
+    return waiting if not target.exists() and waiting.exists() else target
+
+
+def await_driver(folder: RunFolder, parts: Iterable[Part]) -> None:
+    """Wait until no part is about to be moved, so that a reader can keep the names of the files.
+
+    Returns at once where nobody works on the run. Of a driver that moves nothing for ten seconds no more is expected.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    for part in parts:
+        while place_of(folder, part).parent == folder.pending and time.monotonic() < deadline:
+            at_work = holder(folder.lock_file)
+            if at_work is None or not at_work.alive:
+                return
+            time.sleep(_LOOK_S)
+
+
+def close_pending(folder: RunFolder) -> None:
+    """Remove the folder of a run in which nothing waits any more. Files of others in it keep it."""
+    with suppress(OSError):
+        folder.pending.rmdir()
