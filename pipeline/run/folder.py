@@ -23,7 +23,7 @@ from pipeline.run.names import (
     is_part,
     refuse_links,
 )
-from pipeline.run.resuming import how_to_resume
+from pipeline.run.resuming import how_to_resume, in_the_way
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -32,7 +32,7 @@ from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
 
-__all__ = ["RunFolder", "day_in", "without_days"]
+__all__ = ["RunFolder", "children_of", "day_in", "without_days"]
 
 _ANEW = "start the run again in another folder"
 #: The folders that a step writes files into.
@@ -50,10 +50,7 @@ def children_of(place: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except NotADirectoryError as error:
-        run = place.parent
-        raise IncompleteError(
-            f"{place} is a file, where the run has a folder; move it away, then continue with: {how_to_resume(run)}"
-        ) from error
+        raise IncompleteError(in_the_way(place, "is a file, where the run has a folder", place.parent)) from error
 
 
 def day_in(name: str) -> str | None:
@@ -321,20 +318,14 @@ class RunFolder:
         sizes = {}
         for path in children_of(self.bicliques):
             if is_part(path):
-                sizes[path.name] = self._file_of_part(path).stat().st_size
+                if not path.is_file():
+                    raise IncompleteError(in_the_way(path, "is not a file, and has the name of a part", self.path))
+                sizes[path.name] = path.stat().st_size
             elif path.suffix == ".parquet" and not path.name.startswith((".", "_")):
-                raise IncompleteError(self._in_the_way(path, "is not of this run, and would be read as a part of it"))
+                raise IncompleteError(
+                    in_the_way(path, "is not of this run, and would be read as a part of it", self.path)
+                )
         return sizes
-
-    def pending_there(self) -> list[Path]:
-        """The files in ``pending/`` that have the name of a part, finished or not.
-
-        Raises
-        ------
-        IncompleteError
-            If ``pending`` is a file, or a folder has the name of a part.
-        """
-        return [self._file_of_part(path) for path in children_of(self.pending) if is_part(path)]
 
     def entries_there(self) -> list[Path]:
         """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run.
@@ -347,7 +338,7 @@ class RunFolder:
         entries = [path for path in children_of(self.ledger) if is_entry(path.name)]
         for path in entries:
             if not path.is_file():
-                raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a ledger entry"))
+                raise IncompleteError(in_the_way(path, "is not a file, and has the name of a ledger entry", self.path))
         return entries
 
     def damage(self, manifest: Manifest) -> str | None:
@@ -365,14 +356,6 @@ class RunFolder:
             if name not in named or size != expected:
                 return f"{self.bicliques / name} has {size} bytes, but the manifest says {expected}"
         return None
-
-    def _file_of_part(self, path: Path) -> Path:
-        if not path.is_file():
-            raise IncompleteError(self._in_the_way(path, "is not a file, and has the name of a part"))
-        return path
-
-    def _in_the_way(self, path: Path, what: str) -> str:
-        return f"{path} {what}; move it away, then continue with: {how_to_resume(self.path)}"
 
     def _mendable(self, file: Path, error: IncompleteError) -> str:
         """The text of `error` about a record that resuming makes again, with that remedy."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from pipeline.run.files import disk_errors, flush, read_json, write_json
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import is_entry, refuse_links
-from pipeline.run.pending import admit, place_of
+from pipeline.run.pending import admit, pending_there, place_of
 from schemas.errors import IncompleteError
 from schemas.jobs import Job
 from schemas.manifest import PLAN, LedgerEntry, Part
@@ -135,7 +135,7 @@ class Ledger:
             for orphan in self.orphans():
                 logger.info("%s belongs to no committed slice and is deleted", orphan)
                 orphan.unlink()
-            waiting = {path.name for path in self.folder.pending_there()}
+            waiting = {path.name for path in pending_there(self.folder)}
             if waiting:
                 self.folder.bicliques.mkdir(exist_ok=True)
                 admit(self.folder, (part for part in self.parts if part.name in waiting))
@@ -229,10 +229,10 @@ class Ledger:
         Raises
         ------
         IncompleteError
-            Where `RunFolder.parts_there` and `RunFolder.pending_there` raise it.
+            Where `RunFolder.parts_there` and `pipeline.run.pending.pending_there` raise it.
         """
         named = {part.name for part in self.parts}
-        there = [*(self.folder.bicliques / name for name in self.folder.parts_there()), *self.folder.pending_there()]
+        there = [*(self.folder.bicliques / name for name in self.folder.parts_there()), *pending_there(self.folder)]
         return (path for path in there if path.name not in named)
 
 

@@ -16,11 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from pipeline.run.files import disk_errors
-from pipeline.run.folder import RunFolder
+from pipeline.run.folder import RunFolder, children_of
 from pipeline.run.lock import holder
+from pipeline.run.names import is_part
+from pipeline.run.resuming import in_the_way
+from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["admit", "await_driver", "close_pending", "place_of"]
+__all__ = ["admit", "await_driver", "close_pending", "pending_there", "place_of"]
 
 #: Seconds between two looks of a reader, and for how long it looks. A driver moves a part some milliseconds after its
 #: entry, unless the disk stalls.
@@ -59,6 +62,21 @@ def await_driver(folder: RunFolder, parts: Iterable[Part]) -> None:
             if at_work is None or not at_work.alive:
                 return
             time.sleep(_LOOK_S)
+
+
+def pending_there(folder: RunFolder) -> list[Path]:
+    """The files in ``pending/`` that have the name of a part, finished or not.
+
+    Raises
+    ------
+    IncompleteError
+        If ``pending`` is a file, or a folder has the name of a part.
+    """
+    parts = [path for path in children_of(folder.pending) if is_part(path)]
+    for path in parts:
+        if not path.is_file():
+            raise IncompleteError(in_the_way(path, "is not a file, and has the name of a part", folder.path))
+    return parts
 
 
 def close_pending(folder: RunFolder) -> None:

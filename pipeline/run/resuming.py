@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import os
 
-__all__ = ["how_to_resume"]
+__all__ = ["how_to_resume", "in_the_way"]
 
 
 def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
@@ -23,3 +23,8 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
         once.
     """
     return f"bicliques resume {shlex.quote(str(path))}{' --max-results none' if outcome == 'max_results' else ''}"
+
+
+def in_the_way(path: Path, what: str, run: Path) -> str:
+    """A sentence about a path in the folder of a run that has to be moved away before the run can go on."""
+    return f"{path} {what}; move it away, then continue with: {how_to_resume(run)}"

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 from kernels import engines
 from pipeline.mining.energy import NOT_READABLE, energy_facts
 from pipeline.proof.read_back import read_part
-from pipeline.proof.selection import places_of, rows_at
-from pipeline.proof.summary import PartSummary, Summary, Tally, read_largest
+from pipeline.proof.selection import rows_at
+from pipeline.proof.summary import LARGEST, PartSummary, Summary, Tally, read_largest
 from pipeline.results.facts import input_words, reduced_words, run_facts, search_words, why_none
+from pipeline.results.report.listed import Listed, listed, places_in_order
 from pipeline.results.report.timeline import Timeline, timeline
 from pipeline.results.results import Results
 from pipeline.results.run_status import Status, status_of
@@ -31,9 +32,9 @@ from schemas.sizes import SizeCounts
 
 __all__ = ["Content", "Participant", "content_of"]
 
-#: Largest number of rows of the lists of bicliques, and of the lists of vertices.
-_TOP, _PARTICIPANTS = 50, 20
-#: The measures by which the page lists the largest bicliques.
+#: Largest number of rows of the lists of vertices.
+_PARTICIPANTS = 20
+#: The measures by which the page lists the largest bicliques, as many as a summary has.
 _RANKINGS: tuple[By, ...] = ("edges", "balance")
 
 
@@ -67,8 +68,8 @@ class Content:
         Names of the facts that the card lacks, and why.
     sizes : SizeCounts or None
         Number of bicliques of each size. None if sizes were not counted.
-    top : dict of str to Table
-        The largest bicliques by "edges" and by "balance", with labels. Empty if the run lists none.
+    listed : Listed or None
+        The largest bicliques by "edges" and by "balance". None if the run lists none.
     participants : dict of str to tuple of Participant
         For each side, the vertices that are in most bicliques, these first. Empty if the run lists none.
     degrees : dict of str to ndarray, int64
@@ -88,7 +89,7 @@ class Content:
     facts: tuple[tuple[str, str], ...]
     not_measured: tuple[tuple[str, str], ...]
     sizes: SizeCounts | None
-    top: dict[str, pa.Table]
+    listed: Listed | None
     participants: dict[str, tuple[Participant, ...]]
     degrees: dict[str, np.ndarray]
     steps: tuple[tuple[str, float], ...]
@@ -128,7 +129,7 @@ def content_of(run: Run) -> Content:
         facts=(*((k, str(v)) for k, v in _facts(run, results, now)), *measured),
         not_measured=not_measured,
         sizes=sizes,
-        top=_top(run, results, summary) if summary and results.files else {},
+        listed=_listed(run, results, summary) if summary and results.files else None,
         participants=_participants(run, summary, degrees) if summary and results.files else {},
         degrees={side: np.bincount(own) for side, own in degrees.items()},
         steps=tuple((results.manifest.seconds if results.complete else seconds_of(run)).items()),
@@ -137,27 +138,18 @@ def content_of(run: Run) -> Content:
     )
 
 
-def _top(run: Run, results: Results, summary: Summary) -> dict[str, pa.Table]:
+def _listed(run: Run, results: Results, summary: Summary) -> Listed:
     """The largest bicliques by each measure. A row group that holds some by several measures is read once."""
-    places = {}
-    for by in _RANKINGS:
-        found = (
-            read_largest(run.folder, results.manifest, by, _TOP)  # compares the summary with the manifest
-            if results.complete
-            else places_of(summary.largest[by][:_TOP])
-        )
-        if found is None:
-            return {by: results.top(_TOP, by) for by in _RANKINGS}
-        places[by] = found
-    rows = rows_at(results.files, [place for found in places.values() for place in found], results.schema)
-    starts = np.cumsum([0, *map(len, places.values())]).tolist()
-    return {by: rows.slice(start, len(found)) for start, (by, found) in zip(starts, places.items(), strict=False)}
+    places, ids, lists = places_in_order({by: summary.largest[by] for by in _RANKINGS})
+    return listed(rows_at(results.files, places, results.schema), ids, lists)
 
 
 def _summary(run: Run, results: Results) -> Summary:
     """The summary that the proof made, or else a summary of the rows that are there so far."""
     if results.complete and run.folder.summary.exists():
-        return Summary.read(run.folder)
+        known = [read_largest(run.folder, results.manifest, by, LARGEST) for by in _RANKINGS]  # or it is damaged
+        if all(places is not None for places in known):  # a summary of an earlier version has fewer
+            return Summary.read(run.folder)
     n_left, n_right = map(len, run.labels)
 
     def parts() -> Iterator[PartSummary]:

@@ -41,8 +41,9 @@ __all__ = [
 #: Colours of left and right, busy and writing. People with any colour vision can tell them apart, on white and on black
 #: (Okabe and Ito). The style sheet has them, too, and for dark mode a brighter one for the left side.
 LEFT, RIGHT, BUSY, WRITING = "#0072b2", "#e69f00", "#009e73", "#d55e00"
-#: Largest number of bins on a side of the heat map, and the numbers of bins from one power of two to the next.
-_MOST_BINS, _PER_DOUBLING = 64, (8, 4, 2)
+#: Largest number of bins on a side of the heat map, and of cells, and the numbers of bins from one power of two to the
+#: next.
+_MOST_BINS, _MOST_CELLS, _PER_DOUBLING = 64, 800, (8, 4, 2)
 #: Largest size of a cell of the heat map, and largest height of all of them, in units.
 _LARGEST_CELL, _MAP_HEIGHT = 26, 330
 #: Largest number of points of a curve.
@@ -56,7 +57,7 @@ _RIGHT = 36
 
 
 def cells_of(sizes: SizeCounts) -> Grid:
-    """The bins of the heat map, the finest for which neither side has too many. Empty bins at the ends are left out."""
+    """The bins of the heat map, the finest for which there are not too many. Empty bins at the ends are left out."""
     for per_doubling in _PER_DOUBLING:
         whole = grid(sizes, per_doubling)
         rows, columns = (np.flatnonzero(whole.count.any(axis=axis)) for axis in (1, 0))
@@ -64,7 +65,7 @@ def cells_of(sizes: SizeCounts) -> Grid:
             break
         a, b, c, d = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
         whole = Grid(whole.left[a : b + 1], whole.right[c : d + 1], whole.count[a:b, c:d])
-        if max(whole.count.shape) <= _MOST_BINS:
+        if max(whole.count.shape) <= _MOST_BINS and np.count_nonzero(whole.count) <= _MOST_CELLS:
             break
     return whole
 
@@ -104,12 +105,14 @@ def size_figure(sizes: SizeCounts, names: dict[str, str] | None = None) -> Figur
 
 
 def _cell(cells: Grid, column: int, row: int, bins: tuple[int, int], colour: str) -> Markup:
-    """A cell, one unit wide and high, with what is in it in words."""
+    """A cell, one unit wide and high, with what is in it in words, and in numbers for the script of the page."""
     words = (
         f"left members {_range(cells.left, bins[0])}\nright members {_range(cells.right, bins[1])}\n"
         f"bicliques {cells.count[bins]:,}"
     )
-    return element("rect", element("title", words), x=column, y=row, width=1, height=1, fill=colour)
+    ends = ((edges[k], edges[k + 1] - 1) for edges, k in zip((cells.left, cells.right), bins, strict=True))
+    data = {"data_cell": ".".join(f"{first}-{last}" for first, last in ends), "data_n": int(cells.count[bins])}
+    return element("rect", element("title", words), x=column, y=row, width=1, height=1, fill=colour, **data)
 
 
 def _fullest(cells: Grid) -> str:

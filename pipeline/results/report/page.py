@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from importlib.resources import files
 
 import jinja2
@@ -11,10 +13,10 @@ from markupsafe import Markup
 from pipeline.results.facts import search_words
 from pipeline.results.report.content import Content
 from pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
-from pipeline.results.report.page_search import SHOWN, members_of, packed
-from pipeline.results.report.svg import Figure, style
+from pipeline.results.report.listed import DISTINCT, SIDES, Listed
+from pipeline.results.report.packing import PAGE, SHOWN, packed
+from pipeline.results.report.svg import Figure, shortened, style
 from pipeline.run.version import __version__
-from schemas.sizes import SizeCounts
 
 __all__ = ["Page"]
 
@@ -24,6 +26,25 @@ _GROUPS = {
     "What was read": ("input", "BLAKE3 of the input", "stands for", "after reduction"),
     "How it was mined": (),
 }
+#: The parts of the page, and what the links to them say.
+_PARTS = {
+    "sizes": "Sizes",
+    "top": "The largest",
+    "overlap": "How much they overlap",
+    "participation": "Who takes part most",
+    "degrees": "Degrees",
+    "steps": "Time",
+    "workers": "Workers",
+    "card": "The run",
+}
+#: The lists of the page, and their names.
+_CHOICES = {"edges": "largest by edges", "balance": "largest by the smaller side", "all": "all on this page"}
+#: The parts of the script of the page. Later ones use earlier ones.
+_SCRIPTS = ("place", "output", "matrix", "plot", "list")
+#: Letters that are shown of a label before the script of the page runs.
+_MOST_LETTERS = 200
+#: Bytes that the page may have. Long lists of members are cut for it, but so much room is left to the bicliques anyway.
+_MOST_BYTES, _LEAST_ROOM = 395_000, 100_000
 
 
 class Page:
@@ -33,6 +54,7 @@ class Page:
         environment = jinja2.Environment(
             autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
+        environment.filters["shortened"] = shortened
         self._template = environment.from_string(_text("page.html"))
 
     def html_of(self, content: Content) -> str:
@@ -42,23 +64,69 @@ class Page:
         -----
         The pictures and lists have a bounded number of marks and rows.
         """
-        members = members_of(content.top)
-        return self._template.render(
+        listed = content.listed
+        start = self._template.render(
             title=content.status.folder.absolute().name,
             lead=_lead(content),
-            between=_between(content),
-            largest=_largest(content.sizes),
+            answers=_answers(content),
+            parts={part: words for part, words in _PARTS.items() if _is_there(part, content)},
             content=content,
-            zip=zip,
             groups=_groups(content.facts),
-            members=members,
-            most_shown=SHOWN,
-            search_data=packed(members),
+            stored=_stored(content) if listed else "",
+            choices=_CHOICES,
+            columns={"": "#", "left": content.names["left"], "right": content.names["right"], "edges": "edges"},
+            static=list(_first(listed)) if listed else [],
+            lines=_lines(content),
+            most_letters=_MOST_LETTERS,
             figures=_figures(content),
             style=Markup(_text("page.css")) + style(),
-            behaviour=Markup(_text("page.js") + _text("plot.js")),
             version=__version__,
         )
+        script = "".join(_text(f"{name}.js") for name in _SCRIPTS)
+        end = f'<script>"use strict";\n{script}</script>\n</body>\n</html>\n'
+        if listed is None:
+            return start + end
+        more = {"names": content.names, "folder": _folder(content), "distinct": round(100 * DISTINCT)}
+        room = max(_MOST_BYTES - len(start.encode("utf-8", "replace")) - len(end), _LEAST_ROOM)
+        return f'{start}<script type="text/plain" id="labels">{packed(listed, more, room)}</script>\n{end}'
+
+
+def _is_there(part: str, content: Content) -> bool:
+    if part == "overlap":
+        return content.listed is not None
+    return not content.none or part not in ("sizes", "top", "participation")
+
+
+def _folder(content: Content) -> str:
+    return str(content.status.folder.absolute() / "bicliques")
+
+
+def _lines(content: Content) -> dict[str, str]:
+    """Lines that read all bicliques. The script of the page writes others for what is chosen."""
+    folder = _folder(content)
+    files = f"{folder}/*.parquet".replace("'", "''")
+    return {
+        "duckdb": f"SELECT * FROM read_parquet('{files}')\nORDER BY n_left::BIGINT * n_right DESC LIMIT 100;",
+        "pandas": f"import pandas as pd\n\nbicliques = pd.read_parquet({json.dumps(folder, ensure_ascii=False)})",
+    }
+
+
+def _stored(content: Content) -> str:
+    """Which bicliques are on the page."""
+    assert content.listed is not None
+    n, count = len(content.listed.ids), content.status.count
+    if n == count:
+        return f"All {n:,} are on this page."
+    each = [f"the {len(content.listed.lists[by]):,} {words}" for by, words in _CHOICES.items() if by != "all"]
+    return f"{n:,} of {count:,} are on this page: {' and '.join(each)}."
+
+
+def _first(listed: Listed) -> Iterator[tuple[int, int, int, dict[str, list[str]]]]:
+    """The first distinct rows, for a browser without JavaScript: number, sizes, and the first members of each side."""
+    by, order = next(iter(listed.lists.items()))
+    for k in np.flatnonzero(listed.repeats[by] < 0)[:PAGE].tolist():
+        row = int(order[k])
+        yield k + 1, *listed.sizes(row), {side: listed.first(row, side, SHOWN) for side in SIDES}
 
 
 def _figures(content: Content) -> dict[str, Figure]:
@@ -87,30 +155,20 @@ def _lead(content: Content) -> str:
     return ", ".join(words) + ("" if gap is None else f". By {content.search.by}: {gap}.")
 
 
-def _between(content: Content) -> str:
-    """Between whom the bicliques are: how many vertices the input has on each side, and what it calls them."""
-    if not content.degrees:
-        return ""
-    sides = [
-        f"{int(content.degrees[side].sum()):,} {side} vertices" + (f" ({name})" if name != side else "")
-        for side, name in content.names.items()
-    ]
-    return f"Between {' and '.join(sides)}."
-
-
-def _largest(sizes: SizeCounts | None) -> str:
-    """How large the bicliques are: the one with most edges, and the one with the largest smaller side."""
-    if sizes is None or not len(sizes):
-        return ""
-    left, right = sizes.n_left.astype(np.int64), sizes.n_right.astype(np.int64)
+def _answers(content: Content) -> list[tuple[str, tuple[int, int], str]]:
+    """Between whom the bicliques are, and how large they are: what, the numbers of both sides, and more words."""
+    answers = []
+    if content.degrees:
+        n_left, n_right = (int(content.degrees[side].sum()) for side in SIDES)
+        answers.append(("between", (n_left, n_right), " (left and right)"))
+    if content.sizes is None or not len(content.sizes):
+        return answers
+    left, right = content.sizes.n_left.astype(np.int64), content.sizes.n_right.astype(np.int64)
     ranks = ((left, left * right), (left, left * right, np.minimum(left, right)))  # the last key comes first
     edges, balance = (int(np.lexsort(keys)[-1]) for keys in ranks)
-    words = f"The largest has {_size(left[edges], right[edges])}, {left[edges] * right[edges]:,} edges"
-    return f"{words}. By the smaller side it has {_size(left[balance], right[balance])}."
-
-
-def _size(left: int, right: int) -> str:
-    return f"{left:,} left and {right:,} right member{'' if right == 1 else 's'}"
+    for what, at in (("most edges", edges), ("largest smaller side", balance)):
+        answers.append((what, (int(left[at]), int(right[at])), f": {left[at] * right[at]:,} edges"))
+    return answers
 
 
 def _groups(facts: tuple[tuple[str, str], ...]) -> dict[str, list[tuple[str, str]]]:

@@ -1,5 +1,5 @@
 // What a mark of a picture says, in a box beside it: under the pointer, or where the arrow keys have moved.
-(() => {
+const ready = (() => {
   const tip = Object.assign(document.createElement("div"), { className: "tip", hidden: true });
   tip.setAttribute("role", "status");
   document.body.append(tip);
@@ -40,22 +40,34 @@
     return found;
   }
 
+  // A page that scrolls below a pointer at rest puts another mark there, and the arrow keys go on from their own.
+  let pointer = "";
+  const placeOfPointer = (event) => `${event.screenX} ${event.screenY}`;
+  document.addEventListener("pointermove", (event) => { pointer = placeOfPointer(event); });
   document.addEventListener("pointerover", (event) => {
+    if (placeOfPointer(event) === pointer) return;
     const mark = event.target.closest(MARKS);
     if (mark || current) tell(mark);
   });
 
-  for (const plot of document.querySelectorAll(".plot")) {
+  function speak(plot) {
+    if (current && !current.isConnected) tell(null);  // the picture before this one
     plot.tabIndex = 0;
-    plot.setAttribute("aria-description", "The arrow keys go from mark to mark.");
+    plot.setAttribute("role", "application");
+    plot.setAttribute("aria-roledescription", "picture");
+    plot.setAttribute("aria-description", "The arrow keys go from mark to mark. Enter chooses where there is something to choose.");
     plot.addEventListener("blur", () => tell(null));
     plot.addEventListener("keydown", (event) => {
       if (event.key === "Escape") tell(null);
+      if (event.key === "Enter" && current) current.dispatchEvent(new MouseEvent("click", { bubbles: true }));
       const arrow = ARROWS[event.key];
       if (!arrow) return;
       event.preventDefault();
       tell(current && plot.contains(current) ? beside(plot, arrow) : plot.querySelector(MARKS));
-      current.scrollIntoView({ block: "nearest" });
+      current?.scrollIntoView({ block: "nearest" });
     });
   }
+
+  for (const plot of document.querySelectorAll(".plot")) speak(plot);
+  return speak;
 })();

@@ -11,8 +11,8 @@ from schemas.manifest import LedgerEntry
 
 __all__ = ["Block", "Lane", "Stretch", "Timeline", "timeline"]
 
-#: If there are more blocks, those are joined whose gap would be too small to see.
-_MOST_BLOCKS = 1500
+#: If there are more blocks, those are joined that have the smallest gaps.
+_MOST_BLOCKS = 600
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,13 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[Session], most_l
             )  # before that the worker was being started
             present[worker] = present.get(worker, 0.0) + length - (first - begin)
         offset += length
-    width = 0.0 if len(entries) <= _MOST_BLOCKS else offset / 1000
-    lanes = [
-        Lane(worker, _joined(own, width), min(sum(block.busy for block in own) / max(present[worker], 1e-9), 1.0))
-        for worker, own in blocks.items()
-    ]
-    lanes.sort(key=lambda lane: -sum(block.busy for block in lane.blocks))
-    return Timeline(tuple(stretches), tuple(lanes[:most_lanes]))
+    busy = {worker: sum(block.busy for block in own) for worker, own in blocks.items()}
+    shown = sorted(blocks, key=lambda worker: -busy[worker])[:most_lanes]
+    joined, width = {worker: _joined(blocks[worker], 0.0) for worker in shown}, offset / 1000
+    while sum(map(len, joined.values())) > max(_MOST_BLOCKS, len(shown)) and width < 2 * offset:
+        joined, width = {worker: _joined(blocks[worker], width) for worker in shown}, 2 * width
+    lanes = [Lane(worker, joined[worker], min(busy[worker] / max(present[worker], 1e-9), 1.0)) for worker in shown]
+    return Timeline(tuple(stretches), tuple(lanes))
 
 
 def _block(entry: LedgerEntry, shift: float) -> Block:

@@ -1,0 +1,93 @@
+"""How much bicliques overlap, and which of them are distinct from all better ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["common_members", "repeated", "shares_of"]
+
+#: Seed of the numbers that stand for the rows of a signature. Any one does.
+_SEED = 1
+
+
+def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """The number of members that each pair of rows has in common.
+
+    Parameters
+    ----------
+    rows : sequence of ndarray, int
+        The members of each row, as numbers from 0. No row has a member twice.
+
+    Returns
+    -------
+    ndarray, shape (rows, rows), float64
+        Whole numbers. The diagonal has the length of each row.
+
+    Notes
+    -----
+    Members that are in the same rows count together, because there are mostly few such groups. A group is known by the
+    sum of a random 64-bit number per row; two groups have the same sum with a probability of 2**-64.
+    """
+    n, members = len(rows), np.concatenate([np.zeros(0, np.int64), *rows])
+    row = np.repeat(np.arange(n), list(map(len, rows)))
+    of_row = np.random.default_rng(_SEED).integers(0, 1 << 64, n, np.uint64)
+    signature = np.zeros(int(members.max(initial=-1)) + 1, np.uint64)
+    np.add.at(signature, members, of_row[row])
+    groups, first, group, size = np.unique(signature, return_index=True, return_inverse=True, return_counts=True)
+    is_first = np.zeros(len(signature), bool)
+    is_first[first] = True
+    chosen = is_first[members]  # one member of each group says which rows the group is in
+    is_in = np.zeros((len(groups), n))
+    is_in[group[members[chosen]], row[chosen]] = 1.0
+    common: np.ndarray = (is_in.T * size) @ is_in
+    return common
+
+
+def shares_of(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The share of the edges of each biclique that each other one has, too.
+
+    Parameters
+    ----------
+    left, right : ndarray, shape (rows, rows)
+        `common_members` of both sides.
+
+    Returns
+    -------
+    ndarray, shape (rows, rows), float64
+        ``[i, j]`` is the number of edges that `i` and `j` have in common, divided by the number of edges of `i`.
+    """
+    both = left * right
+    shares: np.ndarray = both / np.maximum(np.diag(both), 1.0)[:, None]
+    return shares
+
+
+def repeated(shares: np.ndarray, order: np.ndarray, most: float) -> np.ndarray:
+    """Which bicliques mostly repeat a better one.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (rows, rows)
+        `shares_of`.
+    order : ndarray, int
+        The bicliques to look at, the best first.
+    most : float
+        A biclique repeats a better one if it shares more than this with it. It is compared with those better ones that
+        repeat no other.
+
+    Returns
+    -------
+    ndarray, shape of `order`, int64
+        For each biclique in `order`, the one with which it shares most, if it repeats that one. Otherwise -1.
+    """
+    found, kept = np.full(len(order), -1, np.int64), np.zeros(len(order), np.int64)
+    n = 0
+    for k, i in enumerate(order):
+        own = shares[i, kept[:n]]
+        if n and own.max() > most:
+            found[k] = kept[own.argmax()]
+        else:
+            kept[n] = i
+            n += 1
+    return found

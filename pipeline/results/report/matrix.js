@@ -1,0 +1,49 @@
+// How much the listed bicliques overlap: a square for each pair.
+const MOST_COMPARED = 50, PLOT_WIDTH = 600, MATRIX_WIDTH = 430, LARGEST_SQUARE = 26, LETTERS = { narrow: 26, wide: 13 };
+
+function drawn(tag, more, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(more)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+function sizeWords(data, row) {
+  return `${told(data.n.left[row])} × ${told(data.n.right[row])}`;
+}
+
+function matrixOf(data, rows) {
+  const shown = rows.slice(0, MOST_COMPARED), n = shown.length;
+  const square = Math.min(MATRIX_WIDTH / n, LARGEST_SQUARE), left = 62, top = 40, end = n * square;
+  const marks = [], numbers = [];
+  let pairs = 0, most = [0, ""];
+  for (const [i, one] of shown.entries()) {
+    for (const [j, other] of shown.entries()) {
+      const share = data.shares[one.row][other.row];
+      if (share === 0 && data.shares[other.row][one.row] === 0) continue;
+      const words = i === j ? `number ${one.number}: ${sizeWords(data, one.row)}`
+        : `${share || "less than 1"} % of the edges of number ${one.number} (${sizeWords(data, one.row)})\nare in number ${other.number} (${sizeWords(data, other.row)})`;
+      if (i < j) pairs += 1;
+      if (i !== j && share > most[0]) most = [share, words.replace("\n", " ")];
+      marks.push(drawn("rect", {
+        x: j, y: i, width: 1, height: 1, class: i === j ? "own" : "share", "fill-opacity": (0.1 + 0.9 * share / 100).toFixed(2),
+        "data-ids": i === j ? data.ids[one.row] : `${data.ids[one.row]},${data.ids[other.row]}`,
+      }, drawn("title", {}, words)));
+    }
+  }
+  const steps = Object.values(LETTERS).map((room) => Math.ceil(room / square));
+  for (const [k, { number }] of shown.entries()) {
+    if (k % steps[0] && k % steps[1]) continue;
+    const only = k % steps[0] ? " wide" : "", at = (k + 0.5) * square;
+    if (only && steps[0] > 1 && Math.min(k % steps[0], steps[0] - k % steps[0]) * square < LETTERS.wide) continue;
+    numbers.push(drawn("text", { x: left - 6, y: top + at, dy: ".35em", class: `end${only}` }, told(number)));
+    numbers.push(drawn("text", { x: left + at, y: top - 6, class: `middle${only}` }, told(number)));
+  }
+  const words = `Matrix of ${n} bicliques. Of ${told(n * (n - 1) / 2)} pairs, ${told(pairs)} have 1 % of the edges of one of them in common, or more.` + (most[1] ? ` At most, ${most[1]}.` : "");
+  const plot = drawn("svg", { class: "plot", role: "img", viewBox: `0 0 ${PLOT_WIDTH} ${Math.ceil(top + end + 8)}`, "aria-label": words },
+    drawn("text", { x: 0, y: 12, class: "title" }, "in number"),
+    drawn("rect", { x: left, y: top, width: end, height: end, class: "ground" }),
+    drawn("g", { class: "marks matrix", transform: `translate(${left} ${top}) scale(${square})` }, ...marks),
+    drawn("g", {}, ...numbers));
+  return { plot, words };
+}

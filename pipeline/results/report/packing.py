@@ -1,0 +1,112 @@
+"""The bicliques of the page for its script: small enough that the page stays small, and no label can end an element."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from pipeline.results.report.listed import Listed
+
+__all__ = ["PAGE", "SHOWN", "UNFOLDED", "packed"]
+
+#: Number of members of a side that are shown at once, and that are shown when the list is unfolded.
+SHOWN, UNFOLDED = 12, 200
+#: Number of bicliques that are shown at once.
+PAGE = 10
+#: Of zlib. Level 9 takes five times as long and saves one percent.
+_LEVEL = 6
+#: So that the letter which says how many letters two labels have in common needs no escape in JSON.
+_MOST_COMMON = ord("[") - ord("0")
+
+
+def packed(listed: Listed, more: dict[str, Any], room: int) -> Markup:
+    """The bicliques as JSON, compressed by zlib, in base64.
+
+    Parameters
+    ----------
+    listed : Listed
+    more : dict
+        Other entries of the object.
+    room : int
+        Largest length of the result. Long lists of members are cut until it is kept, or until nothing is left of them.
+
+    Returns
+    -------
+    Markup
+        An object with the entries of `more` and these: ``n``, ``numeric``, ``lists``, ``repeats`` and ``most`` as
+        `Listed` has them; ``ids`` as text; ``shares`` in percent, rounded down; the numbers `PAGE`, `SHOWN` and
+        `UNFOLDED`; ``labels`` and ``members``. The first letter of a label says how many letters it has in common with
+        the one before (`_folded`). Members are a list per side and row. The first number of it is a row above, or -1.
+        The others are the positions of the members that the row has and the one above has not, or the other way round.
+        Each is given as the difference to the one before.
+    """
+    data: dict[str, Any] = more | {
+        "n": {side: listed.rows[f"n_{side}"].to_pylist() for side in listed.labels},
+        "ids": [str(each) for each in listed.ids],
+        "numeric": listed.numeric,
+        "lists": {by: own.tolist() for by, own in listed.lists.items()},
+        "repeats": {by: own.tolist() for by, own in listed.repeats.items()},
+        "shares": np.floor(100 * listed.shares + 1e-9).astype(int).tolist(),
+        "page": PAGE,
+        "shown": SHOWN,
+        "unfolded": UNFOLDED,
+    }
+    alike = {side: _most_alike(common) for side, common in listed.common.items()}
+    longest = max((len(own) for rows in listed.members.values() for own in rows), default=0)
+    most = longest
+    while True:
+        data["most"] = listed.most if most == longest else most
+        data["labels"], data["members"] = {}, {}
+        for side in listed.labels:
+            data["labels"][side], data["members"][side] = _cut(listed, side, most, alike[side])
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        made = base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), _LEVEL)).decode()
+        if len(made) <= room or most == 0:
+            return Markup(made)
+        most = min(int(most * min(room / len(made), 0.9)), most - 1)
+
+
+def _most_alike(common: np.ndarray) -> np.ndarray:
+    """For each row the one above it from which it differs least, or -1 if it differs more than it is long."""
+    length = np.diag(common)
+    differ = length[:, None] + length[None, :] - 2 * common
+    differ[np.triu_indices(len(differ))] = np.inf
+    if not len(differ):
+        return np.zeros(0, np.int64)
+    found: np.ndarray = np.where(differ.min(axis=1) < length, differ.argmin(axis=1), -1)
+    return found
+
+
+def _cut(listed: Listed, side: str, most: int, alike: np.ndarray) -> tuple[list[str], list[list[int]]]:
+    """The labels of the first `most` members of all rows, and the rows, packed."""
+    rows = [own[:most] for own in listed.members[side]]
+    used, places = np.unique(np.concatenate([np.zeros(0, np.int64), *rows]), return_inverse=True)
+    rows = np.split(places, np.cumsum([len(own) for own in rows])[:-1]) if rows else []
+    differences = [
+        own if above < 0 else np.setxor1d(own, rows[above], assume_unique=True)
+        for own, above in zip(rows, alike.tolist(), strict=True)
+    ]
+    numbers = [
+        [above, *np.diff(own, prepend=0).tolist()] for own, above in zip(differences, alike.tolist(), strict=True)
+    ]
+    return _folded([listed.labels[side][k] for k in used]), numbers
+
+
+def _folded(labels: list[str]) -> list[str]:
+    """The labels without what they have in common with the one before. Its length comes first, as a letter from "0" on.
+
+    A letter that JavaScript counts as two ends the common part.
+    """
+    found, before = [], ""
+    for label in labels:
+        most, k = min(len(label), len(before), _MOST_COMMON), 0
+        while k < most and label[k] == before[k] and label[k] <= "\uffff":
+            k += 1
+        found.append(chr(ord("0") + k) + label[k:])
+        before = label
+    return found

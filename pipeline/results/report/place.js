@@ -1,0 +1,42 @@
+// What is shown of the list is in the URL, so that a link opens the same view, and the browser's button goes back.
+const START = { by: "edges", repeats: "", sort: "", page: "1", find: "", cell: "", label: "", ids: "" };
+const ALL = { ...START, by: "all", repeats: "1" };
+
+function placeOf(hash) {
+  const place = { ...START };
+  for (const [key, value] of new URLSearchParams(hash.slice(1))) if (Object.hasOwn(START, key)) place[key] = value;
+  return place;
+}
+
+function hashOf(place) {
+  return `#${new URLSearchParams(Object.entries(place).filter(([key, value]) => value !== START[key]))}`;
+}
+
+// A size or a range of sizes on both sides, as "3-4.17-17".
+function cellOf(text) {
+  const found = /^(\d+)-(\d+)\.(\d+)-(\d+)$/.exec(text);
+  return found && { left: [Number(found[1]), Number(found[2])], right: [Number(found[3]), Number(found[4])] };
+}
+
+// A label with its side, as "left:grass".
+function labelOf(text) {
+  const found = /^(left|right):([^]*)$/.exec(text);
+  return found && { side: found[1], text: found[2] };
+}
+
+function told(number) {
+  return number.toLocaleString("en-US");
+}
+
+function made(tag, more, ...children) {
+  const { data, role, ...others } = more;
+  const element = Object.assign(document.createElement(tag), others);
+  Object.assign(element.dataset, data);
+  if (role) element.setAttribute("role", role);
+  element.append(...children);
+  return element;
+}
+
+function rangeOf([first, last]) {
+  return first === last ? told(first) : `${told(first)} to ${told(last)}`;
+}

@@ -1,0 +1,97 @@
+"""A browser, for the tests of the page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from pipeline.cli.demo import demo_source
+
+#: Where a browser may be, besides playwright's own: the first that is there is used.
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+OPTIONS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+#: Addresses that are no request to a network.
+OWN = ("file:", "data:", "blob:")
+
+
+@pytest.fixture(scope="session")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("browser") / "packages"
+    pipeline.mine(demo_source(), out, workers=0, progress=False)
+    return out / "report.html"
+
+
+class Chromium:
+    """A browser that is started again when it has crashed: seen once in some hundred starts, whatever the page."""
+
+    def __init__(self, playwright: Any, path: str | None):
+        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+        self._launch = lambda: playwright.chromium.launch(executable_path=path, args=[*OPTIONS, *sandbox])
+        self._opened = self._launch()
+
+    @property
+    def is_there(self) -> bool:
+        return bool(self._opened.is_connected())
+
+    def new_context(self, **options: Any) -> Any:
+        if not self.is_there:
+            self._opened = self._launch()
+        return self._opened.new_context(**options)
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    with sync_api.sync_playwright() as playwright:
+        if found is None and not Path(playwright.chromium.executable_path).exists():
+            pytest.skip("no browser is installed: apt-get install chromium, or playwright install chromium")
+        opened = Chromium(playwright, found)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser: Chromium, page_file: Path) -> Iterator[Any]:
+    """Opens the page; afterwards, nothing was complained of and nothing was fetched."""
+    from playwright.sync_api import Error
+
+    complaints: list[str] = []
+    contexts: list[Any] = []
+
+    def note(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
+
+    def open_page(width: int = 1280, scheme: str = "light", file: Path = page_file, place: str = "") -> Any:
+        try:
+            return open_once(width, scheme, file, place)
+        except Error:
+            if browser.is_there:
+                raise
+            contexts.clear()
+            return open_once(width, scheme, file, place)
+
+    def open_once(width: int, scheme: str, file: Path, place: str) -> Any:
+        contexts.append(browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}))
+        page = contexts[-1].new_page()
+        page.on("console", note)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: None if request.url.startswith(OWN) else complaints.append(request.url))
+        page.goto(file.as_uri() + place)
+        page.wait_for_function("!document.querySelector('#search:disabled')")  # the labels are unpacked
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []

@@ -1,0 +1,392 @@
+"""The list of the page in a real browser: search, order, pages, files, and what is chosen in the pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pipeline
+from pipeline.results.report.content import content_of
+from pipeline.results.report.listed import Listed
+from pipeline.run.opened import Run
+
+ROWS = "#list tbody tr"
+
+
+@pytest.fixture(scope="module")
+def known(page_file: Path) -> Listed:
+    found = content_of(Run.at(page_file.parent)).listed
+    assert found is not None
+    return found
+
+
+def numbers(page: Any) -> list[int]:
+    """The numbers of the rows that are shown."""
+    return [int(text.replace(",", "")) for text in page.locator(f"{ROWS} td:first-child").all_inner_texts()]
+
+
+def distinct(known: Listed, by: str = "edges") -> list[int]:
+    return [k + 1 for k, other in enumerate(known.repeats[by].tolist()) if other < 0]
+
+
+def having(known: Listed, by: str, words: str) -> list[int]:
+    """The numbers of the distinct ones that have a label with these words, as the run itself says."""
+    rows = known.rows.take(known.lists[by]).to_pylist()
+    found = []
+    for number in distinct(known, by):
+        labels = [*rows[number - 1]["left"], *rows[number - 1]["right"]]
+        found += [number] if any(words.lower() in label.lower() for label in labels) else []
+    return found
+
+
+def test_distinct_ones_are_listed_first_and_a_switch_shows_all(visit: Any, known: Listed) -> None:
+    page, wanted = visit(), distinct(known)
+    assert numbers(page) == wanted[:10]
+    left_out = 100 - len(wanted)
+    assert page.inner_text("#told") == (
+        f"{len(wanted)} of the 100 largest by edges. {left_out} left out: a better one has more than 80 % of the edges "
+        "of each."
+    )
+    assert f"{len(known.ids)} of 56,688 are on this page" in page.inner_text("#top")
+    page.uncheck("#distinct")
+    assert numbers(page) == list(range(1, 11))
+    assert page.inner_text("#told") == "100 of the 100 largest by edges."
+    [repeats] = [k for k in range(10) if k + 1 not in wanted][:1]
+    other = int(known.repeats["edges"][repeats])
+    share = int(100 * known.shares[repeats, other])
+    assert share >= 80
+    row = page.locator(ROWS).nth(repeats)
+    assert row.locator(".repeats").inner_text() == f"{share} % of its edges are in number {other + 1}"
+    page.check("input[value=all]")
+    assert page.inner_text("#told") == f"{len(known.ids)} of the {len(known.ids)} bicliques on this page."
+
+
+def test_the_search_looks_at_all_members_and_says_so(visit: Any, known: Listed) -> None:
+    page = visit()
+    for words in ("IMPLEMENTED-in::perl", "pcsc-tools", "yelp"):  # the last two are in long lists, behind what is shown
+        wanted = having(known, "edges", words)
+        assert 0 < len(wanted) < 61
+        page.fill("#search", words)
+        assert page.inner_text("#told").startswith(f"{words}: {len(wanted)} of 61 distinct among the 100 largest by")
+        assert page.inner_text("#told").endswith("All their members were looked at.")
+        assert numbers(page) == wanted[:10]
+    page.check("input[value=balance]")
+    assert numbers(page) == having(known, "balance", "yelp")[:10]
+    page.fill("#search", "nothing is called so")
+    assert "nothing is called so: 0 of " in page.inner_text("#told")
+    assert numbers(page) == []
+    page.fill("#search", "")
+    assert numbers(page) == distinct(known, "balance")[:10]
+
+
+def test_the_search_names_members_that_are_not_shown_and_unfolds_others(visit: Any, known: Listed) -> None:
+    page = visit()
+    page.fill("#search", "pcsc-tools")
+    first = page.locator(ROWS).first
+    assert first.locator(".found").inner_text().split() == ["also", "with", "pcsc-tools"]
+    page.fill("#search", "a")
+    assert " more that fit" in first.locator(".found").inner_text()
+    folded = known.first(0, "left", 40)[-1]
+    page.fill("#search", folded)
+    assert first.locator("details[open] .hit:visible").first.inner_text() == folded
+    page.fill("#search", "")
+    assert page.locator(".found:visible, .hit:visible, details[open]").count() == 0
+
+
+def test_a_list_unfolds_and_says_what_is_not_shown(visit: Any, known: Listed) -> None:
+    page = visit()
+    members = page.locator(f"{ROWS} .members.left").first
+    shown = members.locator(":scope > a").all_text_contents()
+    members.locator("summary").click()
+    members.locator("em").wait_for()
+    assert [*shown, *members.locator("details a").all_text_contents()] == known.first(0, "left", 200)
+    assert members.locator("em").text_content() == f"and {known.sizes(0)[0] - 200:,} that are not shown"
+    for _ in range(2):
+        members.locator("summary").click()
+    assert members.locator("details a").count() == 188, "it is filled once"
+
+
+def test_order_and_pages(visit: Any, known: Listed) -> None:
+    page, wanted = visit(), distinct(known)
+    page.click("text=Next")
+    assert numbers(page) == wanted[10:20]
+    assert page.inner_text("#range") == "11 to 20 of 61"
+    for _ in range(5):
+        page.click("text=Next")
+    assert numbers(page) == wanted[60:]
+    assert page.is_disabled("#on")
+    page.click("text=Previous")
+    assert numbers(page) == wanted[50:60]
+    n_right = [known.sizes(number - 1)[1] for number in wanted]
+    page.click("th >> text=tag")
+    order = sorted(range(61), key=lambda k: -n_right[k])
+    assert numbers(page) == [wanted[k] for k in order[:10]], "the order begins with the first page"
+    assert page.locator("th[aria-sort=descending]").inner_text().startswith("tag")
+    page.click("th >> text=tag")
+    order.sort(key=lambda k: n_right[k])
+    assert n_right[order[0]] == 1
+    assert [known.sizes(number - 1)[1] for number in numbers(page)] == [n_right[k] for k in order[:10]]
+    page.click("th >> text=#")
+    assert numbers(page) == wanted[:10]
+
+
+def test_a_link_opens_the_same_view(visit: Any) -> None:
+    page = visit()
+    page.check("input[value=balance]")
+    page.uncheck("#distinct")
+    page.click("th >> text=package")
+    page.fill("#search", "e")
+    page.click("text=Next")
+    place = page.evaluate("location.hash")
+    assert place == "#by=balance&repeats=1&sort=-left&page=2&find=e"
+    other = visit(place=place)
+    assert numbers(other) == numbers(page)
+    assert other.inner_text("#told") == page.inner_text("#told")
+    assert (other.input_value("#search"), other.is_checked("#distinct")) == ("e", False)
+    assert other.is_checked("input[value=balance]")
+    page.go_back()
+    page.wait_for_function("!location.hash.includes('page')")
+    assert page.inner_text("#range").startswith("1 to 10")
+    page.click("nav >> text=Degrees")
+    assert page.inner_text("#range").startswith("1 to 10"), "the view stays"
+
+
+@pytest.mark.parametrize(
+    "place", ["#by=__proto__", "#page=-3", "#page=1e99", "#sort=name&cell=x&label=y", "#=&&%", "#x=1"]
+)
+def test_places_that_nobody_made_show_the_start(visit: Any, known: Listed, place: str) -> None:
+    page = visit(place=place)
+    assert numbers(page) == (distinct(known)[60:] if "1e99" in place else distinct(known)[:10])
+
+
+def is_in(size: tuple[int, int], cell: str) -> bool:
+    ends = [tuple(map(int, part.split("-"))) for part in cell.split(".")]
+    return all(first <= n <= last for n, (first, last) in zip(size, ends, strict=True))
+
+
+def test_a_cell_lists_its_bicliques_and_says_how_many_there_are(visit: Any, known: Listed, page_file: Path) -> None:
+    page = visit()
+    frame = pipeline.open_run(page_file.parent).to_pandas()
+    cells = page.eval_on_selector_all("#sizes [data-cell]", "(marks) => marks.map((mark) => mark.dataset.cell)")
+    for size in ((11, 11), (4, 5), (2800, 1)):
+        [cell] = [cell for cell in cells if is_in(size, cell)]
+        page.locator(f"[data-cell='{cell}']").click()
+        count = sum(is_in(pair, cell) for pair in zip(frame.n_left, frame.n_right, strict=True))
+        there = [k + 1 for k in range(len(known.ids)) if is_in(known.sizes(k), cell)]
+        assert numbers(page) == there[:10]
+        assert page.inner_text("#told") == (
+            f"{count:,} bicliques have these sizes. {len(there)} of the {len(known.ids)} bicliques on this page."
+        )
+        assert len(there) > 0 or size == (4, 5)
+        assert page.locator("#filters button").count() == 1
+        assert len(duckdb.sql(page.inner_text("#duckdb")).fetchall()) == min(count, 100)
+    left, right = (part.split("-") for part in cell.split("."))
+    assert page.inner_text("#filters") == f"{int(left[0]):,} to {int(left[1]):,} package \u00d7 {right[0]} tag \u00d7"
+    page.click("#filters button")
+    assert page.locator("#filters button").count() == 0
+    assert numbers(page) == distinct(known)[:10]
+    wide = "#sizes .cells > :nth-child(1)"
+    page.focus("#sizes .plot")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert f"cell={page.get_attribute(wide, 'data-cell')}" in page.evaluate("location.hash")
+    assert page.evaluate("document.activeElement.id") == "told", "whoever came by keyboard goes on there"
+
+
+def test_labels_lead_to_their_groups(visit: Any, known: Listed, page_file: Path) -> None:
+    page = visit()
+    page.click("#participation >> text=role::program")
+    page.wait_for_function("location.hash.includes('label')")
+    rows = known.rows.to_pylist()
+    there = [k + 1 for k, row in enumerate(rows) if "role::program" in row["right"]]
+    assert numbers(page) == there[:10]
+    assert page.inner_text("#filters") == "with role::program (tag) \u00d7"
+    assert page.locator(".hit").first.inner_text() == "role::program"
+    frame = pipeline.open_run(page_file.parent).to_pandas()
+    found = duckdb.sql(page.inner_text("#duckdb").replace("LIMIT 100", "")).fetchall()
+    assert len(found) == sum("role::program" in members for members in frame.right) == 50_475
+    page.locator(f"{ROWS} .members.left a").first.click()
+    page.wait_for_function("location.hash.includes('left')")
+    assert page.locator(f"{ROWS}").count() > 0
+
+
+def run_pandas(lines: str) -> pd.DataFrame:
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    found = names["bicliques"]
+    assert isinstance(found, pd.DataFrame)
+    return found
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "",
+        "#cell=3-4.5-9",
+        "#label=left%3Ayelp",
+        "#find=gnome",
+        "#cell=1-99.2-9&label=right%3Arole%3A%3Aprogram&find=perl",
+    ],
+)
+def test_the_lines_for_duckdb_and_pandas_find_the_same(visit: Any, place: str, page_file: Path) -> None:
+    page = visit(place=place)
+    frame = pipeline.open_run(page_file.parent).to_pandas()
+    wanted = frame
+    if "cell=3" in place:
+        wanted = frame[frame.n_left.between(3, 4) & frame.n_right.between(5, 9)]
+    elif "yelp" in place:
+        wanted = frame[["yelp" in row for row in frame.left]]
+    elif place:
+        words = "gnome" if "gnome" in place else "perl"
+        labels = frame.left.map(lambda row: any(words in label for label in row))
+        wanted = frame[labels | frame.right.map(lambda row: any(words in label for label in row))]
+        if "cell" in place:
+            wanted = wanted[wanted.n_left.between(1, 99) & wanted.n_right.between(2, 9)]
+            wanted = wanted[["role::program" in row for row in wanted.right]]
+    assert len(wanted) > 0
+    assert len(run_pandas(page.text_content("#pandas"))) == len(wanted)
+    assert len(duckdb.sql(page.text_content("#duckdb").replace("LIMIT 100", "")).fetchall()) == len(wanted)
+
+
+def test_lines_are_copied(visit: Any) -> None:
+    page = visit()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("[data-of=pandas]")
+    page.wait_for_function("document.querySelector('[data-of=pandas]').textContent === 'Copied'")
+    assert page.evaluate("navigator.clipboard.readText()") == page.text_content("#pandas")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
+    page.click("[data-of=duckdb]")
+    page.wait_for_function("document.querySelector('[data-of=duckdb]').textContent.startsWith('Selected')")
+    assert page.evaluate("getSelection().toString()").strip() == page.text_content("#duckdb").strip()
+
+
+def saved(page: Any, selector: str) -> list[list[str]]:
+    with page.expect_download() as waiting:
+        page.locator(selector).first.click()
+    text = Path(waiting.value.path()).read_bytes().decode("utf-8-sig")
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def test_the_list_and_a_group_are_files(visit: Any, known: Listed) -> None:
+    page, wanted = visit(), distinct(known)
+    head, *lines = saved(page, "#csv")
+    assert head == ["number", "id", "edges", "side", "label"]
+    expected = []
+    for number in wanted:  # all pages
+        n_left, n_right = known.sizes(number - 1)
+        start = [str(number), str(known.ids[number - 1]), str(n_left * n_right)]
+        for side, name in (("left", "package"), ("right", "tag")):
+            expected += [[*start, name, label] for label in known.first(number - 1, side, n_left + n_right)]
+    assert lines == expected
+    assert saved(page, f"{ROWS} .tools button") == [head, *(line for line in expected if line[0] == "1")]
+
+
+def test_squares_of_the_matrix_say_how_much_two_overlap(visit: Any, known: Listed) -> None:
+    page, wanted = visit(), distinct(known)[:50]
+    rows = [number - 1 for number in wanted]
+    shares = np.floor(100 * known.shares[np.ix_(rows, rows)] + 1e-9).astype(int)
+    assert page.locator("#matrix .own").count() == 50
+    pairs = int(np.count_nonzero(np.triu(shares + shares.T, 1)))
+    assert f"Matrix of 50 bicliques. Of 1,225 pairs, {pairs} have 1 % of the edges" in page.inner_text("#compared")
+    off = shares - 1000 * np.eye(50, dtype=int)
+    assert f"At most, {off.max()} % of the edges of number" in page.inner_text("#compared")
+    assert page.inner_text("#compared").endswith("The matrix has the first 50 of the 61 in the list.")
+    mark = page.locator("#matrix .share[fill-opacity='0.73']").first
+    i, j = int(mark.get_attribute("y")), int(mark.get_attribute("x"))
+    assert mark.text_content().startswith(f"{shares[i, j]} % of the edges of number {wanted[i]} (")
+    mark.click()
+    assert sorted(numbers(page)) == sorted([wanted[i], wanted[j]])
+    assert page.inner_text("#told") == f"2 of the {len(known.ids)} bicliques on this page."
+    page.locator(f"{ROWS} td:first-child a").first.click()
+    page.wait_for_function("!location.hash.includes('%2C')")
+    assert len(numbers(page)) == 1
+    assert "nothing to compare" in page.inner_text("#compared")
+
+
+def test_it_works_without_a_mouse(visit: Any, known: Listed) -> None:
+    page = visit()
+    page.focus("nav a:last-child")
+    for _ in range(2):  # the picture before it takes a key, too
+        page.keyboard.press("Tab")
+    page.keyboard.type("perl")
+    assert page.input_value("#search") == "perl"
+    page.fill("#search", "")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert page.is_checked("input[value=balance]")
+    assert numbers(page) == distinct(known, "balance")[:10]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert not page.is_checked("#distinct")
+    page.focus(f"{ROWS} .label")
+    page.keyboard.press("ArrowRight")
+    text = page.evaluate("document.activeElement.textContent")
+    assert text == known.first(int(known.lists["balance"][0]), "left", 2)[1]
+    page.keyboard.press("Enter")
+    page.wait_for_function("location.hash.includes('label')")
+    assert page.inner_text("#filters").startswith(f"with {text} (package)")
+    assert page.evaluate("document.activeElement.id") == "told"
+
+
+EVIL = [
+    *("</script><script>document.title = 'run'</script>", "<img src=x onerror=\"document.title = 'run'\">", "\u2028"),
+    *(
+        '=HYPERLINK("http://x.invalid")',
+        "+1",
+        "-1",
+        "@SUM(1)",
+        "\t=1",
+        "a;=1+1",
+        "a\r\n=2",
+        "'quoted'",
+        '"',
+        ",",
+        "\\",
+        "a\nb",
+    ),
+    *("\u202egnp", "🌟", "javascript:alert(1)", "-- ", "'); DROP TABLE x; --", "\\u0041", "#by=balance", "%"),
+]
+
+
+#: What a spreadsheet takes for the beginning of a formula.
+FORMULA = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+@\t\r-])")
+
+
+def test_labels_that_are_programs_do_not_run(visit: Any, tmp_path: Path) -> None:
+    names = ["=side", "<b>right"]
+    table = pa.table({names[0]: [*EVIL, *EVIL, "one"], names[1]: [*["x"] * len(EVIL), *["'); --"] * len(EVIL), "x"]})
+    results = pipeline.mine(table, tmp_path / "it's <b>", workers=0, progress=False)
+    page = visit(file=results.path / "report.html")
+    page.fill("#search", "<img src=x")
+    assert page.inner_text("#told").startswith("<img src=x: 1 of 1 distinct among the 2 largest by edges. 1 left out:")
+    page.fill("#search", "")
+    page.check("input[value=all]")
+    page.uncheck("#distinct")
+    page.locator(f"{ROWS} summary").first.click()
+    page.locator(f"{ROWS} details a").last.wait_for()
+    shown = page.locator(f"{ROWS} .members.left").first.locator("a").all_text_contents()
+    assert set(shown) == set(EVIL)
+    _, *lines = saved(page, "#csv")
+    for line in lines:
+        assert not any(re.match(r"[=+@\t\r]", cell) for cell in line)
+    labels = {line[4] for line in lines if line[3] == "'=side"}
+    assert labels == {FORMULA.sub("'", text) for text in (*EVIL, "one")}
+    assert {'\'=HYPERLINK("http://x.invalid")', "'+1", "'-1", "'@SUM(1)", "'\t'=1", "a;'=1+1", "a\r\n'=2"} <= labels
+    program = "(text) => { location.hash = new URLSearchParams({ by: 'all', repeats: '1', label: `left:${text}` }); }"
+    for text in EVIL:
+        page.evaluate(program, text)
+        page.wait_for_function("(text) => document.querySelector('#filters').textContent.includes(text)", arg=text)
+        assert page.locator(ROWS).count() >= 1
+        assert len(run_pandas(page.text_content("#pandas"))) == page.locator(ROWS).count()
+        assert len(duckdb.sql(page.text_content("#duckdb")).fetchall()) == page.locator(ROWS).count()
+    assert page.title() == "it's <b>: maximal bicliques"
+    assert page.locator("main img, main b").count() == 0
