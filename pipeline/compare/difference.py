@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.proof.selection import largest, rows_at
-from pipeline.run.files import read_json
+from pipeline.run.files import disk_errors, read_json
 from pipeline.run.names import temporary_name
 from pipeline.run.tables import LOCAL, read_table
 from schemas.difference import ComparedRun, Record
@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as ds
 
-__all__ = ["GONE_FILE", "NEW_FILE", "RECORD_FILE", "VERTEX_FILES", "Difference", "Rows", "is_of_difference"]
+__all__ = [
+    "GONE_FILE",
+    "NEW_FILE",
+    "RECORD_FILE",
+    "VERTEX_FILES",
+    "Difference",
+    "Rows",
+    "is_of_difference",
+    "remove_difference",
+]
 
 GONE_FILE, NEW_FILE, RECORD_FILE = "gone.parquet", "new.parquet", "diff.json"
 VERTEX_FILES = {"left": "vertices_left.parquet", "right": "vertices_right.parquet"}
@@ -34,6 +43,20 @@ _NAMES = (GONE_FILE, NEW_FILE, *VERTEX_FILES.values(), RECORD_FILE)
 def is_of_difference(name: str) -> bool:
     """Whether a comparison gives this name to a file in its folder, or to one that it has not finished."""
     return name in _NAMES or name in map(temporary_name, _NAMES)
+
+
+def remove_difference(place: Path) -> None:
+    """Remove the files of a comparison, whole or not, from a folder that may not be there.
+
+    Raises
+    ------
+    ResourceError
+        If one cannot be removed.
+    """
+    with disk_errors(place):
+        for path in place.iterdir() if place.is_dir() else ():
+            if is_of_difference(path.name):
+                path.unlink()
 
 
 class Rows:

@@ -21,6 +21,7 @@ from pipeline.compare.difference import (
     VERTEX_FILES,
     Difference,
     is_of_difference,
+    remove_difference,
 )
 from pipeline.compare.partition import Divided, Partition, divide
 from pipeline.compare.rows import Marks, Picked, Piece, hashed, pieces_of, second_hashes
@@ -29,13 +30,13 @@ from pipeline.compare.vertices import CommonNumbers, common_numbers, vertex_tabl
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
 from pipeline.proof.summary import Summary
-from pipeline.run.files import PathLike, disk_errors, temporary_folder, whole_file, write_json
+from pipeline.run.files import PathLike, temporary_folder, whole_file, write_json
 from pipeline.run.names import refuse_url
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.difference import Counted, Record
-from schemas.errors import IncompleteError, InputError
+from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.hashes import VertexHashes
 from schemas.search import Side
 
@@ -119,21 +120,14 @@ def _new_folder(place: Path) -> Iterator[None]:
     if stranger is not None:
         raise InputError(f"the output folder {place} is not empty: it holds {stranger}; name another one")
     try:
-        _clear(place)  # a process that was killed may have left files without a record
+        remove_difference(place)  # a process that was killed may have left files without a record
         yield
     except BaseException:
-        with suppress(OSError):  # an error here would hide the one that ended the block
-            _clear(place)
+        with suppress(OSError, ResourceError):  # an error here would hide the one that ended the block
+            remove_difference(place)
             if made:
                 place.rmdir()
         raise
-
-
-def _clear(place: Path) -> None:
-    with disk_errors(place):
-        for path in place.iterdir():
-            if is_of_difference(path.name):
-                path.unlink()
 
 
 @dataclass(frozen=True, eq=False)

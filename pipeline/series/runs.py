@@ -11,7 +11,7 @@ from pipeline.run.names import OPTIONS_FILE, is_file, is_folder
 from schemas.errors import BicliqueError, ResourceError
 from schemas.options import RunOrigin
 
-__all__ = ["FoundRun", "entries_of", "is_run", "newest_complete", "runs_in", "series_of"]
+__all__ = ["FoundRun", "complete_before", "entries_of", "is_run", "newest_complete", "runs_in", "series_of"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,17 @@ def series_of(origin: RunOrigin) -> str | None:
 def newest_complete(runs: list[FoundRun], series: str | None) -> FoundRun | None:
     """The first of `runs` that is complete and of this series."""
     return next((run for run in runs if run.series == series and run.complete), None)
+
+
+def complete_before(run: Path) -> Path | None:
+    """The newest complete run of the series of a run, beside it, among those that come before it. None without one."""
+    path = run.absolute()
+    origin = RunFolder(path).origin()
+    if (series := series_of(origin)) is None:
+        return None
+    older = [found for found in runs_in(path.parent) if found.moment < origin.moment]
+    newest = newest_complete(older, series)
+    return None if newest is None else newest.path
 
 
 def entries_of(place: Path) -> list[Path]:

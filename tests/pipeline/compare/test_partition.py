@@ -74,6 +74,15 @@ def test_a_row_that_a_run_has_twice_is_an_error(tmp_path: Path, old: list[int], 
         changed(tmp_path / "a", [(k, 7) for k in old], [(k, 7) for k in new])
 
 
+def test_a_row_that_a_run_has_twice_on_both_sides_of_the_other(tmp_path: Path) -> None:
+    made = Partition(tmp_path, 3)
+    key = np.array([5], np.uint64)
+    for first, is_new in ((0, False), (0, True), (1, False)):
+        made.add(divide(key, key, first, is_new, 1))
+    with pytest.raises(IncompleteError, match="the row with id 5 is in one of the runs twice"):
+        list(made.changed())
+
+
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 1000])
 def test_marks_are_those_that_were_set(n: int) -> None:
     rng, marks = np.random.default_rng(n), Marks(n)
