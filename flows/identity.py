@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
-from kernels import engines
-from pipeline.ingest.from_run import is_run_folder
-from pipeline.ingest.sources.at_hand import digest_of
+from pipeline.api.same_run import digest_by_name, why_another
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
@@ -86,13 +83,13 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
         return named
     last = runs[max(runs)]
     try:
-        options = RunFolder(last).options()
+        RunFolder(last).options()
     except BicliqueError as error:
         if not may_be_numbered:
             raise
         reason: str | None = f"the run in {last} cannot be gone on with ({error})"
     else:
-        reason = _why_another(RunFolder(last), options, asked)
+        reason = why_another(RunFolder(last), asked, lambda: digest_by_name(asked))
         if reason is None:
             return last
         if not may_be_numbered:
@@ -129,29 +126,3 @@ def _numbered(named: Path) -> dict[int, Path]:
     pattern = re.compile(rf"{re.escape(named.name)}\.([1-9]\d*)")
     found = {path: pattern.fullmatch(path.name) for path in entries_of(named.parent)}
     return {int(match[1]): path for path, match in found.items() if match}
-
-
-def _why_another(folder: RunFolder, options: RunOptions, asked: RunOptions) -> str | None:
-    """One clause that says why the run in `folder`, which has `options`, is not the one asked for. None if it is."""
-    there = _flat(options.to_json())
-    for name, value in _flat(asked.to_json()).items():
-        if there[name] != value and (name, value) != ("engine", engines.AUTO):
-            return f"{folder.path} holds a run with {name} {there[name]}, not {value}"
-    try:
-        facts = folder.facts("ingest")
-    except IncompleteError:  # going on does the step again, and refuses an input that has changed
-        return None
-    source = asked.source
-    if facts is None:
-        return None
-    run = Path(source) if is_run_folder(source) else None
-    digest = digest_of(source, asked.ingest.where) if run is None else RunFolder(run).need("ingest")["digest"]
-    return None if digest in (None, facts["digest"]) else f"{source} has changed since {folder.path} read it"
-
-
-def _flat(options: dict[str, Any]) -> dict[str, Any]:
-    """Nested options in one dictionary, by their last names, which are all different."""
-    flat: dict[str, Any] = {}
-    for name, value in options.items():
-        flat |= value if isinstance(value, dict) else {name: value}
-    return flat

@@ -299,6 +299,13 @@ class CallOptions:
         group="result",
         on=("mine", "dry_run", "flow"),
     )
+    overwrite: bool = option(
+        False,
+        help="begin anew: remove the run that is in OUT, once the input is read",
+        group="result",
+        on=("mine", "largest"),
+        otherwise="go on with the same run, leave a complete one alone, refuse another one",
+    )
     fingerprint: bool = option(False, help="also print the fingerprint; takes longer", group="result", on=("count",))
     folder: str | os.PathLike[str] | None = option(
         None,

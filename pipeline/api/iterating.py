@@ -20,7 +20,7 @@ from pipeline.workers.opening import check_workers
 __all__ = ["maximal_bicliques"]
 
 #: Options of `pipeline.mine` that are about its folder, or after which nobody could say whether all were found.
-_NOT_TAKEN = frozenset({"count_only", "report", "sizes", "per_vertex", "time_limit"})
+_NOT_TAKEN = frozenset({"count_only", "overwrite", "report", "sizes", "per_vertex", "time_limit"})
 
 
 def maximal_bicliques(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kernels import engines
 from pipeline.api import steps
 from pipeline.api.choices import Asked, with_engine
+from pipeline.api.same_run import begun_anew, is_there_already
 from pipeline.api.table import AS_BEFORE, described, record
 from pipeline.process.interrupts import Interrupted
 from pipeline.results.results import Results, open_results
@@ -39,6 +41,7 @@ def mine(
     output: PathLike,
     *,
     count_only: bool = False,
+    overwrite: bool = False,
     report: bool = True,
     sizes: bool = False,
     per_vertex: bool = False,
@@ -87,7 +90,8 @@ def mine(
         igraph graph, a NumPy array, pairs of labels, or a dict of sets: docs/formats.md says what is left and right. Or
         the folder of a run: then the edges that it has read are used.
     output : path
-        Folder of the run. It is empty, or does not exist yet.
+        Folder of the run. It is empty, does not exist yet, or holds the same run: the same input and options. Then the
+        run goes on with the limits and workers of this call, and a complete run is left as it is.
     {options}
     progress : callable, bool or None
         A callable gets a `pipeline.run.progress.Progress` a few times per second. True writes a bar to stderr. False
@@ -134,6 +138,7 @@ def largest(
     source: Any,
     output: PathLike,
     *,
+    overwrite: bool = False,
     report: bool = True,
     top: int | None = None,
     by: By = "edges",
@@ -209,11 +214,18 @@ def largest(
 def _new_run(
     source: Any, output: Path, asked: Asked, progress: OnProgress | bool | None, stop: threading.Event | None
 ) -> Results:
-    """Do all steps of a new run."""
+    """Do all steps of a new run, or those that are left of the same run."""
+    if not asked.call.overwrite and is_there_already(output, asked.options, source, asked.call.ingest_on):
+        session = steps.run(output, asked.workers, asked.limits, progress, stop)
+        return _results(output, session, asked.call.report, progress)
     notes: list[Progress] = []
     options = with_engine(asked.options, asked.workers.scheduler, notes.append)
     check_workers(asked.workers, engines.kind(options.engine).platform)
-    with steps.started(source, output, options, asked.limits, progress, asked.call.ingest_on) as run:
+    with (
+        begun_anew(output, source) if asked.call.overwrite else nullcontext(lambda: None) as has_begun,
+        steps.started(source, output, options, asked.limits, progress, asked.call.ingest_on) as run,
+    ):
+        has_begun()
         pass_on(notes, progress)
         session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
     return _results(output, session, asked.call.report, progress)

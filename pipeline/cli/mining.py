@@ -27,7 +27,9 @@ _MOST_SHOWN = 10
 
 def _add_mine(command: argparse.ArgumentParser) -> None:
     add_source(command)
-    command.add_argument("-o", "--output", metavar="OUT", type=Path, help="folder of the run: empty or new")
+    command.add_argument(
+        "-o", "--output", metavar="OUT", type=Path, help="folder of the run: empty, new, or of the same run"
+    )
     command.add_argument(
         "--dry-run",
         action="store_true",
@@ -39,7 +41,11 @@ def _add_mine(command: argparse.ArgumentParser) -> None:
 def _add_largest(command: argparse.ArgumentParser) -> None:
     add_source(command)
     command.add_argument(
-        "-o", "--output", metavar="OUT", type=Path, help="folder of the run: empty or new (default: nothing is kept)"
+        "-o",
+        "--output",
+        metavar="OUT",
+        type=Path,
+        help="folder of the run: empty, new, or of the same run (default: nothing is kept)",
     )
     add_options(command, "largest")
 

@@ -18,7 +18,7 @@ from pipeline.run.names import LOCK_FILE, OPTIONS_FILE, is_folder, remove_ours, 
 from pipeline.series.runs import is_run
 from schemas.errors import IncompleteError, InputError, ResourceError
 
-__all__ = ["finish_removal", "is_half_removed", "refuse_strangers", "remove_run"]
+__all__ = ["finish_removal", "is_half_removed", "put_back", "refuse_strangers", "remove_run", "set_aside"]
 
 _HALF_REMOVED = re.compile(r"\..+\.(?P<run>[0-9a-f]{32})\.removed", re.DOTALL)
 
@@ -47,20 +47,43 @@ def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
     ResourceError
         A file cannot be removed.
     """
-    folder = RunFolder(path)
     try:
-        with _removing(path), locked(path / LOCK_FILE):
-            if not is_as_before(folder):
-                return False
-            refuse_strangers(path)
-            away = path.with_name(f".{path.name}.{folder.run_id()}.removed")
-            path.rename(away)
+        away = set_aside(path, is_as_before)
     except ResourceError:
         if is_folder(path):
             raise
         return True  # another prune was faster
+    if away is None:
+        return False
     finish_removal(away)
     return True
+
+
+def set_aside(path: Path, is_as_before: Callable[[RunFolder], bool] = lambda _: True) -> Path | None:
+    """Do the first step of `remove_run`, with its errors. Returns the new path, or None if the run stays."""
+    folder = RunFolder(path)
+    with _removing(path), locked(path / LOCK_FILE):
+        if not is_as_before(folder):
+            return None
+        refuse_strangers(path)
+        away = path.with_name(f".{path.name}.{folder.run_id()}.removed")
+        path.rename(away)
+    return away
+
+
+def put_back(away: Path, path: Path) -> None:
+    """Undo `set_aside`, unless something else is in `path` now.
+
+    Raises
+    ------
+    ResourceError
+        It cannot be done.
+    """
+    with _removing(away):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+        if not path.exists():
+            away.rename(path)
 
 
 def refuse_strangers(path: Path) -> None:

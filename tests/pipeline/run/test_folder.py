@@ -142,8 +142,8 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 def test_a_folder_with_a_run_says_of_which_input(tmp_path: Path, most: int | None, state: str) -> None:
     source, out = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1)), tmp_path / "out"
     pipeline.mine(source, out, workers=0, progress=False, report=False, max_results=most)
-    with pytest.raises(InputError) as refused:
-        pipeline.mine(source, out, workers=0, progress=False)
+    with pytest.raises(InputError) as refused, new_run(out):
+        raise AssertionError("it was taken")
     remedy = "" if most is None else f", or continue the run in it with: bicliques resume {out}"
     assert str(refused.value) == (
         f"the output folder {out} is not empty: it holds the {state} run of {source}; name another one{remedy}"
