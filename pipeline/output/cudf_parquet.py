@@ -146,7 +146,7 @@ class CudfParquet:
             words[:, 0], words[:, 1] = n_right, n_left
             key = self._column(words.view(np.int64).ravel(), stream)
         descending, after = self.plc.types.Order.DESCENDING, self.plc.types.NullOrder.AFTER
-        return self.plc.sorting.sorted_order(self.plc.Table([key]), [descending], [after], stream=stream)
+        return self.plc.sorting.stable_sorted_order(self.plc.Table([key]), [descending], [after], stream=stream)
 
     def _labelled(self, rows: Any, stream: Any) -> Any:
         """The same rows with labels in the place of dense ids, if labels are written."""

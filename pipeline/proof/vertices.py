@@ -22,6 +22,7 @@ from pipeline.run.names import refuse_url
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import LOCAL
+from schemas.bicliques import ID
 from schemas.errors import IncompleteError, InputError
 from schemas.search import Side
 from schemas.totals import PerVertex, Total
@@ -71,7 +72,7 @@ def _table(labels: pa.Array, degrees: np.ndarray, own: SideTotals) -> pa.Table:
     columns = {"label": labels, "degree": degrees.astype(np.int32), "bicliques": own.count}
     for by in LARGEST_BY:
         largest = own.largest[by]
-        columns |= {f"{by}_left": largest.n_left, f"{by}_right": largest.n_right, f"{by}_id": largest.hash}
+        columns |= {f"{by}_left": largest.n_left, f"{by}_right": largest.n_right, f"{by}_id": largest.hash.view(ID)}
     return pa.table(columns)
 
 

@@ -19,19 +19,19 @@ from pipeline.cli.main import main
 from pipeline.proof import vertices
 from pipeline.run.opened import Run
 from pipeline.slices.slice_search import SliceSearch
-from schemas.bicliques import Bicliques
+from schemas.bicliques import Bicliques, row_hashes
 from schemas.emit import Emit, nowhere
 from schemas.errors import IncompleteError, InputError
 from schemas.graph import MiningGraph
+from schemas.hashes import vertex_hashes
 from schemas.jobs import job_of
 from schemas.options import BuildOptions
 from schemas.search import Limits, Search
 from schemas.totals import PerVertex
 from schemas.work import Slice, Subtrees
-from tests.support.batches import hashes_of
 from tests.support.emulated import runnable
 from tests.support.oracles import graph_of, run
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import labels_of, random_edges, write_edges
 
 QUIET: dict[str, Any] = {"workers": 0, "progress": False}
 MINE = QUIET | {"report": False}
@@ -50,15 +50,16 @@ def expected(edges: np.ndarray, **thresholds: int) -> tuple[list[tuple[Any, ...]
     least = thresholds.get("min_left", 1), thresholds.get("min_right", 1)
     most = thresholds.get("max_left", 99), thresholds.get("max_right", 99)
     pairs = [p for p in pairs if all(a <= len(own) <= b for own, a, b in zip(p, least, most, strict=True))]
-    hashes = hashes_of(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs])).tolist()
+    left, right = labels_of(np.arange(99), np.arange(99))
+    known = vertex_hashes(left, "left"), vertex_hashes(right, "right")
+    ids = row_hashes(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs]), known).view(np.int64).tolist()
     sides = []
     for k in (0, 1):
         rows = []
         for vertex, degree in enumerate(np.bincount(edges[:, k])):
-            own = [(len(p[0]), len(p[1]), h) for p, h in zip(pairs, hashes, strict=True) if vertex in p[k]]
-            signed = {h: h - (1 << 64 if h >> 63 else 0) for *_, h in own}
+            own = [(len(p[0]), len(p[1]), number) for p, number in zip(pairs, ids, strict=True) if vertex in p[k]]
             best = [
-                max(own, key=lambda b: (by(b), b[0] * b[1], b[0], signed[b[2]]), default=(0, 0, 0))
+                max(own, key=lambda b: (by(b), b[0] * b[1], b[0], b[2]), default=(0, 0, 0))
                 for by in (lambda b: b[0] * b[1], lambda b: min(b[:2]))
             ]
             label = vertex * 3 + 5 if k == 0 else vertex * 7 + 1

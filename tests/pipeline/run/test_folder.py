@@ -257,9 +257,15 @@ def test_resume_uses_the_limits_of_the_last_time(tmp_path: Path) -> None:
 def test_a_run_of_another_schema_version_is_not_touched(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
     pipeline.mine(source, out, max_results=5, workers=0, progress=False)
-    rewrite_record(out / "options.json", schema_version=0, version="0.0.1")
-    with pytest.raises(InputError, match=r"schema version 0, .* use version 0\.0\.1 of the package"):
+    rewrite_record(out / "options.json", schema_version=9, version="7.0.1")
+    with pytest.raises(InputError, match=r"schema version 9, .* reads version 2; use version 7\.0\.1 of the package$"):
         pipeline.resume(out)
+    rewrite_record(out / "options.json", schema_version=1, version="0.1.0")
+    for call in (pipeline.resume, pipeline.open_run, pipeline.verify):
+        with pytest.raises(
+            InputError, match=r"schema version 1, .* mine again .* or read the Parquet files in .*bicli"
+        ):
+            call(out)
 
 
 def test_an_object_in_memory_cannot_be_read_again(tmp_path: Path) -> None:
