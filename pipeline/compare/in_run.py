@@ -12,7 +12,10 @@ from pipeline.run.names import refuse_links
 from pipeline.series.runs import complete_before
 from schemas.errors import BicliqueError
 
-__all__ = ["changes_since_the_run_before"]
+__all__ = ["CHANGES", "changes_since_the_run_before"]
+
+#: The folder of the comparison, below that of the run.
+CHANGES = "changes"
 
 
 def changes_since_the_run_before(run: PathLike) -> Difference | None:
@@ -41,15 +44,15 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
     found = _there(before, folder)
     if found is None:
         refuse_links(path)
-        remove_difference(folder.changes)
-        found = diff(before, path, folder.changes, progress=False)
+        remove_difference(folder.path / CHANGES)
+        found = diff(before, path, folder.path / CHANGES, progress=False)
     return found
 
 
 def _there(before: Path, folder: RunFolder) -> Difference | None:
     """The comparison that is there, if it is of these two runs as they are now."""
     try:
-        found = Difference(folder.changes)
+        found = Difference(folder.path / CHANGES)
         for own, told in ((RunFolder(before), found.old_run), (folder, found.new_run)):
             manifest = own.manifest()
             if own.run_id() != told.run or manifest is None or manifest.fingerprint != told.found.fingerprint:

@@ -109,11 +109,6 @@ class RunFolder:
         return self.path / "vertices"
 
     @property
-    def changes(self) -> Path:
-        """Folder of what changed since the run before; see `pipeline.compare.in_run`."""
-        return self.path / "changes"
-
-    @property
     def report(self) -> Path:
         """The run as a page with pictures."""
         return self.path / REPORT_FILE

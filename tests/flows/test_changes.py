@@ -1,4 +1,4 @@
-"""A night is compared with the one before it: as an artifact, in the folder of the run, and told if much has changed."""
+"""A night is compared with the one before it: in artifacts, in the folder of the run, and told if much changed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ import pytest
 import pipeline
 from kernels.reference.engine import ReferenceEngine
 from pipeline.compare import partition
-from pipeline.output import stretch
+from pipeline.output import part_writer, stretch
+from pipeline.proof import read_back
 from schemas.bicliques import stated
 from schemas.search import Search
 from tests.support.compared import QUIET, changes, maximal_bicliques, night, rows_of
@@ -111,12 +112,18 @@ def test_a_real_graph_with_changed_edges(real: Any, tmp_path: Path, n: int) -> N
 
 
 def test_files_have_the_layout_of_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretch, "STRETCH_MEMBERS", 300)
+    for module, name, number in (
+        (stretch, "STRETCH_MEMBERS", 100),
+        (part_writer, "PART_BYTES", 3000),
+        (read_back, "PIECE_BYTES", 1000),
+    ):
+        monkeypatch.setattr(module, name, number)
     edges = {(int(a), int(b)) for a, b in random_edges(14, 12, 0.5, 1)}
     less = set(sorted(edges)[:-40])
     old, new = night(tmp_path / "old", edges), night(tmp_path / "new", less)
     found = check(old, new, maximal_bicliques(edges), maximal_bicliques(less), tmp_path / "diff")
-    part = pipeline.open_run(new).files[0]
+    part, *others = pipeline.open_run(new).files
+    assert len(others) > 1, "rows are numbered through several parts"
     for rows, path in ((found.gone, old), (found.new, new)):
         assert rows.schema.equals(pq.read_schema(part))
         metadata, options = rows.schema.metadata, json.loads((path / "options.json").read_text())
