@@ -257,7 +257,7 @@ def open_run(folder: PathLike) -> Results:
     >>> made = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-open", report=False)
     >>> results = pipeline.open_run("OUT-open")
     >>> results.top(1, by="edges").column_names
-    ['left', 'right', 'n_left', 'n_right', 'root']
+    ['id', 'left', 'right', 'n_left', 'n_right', 'root']
     """
     return open_results(Path(folder))
 

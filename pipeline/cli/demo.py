@@ -34,6 +34,6 @@ def how_to_read(results: Results) -> str:
     return (
         f"The Parquet files:\n{files}\n\nRead them with pandas:\n\n"
         f"import pandas as pd\n"
-        f'bicliques = pd.read_parquet("{results.path / "bicliques"}")\n'
+        f'bicliques = pd.read_parquet("{results.path / "bicliques"}", columns=["n_left", "n_right", "left", "right"])\n'
         f'print(bicliques.sort_values("n_left").tail())'
     )

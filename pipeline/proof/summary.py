@@ -40,10 +40,8 @@ _MANY_SIZES = 1 << 17
 #: The files of a run in ``summary/``.
 _FILES = ("sizes.parquet", LARGEST_FILE, "left.parquet", "right.parquet")
 #: Columns of `pipeline.proof.selection.Largest.best`.
-_LARGEST_COLUMNS = ("key", "edges", "n_left", "hash", "file", "row_group", "row")
+_LARGEST_COLUMNS = ("key", "edges", "n_left", "id", "file", "row_group", "row")
 _LARGEST_SCHEMA = pa.schema([("by", pa.string()), *((name, pa.int64()) for name in _LARGEST_COLUMNS)])
-#: The columns of earlier versions, which did not rank equal sizes by hashes.
-_WITHOUT_HASHES = _LARGEST_SCHEMA.remove(_LARGEST_SCHEMA.get_field_index("hash"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,8 +326,6 @@ def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
         return {}
     table = _read(folder.summary / LARGEST_FILE)
     schema = table.schema.remove_metadata()
-    if schema.equals(_WITHOUT_HASHES):
-        return {}
     if not schema.equals(_LARGEST_SCHEMA):
         raise TypeError(f"{LARGEST_FILE} has other columns")
     best = np.column_stack([table[name].to_numpy() for name in _LARGEST_COLUMNS])

@@ -23,7 +23,7 @@ from pipeline.run.names import (
     is_part,
     refuse_links,
 )
-from pipeline.run.resuming import how_to_resume, in_the_way
+from pipeline.run.resuming import how_to_resume, in_the_way, of_another_schema
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -391,11 +391,5 @@ class RunFolder:
         if schema is None or version is None:
             raise IncompleteError(f"{file} does not say which version wrote it; {_ANEW}")
         if schema != SCHEMA_VERSION:
-            remedy = f"use version {version} of the package"
-            if isinstance(schema, int) and schema < SCHEMA_VERSION:
-                remedy = f"mine again into another folder, or read the Parquet files in {self.bicliques} directly"
-            raise InputError(
-                f"{self.path} was made with schema version {schema}, and this package reads version {SCHEMA_VERSION}; "
-                f"{remedy}"
-            )
+            raise InputError(of_another_schema(self.path, schema, version))
         return header

@@ -6,10 +6,12 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schemas.bicliques import SCHEMA_VERSION
+
 if TYPE_CHECKING:
     import os
 
-__all__ = ["how_to_resume", "in_the_way"]
+__all__ = ["how_to_resume", "in_the_way", "of_another_schema"]
 
 
 def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
@@ -28,3 +30,11 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
 def in_the_way(path: Path, what: str, run: Path) -> str:
     """A sentence about a path in the folder of a run that has to be moved away before the run can go on."""
     return f"{path} {what}; move it away, then continue with: {how_to_resume(run)}"
+
+
+def of_another_schema(folder: Path, schema: object, version: object) -> str:
+    """Why a run of another schema version, which that version of the package wrote, is not used, and what helps."""
+    remedy = f"use version {version} of the package"
+    if isinstance(schema, int) and schema < SCHEMA_VERSION:
+        remedy = f"mine again into another folder, or read the Parquet files in {folder / 'bicliques'} directly"
+    return f"{folder} was made with schema version {schema}, and this package reads version {SCHEMA_VERSION}; {remedy}"

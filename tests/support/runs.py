@@ -82,11 +82,14 @@ def quiet(progress: object) -> None:
     """Say nothing."""
 
 
-def answer(edges: np.ndarray, strings: bool = False, **search: Any) -> tuple[int, int]:
-    """Count and fingerprint, from the engine alone, without the pipeline; labels are those of `write_edges`."""
+def answer(edges: np.ndarray, strings: bool = False, is_dense: bool = False, **search: Any) -> tuple[int, int]:
+    """Count and fingerprint, from the engine alone, without the pipeline.
+
+    Labels are those of `write_edges`, or the numbers of `edges` if `is_dense`.
+    """
     n_left, n_right = int(edges[:, 0].max()) + 1, int(edges[:, 1].max()) + 1
     left, right = labels_of(np.arange(n_left), np.arange(n_right), strings)
-    known = vertex_hashes(left, "left"), vertex_hashes(right, "right")
+    known = None if is_dense else (vertex_hashes(left, "left"), vertex_hashes(right, "right"))
     graph, _ = prepare(edges[:, 0], edges[:, 1], n_left, n_right, BuildOptions(), known=known)
     wanted = Search(mode="fingerprint", **search)
     found = CpuEngine().mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), wanted, Limits(), nowhere)

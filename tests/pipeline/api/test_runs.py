@@ -145,7 +145,7 @@ def test_thresholds_that_leave_nothing_are_a_complete_answer(tmp_path: Path) -> 
     results = pipeline.mine(source, tmp_path / "out", min_left=15, workers=0, progress=False)
     assert results.complete
     assert len(results) == len(results.to_pandas()) == results.top().num_rows == 0
-    assert list(results.to_pandas().columns) == ["left", "right", "n_left", "n_right", "root"]
+    assert list(results.to_pandas().columns) == ["id", "left", "right", "n_left", "n_right", "root"]
     assert pipeline.verify(tmp_path / "out", progress=False).count == 0
     assert pipeline.count(source, min_left=15, workers=0, progress=False).count == 0
     assert pipeline.dry_run(source, min_left=15, progress=False).estimate is None
@@ -241,7 +241,7 @@ def test_a_run_that_only_counted_says_so_when_asked_for_rows(tmp_path: Path) -> 
 def test_objects_are_sources_too(tmp_path: Path) -> None:
     table = pa.table({"left": EDGES[:, 0], "right": EDGES[:, 1]})
     results = pipeline.mine(table, tmp_path / "out", workers=0, progress=False)
-    assert (len(results), results.manifest.fingerprint) == answer(EDGES)
+    assert (len(results), results.manifest.fingerprint) == answer(EDGES, is_dense=True)
 
 
 @pytest.mark.parametrize("source", [None, 7, len, b"x.csv"], ids=str)

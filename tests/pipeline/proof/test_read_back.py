@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from pipeline.api import steps
 from pipeline.api.runs import mine, resume, verify
-from pipeline.output import stretch
+from pipeline.output import part_writer, stretch
 from pipeline.proof import proving, read_back, reading
 from pipeline.proof.read_back import ProofTask, proof_tasks, prove_part
 from pipeline.proof.selection import places_of, rows_at
@@ -19,6 +20,7 @@ from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
 from pipeline.workers.thread_pool import InThreads
+from schemas.bicliques import statement
 from schemas.errors import IncompleteError
 from tests.support.batches import state_anew
 from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
@@ -127,6 +129,65 @@ def twice(folder: RunFolder, groups: int) -> int:
         fingerprint=str(total),
     )
     return len(table) + 1
+
+
+def rewritten(folder: RunFolder, change: Callable[[pa.Table], pa.Table], **metadata: str) -> Path:
+    """The only part of the run, with other rows or other metadata. The ledger knows its size."""
+    folder.manifest_file.unlink()
+    ledger = load_ledger(folder.path)
+    (entry,) = (entry for entry in ledger.entries.values() if entry.result.parts)
+    part = folder.bicliques / entry.result.parts[0].name
+    table = change(pq.read_table(part))
+    said = {key.decode(): value.decode() for key, value in pq.read_metadata(part).metadata.items()} | metadata
+    said.pop("ARROW:schema")
+    pq.write_table(table.replace_schema_metadata(said), part, **part_writer.LAYOUT)
+    rewrite_record(
+        ledger.file(entry.result.slice),
+        parts=[{"name": part.name, "rows": len(table), "bytes": part.stat().st_size}],
+    )
+    return part
+
+
+@pytest.mark.parametrize("labels", ["numbers", "words"])
+def test_a_row_with_the_id_of_another_one_is_not_proven(tmp_path: Path, labels: str) -> None:
+    """Count, sizes and fingerprint are right. Pages of numbers are read here, and words by Arrow."""
+    source = write_edges(tmp_path / "g.parquet", random_edges(30, 25, 0.4, 1), labels == "words")
+    folder = RunFolder(mine(source, tmp_path / "out", workers=0, report=False, progress=False).path)
+    assert pq.read_metadata(rewritten(folder, lambda rows: rows)).num_rows > 100
+    steps.prove(folder.path, progress=False)
+
+    def confused(rows: pa.Table) -> pa.Table:
+        ids = rows["id"].to_numpy().copy()
+        ids[[7, 9]] = ids[[9, 7]]
+        return rows.set_column(0, rows.schema.field(0), pa.array(ids))
+
+    part = rewritten(folder, confused)
+    with pytest.raises(IncompleteError, match=rf"{part.name}: row 7 of row group 0 has the id -?\d+, and its members"):
+        steps.prove(folder.path, progress=False)
+
+
+@pytest.mark.parametrize("labels", ["numbers", "words"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_row_whose_members_do_not_ascend_is_not_proven(tmp_path: Path, labels: str, side: str) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(30, 25, 0.4, 1), labels == "words")
+    folder = RunFolder(mine(source, tmp_path / "out", workers=0, report=False, progress=False).path)
+
+    def unsorted(rows: pa.Table) -> pa.Table:
+        lists, k = rows[side].to_pylist(), rows.schema.get_field_index(side)
+        row = next(row for row in range(5, len(lists)) if len(lists[row]) > 1)
+        lists[row] = lists[row][::-1]
+        return rows.set_column(k, rows.schema.field(k), pa.array(lists, rows.schema.field(k).type))
+
+    part = rewritten(folder, unsorted)
+    with pytest.raises(IncompleteError, match=rf"{part.name}.*row \d+ of row group 0: its {side} members do not as"):
+        steps.prove(folder.path, progress=False)
+
+
+def test_metadata_that_states_something_else_is_not_proven(run: tuple[RunFolder, np.ndarray]) -> None:
+    folder, _ = run
+    part = rewritten(folder, lambda rows: rows, **statement(7, 5))
+    with pytest.raises(IncompleteError, match=rf"{part.name} has rows and fingerprint .* its metadata says \(7, 5\)"):
+        steps.prove(folder.path, progress=False)
 
 
 @pytest.mark.parametrize("groups", [40, 10_000])
