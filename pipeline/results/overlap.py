@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["common_members", "repeated", "shares_of"]
+from schemas.bicliques import splitmix64
 
-#: Seed of the numbers that stand for the rows of a signature. Any one does.
-_SEED = 1
+__all__ = ["common_members", "repeated", "shares_of"]
 
 
 def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
@@ -28,11 +27,11 @@ def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
     Notes
     -----
     Members that are in the same rows count together, because there are mostly few such groups. A group is known by the
-    sum of a random 64-bit number per row; two groups have the same sum with a probability of 2**-64.
+    sum of a 64-bit hash per row; two groups have the same sum with a probability of 2**-64.
     """
     n, members = len(rows), np.concatenate([np.zeros(0, np.int64), *rows])
     row = np.repeat(np.arange(n), list(map(len, rows)))
-    of_row = np.random.default_rng(_SEED).integers(0, 1 << 64, n, np.uint64)
+    of_row = splitmix64(np.arange(n, dtype=np.uint64))
     signature = np.zeros(int(members.max(initial=-1)) + 1, np.uint64)
     np.add.at(signature, members, of_row[row])
     groups, first, group, size = np.unique(signature, return_index=True, return_inverse=True, return_counts=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pipeline.run.names import OPTIONS_FILE, is_file, is_folder
 from schemas.errors import BicliqueError, ResourceError
 from schemas.options import RunOrigin
 
-__all__ = ["FoundRun", "complete_before", "entries_of", "is_run", "newest_complete", "runs_in", "series_of"]
+__all__ = ["FoundRun", "entries_of", "is_run", "newest_complete", "run_before", "runs_in", "series_of"]
 
 
 @dataclass(frozen=True)
@@ -62,15 +63,29 @@ def newest_complete(runs: list[FoundRun], series: str | None) -> FoundRun | None
     return next((run for run in runs if run.series == series and run.complete), None)
 
 
-def complete_before(run: Path) -> Path | None:
-    """The newest complete run of the series of a run, beside it, among those that come before it. None without one."""
-    path = run.absolute()
-    origin = RunFolder(path).origin()
+def run_before(run: Path) -> RunFolder | None:
+    """The newest complete run that is older than this one, beside it, of its series, and with the same question.
+
+    Runs that cannot be read are passed over. None if there is none.
+    """
+    own = RunFolder(run.absolute())
+    origin, search = own.origin(), own.options().search
     if (series := series_of(origin)) is None:
         return None
-    older = [found for found in runs_in(path.parent) if found.moment < origin.moment]
-    newest = newest_complete(older, series)
-    return None if newest is None else newest.path
+    older = []
+    for path in entries_of(own.path.parent):
+        if path.name.startswith(".") or path == own.path or not is_run(path):
+            continue
+        with suppress(BicliqueError):
+            other = RunFolder(path).origin()
+            if series_of(other) == series and other.moment < origin.moment:
+                older.append((other.moment, path.name, path))
+    for _, _, path in sorted(older, reverse=True):
+        with suppress(BicliqueError):
+            found = RunFolder(path)
+            if found.options().search == search and found.manifest() is not None:
+                return found
+    return None
 
 
 def entries_of(place: Path) -> list[Path]:

@@ -15,6 +15,7 @@ from pipeline.proof.read_back import read_part
 from pipeline.proof.selection import rows_at
 from pipeline.proof.summary import LARGEST, PartSummary, Summary, Tally, read_largest
 from pipeline.results.facts import input_words, reduced_words, run_facts, search_words, why_none
+from pipeline.results.report.before import Before, before
 from pipeline.results.report.listed import Listed, listed, places_in_order
 from pipeline.results.report.timeline import Timeline, timeline
 from pipeline.results.results import Results
@@ -77,6 +78,8 @@ class Content:
     steps : tuple of (str, float)
         Name and seconds of each step.
     timeline : Timeline
+    before : Before or None
+        The run before, and what has changed since. None if there is none, or this run is not complete.
     busy_ratio : float or None
         Share of the time of all workers that was spent in slices, 0 to 1, over all sessions.
     """
@@ -94,6 +97,7 @@ class Content:
     degrees: dict[str, np.ndarray]
     steps: tuple[tuple[str, float], ...]
     timeline: Timeline
+    before: Before | None
     busy_ratio: float | None
 
 
@@ -120,10 +124,11 @@ def content_of(run: Run) -> Content:
     sizes = summary.sizes if summary else results.sizes() if search.sizes else None
     mined = run.sessions()
     measured, not_measured = _energy(run, entries, mined)
+    names = dict(zip(("left", "right"), run.names, strict=True))
     return Content(
         status=now,
         listing=listing,
-        names=dict(zip(("left", "right"), run.names, strict=True)),
+        names=names,
         search=search,
         none=why_none(run.input, run.built, search) if results.complete and len(results) == 0 else "",
         facts=(*((k, str(v)) for k, v in _facts(run, results, now)), *measured),
@@ -134,6 +139,7 @@ def content_of(run: Run) -> Content:
         degrees={side: np.bincount(own) for side, own in degrees.items()},
         steps=tuple((results.manifest.seconds if results.complete else seconds_of(run)).items()),
         timeline=timeline(entries, mined),
+        before=before(run.folder, results.manifest, sizes, names) if results.complete else None,
         busy_ratio=busy_ratio_of(mined),
     )
 

@@ -22,6 +22,8 @@ PAGE = 10
 _LEVEL = 6
 #: So that the letter which says how many letters two labels have in common needs no escape in JSON.
 _MOST_COMMON = ord("[") - ord("0")
+#: The last letter that JavaScript does not count as two.
+_LAST_OF_ONE_UNIT = 0xFFFF
 
 
 def packed(listed: Listed, more: dict[str, Any], room: int) -> Markup:
@@ -102,11 +104,10 @@ def _folded(labels: list[str]) -> list[str]:
 
     A letter that JavaScript counts as two ends the common part.
     """
-    found, before = [], ""
-    for label in labels:
-        most, k = min(len(label), len(before), _MOST_COMMON), 0
-        while k < most and label[k] == before[k] and label[k] <= "\uffff":
-            k += 1
-        found.append(chr(ord("0") + k) + label[k:])
-        before = label
-    return found
+    if not labels:
+        return []
+    letters = np.array(labels, f"U{_MOST_COMMON}").view(np.uint32).reshape(len(labels), -1)
+    is_common = np.zeros((len(labels), letters.shape[1] + 1), bool)  # the last column stays, and ends every common part
+    is_common[1:, :-1] = (letters[1:] == letters[:-1]) & (letters[1:] > 0) & (letters[1:] <= _LAST_OF_ONE_UNIT)
+    common = is_common.argmin(axis=1).tolist()
+    return [chr(ord("0") + k) + label[k:] for label, k in zip(labels, common, strict=True)]

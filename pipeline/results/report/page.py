@@ -28,6 +28,7 @@ _GROUPS = {
 }
 #: The parts of the page, and what the links to them say.
 _PARTS = {
+    "before": "Since the run before",
     "sizes": "Sizes",
     "top": "The largest",
     "overlap": "How much they overlap",
@@ -92,6 +93,8 @@ class Page:
 
 
 def _is_there(part: str, content: Content) -> bool:
+    if part == "before":
+        return content.before is not None
     if part == "overlap":
         return content.listed is not None
     return not content.none or part not in ("sizes", "top", "participation")

@@ -1,0 +1,97 @@
+"""What the page says of the run before: how many bicliques there were then, and how large they were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+from pipeline.proof.summary import Summary
+from pipeline.run.folder import RunFolder
+from pipeline.series.runs import run_before
+from schemas.errors import BicliqueError
+from schemas.manifest import Manifest
+from schemas.sizes import SizeCounts
+
+__all__ = ["Before", "Change", "before"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A number of the run before, and the same number now."""
+
+    what: str
+    then: int
+    now: int
+
+
+@dataclass(frozen=True)
+class Before:
+    """The run before, and what has changed since.
+
+    Parameters
+    ----------
+    day : str
+        The day that it stands for.
+    page : str or None
+        The address of its page, relative to that of this run. None if it has no page.
+    same_input : bool
+        Whether both have read the same input.
+    changes : tuple of Change
+    """
+
+    day: str
+    page: str | None
+    same_input: bool
+    changes: tuple[Change, ...]
+
+
+def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: dict[str, str]) -> Before | None:
+    """Compare a complete run with the one before it, by what both have already added up.
+
+    Parameters
+    ----------
+    run : RunFolder
+    manifest : Manifest
+    sizes : SizeCounts or None
+        Number of bicliques of each size. None if that is not known.
+    names : dict of str to str
+        What the input calls each side.
+
+    Returns
+    -------
+    Before or None
+        None if there is no run before; see `pipeline.series.runs.run_before`.
+    """
+    try:
+        found = run_before(run.path)
+        old = found.manifest() if found else None
+    except BicliqueError:  # the folder beside cannot be read, which is no fault of this run
+        return None
+    if found is None or old is None:
+        return None
+    changes = [Change("bicliques", old.count, manifest.count)]
+    counted = {f"n_{side}": f"{name} of the input" for side, name in names.items()} | {"n_edges": "edges of the input"}
+    changes += [Change(words, old.input[key], manifest.input[key]) for key, words in counted.items()]
+    then = _largest(_sizes(found))
+    changes += [Change(what, then[what], now) for what, now in _largest(sizes).items() if what in then]
+    origin = found.origin()
+    page = f"../{quote(found.path.name)}/{found.report.name}" if found.report.exists() else None
+    same = old.input["digest"] == manifest.input["digest"]
+    return Before(origin.date or origin.created[:10], page, same, tuple(changes))
+
+
+def _sizes(run: RunFolder) -> SizeCounts | None:
+    try:
+        return Summary.read(run).sizes if Path(run.summary).exists() else None
+    except BicliqueError:
+        return None
+
+
+def _largest(sizes: SizeCounts | None) -> dict[str, int]:
+    if sizes is None or not len(sizes):
+        return {}
+    left, right = sizes.n_left.astype(np.int64), sizes.n_right.astype(np.int64)
+    return {"most edges": int((left * right).max()), "largest smaller side": int(np.minimum(left, right).max())}

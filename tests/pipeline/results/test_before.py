@@ -1,0 +1,107 @@
+"""What the page of a run says of the run before."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pipeline
+from pipeline.results.report.before import Before, Change
+from pipeline.results.report.content import content_of
+from pipeline.run.opened import Run
+from pipeline.series.runs import run_before
+from tests.support.runs import random_edges, write_edges
+
+DAYS = ("2026-11-21", "2026-11-22", "2026-11-23")
+
+
+def mined(source: Any, folder: Path, **options: Any) -> Path:
+    options = {"workers": 0, "progress": False, "report": False} | options
+    return pipeline.mine(source, folder, **options).path
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """The runs of three days, of which the last has more edges, and that of another source."""
+    for day, share in zip(DAYS, (0.3, 0.3, 0.5), strict=True):
+        write_edges(tmp_path / f"{day}.parquet", random_edges(30, 20, share, 4), strings=True)
+        mined(tmp_path / f"{day}.parquet", tmp_path / "runs" / day)
+    mined(write_edges(tmp_path / "other.parquet", random_edges(9, 9, 0.5, 1)), tmp_path / "runs" / "2026-11-22-other")
+    return tmp_path / "runs"
+
+
+def before_of(run: Path) -> Before | None:
+    return content_of(Run.at(run)).before
+
+
+def name_before(run: Path) -> str | None:
+    found = run_before(run)
+    return None if found is None else found.path.name
+
+
+def numbers(run: Path) -> list[int]:
+    frame: pd.DataFrame = pipeline.open_run(run).to_pandas()
+    facts = pipeline.open_run(run).manifest.input
+    smaller, edges = np.minimum(frame.n_left, frame.n_right), frame.n_left * frame.n_right
+    return [len(frame), facts["n_left"], facts["n_right"], facts["n_edges"], int(edges.max()), int(smaller.max())]
+
+
+def test_numbers_of_then_and_now(runs: Path) -> None:
+    found = before_of(runs / DAYS[2])
+    assert found is not None
+    what = ["bicliques", "user of the input", "item of the input", "edges of the input", "most edges"]
+    both = zip(numbers(runs / DAYS[1]), numbers(runs / DAYS[2]), strict=True)
+    wanted = [Change(words, *pair) for words, pair in zip([*what, "largest smaller side"], both, strict=True)]
+    assert (found.day, found.page, found.same_input, list(found.changes)) == (DAYS[1], None, False, wanted)
+    pipeline.report(runs / DAYS[1])
+    page = pipeline.report(runs / DAYS[2])
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text()))
+    assert f"The run before stands for {DAYS[1]}. Its page" in text
+    change = wanted[0].now - wanted[0].then
+    assert f"bicliques {wanted[0].then:,} {wanted[0].now:,} {change:+,} user of" in text
+    assert f'href="../{DAYS[1]}/report.html"' in page.read_text()
+    same = before_of(runs / DAYS[1])
+    assert same is not None
+    assert same.same_input
+    assert all(change.then == change.now for change in same.changes)
+
+
+def test_the_run_before_is_the_last_one_that_asked_the_same(runs: Path) -> None:
+    source = runs.parent / f"{DAYS[2]}.parquet"
+    assert [name_before(runs / day) for day in DAYS] == [None, *DAYS[:2]]
+    assert name_before(runs / "2026-11-22-other") is None
+    assert name_before(mined(source, runs / "2026-11-24", min_left=2)) is None, "another question"
+    mined(source, runs / "2026-11-25", max_results=1)
+    assert name_before(mined(source, runs / "2026-11-26")) == DAYS[2], "the one between is not complete"
+    (runs / ".hidden").mkdir()
+    (runs / DAYS[2]).rename(runs / ".hidden" / DAYS[2])
+    assert name_before(runs / "2026-11-26") == DAYS[1]
+    (runs / DAYS[1] / "manifest.json").write_text("{")
+    (runs / DAYS[0] / "options.json").write_text("{")
+    assert name_before(runs / "2026-11-26") is None, "neither can be read"
+    assert pipeline.report(runs / "2026-11-26").exists()
+
+
+def test_runs_of_objects_in_memory_follow_none(tmp_path: Path) -> None:
+    table = pa.table({"l": [1, 2], "r": [1, 1]})
+    assert [before_of(mined(table, tmp_path / name)) for name in ("2026-01-01", "2026-01-02")] == [None, None]
+
+
+def test_a_run_without_a_summary_and_one_that_only_counts(runs: Path) -> None:
+    for file in (runs / DAYS[1] / "summary").iterdir():
+        file.unlink()
+    (runs / DAYS[1] / "summary").rmdir()
+    found = before_of(runs / DAYS[2])
+    assert found is not None
+    assert [change.what for change in found.changes][-1] == "edges of the input", "sizes would need its rows"
+    source = runs.parent / f"{DAYS[2]}.parquet"
+    assert before_of(mined(source, runs / "2026-11-24", count_only=True)) is None, "it lists nothing"
+    other = before_of(mined(source, runs / "2026-11-25", count_only=True))
+    assert other is not None
+    assert (other.changes[0].then, other.same_input) == (other.changes[0].now, True)
