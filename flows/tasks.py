@@ -101,7 +101,7 @@ def compare(path: Path) -> Difference | None:
     with run_logs():
         found = changes_since_the_run_before(path)
     if found is None:
-        get_run_logger().info("%s is the first complete run of its series, so there is nothing to compare with", path)
+        get_run_logger().info("%s has no run before it in its series, so there is nothing to compare with", path)
     return found
 
 

@@ -9,7 +9,7 @@ from pipeline.compare.diffing import diff
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import refuse_links
-from pipeline.series.runs import complete_before
+from pipeline.series.runs import run_before
 from schemas.errors import BicliqueError
 
 __all__ = ["CHANGES", "changes_since_the_run_before"]
@@ -19,7 +19,7 @@ CHANGES = "changes"
 
 
 def changes_since_the_run_before(run: PathLike) -> Difference | None:
-    """What changed since the newest complete run of the series that comes before a complete run.
+    """What changed since `pipeline.series.runs.run_before` of a complete run.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
     -------
     Difference or None
         Of ``changes/`` in the folder of the run. If it is there already and is of the same two runs, it is not made
-        again. None if the run is the first of its series, or belongs to none.
+        again. None if there is no run before.
 
     Raises
     ------
@@ -38,22 +38,22 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
         As `pipeline.diff`.
     """
     path = Path(run)
-    before, folder = complete_before(path), RunFolder(path)
+    before, folder = run_before(path), RunFolder(path)
     if before is None:
         return None
     found = _there(before, folder)
     if found is None:
         refuse_links(path)
         remove_difference(folder.path / CHANGES)
-        found = diff(before, path, folder.path / CHANGES, progress=False)
+        found = diff(before.path, path, folder.path / CHANGES, progress=False)
     return found
 
 
-def _there(before: Path, folder: RunFolder) -> Difference | None:
+def _there(before: RunFolder, folder: RunFolder) -> Difference | None:
     """The comparison that is there, if it is of these two runs as they are now."""
     try:
         found = Difference(folder.path / CHANGES)
-        for own, told in ((RunFolder(before), found.old_run), (folder, found.new_run)):
+        for own, told in ((before, found.old_run), (folder, found.new_run)):
             manifest = own.manifest()
             if own.run_id() != told.run or manifest is None or manifest.fingerprint != told.found.fingerprint:
                 return None

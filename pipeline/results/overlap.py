@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from schemas.bicliques import splitmix64
+from schemas.hashes import splitmix64
 
 __all__ = ["common_members", "repeated", "shares_of"]
 

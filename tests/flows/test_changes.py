@@ -50,7 +50,7 @@ def run(place: Path, day: str, edges: set[tuple[Any, Any]], **options: Any) -> S
 def test_nights_are_compared_and_much_change_is_told(tmp_path: Path, told: list[dict[str, str]]) -> None:
     first = run(tmp_path, "2026-01-01", EDGES, notify_above=0.0)
     assert first.name == "Completed"
-    assert logged(first, f"{tmp_path}/runs/2026-01-01 is the first complete run of its series")
+    assert logged(first, f"{tmp_path}/runs/2026-01-01 has no run before it in its series")
     assert "changes" not in artifacts(first)
     second = run(tmp_path, "2026-01-02", LESS, notify_above=0.0, keep=1)
     was, now = maximal_bicliques(EDGES), maximal_bicliques(LESS)

@@ -11,7 +11,7 @@ from pipeline.api import steps
 from pipeline.compare import in_run
 from pipeline.compare.in_run import changes_since_the_run_before
 from pipeline.run.names import stranger_in
-from pipeline.series.runs import complete_before
+from pipeline.series.runs import run_before
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions
@@ -41,7 +41,7 @@ def test_the_run_before_is_the_newest_complete_one_of_the_series(tmp_path: Path)
     of_series(tmp_path, "2026-01-03", EDGES, max_results=2)
     of_series(tmp_path, "2026-01-03", EDGES, "other")
     fourth = of_series(tmp_path, "2026-01-04", EDGES)
-    assert [complete_before(run) for run in (first, second, fourth)] == [None, first, second]
+    assert [found and found.path for found in map(run_before, (first, second, fourth))] == [None, first, second]
     assert changes_since_the_run_before(first) is None
     assert not (first / "changes").exists()
     found = changes_since_the_run_before(fourth)
