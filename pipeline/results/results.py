@@ -11,7 +11,7 @@ import pyarrow as pa
 from pipeline.output.part_writer import part_schema, to_batch
 from pipeline.proof.selection import largest, rows_at, sampled
 from pipeline.proof.summary import read_largest
-from pipeline.results.rows import Rows
+from pipeline.results.forms import Forms
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
 from pipeline.run.pending import await_driver, place_of
@@ -80,7 +80,7 @@ class Count:
         return vars(self) | {"complete": self.complete, "fingerprint": number, "sizes": sizes}
 
 
-class Results(Rows):
+class Results(Forms):
     """The bicliques of a run, in Parquet. `pipeline.mine` and `pipeline.open_run` return such an object.
 
     Parameters

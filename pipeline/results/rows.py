@@ -94,9 +94,24 @@ class Rows:
         >>> sum(len(left) * len(right) > 3000 for left, right in results)
         12
         """
-        columns = [name for name in ("left", "right", "id") if name in self.schema.names]
-        scanned = self.dataset().scanner(columns=columns, batch_size=_BATCH, batch_readahead=1, fragment_readahead=1)
-        return _of_batches(scanned.to_batches())
+        return _of_batches(self.batches([name for name in ("left", "right", "id") if name in self.schema.names]))
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """All rows as Arrow batches of a few thousand, of which a few are in memory at a time.
+
+        Parameters
+        ----------
+        columns : list of str or None
+            Names of columns of `schema`. None: all.
+
+        Raises
+        ------
+        InputError
+            If the run only counted.
+        """
+        how = {"batch_size": _BATCH, "batch_readahead": 1, "fragment_readahead": 1}
+        found: Iterator[pa.RecordBatch] = self.dataset().scanner(columns=columns, **how).to_batches()
+        return found
 
     @overload
     def __getitem__(self, which: int) -> Biclique: ...

@@ -1,0 +1,66 @@
+"""The command ``export``, which writes results as text for other programs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pipeline.cli.command import COMPLETE, LIMIT, Command, complain, say
+from pipeline.cli.options import add_run
+from pipeline.run.resuming import how_to_resume
+from schemas.errors import InputError, ResourceError
+
+__all__ = ["COMMANDS"]
+
+#: Names of `pipeline.results.exporting.FORMATS`, which is not imported for ``--help``.
+FORMATS = ("csv", "jsonl", "spmf", "cxt", "adj")
+
+
+def _add_export(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    command.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="csv",
+        help="bicliques as csv, jsonl or spmf (closed itemsets), or the graph as cxt or adj (default: csv)",
+    )
+    command.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="a file to write, or to replace (default: standard output)"
+    )
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from pipeline.results.exporting import FORMATS
+    from pipeline.results.results import open_results
+
+    if arguments.json and arguments.output is None:
+        raise InputError("the text goes to standard output, where --json prints, too; name a file with --output")
+    results = open_results(arguments.run)
+    if arguments.output is not None:
+        results.export(arguments.format, arguments.output)
+        what = f"{len(results):,} bicliques" if FORMATS[arguments.format].of == "bicliques" else "the graph"
+        found = {"file": str(arguments.output), "format": arguments.format, "count": len(results)}
+        say(arguments, lambda: found, lambda: f"{what} in {arguments.output}")
+    else:
+        try:
+            results.export(arguments.format, sys.stdout.buffer)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise ResourceError(f"the text cannot be written ({error.strerror}); make room where it goes") from error
+    if results.complete or FORMATS[arguments.format].of == "graph":
+        return COMPLETE
+    complain(arguments, f"not complete; go on with: {how_to_resume(results.path, results.outcome)}", "stopped")
+    return LIMIT
+
+
+COMMANDS = (
+    Command(
+        name="export",
+        help="write the bicliques of a run, or its graph, as text for other programs",
+        add_arguments=_add_export,
+        run=_export,
+        imports=("results.results", "results.exporting"),
+    ),
+)

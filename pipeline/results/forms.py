@@ -1,0 +1,168 @@
+"""The results of a run in forms of other libraries: a long table, a sparse matrix, a graph, text."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.results.exporting import export
+from pipeline.results.rows import Rows
+from pipeline.run.labels import ids_of
+from schemas.errors import InputError, ResourceError
+from schemas.search import Side
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import scipy.sparse as sp
+
+    from pipeline.run.opened import Run
+
+__all__ = ["Forms"]
+
+
+class Forms(Rows):
+    """What `pipeline.results.results.Results` gives to other libraries."""
+
+    _run: Run
+
+    def memberships(self, side: Side = "left") -> pa.Table:
+        """The members of one side as a long table, with a row per biclique and member.
+
+        Parameters
+        ----------
+        side : "left" or "right"
+
+        Returns
+        -------
+        Table
+            Columns ``id``, the biclique, and ``left`` or ``right``, the member. Bicliques come in the order of the
+            files. In main memory, about 16 bytes per row and the labels.
+
+        Raises
+        ------
+        InputError
+            If the run only counted, or there is no such side.
+        """
+        ids, lists = self._lists(side)
+        lengths = lists.value_lengths().to_numpy()
+        return pa.table({"id": ids.take(pa.array(np.repeat(np.arange(len(ids)), lengths))), side: lists.flatten()})
+
+    def to_sparse(self, side: Side = "left") -> sp.csr_array:
+        """Which vertices of a side are in which bicliques, as a sparse matrix of SciPy with the entries 1.
+
+        Parameters
+        ----------
+        side : "left" or "right"
+
+        Returns
+        -------
+        csr_array, shape (len(results), number of vertices of the side), uint8
+            Row k is the biclique ``results[k]``, and column j the vertex ``results.labels(side)[j]``.
+
+        Raises
+        ------
+        InputError
+            If the run only counted, or there is no such side.
+        ResourceError
+            If SciPy is not installed.
+        """
+        try:
+            from scipy.sparse import csr_array
+        except ModuleNotFoundError as error:
+            raise _missing("to_sparse", "SciPy") from error
+        _, lists = self._lists(side)
+        labels = self.labels(side)
+        members = lists.flatten()
+        columns = members.to_numpy() if self._run.options.ids == "dense" else ids_of(members, labels)
+        starts = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())])
+        shape = (len(lists), len(labels))
+        return csr_array((np.ones(len(columns), np.uint8), columns, starts), shape=shape)
+
+    def to_networkx(self, which: slice = slice(None)) -> nx.Graph:
+        """The graph that some bicliques form together.
+
+        Parameters
+        ----------
+        which : slice
+            Numbers of the rows: ``slice(0, 1)`` for the first one. All if it is left out.
+
+        Returns
+        -------
+        Graph
+            Nodes are pairs such as ``("left", "ann")``, because a label may be on both sides, with the attributes
+            ``label`` and ``bipartite`` (0 left, 1 right). Edges say in ``bicliques`` in how many of the rows they are.
+
+        Raises
+        ------
+        InputError
+            If the run only counted.
+        ResourceError
+            If NetworkX is not installed.
+        """
+        try:
+            import networkx as nx
+        except ModuleNotFoundError as error:
+            raise _missing("to_networkx", "NetworkX") from error
+        graph = nx.Graph()
+        for row in self[which].select(["left", "right"]).to_pylist():
+            for number, side in enumerate(("left", "right")):
+                graph.add_nodes_from(((side, label), {"label": label, "bipartite": number}) for label in row[side])
+            for left in row["left"]:
+                for right in row["right"]:
+                    ends = ("left", left), ("right", right)
+                    before = graph.edges[ends]["bicliques"] if graph.has_edge(*ends) else 0
+                    graph.add_edge(*ends, bicliques=before + 1)
+        return graph
+
+    def labels(self, side: Side) -> pa.Array:
+        """The labels of all vertices of a side that the input has, sorted. The position is the dense id.
+
+        Raises
+        ------
+        InputError
+            If there is no such side.
+        """
+        return self._run.labels[_number(side)]
+
+    def export(self, format: str, to: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write the results as text, with a few thousand rows in memory at a time; see docs/output.md.
+
+        Parameters
+        ----------
+        format : "csv", "jsonl", "spmf", "cxt" or "adj"
+            The last two hold the graph that the run has read.
+        to : path or binary file
+            A file with this path is replaced.
+
+        Raises
+        ------
+        InputError
+            If the run only counted, or the format cannot hold the results.
+        ResourceError
+            If the file cannot be written.
+        """
+        export(self, self._run, format, Path(to) if isinstance(to, (str, os.PathLike)) else to)  # type: ignore[arg-type]
+
+    def _lists(self, side: Side) -> tuple[pa.Array, pa.ListArray]:
+        """The id of every biclique, and its members on a side."""
+        _number(side)
+        ids = ["id"] if "id" in self.schema.names else []
+        table = self.dataset().to_table(columns=[*ids, side])
+        lists = table[side].combine_chunks()
+        lists = pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
+        numbers = table["id"].combine_chunks() if ids else pa.array(np.arange(len(table)))
+        return numbers, lists
+
+
+def _number(side: str) -> int:
+    if side not in ("left", "right"):
+        raise InputError(f"the side must be left or right, not {side!r}")
+    return int(side == "right")
+
+
+def _missing(call: str, library: str) -> ResourceError:
+    return ResourceError(f"{call} needs {library}, which is not installed (pip install 'bicliques[notebook]')")
