@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from pipeline.api.runs import largest, mine, open_run, resume, verify
     from pipeline.compare.difference import Difference
     from pipeline.compare.diffing import diff
+    from pipeline.results.counted import Count
     from pipeline.results.report.make import report
-    from pipeline.results.results import Count, Results
+    from pipeline.results.results import Results
     from pipeline.results.run_status import status
     from pipeline.run.version import __version__
     from pipeline.series.pruning import prune
@@ -48,7 +49,7 @@ __all__ = [
 
 #: Public name -> module that defines it. No module is called like a public name: importing it would hide the name.
 _HOMES = {
-    "Count": "results.results",
+    "Count": "results.counted",
     "Difference": "compare.difference",
     "Results": "results.results",
     "__version__": "run.version",

@@ -16,7 +16,8 @@ from pipeline.api.table import described
 from pipeline.process import startup
 from pipeline.process.interrupts import Interrupted
 from pipeline.proof import vertices
-from pipeline.results.results import Count, Results
+from pipeline.results.counted import Count
+from pipeline.results.results import Results
 from pipeline.run.accounts import peak_rss_of, seconds_of
 from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pipeline.api.dry_running import DryRun
     from pipeline.estimate.table import Guess
     from pipeline.proof.verification import Verification
-    from pipeline.results.results import Count, Results
+    from pipeline.results.counted import Count
+    from pipeline.results.results import Results
 
 __all__ = ["count_card", "dry_run_card", "formats_table", "run_card", "run_json", "size_table", "verify_card"]
 

@@ -12,17 +12,22 @@ __all__ = ["columns_of", "shortened", "top_json", "top_table", "width"]
 
 #: Columns of a table when the width is not known, and the fewest columns of a side.
 _WIDTH, _LEAST_ROOM = 120, 12
+#: Headings and formats of the columns that some tables have.
+_MORE = {"surprise": ("bits", "{:,.1f}"), "new_edges": ("new", "{:,}"), "covered": ("covered", "{:.1%}")}
 
 
 def top_table(rows: pa.Table, width: int | None = _WIDTH) -> str:
     """Bicliques, one per line, in lines of `width` columns. None shows all members in lines of any length.
 
-    A list that does not fit is cut between two labels, and ends with the number of labels that follow.
+    A list that does not fit is cut between two labels, and ends with the number of labels that follow. Columns that
+    only some tables have follow the number of edges.
     """
-    cells = [("#", "left", "right", "edges")]
+    more = [name for name in _MORE if name in rows.column_names]
+    cells = [("#", "left", "right", "edges", *(_MORE[name][0] for name in more))]
     for k in range(len(rows)):
         n_left, n_right = rows["n_left"][k].as_py(), rows["n_right"][k].as_py()
-        cells.append((str(k + 1), f"{n_left:,}", f"{n_right:,}", f"{n_left * n_right:,}"))
+        others = (_MORE[name][1].format(rows[name][k].as_py()) for name in more)
+        cells.append((str(k + 1), f"{n_left:,}", f"{n_right:,}", f"{n_left * n_right:,}", *others))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [" ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in cells]
     room = None if width is None else max(width - len(lines[0]) - len("  {} x {}"), 2 * _LEAST_ROOM)

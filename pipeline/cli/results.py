@@ -1,8 +1,9 @@
-"""The commands ``verify``, ``show``, ``sample``, ``sizes`` and ``report``, which are about the results of a run."""
+"""The commands ``verify``, ``show``, ``cover``, ``sample``, ``sizes`` and ``report``, about the results of a run."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet, add_run, natural
@@ -32,10 +33,24 @@ def _add_show(command: argparse.ArgumentParser) -> None:
     _add_rows(command, "-n", "--top")
     command.add_argument(
         "--by",
-        choices=MEASURES,
+        choices=(*MEASURES, "surprise"),
         default="edges",
-        help="number of edges, of vertices, size of the smaller side, left side, right side (default: edges)",
+        help="number of edges, of vertices, size of the smaller side, left side, right side, or how unlikely it is by "
+        "chance, in bits (default: edges)",
     )
+    command.add_argument(
+        "--distinct",
+        type=float,
+        metavar="SHARE",
+        help="leave out what has more than this share of its edges in one that is listed before it, as 0.8 "
+        "(default: leave out nothing)",
+    )
+
+
+def _add_cover(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    _add_rows(command, "-n", "--top")
+    command.add_argument("--output", type=Path, metavar="FILE", help="also write the table to this Parquet file")
 
 
 def _add_sample(command: argparse.ArgumentParser) -> None:
@@ -65,7 +80,25 @@ def _show(arguments: argparse.Namespace) -> int:
     from pipeline.cli import listing
     from pipeline.results.results import open_results
 
-    rows = open_results(arguments.run).top(arguments.n, arguments.by)
+    rows = open_results(arguments.run).top(arguments.n, arguments.by, arguments.distinct)
+    say(
+        arguments,
+        lambda: listing.top_json(rows),
+        lambda: listing.top_table(rows, None if arguments.full else listing.width()),
+    )
+    return COMPLETE
+
+
+def _cover(arguments: argparse.Namespace) -> int:
+    from pipeline.cli import listing
+    from pipeline.results.interesting import refuse_target, write_table
+    from pipeline.results.results import open_results
+
+    if arguments.output is not None:
+        refuse_target(arguments.output)
+    rows = open_results(arguments.run).cover(arguments.n)
+    if arguments.output is not None:
+        write_table(rows, arguments.output)
     say(
         arguments,
         lambda: listing.top_json(rows),
@@ -118,6 +151,13 @@ COMMANDS = (
         imports=("proof.verification", "cli.cards"),
     ),
     Command("show", "print the largest bicliques of a run", _add_show, _show, ("results.results", "cli.listing")),
+    Command(
+        name="cover",
+        help="print the bicliques of a run that together have most edges",
+        add_arguments=_add_cover,
+        run=_cover,
+        imports=("results.results", "results.interesting", "cli.listing"),
+    ),
     Command(
         name="sample",
         help="print bicliques of a run chosen at random, each as likely as the others",

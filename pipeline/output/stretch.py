@@ -119,7 +119,9 @@ def row_groups(found: Bicliques, room: LabelRoom) -> Iterator[Bicliques]:
     until, taken = found.left_indptr + found.right_indptr, room.until(found)
     first = True
     while start < len(found):
-        stop = min(_end(until, taken, start, min(members, GROUP_MEMBERS)), start + GROUP_ROWS)
+        left = int(until[-1] - until[start])
+        own = left if left < members * 5 // 4 else members  # no row group of the few rows that remain
+        stop = min(_end(until, taken, start, min(own, GROUP_MEMBERS)), start + GROUP_ROWS)
         yield found.rows(start, stop)
         start, members, first = stop, members if first else 2 * members, False
 

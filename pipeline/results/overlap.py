@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import numpy as np
-
-from schemas.hashes import splitmix64
 
 __all__ = ["common_members", "repeated", "shares_of"]
 
@@ -31,7 +30,7 @@ def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
     """
     n, members = len(rows), np.concatenate([np.zeros(0, np.int64), *rows])
     row = np.repeat(np.arange(n), list(map(len, rows)))
-    of_row = splitmix64(np.arange(n, dtype=np.uint64))
+    of_row = np.frombuffer(b"".join(blake2b(b"%d" % k, digest_size=8).digest() for k in range(n)), np.uint64)
     signature = np.zeros(int(members.max(initial=-1)) + 1, np.uint64)
     np.add.at(signature, members, of_row[row])
     groups, first, group, size = np.unique(signature, return_index=True, return_inverse=True, return_counts=True)

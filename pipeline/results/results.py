@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 
@@ -19,7 +18,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import LOCAL, open_part
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest, Outcome, Part
-from schemas.search import By
+from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
 from schemas.totals import Best
 
@@ -27,57 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as ds
 
-__all__ = ["Count", "Results", "open_results"]
-
-
-@dataclass(frozen=True)
-class Count:
-    """How many maximal bicliques there are.
-
-    Parameters
-    ----------
-    count : int
-        Number of bicliques counted.
-    outcome : Outcome
-        "complete", or why there may be more than `count`.
-    fingerprint : int or None
-        64-bit fingerprint of the bicliques. None unless it was asked for and all were counted.
-    total_seconds : float
-        Wall time of the whole call. For the command line: since its process was started.
-    sizes : SizeCounts or None
-        Number of bicliques of each size. None unless it was asked for.
-    input, graph, options : dict
-        As in `schemas.manifest.Manifest`.
-    seconds : dict of float
-        Seconds of start-up and of each step.
-    peak_rss : dict
-        Largest resident memory in bytes, of this process and of its workers.
-    vertices : str or None
-        The folder of ``left.parquet`` and ``right.parquet``. None unless it was asked for and all were counted.
-    """
-
-    count: int
-    outcome: Outcome
-    fingerprint: int | None
-    total_seconds: float
-    sizes: SizeCounts | None
-    input: dict[str, Any]
-    graph: dict[str, Any]
-    options: dict[str, Any]
-    seconds: dict[str, float]
-    peak_rss: dict[str, Any]
-    vertices: str | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether all bicliques were counted."""
-        return self.outcome == "complete"
-
-    def to_json(self) -> dict[str, Any]:
-        """A dictionary of plain values, for JSON."""
-        number = None if self.fingerprint is None else str(self.fingerprint)
-        sizes = None if self.sizes is None else self.sizes.to_json()
-        return vars(self) | {"complete": self.complete, "fingerprint": number, "sizes": sizes}
+__all__ = ["Results", "open_results"]
 
 
 class Results(Forms):
@@ -94,8 +43,8 @@ class Results(Forms):
 
     Notes
     -----
-    Opening reads the manifest, or else the ledger. Rows are read by `dataset`, `to_arrow`, `to_pandas`, `top`, `sizes`
-    and `sample`. Of a run that is not complete these give what is committed so far.
+    Opening reads the manifest, or else the ledger. Rows are read by `dataset`, `to_arrow`, `to_pandas`, `top`,
+    `cover`, `sizes` and `sample`. Of a run that is not complete these give what is committed so far.
 
     Examples
     --------
@@ -107,6 +56,10 @@ class Results(Forms):
     [11, 11, 10]
     >>> results.sizes().total, results.sample(2).num_rows
     (56688, 2)
+    >>> [round(bits) for bits in results.top(4, by="surprise", distinct=0.8)["surprise"].to_pylist()]
+    [10996, 10284, 6840, 4888]
+    >>> [round(share, 3) for share in results.cover(3)["covered"].to_pylist()]
+    [0.134, 0.219, 0.3]
     """
 
     def __init__(self, run: Run):
@@ -240,15 +193,24 @@ class Results(Forms):
         """
         return self.to_arrow(columns, filter).to_pandas()
 
-    def top(self, n: int = 20, by: By = "edges") -> pa.Table:
-        """The `n` largest bicliques, the largest first.
+    def top(self, n: int = 20, by: By | Literal["surprise"] = "edges", distinct: float | None = None) -> pa.Table:
+        """The `n` largest or most surprising bicliques, the best first.
 
         Parameters
         ----------
         n : int
-        by : "edges", "vertices", "balance", "left" or "right"
-            The measure: number of edges, size of the smaller side, size of the left or of the right side. Ties go to
-            the larger number of edges, then to the larger left side, then to the larger hash of the members.
+        by : "edges", "vertices", "balance", "left", "right" or "surprise"
+            The measure: number of edges, of vertices, size of the smaller side, of the left or of the right side, or
+            how unlikely the biclique is by chance, given the degrees of its members. Ties go to the larger number of
+            edges, then to the larger left side, then to the larger hash of the members.
+        distinct : float or None
+            Leave out a biclique if one that is listed before it has more than this share of its edges. From 0 to 1, and
+            0.8 is a good value. None: leave out none.
+
+        Returns
+        -------
+        Table
+            With the columns of `schema`, and by "surprise" also the float64 ``surprise``, in bits.
 
         Raises
         ------
@@ -262,14 +224,57 @@ class Results(Forms):
         Memory is bounded, because only row groups that hold one of the largest are read. The summary of a complete run
         knows the places of the hundred largest. For others the two size columns are read first. Two runs that found the
         same set give the same order.
+
+        With `distinct`, candidates are read in descending order until `n` are distinct. If fewer are, all rows are
+        read, and mostly a few times; see `pipeline.results.distinct.distinct_rows`. By "surprise", row groups are read
+        whose sizes allow one of the best; see `pipeline.results.surprise.Surprise`, which has the definition.
         """
         if n < 1:
             raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
+        if by not in (*MEASURES, "surprise"):
+            raise InputError(f"bicliques are ranked by {', '.join(MEASURES)} or surprise, not by {by!r}")
         self._refuse_count_only()
+        if distinct is not None or by == "surprise":
+            from pipeline.results.interesting import top_rows  # imported only here, because it imports compiled code
+
+            return top_rows(self._run, self.files, self.schema, n, by, distinct)
         places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
         if places is None:
             places = largest(self.files, n, by)
         return rows_at(self.files, places, self.schema)
+
+    def cover(self, n: int = 20) -> pa.Table:
+        """The bicliques that together explain most edges: each is the one that has most edges which none before it has.
+
+        Parameters
+        ----------
+        n : int
+            How many to choose. There are fewer if these have all edges that are in any biclique of the run.
+
+        Returns
+        -------
+        Table
+            In the order of the choice: ``rank`` from 1, ``edges``, ``new_edges`` (all int64), ``covered`` (float64, the
+            share of all edges of the input that are in a biclique up to this one), and the columns of `schema`.
+
+        Raises
+        ------
+        InputError
+            If the run only counted, or `n` is less than 1.
+        IncompleteError
+            If a part is missing or damaged.
+
+        Notes
+        -----
+        Any other `n` bicliques of the run have at most 1.58 times as many edges together. See
+        `pipeline.results.cover.cover_rows` for the algorithm, what it reads, and its memory.
+        """
+        if n < 1:
+            raise InputError(f"the number of bicliques to choose must be at least 1, not {n}")
+        self._refuse_count_only()
+        from pipeline.results.interesting import cover_table  # imported only here, because it imports compiled code
+
+        return cover_table(self._run, self.files, self.schema, n)
 
     def sizes(self) -> SizeCounts:
         """The number of bicliques of each size.

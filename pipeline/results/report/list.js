@@ -101,7 +101,7 @@ function startList(data) {
       const order = { [button.dataset.sort]: "ascending", [`-${button.dataset.sort}`]: "descending" }[place.sort];
       button.closest("th").setAttribute("aria-sort", order ?? "none");
     }
-    at("told").textContent = verdict(view);
+    at("told").textContent = verdict(view) + amongParticipants(view.wanted);
     at("filters").replaceChildren(...filters());
     at("pager").hidden = pages === 1 || paper.matches;
     at("range").textContent = `${told(first + 1)} to ${told(first + shown.length)} of ${told(rows.length)}`;
@@ -124,19 +124,24 @@ function startList(data) {
     at("compared").textContent = rows.length > MOST_COMPARED ? `${words} The matrix has the first ${MOST_COMPARED} of the ${told(rows.length)} in the list.` : words;
   }
 
+  // The roles are named, because on a phone the style sheet makes blocks of the table.
+  function cell(more, ...children) {
+    return made("td", { ...more, role: "cell" }, ...children);
+  }
+
   function rowOf(each, view) {
     const { row, number, repeats, found } = each, n = [data.n.left[row], data.n.right[row]];
-    const cells = [...n, n[0] * n[1]].map((value) => made("td", { className: "n" }, told(value)));
+    const cells = [...n, n[0] * n[1]].map((value) => cell({ className: "n" }, told(value)));
     const link = made("a", { href: hashOf({ ...ALL, ids: data.ids[row] }), title: "a link to this one" }, told(number));
     const file = made("button", { type: "button", title: `number ${number} as CSV` }, "CSV");
     file.addEventListener("click", () => save(`biclique-${data.ids[row]}.csv`, linesOf(data, [each])));
-    const members = made("td", {}, ...SIDES.map((side, k) => membersOf(row, side, n[k], found[side] ?? new Set())));
+    const members = cell({}, ...SIDES.map((side, k) => membersOf(row, side, n[k], found[side] ?? new Set())));
     if (repeats >= 0) {
       const other = view.numbers.get(repeats);
       members.append(made("div", { className: "repeats" }, `${data.shares[row][repeats]} % of its edges are in number ${other}`));
     }
-    const tell = made("td", { className: "tools" }, file);
-    return made("tr", {}, made("td", { className: "n" }, link), ...cells, members, tell);
+    const tools = cell({ className: "tools" }, file);
+    return made("tr", { role: "row" }, cell({ className: "n" }, link), ...cells, members, tools);
   }
 
   function membersOf(row, side, n, found) {
@@ -148,17 +153,15 @@ function startList(data) {
     if (n > first.length) {
       const more = made("details", {}, made("summary", {}, `${told(n - first.length)} more`));
       const folded = members.slice(data.shown, data.unfolded);
-      const unfold = () => {
-        if (more.childElementCount > 1) return;
+      more.addEventListener("toggle", () => {
+        if (!more.open || more.childElementCount > 1) return;
         more.append(...chips(folded, side, found));
         const missing = n - first.length - folded.length;
         if (missing > 0) more.append(made("em", {}, `and ${told(missing)} that are not shown`));
-      };
-      more.addEventListener("toggle", () => more.open && unfold());
-      if (folded.some((k) => found.has(k))) { unfold(); more.open = true; }
+      });
       list.append(more);
     }
-    const others = [...found].filter((k) => members.indexOf(k) >= data.unfolded);
+    const others = [...found].filter((k) => !first.includes(k));
     if (others.length) {
       const also = made("div", { className: "found" }, "also with ", ...chips(others.slice(0, MOST_TOLD), side, found));
       if (others.length > MOST_TOLD) also.append(`and ${told(others.length - MOST_TOLD)} more that fit`);
@@ -198,6 +201,14 @@ function startList(data) {
     if (hidden && !place.ids) words.push(`${told(hidden)} left out: a better one has more than ${data.distinct} % of the edges of each.`);
     if (wanted) words.push(data.most === null ? "All their members were looked at." : `The first ${told(data.most)} members of each side were looked at.`);
     return words.join(" ");
+  }
+
+  // Those who take part most are on the page, too, whether or not they are in a listed biclique.
+  function amongParticipants(wanted) {
+    const labels = [...document.querySelectorAll("#participation .label > *")];
+    for (const label of labels) label.classList.toggle("hit", wanted !== "" && label.textContent.toLowerCase().includes(wanted));
+    const hits = labels.filter((label) => label.classList.contains("hit")).length;
+    return wanted ? ` Of the ${told(labels.length)} who take part most, ${told(hits)} fit${hits === 1 ? "s" : ""}.` : "";
   }
 
   search.addEventListener("input", () => go({ find: search.value }, true));

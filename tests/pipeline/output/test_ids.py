@@ -20,7 +20,9 @@ Members = tuple[tuple[Any, ...], tuple[Any, ...]]
 KINDS: dict[str, Any] = {
     "numbers": lambda k: 3 * k + 2,
     "far numbers": lambda k: k * 2**58 + 3,
-    "words": lambda k: ["0", "a", "ü", "🎬 film", "x" * 300, "\tq'\"\n", "=1+1"][k % 7] + (str(k // 7) if k > 6 else ""),
+    "words": lambda k: (
+        ["0", "a", "ü", "🎬 film", "x" * 300, "\tq'\"\n", "=1+1"][k % 7] + (str(k // 7) if k > 6 else "")
+    ),
 }
 
 

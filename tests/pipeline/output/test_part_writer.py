@@ -17,7 +17,7 @@ from pipeline.output import part_writer, stretch, writers
 from pipeline.output.parallel_writer import ParallelWriter
 from pipeline.output.part_writer import PartWriter, to_batch, writer_bytes
 from pipeline.proof.read_back import read_part
-from schemas.bicliques import Bicliques
+from schemas.bicliques import Bicliques, Provenance
 from schemas.errors import IncompleteError, ResourceError
 from tests.support.batches import LABELS, some
 from tests.support.runs import random_edges, write_edges
@@ -205,3 +205,55 @@ def test_a_slice_whose_writer_loses_a_row_does_not_count(tmp_path: Path, monkeyp
         pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
     assert list((tmp_path / "out" / "bicliques").iterdir()) == []
     assert list((tmp_path / "out" / "ledger").iterdir()) == []
+
+
+@pytest.mark.parametrize("tables", [None, LABELS], ids=["dense", "labels"])
+def test_a_reader_of_large_bicliques_needs_few_row_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: part_writer.Tables
+) -> None:
+    """They are in the first row groups of a stretch, which are small, and the statistics of the others say so."""
+    monkeypatch.setattr(stretch, "STRETCH_ROWS", 1000)
+    monkeypatch.setattr(stretch, "_LEAST_MEMBERS", 40)
+    out = PartWriter(tmp_path, 0, tables, Provenance("user", "film", "abc", "123"))
+    for seed in range(4):
+        out(some(1000, seed))
+    (part,) = out.close()
+    metadata = pq.read_metadata(tmp_path / part.name)
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    sizes = np.array([group.num_rows for group in groups]).reshape(4, -1)
+    assert (sizes[:, 0] < 1000 / 20).all()
+    assert (np.diff(sizes[:, 1:-1]) > 0).all(), "row groups grow"
+    assert (sizes[:, -1] > 100).all(), "no row group has the few rows that remain"
+    most, least = (np.array([getattr(group.column(3).statistics, own) for group in groups]) for own in ("max", "min"))
+    assert (np.diff(most.reshape(4, -1)) <= 0).all()
+    assert (most.reshape(4, -1)[:, 1:] <= least.reshape(4, -1)[:, :-1]).all()
+    assert not any(group.column(k).is_stats_set for group in groups for k in (0, 1, 2)), "none of ids and lists"
+    assert all(
+        group.column(k).has_offset_index and group.column(k).has_column_index for group in groups for k in (3, 4)
+    )
+    order = tuple((one.column_index, one.descending) for one in groups[0].sorting_columns)
+    assert order == ((3, True), (4, True))
+    assert {group.column(0).compression for group in groups} == {"UNCOMPRESSED"}
+    assert not any(group.column(0).has_dictionary_page for group in groups)
+    total = sum(pq.read_table(tmp_path / part.name)["id"].to_pylist()) % 2**64
+    said = {key.decode(): value.decode() for key, value in metadata.metadata.items() if key != b"ARROW:schema"}
+    assert said == {
+        "bicliques.schema": "2",
+        "bicliques.left": "user",
+        "bicliques.right": "film",
+        "bicliques.run": "abc",
+        "bicliques.input": "123",
+        "bicliques.rows": "4000",
+        "bicliques.fingerprint": str(total),
+    }
+
+
+def test_sizes_that_do_not_fit_into_words_are_sorted_by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = some(500)
+    orders = []
+    for bits in (20, 1):
+        monkeypatch.setattr(stretch, "_SIZE_BITS", bits)
+        own = stretch.Stretch()
+        own.add(rows)
+        orders.append(own.take().to_pairs())
+    assert orders[0] == orders[1] == by_size(rows.to_pairs())

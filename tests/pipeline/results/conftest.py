@@ -12,6 +12,9 @@ import pytest
 
 import pipeline
 from pipeline.cli.demo import demo_source
+from pipeline.results.report.content import content_of
+from pipeline.results.report.listed import Listed
+from pipeline.run.opened import Run
 
 #: Where a browser may be, besides playwright's own: the first that is there is used.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -25,6 +28,13 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("browser") / "packages"
     pipeline.mine(demo_source(), out, workers=0, progress=False)
     return out / "report.html"
+
+
+@pytest.fixture(scope="session")
+def known(page_file: Path) -> Listed:
+    found = content_of(Run.at(page_file.parent)).listed
+    assert found is not None
+    return found
 
 
 class Chromium:

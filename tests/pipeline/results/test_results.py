@@ -122,7 +122,7 @@ def test_top_gives_all_rows_when_asked_for_more(results: pipeline.Results) -> No
 def test_top_refuses_zero_rows_and_an_unknown_order(results: pipeline.Results) -> None:
     with pytest.raises(InputError, match="at least 1, not 0"):
         results.top(0)
-    with pytest.raises(InputError, match="by edges, vertices, balance, left, right, not by 'size'"):
+    with pytest.raises(InputError, match="by edges, vertices, balance, left, right or surprise, not by 'size'"):
         results.top(3, "size")  # type: ignore[arg-type]
 
 

@@ -1,0 +1,208 @@
+"""Passes over bicliques that tell the interesting ones: which repeat another, how many edges are new, how likely it is.
+
+Bicliques are flat arrays as in `schemas.bicliques.Bicliques`: ``left``, ``left_indptr``, ``right``, ``right_indptr``.
+All members are vertices.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.compiled.jit import compiled, entry
+
+__all__ = ["add_weights", "count_new", "keep_distinct", "mark_repeats"]
+
+
+@compiled
+def _repeats(left, left_start, left_stop, right, right_start, right_stop, index, common, touched, most):
+    """Whether a biclique shares more than ``most[0]`` of its edges with one of the index; see `mark_repeats`."""
+    n = best = 0
+    of_left, of_right = common
+    heads, links, owners = index[0]
+    for e in range(left_start, left_stop):
+        k = heads[left[e]]
+        while k >= 0:
+            o = owners[k]
+            if of_left[o] == 0:
+                touched[n] = o
+                n += 1
+            of_left[o] += 1
+            best = max(best, of_left[o])
+            k = links[k]
+    found = False
+    n_left, n_right = left_stop - left_start, right_stop - right_start
+    if best / n_left > most[0]:  # otherwise no share can be larger, whatever the right sides have in common
+        heads, links, owners = index[1]
+        for e in range(right_start, right_stop):
+            k = heads[right[e]]
+            while k >= 0:
+                of_right[owners[k]] += of_left[owners[k]] > 0
+                k = links[k]
+        for t in range(n):
+            o = touched[t]
+            if of_left[o] * of_right[o] / (n_left * n_right) > most[0]:
+                found = True
+            of_right[o] = 0
+    for t in range(n):
+        of_left[touched[t]] = 0
+    return found
+
+
+@entry
+def mark_repeats(left, left_indptr, right, right_indptr, numbers, index, common, touched, most, is_repeat):
+    """Mark the bicliques that share more than a part of their edges with a biclique of an index.
+
+    Parameters
+    ----------
+    left, left_indptr, right, right_indptr : ndarray
+        Bicliques.
+    numbers : ndarray, shape (n,), int64
+        Those to look at.
+    index : ((ndarray, ndarray, ndarray), (ndarray, ndarray, ndarray)), int64
+        For the left and for the right side: first link of every vertex, next link, and owner of each link, which is the
+        number of a biclique of the index that has the vertex. -1 ends the links of a vertex.
+    common : (ndarray, ndarray), int64
+        Zeros, one per biclique of the index, for the left and for the right side. They are zeros again afterwards.
+    touched : ndarray, int64
+        Room for one number per biclique of the index.
+    most : ndarray, shape (1,), float64
+        Share of a biclique's own edges, from 0 to 1.
+    is_repeat : ndarray, shape (n,), uint8
+        Output: 1 for each biclique that shares more than that, and 0 for the others.
+    """
+    for k in range(len(numbers)):
+        i = numbers[k]
+        is_repeat[k] = _repeats(
+            left,
+            left_indptr[i],
+            left_indptr[i + 1],
+            right,
+            right_indptr[i],
+            right_indptr[i + 1],
+            index,
+            common,
+            touched,
+            most,
+        )
+
+
+@entry
+def keep_distinct(left, left_indptr, right, right_indptr, index, used, common, touched, most, kept):
+    """Go through bicliques in their order, and add those to the index that share too little with all in it.
+
+    Parameters
+    ----------
+    left, left_indptr, right, right_indptr, index, common, touched, most
+        As of `mark_repeats`. The index and the arrays of one number per biclique have room for all that may be added.
+    used : ndarray, shape (3,), int64
+        Numbers of bicliques, of left links and of right links in the index. They go up.
+    kept : ndarray, int64
+        Output: the numbers of the bicliques that are added, which are at most as many as there is room here.
+
+    Returns
+    -------
+    int
+        How many are added.
+    """
+    n = 0
+    for i in range(len(left_indptr) - 1):
+        if n == len(kept):
+            break
+        left_start, left_stop, right_start, right_stop = (
+            left_indptr[i],
+            left_indptr[i + 1],
+            right_indptr[i],
+            right_indptr[i + 1],
+        )
+        if _repeats(left, left_start, left_stop, right, right_start, right_stop, index, common, touched, most):
+            continue
+        _link(left, left_start, left_stop, index[0], used[1], used[0])
+        _link(right, right_start, right_stop, index[1], used[2], used[0])
+        used[0] += 1
+        used[1] += left_stop - left_start
+        used[2] += right_stop - right_start
+        kept[n] = i
+        n += 1
+    return n
+
+
+@compiled
+def _link(members, start, stop, side, free, owner):
+    heads, links, owners = side
+    for e in range(start, stop):
+        v = members[e]
+        links[free], owners[free] = heads[v], owner
+        heads[v] = free
+        free += 1
+
+
+@entry
+def count_new(left, left_indptr, right, right_indptr, numbers, masks, n_words, stride, found):
+    """Count the edges of each biclique that no chosen biclique has.
+
+    Parameters
+    ----------
+    left, left_indptr, right, right_indptr : ndarray
+        Bicliques.
+    numbers : ndarray, shape (n,), int64
+        Those to look at.
+    masks : (ndarray, ndarray), uint64
+        For each vertex of the left and of the right side `stride` words. A bit stands for a chosen biclique, and is set
+        if the vertex is a member of it.
+    n_words : int
+        How many words of each vertex are in use.
+    stride : int
+    found : ndarray, shape (n,), int64
+        Output.
+
+    Notes
+    -----
+    A pair is in a chosen biclique if both ends have a bit in common. So no edge is looked up.
+    """
+    of_left, of_right = masks
+    for k in range(len(numbers)):
+        i = numbers[k]
+        new, start, stop = 0, right_indptr[i], right_indptr[i + 1]
+        for e in range(left_indptr[i], left_indptr[i + 1]):
+            own, bits = left[e] * stride, np.uint64(0)
+            for w in range(n_words):
+                bits |= of_left[own + w]
+            if bits == 0:
+                new += stop - start
+                continue
+            for f in range(start, stop):
+                other, bits = right[f] * stride, np.uint64(0)
+                for w in range(n_words):
+                    bits |= of_left[own + w] & of_right[other + w]
+                new += bits == 0
+        found[k] = new
+
+
+@entry
+def add_weights(left, left_indptr, right, right_indptr, numbers, kinds, weights, n_kinds, found):
+    """Add up the weights of all pairs of each biclique. The weight of a pair depends on the kinds of both ends.
+
+    Parameters
+    ----------
+    left, left_indptr, right, right_indptr : ndarray
+        Bicliques.
+    numbers : ndarray, shape (n,), int64
+        Those to look at.
+    kinds : (ndarray, ndarray), int32
+        The kind of every vertex of the left and of the right side.
+    weights : ndarray of int32
+        Weight of left kind ``a`` with right kind ``b`` at ``a * n_kinds + b``.
+    n_kinds : int
+        Number of right kinds.
+    found : ndarray, shape (n,), int64
+        Output.
+    """
+    of_left, of_right = kinds
+    for k in range(len(numbers)):
+        i = numbers[k]
+        total, start, stop = 0, right_indptr[i], right_indptr[i + 1]
+        for e in range(left_indptr[i], left_indptr[i + 1]):
+            own = of_left[left[e]] * n_kinds
+            for f in range(start, stop):
+                total += weights[own + of_right[right[f]]]
+        found[k] = total

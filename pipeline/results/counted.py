@@ -1,0 +1,61 @@
+"""What a count answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.manifest import Outcome
+from schemas.sizes import SizeCounts
+
+__all__ = ["Count"]
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many maximal bicliques there are.
+
+    Parameters
+    ----------
+    count : int
+        Number of bicliques counted.
+    outcome : Outcome
+        "complete", or why there may be more than `count`.
+    fingerprint : int or None
+        64-bit fingerprint of the bicliques. None unless it was asked for and all were counted.
+    total_seconds : float
+        Wall time of the whole call. For the command line: since its process was started.
+    sizes : SizeCounts or None
+        Number of bicliques of each size. None unless it was asked for.
+    input, graph, options : dict
+        As in `schemas.manifest.Manifest`.
+    seconds : dict of float
+        Seconds of start-up and of each step.
+    peak_rss : dict
+        Largest resident memory in bytes, of this process and of its workers.
+    vertices : str or None
+        The folder of ``left.parquet`` and ``right.parquet``. None unless it was asked for and all were counted.
+    """
+
+    count: int
+    outcome: Outcome
+    fingerprint: int | None
+    total_seconds: float
+    sizes: SizeCounts | None
+    input: dict[str, Any]
+    graph: dict[str, Any]
+    options: dict[str, Any]
+    seconds: dict[str, float]
+    peak_rss: dict[str, Any]
+    vertices: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether all bicliques were counted."""
+        return self.outcome == "complete"
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary of plain values, for JSON."""
+        number = None if self.fingerprint is None else str(self.fingerprint)
+        sizes = None if self.sizes is None else self.sizes.to_json()
+        return vars(self) | {"complete": self.complete, "fingerprint": number, "sizes": sizes}

@@ -1,0 +1,103 @@
+"""The tables of the interesting rows: the best, the most surprising, the distinct, and those that cover most edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.proof.selection import places_of, rows_at
+from pipeline.results.candidates import Score, SizeScore, best_rows
+from pipeline.results.cover import cover_rows
+from pipeline.results.distinct import distinct_rows
+from pipeline.results.parts import Parts
+from pipeline.results.surprise import UNIT, Surprise
+from pipeline.run.files import whole_file
+from pipeline.run.names import url_of
+from pipeline.run.opened import Run
+from schemas.errors import InputError
+from schemas.search import By
+
+__all__ = ["cover_table", "refuse_target", "top_rows", "write_table"]
+
+
+def top_rows(
+    run: Run,
+    files: Sequence[Path],
+    schema: pa.Schema,
+    n: int,
+    by: By | Literal["surprise"],
+    distinct: float | None,
+) -> pa.Table:
+    """The best rows of these parts; see `pipeline.results.results.Results.top`.
+
+    Raises
+    ------
+    InputError
+        If `distinct` is not between 0 and 1.
+    IncompleteError
+        If a part or the edge table is missing or damaged.
+    """
+    if distinct is not None and not 0 <= distinct <= 1:
+        raise InputError(f"the share of edges that distinct bicliques may share is from 0 to 1, not {distinct}")
+    ranks = np.empty((0, 7), np.int64)
+    if files:
+        score: Score = Surprise(run) if by == "surprise" else SizeScore(by)
+        if distinct is None:
+            ranks = best_rows(Parts(run, files), score, n, hold=False).ranks
+        else:
+            ranks = distinct_rows(Parts(run, files), score, n, distinct)
+    rows = rows_at(files, places_of(ranks), schema)
+    return rows.append_column("surprise", pa.array(ranks[:, 0] / UNIT)) if by == "surprise" else rows
+
+
+def cover_table(run: Run, files: Sequence[Path], schema: pa.Schema, n: int) -> pa.Table:
+    """The rows of a cover; see `pipeline.results.results.Results.cover`.
+
+    Raises
+    ------
+    IncompleteError
+        If a part is missing or damaged.
+    """
+    chosen = cover_rows(Parts(run, files), n) if files else []
+    rows = rows_at(files, [one.place for one in chosen], schema)
+    new = np.array([one.new for one in chosen], np.int64)
+    columns = {
+        "rank": pa.array(np.arange(1, len(chosen) + 1)),
+        "edges": pa.array(rows["n_left"].to_numpy().astype(np.int64) * rows["n_right"].to_numpy()),
+        "new_edges": pa.array(new),
+        "covered": pa.array(np.cumsum(new) / run.input["n_edges"]),
+    }
+    return pa.table(columns | {name: rows[name] for name in rows.column_names})
+
+
+def refuse_target(path: Path) -> None:
+    """Refuse a path where `write_table` could not write.
+
+    Raises
+    ------
+    InputError
+        If its folder is not there, or it is a folder itself.
+    """
+    if (url := url_of(path)) is not None:
+        raise InputError(f"{url} is a URL, and tables are written to this machine; name a file, and copy it afterwards")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written, because there is no folder {path.parent}; make it")
+
+
+def write_table(rows: pa.Table, path: Path) -> None:
+    """Write a table to a Parquet file, which is there as a whole or not at all. A file of this name is replaced.
+
+    Raises
+    ------
+    ResourceError
+        If the file cannot be written.
+    """
+    with whole_file(path) as file:
+        pq.write_table(rows, file)

@@ -1,0 +1,118 @@
+"""How surprising a biclique is, given the degrees of its members."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.compiled.interest import add_weights
+from pipeline.run.names import EDGES_FILE
+from pipeline.run.opened import Run
+from pipeline.run.tables import open_part
+from schemas.bicliques import Bicliques
+from schemas.dtypes import VERTEX
+from schemas.errors import IncompleteError
+
+__all__ = ["UNIT", "Surprise"]
+
+#: How many units a bit has. Scores are sums of integers, so equal ones are equal on every machine and in any order.
+UNIT = 1 << 20
+#: Entries of the table of weights that are computed at a time.
+_CHUNK = 1 << 20
+
+
+class Surprise:
+    """The score of `Results.top` by "surprise", in units of 2**-20 bits.
+
+    If the edges were drawn again and every vertex kept its degree on average, the number of edges between a left vertex
+    of degree d and a right one of degree e would follow a Poisson distribution with mean d * e / m, where m is the
+    number of edges (Norros and Reittu 2006, doi:10.1239/aap/1143936140, with two sides). So the two would be joined
+    with probability p = 1 - exp(-d * e / m). A biclique has the information of all its pairs, the sum of log2(1 / p)
+    (De Bie 2011, doi:10.1007/s10618-010-0209-3). From it the bits are taken that say which of all blocks of its size it
+    is: log2 of the number of ways to choose so many left vertices, and the same on the right.
+
+    Parameters
+    ----------
+    run : Run
+        Degrees are those of its input, not of the graph that is left after reduction.
+
+    Raises
+    ------
+    IncompleteError
+        If the edge table is missing or damaged.
+
+    Notes
+    -----
+    Memory: 12 bytes per vertex, and 4 bytes per pair of different degrees. There are at most twice as many of these
+    pairs as edges, because a side with k different degrees has at least k * k / 2 edges.
+    """
+
+    def __init__(self, run: Run):
+        degrees = _degrees(run)
+        # a vertex without edges is in no row, and has no weight
+        kinds = (np.unique(np.maximum(own, 1), return_inverse=True) for own in degrees)
+        (self._left, left_kinds), (self._right, right_kinds) = kinds
+        self._kinds = left_kinds.astype(VERTEX), right_kinds.astype(VERTEX)
+        self._edges = int(degrees[0].sum())
+        self._weights = _weights(self._left, self._right, self._edges)
+        # a biclique has at most as many left members as a right vertex has neighbours
+        self._costs = _costs(len(degrees[0]), int(self._right[-1])), _costs(len(degrees[1]), int(self._left[-1]))
+
+    def most(self, n_left: int, n_right: int) -> int:
+        """All pairs of the largest size, with the least likely pair's information, and no cost."""
+        return min(n_left * n_right, self._edges) * int(self._weights[0])
+
+    def bounds(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
+        """What the score would be if no member had more neighbours than its biclique gives it.
+
+        Raises
+        ------
+        IncompleteError
+            If a row has more members than there are neighbours.
+        """
+        if n_left.max(initial=0) >= len(self._costs[0]) or n_right.max(initial=0) >= len(self._costs[1]):
+            raise IncompleteError("a row has more members than any vertex has neighbours; verify the run")
+        kinds = np.searchsorted(self._left, n_right) * len(self._right) + np.searchsorted(self._right, n_left)
+        return n_left * n_right * self._weights[kinds] - self._cost(n_left, n_right)
+
+    def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
+        """The score of each of these rows."""
+        found = np.empty(len(numbers), np.int64)
+        of_rows = rows.left, rows.left_indptr, rows.right, rows.right_indptr, numbers
+        add_weights(*of_rows, self._kinds, self._weights, len(self._right), found)
+        return found - self._cost(np.diff(rows.left_indptr)[numbers], np.diff(rows.right_indptr)[numbers])
+
+    def _cost(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
+        cost: np.ndarray = self._costs[0][n_left] + self._costs[1][n_right]
+        return cost
+
+
+def _degrees(run: Run) -> list[np.ndarray]:
+    """The degrees of both sides of the input, int64. The edge table is read one row group at a time."""
+    found = [np.zeros(len(labels), np.int64) for labels in run.labels]
+    with open_part(run.path / EDGES_FILE) as table:
+        for group in range(table.num_row_groups):
+            edges = table.read_row_group(group, columns=["left", "right"])
+            for side, name in zip(found, ("left", "right"), strict=True):
+                ends = edges[name].to_numpy()
+                first = int(ends.min())
+                counts = np.bincount(ends - first)
+                side[first : first + len(counts)] += counts
+    return found
+
+
+def _weights(left: np.ndarray, right: np.ndarray, n_edges: int) -> np.ndarray:
+    """log2(1 / p) of every pair of degrees, in units, int32. The left degrees are the rows of a matrix."""
+    found = np.empty(len(left) * len(right), VERTEX)
+    step = max(_CHUNK // len(right), 1)
+    for begin in range(0, len(left), step):
+        means = np.outer(left[begin : begin + step], right) / n_edges
+        bits = -np.log2(-np.expm1(-means))
+        found[begin * len(right) : begin * len(right) + bits.size] = np.rint(bits * UNIT).ravel()
+    return found
+
+
+def _costs(n: int, most: int) -> np.ndarray:
+    """log2 of the number of ways to choose 0, 1, ..., `most` of `n` vertices, in units, int64."""
+    k = np.arange(1, most + 1)
+    bits = np.concatenate([[0.0], np.cumsum(np.log2((n - k + 1) / k))])
+    return np.rint(bits * UNIT).astype(np.int64)

@@ -1,0 +1,22 @@
+"""The list of the page of a run, as a browser shows it and as it should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.results.report.listed import Listed
+
+__all__ = ["ROWS", "distinct", "numbers"]
+
+#: Selects the rows that are shown.
+ROWS = "#list tbody tr"
+
+
+def numbers(page: Any) -> list[int]:
+    """The numbers of the rows that are shown."""
+    return [int(text.replace(",", "")) for text in page.locator(f"{ROWS} td:first-child").all_inner_texts()]
+
+
+def distinct(known: Listed, by: str = "edges") -> list[int]:
+    """The numbers of the rows that repeat no better one."""
+    return [k + 1 for k, other in enumerate(known.repeats[by].tolist()) if other < 0]
