@@ -39,12 +39,15 @@ class Before:
         The address of its page, relative to that of this run. None if it has no page.
     same_input : bool
         Whether both have read the same input.
+    same_bicliques : bool
+        Whether both have found the same bicliques, which then have nothing to show.
     changes : tuple of Change
     """
 
     day: str
     page: str | None
     same_input: bool
+    same_bicliques: bool
     changes: tuple[Change, ...]
 
 
@@ -80,7 +83,8 @@ def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: 
     origin = found.origin()
     page = f"../{quote(found.path.name)}/{found.report.name}" if found.report.exists() else None
     same = old.input["digest"] == manifest.input["digest"]
-    return Before(origin.date or origin.created[:10], page, same, tuple(changes))
+    found_same = same and (old.count, old.fingerprint) == (manifest.count, manifest.fingerprint)
+    return Before(origin.date or origin.created[:10], page, same, found_same, tuple(changes))
 
 
 def _sizes(run: RunFolder) -> SizeCounts | None:
