@@ -37,6 +37,7 @@ def load() -> None:
         "series.pruning",
         "results.run_status",
         "results.report.make",
+        "compare.diffing",
         "api.dry_running",
     ):
         import_module(f"pipeline.{module}")
