@@ -15,12 +15,13 @@ from prefect.artifacts import create_image_artifact, create_markdown_artifact, c
 
 from flows.keys import Keys
 from pipeline.cli import cards
+from pipeline.compare.difference import Difference
 from pipeline.proof.verification import Verification
 from pipeline.results.results import Results
 from pipeline.run.opened import Run
 from schemas.search import By
 
-__all__ = ["facts_of", "publish_run", "publish_verification", "table_of"]
+__all__ = ["facts_of", "publish_changes", "publish_run", "publish_verification", "table_of"]
 
 _LARGEST = 10
 _MEMBERS = 150
@@ -72,6 +73,27 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None) -> None:
             create_markdown_artifact(text, key=keys.key(key), description=f"{words} {where}")
     if page is not None:
         _publish_page(results, where, keys)
+
+
+def publish_changes(found: Difference, keys: Keys) -> None:
+    """Publish what changed since the run before: numbers, the largest new bicliques, the vertices that changed most."""
+    where = plain(f"{found.new_run.folder} since {found.old_run.folder}")
+    numbers = {
+        "old": found.old_run.found.count,
+        "gone": len(found.gone),
+        "new ones": len(found.new),
+        "unchanged": found.unchanged,
+        "new": found.new_run.found.count,
+        "share that changed": round(found.share, 6),
+    }
+    rows = [{"name": name, "value": value} for name, value in numbers.items()]
+    create_table_artifact(rows, key=keys.key("changes"), description=f"What changed in {where}")
+    if len(found.new):
+        text = table_of(found.new.top(_LARGEST))
+        create_markdown_artifact(text, key=keys.key("new-ones"), description=f"The largest new bicliques of {where}")
+    if vertices := found.most_changed(_LARGEST):
+        words = f"The vertices that changed most in {where}"
+        create_table_artifact(vertices, key=keys.key("vertices"), description=words)
 
 
 def _publish_page(results: Results, where: str, keys: Keys) -> None:

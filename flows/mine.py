@@ -13,7 +13,7 @@ from prefect.logging import get_run_logger
 from prefect.states import Cancelled, Completed
 
 from flows import tasks
-from flows.cards import publish_run
+from flows.cards import publish_changes, publish_run
 from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from flows.keys import Keys
@@ -21,6 +21,7 @@ from flows.logs import run_logs
 from flows.notify import note, tell
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
+from pipeline.compare.difference import Difference
 from pipeline.ingest.sources.names import recorded
 from pipeline.ingest.sources.urls import HIDDEN
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
@@ -57,12 +58,15 @@ def mine(
     latest: bool = False,
     concurrency_limit: str | None = None,
     notify: str | None = None,
+    changes: bool = False,
+    notify_above: float | None = None,
 ) -> Any:
     """Write every maximal biclique of a bipartite graph to Parquet.
 
     Returns ``folder``, ``count``, ``fingerprint`` (decimal string) and ``outcome``, or None if the run was stopped. A
     run that was stopped is Cancelled. Any other is Completed. Its state is called Limit reached if there may be more
-    bicliques, and Needs attention if all bicliques are there, but something else went wrong.
+    bicliques, Much has changed if `notify_above` says so, and Needs attention if all bicliques are there, but something
+    else went wrong.
 
     Args:
         source: Path or URL of an edge list, a folder of them, a pattern or a run, as the worker sees it. {date} and
@@ -83,8 +87,13 @@ def mine(
         concurrency_limit: A global concurrency limit of the Prefect server. The run waits for a slot before it mines.
         notify: A notification block, such as custom-webhook/on-call. It is told how the run ended, unless all went
             well.
+        changes: Compare the run with the one before it in its series, once it is complete. What is gone and new comes
+            into its folder, below changes/.
+        notify_above: With changes: a share from 0 to 1. If more of all bicliques of the two runs are in one of them
+            only, the run ends as Much has changed, of which `notify` is told.
     """
     _refuse_secrets(source)
+    _check_share(notify_above, changes)
     moment = moment_of(date)
     named = Path(fill_in(output, moment))
     note(_name(source, named), named)
@@ -108,10 +117,14 @@ def mine(
         worth_them = session.count > ROWS_WORTH_WORKERS
         tasks.prove(path, provers if worth_them else WorkerOptions(workers=0), keys)
     results = open_results(path)
-    problems = _finish(results, keys, asked.call.report, latest, keep) if results.complete else []
-    if not results.complete:
+    problems: list[str] = []
+    found = None
+    if results.complete:
+        found = _compare(path, keys, problems) if changes else None
+        problems += _finish(results, keys, asked.call.report, latest, keep)
+    else:
         publish_run(results, keys)
-    state = _state(results, since, problems)
+    state = _state(results, since, problems, _much(found, notify_above))
     context = FlowRunContext.get()
     if state.is_cancelled() and context is not None and context.flow_run is not None:
         tell(mine, context.flow_run, state)  # Prefect calls no hook for a state that a flow returns
@@ -124,6 +137,15 @@ def _refuse_secrets(source: str) -> None:
             f"the source {shown} has a password or a key, and Prefect records what a flow is started with; let the "
             "worker have credentials instead"
         )
+
+
+def _check_share(share: float | None, changes: bool) -> None:
+    if share is None:
+        return
+    if not 0 <= share <= 1:
+        raise InputError(f"notify_above is a share from 0 to 1, not {share}")
+    if not changes:
+        raise InputError(f"notify_above is {share}, but nothing is compared; set changes, too")
 
 
 def _name(source: str, folder: Path) -> str:
@@ -142,6 +164,28 @@ def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
     else:
         log.info("%s is complete since %s, from the same input with the same options; it is left alone", path, since)
     return options
+
+
+def _compare(path: Path, keys: Keys, problems: list[str]) -> Difference | None:
+    """What changed since the run before. What goes wrong here does not make the run fail."""
+    try:
+        found = tasks.compare(path)
+    except BicliqueError as error:
+        problems.append(f"what changed could not be found: {error}")
+        return None
+    if found is not None:
+        publish_changes(found, keys)
+    return found
+
+
+def _much(found: Difference | None, above: float | None) -> str | None:
+    """A clause that says how much has changed, if that is more than was asked to be told of."""
+    if found is None or above is None or found.share <= above:
+        return None
+    words = f"{len(found.gone):,} are gone and {len(found.new):,} are new since {found.old_run.folder}"
+    words += f", {100 * found.share:.3g} % of all"
+    get_run_logger().warning("much has changed: %s", words)
+    return words
 
 
 def _finish(results: Results, keys: Keys, report: bool, latest: bool, keep: int | None) -> list[str]:
@@ -166,7 +210,7 @@ def _finish(results: Results, keys: Keys, report: bool, latest: bool, keep: int 
     return problems
 
 
-def _state(results: Results, since: str | None, problems: list[str]) -> State[Any]:
+def _state(results: Results, since: str | None, problems: list[str], much: str | None) -> State[Any]:
     folder, outcome = results.path, results.outcome
     if outcome == "interrupted":
         return Cancelled(message=f"stopped; run it again, or go on with: {how_to_resume(folder)}")
@@ -183,6 +227,7 @@ def _state(results: Results, since: str | None, problems: list[str]) -> State[An
         return Completed(name="Limit reached", message=message, data=summary)
     message = f"{len(results):,} bicliques, all of them, in {folder}"
     message += f", complete since {since} and left alone" if since else ""
+    message += f"; {much}" if much else ""
     if problems:
         return Completed(name="Needs attention", message=f"{message}; but {'; '.join(problems)}", data=summary)
-    return Completed(message=message, data=summary)
+    return Completed(name="Much has changed" if much else None, message=message, data=summary)

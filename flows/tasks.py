@@ -19,6 +19,8 @@ from flows.keys import Keys
 from flows.logs import run_logs
 from flows.progress import ProgressArtifact
 from pipeline.api import steps
+from pipeline.compare.difference import Difference
+from pipeline.compare.in_run import changes_since_the_run_before
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.proof.verification import Verification, verify_run
 from pipeline.run.folder import RunFolder
@@ -31,7 +33,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["build", "ingest", "mark", "mine", "plan", "prove", "prune", "report", "verify"]
+__all__ = ["build", "compare", "ingest", "mark", "mine", "plan", "prove", "prune", "report", "verify"]
 
 #: Seconds before the first and the second retry. It takes time until somebody mends a full disk or a missing worker.
 _DELAYS_S = [10.0, 60.0]
@@ -91,6 +93,16 @@ def verify(path: Path, sample: int, seed: int, bound_time: float, keys: Keys) ->
     """Verify the run; see `pipeline.proof.verification.verify_run`."""
     with run_logs(), ProgressArtifact(keys.key("verifying")) as on_progress:
         return verify_run(path, sample, seed, on_progress, bound_time)
+
+
+@task(cache_policy=NO_CACHE)
+def compare(path: Path) -> Difference | None:
+    """Find what changed since the run before; see `pipeline.compare.in_run`."""
+    with run_logs():
+        found = changes_since_the_run_before(path)
+    if found is None:
+        get_run_logger().info("%s has no run before it in its series, so there is nothing to compare with", path)
+    return found
 
 
 @task(cache_policy=NO_CACHE)

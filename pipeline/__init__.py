@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pipeline.api.dry_running import dry_run
     from pipeline.api.iterating import maximal_bicliques
     from pipeline.api.runs import largest, mine, open_run, resume, verify
+    from pipeline.compare.difference import Difference
+    from pipeline.compare.diffing import diff
     from pipeline.results.counted import Count
     from pipeline.results.report.make import report
     from pipeline.results.results import Results
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Count",
+    "Difference",
     "Results",
     "__version__",
     "count",
+    "diff",
     "dry_run",
     "largest",
     "maximal_bicliques",
@@ -46,9 +50,11 @@ __all__ = [
 #: Public name -> module that defines it. No module is called like a public name: importing it would hide the name.
 _HOMES = {
     "Count": "results.counted",
+    "Difference": "compare.difference",
     "Results": "results.results",
     "__version__": "run.version",
     "count": "api.counting",
+    "diff": "compare.diffing",
     "dry_run": "api.dry_running",
     "largest": "api.runs",
     "maximal_bicliques": "api.iterating",

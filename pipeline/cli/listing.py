@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["columns_of", "top_json", "top_table", "width"]
+__all__ = ["columns_of", "shortened", "top_json", "top_table", "width"]
 
 #: Columns of a table when the width is not known, and the fewest columns of a side.
 _WIDTH, _LEAST_ROOM = 120, 12
@@ -70,6 +70,12 @@ def _cut(labels: pa.Array, room: int) -> str:
             return f"{text}, {rest + 1:,} more" if text else f"{_beginning(longer, room - len(more))}{more}"
         text = longer
     return text
+
+
+def shortened(label: object, width: int | None) -> str:
+    """A label as a part of a line of `width` columns, of which it takes at most half. None: all of it."""
+    text = _shown(label)
+    return text if width is None or columns_of(text) <= width // 2 else _beginning(text, width // 2)
 
 
 def _beginning(text: str, columns: int) -> str:

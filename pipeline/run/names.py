@@ -9,6 +9,7 @@ OUT/options.json                what identifies the run
     pending/part-*.parquet      parts whose slice is not in the ledger yet (`pipeline.run.pending`)
     summary/                    number of bicliques of each size, the largest ones, and the number with each vertex
     vertices/                   with --per-vertex: for every vertex the number of bicliques with it and the largest
+    changes/                    what changed since the run before, of a run on a schedule (`pipeline.compare.in_run`)
     ledger/<slice>.json         one entry per committed slice
     manifest.json               the proof, once complete
     _SUCCESS                    tells other programs that the run is complete (`pipeline.series.marks`)
@@ -88,6 +89,7 @@ _FORMS = {
     "pending": _PART,
     "summary": r"(sizes|largest|left|right)\.parquet",
     "vertices": r"(left|right)\.parquet",
+    "changes": r"(gone|new|vertices_left|vertices_right)\.parquet|diff\.json",
     "ledger": r"(0|[1-9]\d*)\.json",
 }
 FOLDERS = tuple(_FORMS)

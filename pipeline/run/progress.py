@@ -12,7 +12,7 @@ from pipeline.process.logs import write_if_possible
 
 __all__ = ["Gap", "OnProgress", "Progress", "Step", "pass_on", "to_callback"]
 
-Step = Literal["ingest", "build", "plan", "mine", "prove", "report"]
+Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare"]
 
 _WORDS: dict[Step, str] = {
     "ingest": "reading",
@@ -21,6 +21,7 @@ _WORDS: dict[Step, str] = {
     "mine": "mining",
     "prove": "proving",
     "report": "writing the report",
+    "compare": "comparing",
 }
 
 #: Seconds between two lines where there is no terminal, and between two redraws of the bar on a terminal.
@@ -52,7 +53,7 @@ class Progress:
     share : float
         Share of the estimated work of the step that is done, 0 to 1.
     bicliques : int
-        Bicliques of the whole run so far. While proving: rows read back so far.
+        Bicliques of the whole run so far. While proving and comparing: rows read so far.
     rate : float
         Bicliques per second, over this session.
     bytes : int
@@ -140,7 +141,7 @@ class _Line:
 def line(progress: Progress, with_bar: bool = False) -> str:
     """`progress` in one line of at most some 100 characters."""
     words = [f"{_WORDS[progress.step]:<9}"]
-    if progress.step in ("mine", "prove"):
+    if progress.step in ("mine", "prove", "compare"):
         filled = int(progress.share * _BAR_WIDTH)
         words += [f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}]"] if with_bar else []
         words += [f"{100 * progress.share:5.1f} % of the work"]

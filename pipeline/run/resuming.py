@@ -6,8 +6,6 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.bicliques import SCHEMA_VERSION
-
 if TYPE_CHECKING:
     import os
 
@@ -34,6 +32,8 @@ def in_the_way(path: Path, what: str, run: Path) -> str:
 
 def of_another_schema(folder: Path, schema: object, version: object) -> str:
     """Why a run of another schema version, which that version of the package wrote, is not used, and what helps."""
+    from schemas.bicliques import SCHEMA_VERSION  # not for other sentences: it imports Arrow
+
     remedy = f"use version {version} of the package"
     if isinstance(schema, int) and schema < SCHEMA_VERSION:
         remedy = f"mine again into another folder, or read the Parquet files in {folder / 'bicliques'} directly"

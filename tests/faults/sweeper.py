@@ -37,7 +37,7 @@ def load() -> None:
         "series.pruning",
         "results.run_status",
         "results.report.make",
-        "proof.row_hashes",
+        "compare.diffing",
         "api.dry_running",
     ):
         import_module(f"pipeline.{module}")

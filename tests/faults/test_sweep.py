@@ -23,6 +23,7 @@ import pytest
 import pipeline
 from pipeline.run import names
 from tests.faults.sweeper import KINDS
+from tests.support.compared import rows_of
 from tests.support.runs import ROOT, answer, environment, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(24, 16, 0.4, 3)
@@ -40,7 +41,7 @@ ERRORS = {
     "ftruncate": (errno.EROFS, errno.EIO),
     "flock": (errno.ENOLCK,),
 }
-COMMANDS = ("mine", "resume", "report", "verify", "prune", "count", "status", "show")
+COMMANDS = ("mine", "resume", "report", "verify", "prune", "count", "status", "show", "diff")
 
 
 class Sweeper:
@@ -93,6 +94,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = write_edges(place / "g.parquet", EDGES)
     pipeline.mine(source, place / "stopped", workers=0, progress=False, max_results=60)
     pipeline.mine(source, place / "complete", workers=0, progress=False, report=False)
+    less = write_edges(place / "less.parquet", EDGES[:-5])
+    pipeline.mine(less, place / "older", workers=0, progress=False, report=False)
     return place
 
 
@@ -110,6 +113,10 @@ def prepared(model: Path, place: Path, command: str) -> list[str]:
         for name in ("a", "b"):
             shutil.copytree(model / "complete", below / "runs" / name)
         return ["prune", str(below / "runs"), "--keep", "1", "--remove"]
+    if command == "diff":
+        shutil.copytree(model / "older", below / "older")
+        shutil.copytree(model / "complete", out)
+        return ["diff", str(below / "older"), str(out), "--output", str(below / "changes"), "--quiet"]
     shutil.copytree(model / ("stopped" if command == "resume" else "complete"), out)
     if command == "resume":
         return ["resume", str(out), *quietly, "--max-results", "none", "--no-report"]
@@ -132,6 +139,15 @@ def check_after(sweeper: Sweeper, place: Path, command: str, words: list[str]) -
     if command == "prune":
         assert sweeper.run(place, words) == 0, (place / "err").read_text()
         assert len(list((below / "runs").iterdir())) == 1
+        return
+    if command == "diff":
+        changes = below / "changes"
+        if not (changes / "diff.json").exists():  # otherwise it was killed when all was done
+            assert sweeper.run(place, words) == 0, (place / "err").read_text()
+        found = pipeline.Difference(changes)
+        assert (found.new_run.found.count, found.new_run.found.fingerprint) == EXPECTED
+        assert rows_of(found.new) == rows_of(pipeline.open_run(out)) - rows_of(pipeline.open_run(below / "older"))
+        assert len(list(changes.iterdir())) == 5
         return
     if command == "mine" and (out / "options.json").exists():
         words = ["resume", str(out), "--workers", "0", "--quiet", "--no-report"]

@@ -18,6 +18,7 @@ import pytest
 
 import pipeline
 from pipeline.api.dry_running import DryRun
+from pipeline.compare.difference import Rows
 from pipeline.proof.verification import Verification
 from pipeline.results.run_status import Status
 from pipeline.series.pruning import Pruning
@@ -54,7 +55,8 @@ def methods(home: type) -> dict[str, Callable[..., Any]]:
     return found
 
 
-METHODS = {name: one for home in (pipeline.Results, *RECORDS) for name, one in methods(home).items()}
+HOMES = (pipeline.Results, pipeline.Difference, Rows, *RECORDS)
+METHODS = {name: one for home in HOMES for name, one in methods(home).items()}
 CALLS = FUNCTIONS | METHODS
 
 
@@ -124,9 +126,10 @@ def test_errors_that_are_told_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_error_of_bad_input_is_told(name: str, tmp_path: Path) -> None:
-    others = [tmp_path / "out"] if name in ("mine", "largest") else []
+    others = {"mine": ["out"], "largest": ["out"], "diff": ["not there", "out"]}.get(name, [])
+    paths = [tmp_path / other for other in ("not there", *others)]
     with pytest.raises(errors.BicliqueError) as ended:
-        next(iter(FUNCTIONS[name](tmp_path / "not there", *others)))  # an iterator raises it when it is asked
+        next(iter(FUNCTIONS[name](*paths)))  # an iterator raises it when it is asked
     assert type(ended.value).__name__ in entries(sections(FUNCTIONS[name])["Raises"])
 
 

@@ -116,10 +116,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.name not in {w[0] for w, *_ in CALLS.values()}])
 def test_other_commands_look_at_all_their_options(command: Any, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    where = {"formats": [], "prune": [str(run.parent)], "completion": ["bash"]}
-    where |= {"export": [str(run), "--format", "jsonl", "--output", str(run.parent / "x")]}
-    words = where.get(command.name, [str(run)])
-    arguments = parser().parse_args([command.name, *words], Noting())
+    others = {"formats": [], "prune": [str(run.parent)], "diff": [str(run), str(run)], "completion": ["bash"]}
+    others |= {"export": [str(run), "--format", "jsonl", "--output", str(run.parent / "x")]}
+    where = others.get(command.name, [str(run)])
+    arguments = parser().parse_args([command.name, *where], Noting())
     for call in settings.calls_of(command.name):
         settings.fill(arguments, call)
     Noting.seen.clear()

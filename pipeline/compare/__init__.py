@@ -1,0 +1,1 @@
+"""Compares two complete runs: which bicliques are gone, and which are new."""

@@ -1,0 +1,230 @@
+"""A comparison of two runs that was written to a folder. Rows are read only when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.proof.selection import largest, rows_at
+from pipeline.run.files import disk_errors, read_json
+from pipeline.run.names import temporary_name
+from pipeline.run.tables import LOCAL, read_table
+from schemas.difference import ComparedRun, Record
+from schemas.errors import IncompleteError, InputError
+from schemas.search import By
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow.dataset as ds
+
+__all__ = [
+    "GONE_FILE",
+    "NEW_FILE",
+    "RECORD_FILE",
+    "VERTEX_FILES",
+    "Difference",
+    "Rows",
+    "is_of_difference",
+    "remove_difference",
+]
+
+GONE_FILE, NEW_FILE, RECORD_FILE = "gone.parquet", "new.parquet", "diff.json"
+VERTEX_FILES = {"left": "vertices_left.parquet", "right": "vertices_right.parquet"}
+_NAMES = (GONE_FILE, NEW_FILE, *VERTEX_FILES.values(), RECORD_FILE)
+
+
+def is_of_difference(name: str) -> bool:
+    """Whether a comparison gives this name to a file in its folder, or to one that it has not finished."""
+    return name in _NAMES or name in map(temporary_name, _NAMES)
+
+
+def remove_difference(place: Path) -> None:
+    """Remove the files of a comparison, whole or not, from a folder that may not be there.
+
+    Raises
+    ------
+    ResourceError
+        If one cannot be removed.
+    """
+    with disk_errors(place):
+        for path in place.iterdir() if place.is_dir() else ():
+            if is_of_difference(path.name):
+                path.unlink()
+
+
+class Rows:
+    """Bicliques in one Parquet file. They are read when they are asked for.
+
+    Parameters
+    ----------
+    path : Path
+    count : int
+        Number of rows.
+    """
+
+    def __init__(self, path: Path, count: int):
+        self.path, self._count = path, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        return f"<{self._count:,} maximal bicliques in {self.path}>"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the rows; see `schemas.bicliques.biclique_schema`."""
+        with _reading(self.path):
+            return pq.read_schema(self.path, filesystem=LOCAL)
+
+    def dataset(self) -> ds.Dataset:
+        """The rows as a `pyarrow.dataset.Dataset`, which reads nothing yet. DuckDB and Polars can scan it."""
+        import pyarrow.dataset as ds  # imported only here, because it imports pandas
+
+        with _reading(self.path):
+            return ds.dataset(str(self.path), format="parquet", filesystem=LOCAL)
+
+    def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:
+        """All rows, or those that the `pyarrow.dataset` expression `filter` selects, as one Arrow table in memory.
+
+        Parameters
+        ----------
+        columns : list of str or None
+            Names of columns of `schema`, which come in this order. None: all.
+        filter : pyarrow.dataset.Expression or None
+            Which rows, such as ``pyarrow.dataset.field("n_left") > 3``. None: all.
+        """
+        return self.dataset().to_table(columns=columns, filter=filter)
+
+    def to_pandas(self, columns: list[str] | None = None, filter: Any = None) -> pd.DataFrame:
+        """The rows of `to_arrow` as a pandas frame. Each list of members is a NumPy array.
+
+        Parameters
+        ----------
+        columns, filter
+            As of `to_arrow`.
+        """
+        return self.to_arrow(columns, filter).to_pandas()
+
+    def top(self, n: int = 20, by: By = "edges") -> pa.Table:
+        """The `n` largest bicliques, the largest first.
+
+        Parameters
+        ----------
+        n : int
+        by : "edges", "vertices", "balance", "left" or "right"
+            The measure. Ties are as of `pipeline.results.results.Results.top`.
+
+        Raises
+        ------
+        InputError
+            If a parameter is wrong.
+        IncompleteError
+            If the file is missing or damaged.
+        """
+        if n < 1:
+            raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
+        with _reading(self.path):
+            return rows_at([self.path], largest([self.path], n, by), self.schema)
+
+
+class Difference:
+    """What changed between two runs. `pipeline.diff` returns such an object.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the comparison.
+
+    Attributes
+    ----------
+    path : Path
+    record : Record
+        All numbers, and what is proven.
+    gone, new : Rows
+        The bicliques that only the old run has, and those that only the new run has.
+
+    Raises
+    ------
+    InputError
+        If `path` is not the folder of a comparison.
+    IncompleteError
+        If its record is damaged.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        if not (path / RECORD_FILE).is_file():
+            raise InputError(f"{path} holds no comparison of two runs: it has no {RECORD_FILE}")
+        with _reading(path / RECORD_FILE):
+            self.record = Record.from_json(read_json(path / RECORD_FILE))
+        self.gone = Rows(path / GONE_FILE, self.record.gone.count)
+        self.new = Rows(path / NEW_FILE, self.record.new.count)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.gone):,} gone, {len(self.new):,} new, {self.unchanged:,} unchanged, in {self.path}>"
+
+    @property
+    def old_run(self) -> ComparedRun:
+        """The run before."""
+        return self.record.old_run
+
+    @property
+    def new_run(self) -> ComparedRun:
+        """The run after."""
+        return self.record.new_run
+
+    @property
+    def unchanged(self) -> int:
+        """Number of bicliques that both runs have."""
+        return self.record.unchanged
+
+    @property
+    def share(self) -> float:
+        """Of the bicliques that are in any of the two runs, the share that is in one of them only, 0 to 1."""
+        return self.record.share
+
+    @cached_property
+    def vertices(self) -> dict[str, pa.Table]:
+        """By side, "left" and "right": the vertices that are in a biclique that is gone or new, sorted by label.
+
+        Columns ``label``; ``before`` and ``after``, in how many bicliques it was and is; ``gone`` and ``new``, in how
+        many of these. ``before - gone + new`` is ``after``.
+        """
+        found = {}
+        for side, name in VERTEX_FILES.items():
+            with _reading(self.path / name):
+                found[side] = read_table(self.path / name)
+        return found
+
+    def most_changed(self, n: int = 5) -> list[dict[str, Any]]:
+        """The `n` vertices with most bicliques that are gone or new. Each has its ``side``, and a row of `vertices`.
+
+        Ties are in the order of sides and labels.
+        """
+        tables = self.vertices
+        sizes = np.concatenate([table["gone"].to_numpy() + table["new"].to_numpy() for table in tables.values()])
+        found = []
+        for at in np.argsort(-sizes, kind="stable")[:n].tolist():
+            side = "left" if at < len(tables["left"]) else "right"
+            row = at if side == "left" else at - len(tables["left"])
+            found.append(
+                {"side": side, **{name: tables[side][name][row].as_py() for name in tables[side].column_names}}
+            )
+        return found
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except (IncompleteError, OSError, ValueError, pa.ArrowException) as error:
+        reason = "it is missing" if not file.exists() else "it is damaged"
+        raise IncompleteError(f"{file} cannot be read ({reason}); compare the two runs again") from error

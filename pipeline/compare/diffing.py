@@ -1,0 +1,263 @@
+"""The call `diff` of the Python API, and of the command so named."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.compare.both_runs import BothRuns, CompleteRun, open_both
+from pipeline.compare.difference import (
+    GONE_FILE,
+    NEW_FILE,
+    RECORD_FILE,
+    VERTEX_FILES,
+    Difference,
+    is_of_difference,
+    remove_difference,
+)
+from pipeline.compare.partition import Divided, Partition, divide
+from pipeline.compare.rows import Marks, Picked, Piece, hashed, pieces_of, second_hashes
+from pipeline.compare.rows_file import write_rows
+from pipeline.compare.vertices import CommonNumbers, common_numbers, vertex_table
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import in_order
+from pipeline.proof.summary import Summary
+from pipeline.run.files import PathLike, temporary_folder, whole_file, write_json
+from pipeline.run.names import refuse_url
+from pipeline.run.progress import OnProgress, Progress, to_callback
+from pipeline.run.version import __version__
+from schemas.bicliques import SCHEMA_VERSION
+from schemas.difference import Counted, Record
+from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.hashes import VertexHashes
+from schemas.search import Side
+
+__all__ = ["diff"]
+
+_PROVEN = (
+    "the rows of both runs have the count and the fingerprint of their manifests",
+    "old - gone + new has the count and the fingerprint of the new run",
+    "for every vertex, the bicliques that it was in, less those that are gone, and those that are new, are the ones "
+    "that it is in",
+)
+
+
+def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress | bool | None = None) -> Difference:
+    """Find the maximal bicliques that are gone, and those that are new, between two complete runs.
+
+    Parameters
+    ----------
+    old, new : path
+        Folders of the two runs.
+    output : path
+        Folder for ``gone.parquet``, ``new.parquet``, ``vertices_left.parquet``, ``vertices_right.parquet`` and
+        ``diff.json``. It is empty, or does not exist yet.
+    progress : callable, bool or None
+        As for `pipeline.mine`.
+
+    Returns
+    -------
+    Difference
+        Rows are read only when they are asked for.
+
+    Raises
+    ------
+    InputError
+        If the runs cannot be compared, or the folder cannot be used. Nothing is written then.
+    IncompleteError
+        If a run is not complete, or a file of it is damaged, so that the proof fails. Nothing is left then.
+    ResourceError
+        If the disk or the temporary folder is full. Nothing is left then.
+
+    Notes
+    -----
+    Two bicliques are the same if the ids and a second 64-bit hash of their members are equal; docs/design.md says how
+    likely an error is. Memory: some 0.7 GB, a bit per row, and some 100 bytes per vertex. The temporary folder
+    ($TMPDIR) needs 24 bytes per row of both runs.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> source = "examples/debian12_package_tag.parquet"
+    >>> for night, left in (("OUT-old", 3), ("OUT-new", 4)):
+    ...     results = pipeline.mine(source, night, min_left=left, min_right=3, report=False)
+    >>> changes = pipeline.diff("OUT-old", "OUT-new", "OUT-changes")
+    >>> len(changes.gone), len(changes.new), changes.unchanged
+    (9352, 0, 27706)
+    """
+    started = time.perf_counter()
+    both, place = open_both(Path(old), Path(new)), Path(output)
+    with _new_folder(place), temporary_folder() as temporary:
+        comparison = _Comparison(both, temporary, to_callback(progress))
+        marked = comparison.mark()
+        vertices = comparison.write(place, marked)
+        write_json(place / RECORD_FILE, comparison.record(marked, vertices, started).to_json())
+    return Difference(place)
+
+
+@contextmanager
+def _new_folder(place: Path) -> Iterator[None]:
+    """Make the folder of a comparison. If the block fails, what it has written is removed, and so is the folder."""
+    refuse_url(place)
+    try:
+        made = not place.exists()
+        place.mkdir(parents=True, exist_ok=True)
+        there = sorted(path.name for path in place.iterdir())
+    except (OSError, ValueError) as error:  # ValueError if the name holds a NUL
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the output folder {place} cannot be used ({reason}); name another one") from error
+    if RECORD_FILE in there:
+        raise InputError(f"the output folder {place} holds a comparison already; name another one, or delete it")
+    stranger = next((name for name in there if not is_of_difference(name)), None)
+    if stranger is not None:
+        raise InputError(f"the output folder {place} is not empty: it holds {stranger}; name another one")
+    try:
+        remove_difference(place)  # a process that was killed may have left files without a record
+        yield
+    except BaseException:
+        with suppress(OSError, ResourceError):  # an error here would hide the one that ended the block
+            remove_difference(place)
+            if made:
+                place.rmdir()
+        raise
+
+
+@dataclass(frozen=True, eq=False)
+class _Marked:
+    """The rows that only one run has.
+
+    Parameters
+    ----------
+    picked : Picked
+    expected : Counted
+        Their number and fingerprint.
+    """
+
+    picked: Picked
+    expected: Counted
+
+
+class _Comparison:
+    """The passes over the rows of both runs."""
+
+    def __init__(self, both: BothRuns, temporary: Path, on_progress: OnProgress):
+        self._both, self._temporary, self._on_progress = both, temporary, on_progress
+        self._numbers: tuple[CommonNumbers, CommonNumbers] = common_numbers(both)
+        self._pieces = [list(pieces_of(own)) for own in both]
+        self._rows = [own.found.count for own in both]
+        self._started = time.monotonic()
+
+    def mark(self) -> tuple[_Marked, _Marked]:
+        """Find the rows that only the old run has, and those that only the new run has."""
+        partition = Partition(self._temporary, sum(self._rows))
+        self._divide(partition)
+        marks, counts, sums = [Marks(n) for n in self._rows], [0, 0], [0, 0]
+        for changed in partition.changed():
+            for k, own in enumerate(changed):
+                marks[k].add(own.rows)
+                counts[k] += len(own.rows)
+                sums[k] = (sums[k] + own.fingerprint) % 2**64
+        gone, new = (
+            _Marked(Picked(own, self._pieces[k], marks[k]), Counted(counts[k], sums[k]))
+            for k, own in enumerate(self._both)
+        )
+        return gone, new
+
+    def _divide(self, partition: Partition) -> None:
+        """Read hashes of all rows into the partition. Refuse rows that are not those of the manifests."""
+        left, right = self._numbers
+        hashes = [second_hashes(left.old, right.old), second_hashes(left.new, right.new)]
+        work = partial(_read, self._both, hashes, partition.n_buckets)
+        rows, sums = [0, 0], [0, 0]
+        pieces = ((k, piece) for k in (0, 1) for piece in self._pieces[k])
+        for k, ids, divided in in_order(work, pieces, count_cores()):
+            partition.add(divided)
+            rows[k] += len(divided.records)
+            sums[k] = (sums[k] + ids) % 2**64
+            self._tell(0.9, sum(rows), sum(self._rows))
+        for own, n, total in zip(self._both, rows, sums, strict=True):
+            if Counted(n, total) != own.found:
+                raise IncompleteError(
+                    f"the parts of {own.path} hold {n} rows with fingerprint {total}, but its manifest says "
+                    f"{own.found.count} and {own.found.fingerprint}; find the damage with: bicliques verify"
+                )
+
+    def write(self, place: Path, marked: tuple[_Marked, _Marked]) -> tuple[int, int]:
+        """Write rows and vertices, and prove them. Returns how many left and right vertices were written."""
+        for own, name, found in zip(self._both, (GONE_FILE, NEW_FILE), marked, strict=True):
+            written = write_rows(place / name, found.picked, own.labels, own.provenance)
+            if written != found.expected:
+                raise IncompleteError(
+                    f"{written.count} rows of {own.path} were read where {found.expected.count} were to be, so it has "
+                    "changed meanwhile; compare again"
+                )
+        self._prove(*(found.expected for found in marked))
+        summaries = [Summary.read(own.run.folder) for own in self._both]
+        found_vertices = []
+        sides: tuple[Side, Side] = ("left", "right")
+        for k, side in enumerate(sides):
+            were, are = (getattr(summary, side) for summary in summaries)
+            gone, new = (found.picked.members[k] for found in marked)
+            table = vertex_table(side, self._numbers[k], were, are, gone, new)
+            _write_table(place / VERTEX_FILES[side], table)
+            found_vertices.append(len(table))
+        self._tell(1.0, sum(self._rows), sum(self._rows))
+        return found_vertices[0], found_vertices[1]
+
+    def _prove(self, gone: Counted, new: Counted) -> None:
+        """Refuse a comparison that does not lead from the old run to the new one."""
+        was, now = self._both.old.found, self._both.new.found
+        count = was.count - gone.count + new.count
+        total = (was.fingerprint - gone.fingerprint + new.fingerprint) % 2**64
+        if Counted(count, total) != now:
+            raise IncompleteError(
+                f"old - gone + new is {count} rows with fingerprint {total}, but {self._both.new.path} has {now.count} "
+                f"and {now.fingerprint}; find out which run is damaged, with: bicliques verify"
+            )
+
+    def record(self, marked: tuple[_Marked, _Marked], vertices: tuple[int, int], started: float) -> Record:
+        """What is known of the comparison."""
+        gone, new = (found.expected for found in marked)
+        return Record(
+            schema_version=SCHEMA_VERSION,
+            version=__version__,
+            created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            old_run=self._both.old.record(),
+            new_run=self._both.new.record(),
+            gone=gone,
+            new=new,
+            unchanged=self._both.old.found.count - gone.count,
+            vertices_left=vertices[0],
+            vertices_right=vertices[1],
+            notes=self._both.notes,
+            proven=_PROVEN,
+            seconds=time.perf_counter() - started,
+        )
+
+    def _tell(self, until: float, rows: int, of: int) -> None:
+        seconds = time.monotonic() - self._started
+        share = until * rows / max(of, 1)
+        self._on_progress(Progress("compare", share, rows, rows / max(seconds, 1e-3), seconds=seconds))
+
+
+def _read(
+    both: BothRuns, hashes: list[VertexHashes], n_buckets: int, of: tuple[int, Piece]
+) -> tuple[int, int, Divided]:
+    """Which run a piece is of, the sum of its ids modulo 2**64, and its rows."""
+    k, piece = of
+    compared: CompleteRun = (both.old, both.new)[k]
+    ids, found = hashed(compared, hashes[k], piece)
+    return k, int(ids.sum()) % 2**64, divide(ids, found, piece.first, k == 1, n_buckets)
+
+
+def _write_table(target: Path, table: pa.Table) -> None:
+    with whole_file(target) as file:
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)

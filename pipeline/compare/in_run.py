@@ -1,0 +1,62 @@
+"""The comparison of a run with the one before it in its series, in the folder ``changes/`` of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.compare.difference import Difference, remove_difference
+from pipeline.compare.diffing import diff
+from pipeline.run.files import PathLike
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import refuse_links
+from pipeline.series.runs import run_before
+from schemas.errors import BicliqueError
+
+__all__ = ["CHANGES", "changes_since_the_run_before"]
+
+#: The folder of the comparison, below that of the run.
+CHANGES = "changes"
+
+
+def changes_since_the_run_before(run: PathLike) -> Difference | None:
+    """What changed since `pipeline.series.runs.run_before` of a complete run.
+
+    Parameters
+    ----------
+    run : path
+        Folder of the run. The runs of its series are beside it.
+
+    Returns
+    -------
+    Difference or None
+        Of ``changes/`` in the folder of the run. If it is there already and is of the same two runs, it is not made
+        again. None if there is no run before.
+
+    Raises
+    ------
+    InputError, IncompleteError, ResourceError
+        As `pipeline.diff`.
+    """
+    path = Path(run)
+    before, folder = run_before(path), RunFolder(path)
+    if before is None:
+        return None
+    found = _there(before, folder)
+    if found is None:
+        refuse_links(path)
+        remove_difference(folder.path / CHANGES)
+        found = diff(before.path, path, folder.path / CHANGES, progress=False)
+    return found
+
+
+def _there(before: RunFolder, folder: RunFolder) -> Difference | None:
+    """The comparison that is there, if it is of these two runs as they are now."""
+    try:
+        found = Difference(folder.path / CHANGES)
+        for own, told in ((before, found.old_run), (folder, found.new_run)):
+            manifest = own.manifest()
+            if own.run_id() != told.run or manifest is None or manifest.fingerprint != told.found.fingerprint:
+                return None
+    except BicliqueError:  # there is none, or it is damaged
+        return None
+    return found

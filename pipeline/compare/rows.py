@@ -1,0 +1,177 @@
+"""Reads the rows of a run twice: hashes of all of them, then the members of those that were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.compiled.lists import count_members, sum_lists
+from pipeline.compare.both_runs import CompleteRun
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import in_order
+from pipeline.proof.coded_groups import CodedGroups
+from pipeline.proof.read_back import in_pieces, read_part
+from pipeline.run.tables import open_part
+from schemas.bicliques import Bicliques
+from schemas.dtypes import COUNT
+from schemas.errors import IncompleteError
+from schemas.hashes import VertexHashes, mixed, splitmix64
+
+__all__ = ["Marks", "Picked", "Piece", "hashed", "pieces_of", "second_hashes"]
+
+#: Constants of the sides. They have nothing to do with those of `schemas.hashes`, so neither have the hashes.
+_LEFT, _RIGHT = np.uint64(0x6F6E6365206D6F72), np.uint64(0x746865206F746865)
+
+
+def second_hashes(left: np.ndarray, right: np.ndarray) -> VertexHashes:
+    """Hashes of vertices beside those of which ids are made, from numbers (int64) that both runs have in common."""
+    return splitmix64(left.view(np.uint64) ^ _LEFT), splitmix64(right.view(np.uint64) ^ _RIGHT)
+
+
+class Piece(NamedTuple):
+    """Some row groups of a part.
+
+    Parameters
+    ----------
+    path : Path
+    groups : (int, int)
+        Row groups start to stop - 1.
+    first : int
+        Number of the first row among those of the run.
+    rows : tuple of int
+        Rows of each row group.
+    """
+
+    path: Path
+    groups: tuple[int, int]
+    first: int
+    rows: tuple[int, ...]
+
+
+def pieces_of(compared: CompleteRun) -> Iterator[Piece]:
+    """All rows of a run, in pieces for threads.
+
+    Raises
+    ------
+    IncompleteError
+        If a part is missing or damaged.
+    """
+    first = 0
+    for part in compared.manifest.parts:
+        path = compared.run.folder.bicliques / part.name
+        with open_part(path) as file:
+            rows = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        for start, stop in in_pieces(part, len(rows)):
+            yield Piece(path, (start, stop), first, tuple(rows[start:stop]))
+            first += sum(rows[start:stop])
+
+
+def hashed(compared: CompleteRun, hashes: VertexHashes, piece: Piece) -> tuple[np.ndarray, np.ndarray]:
+    """The ids of the rows of a piece, and the hashes of their members, both uint64.
+
+    Parameters
+    ----------
+    compared : CompleteRun
+    hashes : VertexHashes
+        By dense id of the run.
+    piece : Piece
+
+    Raises
+    ------
+    IncompleteError
+        If the part is missing or damaged.
+    """
+    ids, found = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
+    path, tables = piece.path, compared.tables
+    list(read_part(path, tables, (0, 0)))  # checks the schema, which `CodedGroups` does not
+    with open_part(path) as file, CodedGroups(path, file.metadata, tables, hashes) as coded:
+        for group in range(*piece.groups):
+            summed = coded.read(group)
+            if summed is not None:
+                ids.append(
+                    file.read_row_group(group, columns=["id"], use_threads=False)["id"].to_numpy().view(np.uint64)
+                )
+                found.append(summed.hashes)
+                continue
+            (batch,) = read_part(path, tables, (group, group + 1))
+            ids.append(batch.ids.view(np.uint64))
+            found.append(mixed(*_sums(path, batch, hashes)))
+    return np.concatenate(ids), np.concatenate(found)
+
+
+def _sums(path: Path, batch: Bicliques, hashes: VertexHashes) -> Iterator[np.ndarray]:
+    for members, indptr, known in zip(
+        (batch.left, batch.right), (batch.left_indptr, batch.right_indptr), hashes, strict=True
+    ):
+        sums = np.empty(len(batch), np.uint64)
+        if (at := sum_lists(members, indptr, known, np.zeros(len(known), COUNT), sums)) >= 0:
+            raise IncompleteError(f"{path} has a row with the id {members[at]}, which no vertex has")
+        yield sums
+
+
+class Marks:
+    """Marks rows of a run, with a bit for each.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows of the run.
+    """
+
+    def __init__(self, rows: int):
+        self._bits = np.zeros(-(-rows // 8), np.uint8)
+
+    def add(self, rows: np.ndarray) -> None:
+        """Mark the rows with these numbers."""
+        np.bitwise_or.at(self._bits, rows >> 3, np.left_shift(1, rows & 7).astype(np.uint8))
+
+    def of(self, first: int, n: int) -> np.ndarray:
+        """Whether each of `n` rows is marked, from row `first` on."""
+        own = np.unpackbits(self._bits[first >> 3 : (first + n + 7) >> 3], bitorder="little")
+        return own[first & 7 : (first & 7) + n].view(bool)
+
+
+class Picked:
+    """The marked rows of a run, which are read as often as it is iterated over.
+
+    Parameters
+    ----------
+    compared : CompleteRun
+    pieces : list of Piece
+    marks : Marks
+
+    Attributes
+    ----------
+    members : (ndarray, ndarray) of int64
+        In how many of the rows that were read each vertex is, by dense id of the run.
+    """
+
+    def __init__(self, compared: CompleteRun, pieces: list[Piece], marks: Marks):
+        self._compared, self._pieces, self._marks = compared, pieces, marks
+        self.members = tuple(np.zeros(len(labels), COUNT) for labels in compared.labels)
+
+    def __iter__(self) -> Iterator[Bicliques]:
+        for batch in in_order(partial(_read, self._compared), self._groups(), count_cores()):
+            for members, total in zip((batch.left, batch.right), self.members, strict=True):
+                count_members(members, total)
+            yield batch
+
+    def _groups(self) -> Iterator[tuple[Path, int, np.ndarray]]:
+        """The row groups that hold a marked row, and the numbers of such rows in them."""
+        for piece in self._pieces:
+            first = piece.first
+            for group, rows in zip(range(*piece.groups), piece.rows, strict=True):
+                chosen = np.flatnonzero(self._marks.of(first, rows))
+                if len(chosen):
+                    yield piece.path, group, chosen
+                first += rows
+
+
+def _read(compared: CompleteRun, wanted: tuple[Path, int, np.ndarray]) -> Bicliques:
+    path, group, rows = wanted
+    (batch,) = read_part(path, compared.tables, (group, group + 1))
+    return batch.pick(rows)

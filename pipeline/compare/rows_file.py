@@ -1,0 +1,68 @@
+"""Writes rows of a run into one Parquet file of the layout of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.output import stretch
+from pipeline.output.part_writer import LAYOUT, part_schema, to_batch
+from pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
+from pipeline.run.files import whole_file
+from pipeline.run.labels import Tables
+from schemas.bicliques import Bicliques, Provenance, fingerprint, statement
+from schemas.difference import Counted
+
+__all__ = ["write_rows"]
+
+
+def write_rows(target: Path, batches: Iterable[Bicliques], tables: Tables, provenance: Provenance) -> Counted:
+    """Write all rows to a file, in stretches that are sorted by size.
+
+    Parameters
+    ----------
+    target : Path
+    batches : iterable of Bicliques
+    tables : Tables
+    provenance : Provenance
+        For the metadata of the file.
+
+    Returns
+    -------
+    Counted
+        What was written.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full. Then there is no file.
+    """
+    schema, room = part_schema(tables, provenance), LabelRoom(tables)
+    order = pq.SortingColumn.from_ordering(schema, [("n_left", "descending"), ("n_right", "descending")])
+    rows = total = 0
+    with whole_file(target) as file:
+        writer = pq.ParquetWriter(file, schema, sorting_columns=order, **LAYOUT)
+        try:
+            for group in _groups(batches, room):
+                table = pa.Table.from_batches([to_batch(group, tables)])
+                writer.write_table(table, row_group_size=2 * stretch.GROUP_ROWS)
+                rows, total = rows + len(group), (total + fingerprint(group)) % 2**64
+            writer.add_key_value_metadata(statement(rows, total))
+            writer.close()
+        finally:
+            writer.is_open = False  # after an error it would try to write the end of the file
+    return Counted(rows, total)
+
+
+def _groups(batches: Iterable[Bicliques], room: LabelRoom) -> Iterable[Bicliques]:
+    waiting = Stretch()
+    for batch in batches:
+        for piece in pieces_of(batch, stretch.STRETCH_MEMBERS):
+            waiting.add(piece)
+            if waiting.is_full:
+                yield from row_groups(waiting.take(), room)
+    if len(waiting):
+        yield from row_groups(waiting.take(), room)

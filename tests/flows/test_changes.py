@@ -1,0 +1,110 @@
+"""A night is compared with the one before it: in artifacts, in the folder of the run, and told if much changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from prefect.client.schemas.objects import State
+
+import pipeline
+from flows.mine import mine
+from schemas.errors import InputError
+from tests.flows.grouped import grouped
+from tests.flows.receiver import receiver
+from tests.flows.states import artifacts, logged
+from tests.support.compared import maximal_bicliques, rows_of
+from tests.support.runs import random_edges
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
+#: The first label is hostile to Markdown.
+EDGES = {(f"user {a}" if a else "<script>|*", f"film {b}") for a, b in random_edges(9, 8, 0.5, 2)}
+LESS = EDGES - {max(EDGES)}
+
+
+@pytest.fixture
+def told(prefect_server: None) -> Iterator[list[dict[str, str]]]:
+    """What a receiver of messages has received."""
+    with receiver() as (url, received):
+        form = {"title": "{{subject}}", "text": "{{body}}"}
+        CustomWebhookNotificationBlock(name="changes", url=url, json_data=form).save("changes", overwrite=True)
+        yield received
+
+
+def run(place: Path, day: str, edges: set[tuple[Any, Any]], **options: Any) -> State[Any]:
+    left, right = zip(*sorted(edges), strict=True)
+    (place / "in").mkdir(exist_ok=True)
+    pq.write_table(pa.table({"user": left, "film": right}), place / "in" / f"{day}.parquet")
+    given = grouped(workers=0, **{"report": False, "changes": True, "notify": "custom-webhook/changes"} | options)
+    source, output = f"{place}/in/{{date}}.parquet", f"{place}/runs/{{date}}"
+    return mine(source, output, date=day, **given, return_state=True)
+
+
+def test_nights_are_compared_and_much_change_is_told(tmp_path: Path, told: list[dict[str, str]]) -> None:
+    first = run(tmp_path, "2026-01-01", EDGES, notify_above=0.0)
+    assert first.name == "Completed"
+    assert logged(first, f"{tmp_path}/runs/2026-01-01 has no run before it in its series")
+    assert "changes" not in artifacts(first)
+    second = run(tmp_path, "2026-01-02", LESS, notify_above=0.0, keep=1)
+    was, now = maximal_bicliques(EDGES), maximal_bicliques(LESS)
+    assert second.name == "Much has changed"
+    words = f"{len(was - now)} are gone and {len(now - was)} are new since {tmp_path}/runs/2026-01-01"
+    assert words in str(second.message)
+    [message] = told
+    assert message["title"] == "bicliques: mine much has changed"
+    assert words in message["text"]
+    assert logged(second, f"much has changed: {words}")
+    shown = artifacts(second)
+    numbers = {row["name"]: row["value"] for row in json.loads(shown["changes"])}
+    assert numbers == {
+        "old": len(was),
+        "gone": len(was - now),
+        "new ones": len(now - was),
+        "unchanged": len(was & now),
+        "new": len(now),
+        "share that changed": pytest.approx(len(was ^ now) / len(was | now), abs=1e-6),
+    }
+    assert len(shown["new-ones"].splitlines()) == 2 + min(10, len(now - was))
+    assert "<script>" not in shown["new-ones"].replace("\\<", "")
+    most = json.loads(shown["vertices"])[0]
+    assert most["before"] - most["gone"] + most["new"] == most["after"]
+    changes = tmp_path / "runs" / "2026-01-02" / "changes"
+    assert rows_of(pipeline.Difference(changes).gone) == was - now
+    assert not (tmp_path / "runs" / "2026-01-01").exists(), "the run before is removed after it was compared"
+
+
+def test_little_change_is_not_told(tmp_path: Path, told: list[dict[str, str]]) -> None:
+    for day, edges in (("2026-01-01", EDGES), ("2026-01-02", LESS)):
+        assert run(tmp_path, day, edges, notify_above=1.0).name == "Completed"
+    assert run(tmp_path, "2026-01-02", LESS, notify_above=0.0).name == "Much has changed"  # a complete run, left alone
+    assert len(told) == 1
+
+
+def test_what_cannot_be_compared_needs_attention(tmp_path: Path, told: list[dict[str, str]]) -> None:
+    run(tmp_path, "2026-01-01", EDGES)
+    numbers = {(int(user == "user 1"), film) for user, film in EDGES}
+    state = run(tmp_path, "2026-01-02", numbers)
+    assert state.name == "Needs attention"
+    assert "what changed could not be found: the left labels are text in" in str(state.message)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"notify_above": 1.5}, "notify_above is a share from 0 to 1, not 1.5"),
+        ({"notify_above": 0.5, "changes": False}, "nothing is compared; set changes, too"),
+    ],
+)
+def test_bad_options_are_refused(tmp_path: Path, options: dict[str, Any], words: str) -> None:
+    state = run(tmp_path, "2026-01-01", EDGES, notify=None, **options)
+    with pytest.raises(InputError, match=words):
+        state.result()
+    assert not (tmp_path / "runs").exists()

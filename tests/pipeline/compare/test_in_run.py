@@ -1,0 +1,101 @@
+"""A run of a series is compared with the one before it, below ``changes/``, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from pipeline.api import steps
+from pipeline.compare import in_run
+from pipeline.compare.in_run import changes_since_the_run_before
+from pipeline.run.names import stranger_in
+from pipeline.series.runs import run_before
+from pipeline.workers.options import WorkerOptions
+from schemas.errors import InputError
+from schemas.options import RunLimits, RunOptions
+from tests.support.compared import QUIET, maximal_bicliques, night, rows_of
+from tests.support.runs import random_edges
+
+EDGES = {(int(a), int(b)) for a, b in random_edges(8, 7, 0.5, 6)}
+LESS = EDGES - {min(EDGES)}
+
+
+def of_series(
+    place: Path, day: str, edges: set[tuple[int, int]], series: str = "g", max_results: int | None = None
+) -> Path:
+    """A run that a schedule makes."""
+    source = night(place / "made" / f"{series}-{day}", edges).with_suffix(".parquet")
+    path, limits = place / "runs" / f"{series}-{day}", RunLimits(max_results=max_results)
+    steps.start(str(source), path, RunOptions(source=str(source), engine="cpu"), limits, False, "cpu", series, day)
+    steps.run(path, WorkerOptions(workers=0), limits, False)
+    return path
+
+
+def test_the_run_before_is_the_newest_complete_one_of_the_series(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "runs").mkdir()
+    second = of_series(tmp_path, "2026-01-02", LESS)
+    first = of_series(tmp_path, "2026-01-01", EDGES)
+    of_series(tmp_path, "2026-01-03", EDGES, max_results=2)
+    of_series(tmp_path, "2026-01-03", EDGES, "other")
+    fourth = of_series(tmp_path, "2026-01-04", EDGES)
+    assert [found and found.path for found in map(run_before, (first, second, fourth))] == [None, first, second]
+    assert changes_since_the_run_before(first) is None
+    assert not (first / "changes").exists()
+    found = changes_since_the_run_before(fourth)
+    assert found is not None
+    assert rows_of(found.new) == maximal_bicliques(EDGES) - maximal_bicliques(LESS)
+    assert (found.path, found.old_run.folder) == (fourth / "changes", str(second))
+    assert stranger_in(fourth) is None
+
+
+def test_it_is_made_once_and_again_when_a_run_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "runs").mkdir()
+    first, last = of_series(tmp_path, "2026-01-01", EDGES), of_series(tmp_path, "2026-01-03", EDGES)
+    made, diff = [], in_run.diff
+    monkeypatch.setattr(in_run, "diff", lambda *given, **how: made.append(given[0]) or diff(*given, **how))
+    for _ in range(2):
+        found = changes_since_the_run_before(last)
+        assert found is not None
+        assert found.share == 0
+    assert made == [first]
+    second = of_series(tmp_path, "2026-01-02", LESS)
+    found = changes_since_the_run_before(last)
+    assert found is not None
+    assert len(found.new) > 0
+    assert made == [first, second]
+    (last / "changes" / "diff.json").write_text("{}")
+    (last / "changes" / "letter").write_text("mine")
+    with pytest.raises(InputError, match="is not empty: it holds letter; name another one"):
+        changes_since_the_run_before(last)
+    assert (last / "changes" / "letter").read_text() == "mine"
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "runs").mkdir()
+    of_series(tmp_path, "2026-01-01", EDGES)
+    last = of_series(tmp_path, "2026-01-02", LESS)
+    (tmp_path / "elsewhere").mkdir()
+    (last / "changes").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="changes is a link, and nothing is written or deleted through one"):
+        changes_since_the_run_before(last)
+
+
+def test_a_run_of_an_object_in_memory_has_none_before_it(tmp_path: Path) -> None:
+    for name in ("2026-01-01", "2026-01-02"):
+        pipeline.mine(sorted(EDGES), tmp_path / name, **QUIET)
+    assert changes_since_the_run_before(tmp_path / "2026-01-02") is None
+
+
+def test_a_pruned_run_takes_its_changes_with_it(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "runs").mkdir()
+    runs = [of_series(tmp_path, f"2026-01-0{day}", edges) for day, edges in ((1, EDGES), (2, LESS), (3, EDGES))]
+    for run in runs:
+        changes_since_the_run_before(run)
+    pipeline.prune(tmp_path / "runs", keep=1, remove=True)
+    assert sorted((tmp_path / "runs").iterdir()) == [runs[2]]

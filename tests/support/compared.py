@@ -1,0 +1,60 @@
+"""Runs that follow one another, and what changed between them, by sets of Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import pipeline
+
+__all__ = ["QUIET", "changes", "maximal_bicliques", "night", "rows_of"]
+
+QUIET: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
+
+Edges = set[tuple[Any, Any]]
+Biclique = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def night(folder: Path, edges: Edges, names: tuple[str, str] = ("user", "film"), **options: Any) -> Path:
+    """Mine edges. Labels are of a type that Arrow knows, one per side."""
+    left, right = zip(*sorted(edges), strict=True)
+    source = folder.with_suffix(".parquet")
+    pq.write_table(pa.table({names[0]: left, names[1]: right}), source)
+    return pipeline.mine(source, folder, **QUIET | options).path
+
+
+def maximal_bicliques(edges: Edges) -> set[Biclique]:
+    """All maximal bicliques of a small graph, as closures of sets of left vertices."""
+    neighbours: dict[Any, set[Any]] = {}
+    for left, right in edges:
+        neighbours.setdefault(left, set()).add(right)
+    closed: set[frozenset[Any]] = set()
+    for own in map(frozenset, neighbours.values()):
+        closed |= {own} | {own & other for other in closed}
+    return {
+        (tuple(sorted(u for u, own in neighbours.items() if rights <= own)), tuple(sorted(rights)))
+        for rights in closed
+        if rights
+    }
+
+
+def rows_of(rows: Any) -> set[Biclique]:
+    """The bicliques of `Rows` or `Results`."""
+    table = rows.to_arrow(columns=["left", "right"])
+    found = [tuple(tuple(row[side]) for side in ("left", "right")) for row in table.to_pylist()]
+    assert len(set(found)) == len(found)
+    return set(found)  # type: ignore[arg-type]
+
+
+def changes(was: set[Biclique], now: set[Biclique]) -> dict[str, list[tuple[Any, ...]]]:
+    """By side: label, before, after, gone and new of every vertex that is in a biclique that is gone or new."""
+    found = {}
+    for k, side in enumerate(("left", "right")):
+        counts = [Counter(label for row in rows for label in row[k]) for rows in (was, now, was - now, now - was)]
+        labels = sorted(set(counts[2]) | set(counts[3]))
+        found[side] = [(label, *(count[label] for count in counts)) for label in labels]
+    return found
