@@ -7,7 +7,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+import pyarrow as pa
 
+from pipeline.compare.difference import Difference
+from pipeline.compare.in_run import known_changes
 from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
 from pipeline.series.runs import run_before
@@ -16,6 +19,9 @@ from schemas.manifest import Manifest
 from schemas.sizes import SizeCounts
 
 __all__ = ["Before", "Change", "before"]
+
+#: How many of the largest new bicliques are shown, and of how many they are looked for.
+_NEW, _MOST_NEW = 5, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -40,12 +46,19 @@ class Before:
     same_input : bool
         Whether both have read the same input.
     changes : tuple of Change
+    difference : Difference or None
+        What is gone and new, if that was found out, as it is for a run on a schedule.
+    largest_new : Table or None
+        The largest of the bicliques that are new. None if there is none, if nobody knows, or if there are so many that
+        finding the largest would take long.
     """
 
     day: str
     page: str | None
     same_input: bool
     changes: tuple[Change, ...]
+    difference: Difference | None
+    largest_new: pa.Table | None
 
 
 def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: dict[str, str]) -> Before | None:
@@ -80,7 +93,18 @@ def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: 
     origin = found.origin()
     page = f"../{quote(found.path.name)}/{found.report.name}" if found.report.exists() else None
     same = old.input["digest"] == manifest.input["digest"]
-    return Before(origin.date or origin.created[:10], page, same, tuple(changes))
+    difference = known_changes(found, run)
+    day = origin.date or origin.created[:10]
+    return Before(day, page, same, tuple(changes), difference, _largest_new(difference))
+
+
+def _largest_new(difference: Difference | None) -> pa.Table | None:
+    if difference is None or not 0 < len(difference.new) <= _MOST_NEW:
+        return None
+    try:
+        return difference.new.top(_NEW)
+    except BicliqueError:
+        return None
 
 
 def _sizes(run: RunFolder) -> SizeCounts | None:
