@@ -7,6 +7,8 @@ for left, right in bq.maximal_bicliques("purchases.csv", min_left=3, min_right=3
 
 results = bq.mine("purchases.csv", "OUT", min_left=3, min_right=3)
 results.head()
+
+Errors of these functions are in the words of Python. Those of `pipeline` name the options of the command line.
 """
 
 from __future__ import annotations
@@ -70,7 +72,12 @@ def __getattr__(name: str) -> Any:
         return ours(name)
     if name not in pipeline.__all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(pipeline, name)
+    value = getattr(pipeline, name)
+    if isinstance(value, type(__getattr__)):
+        from pipeline.api.python_words import speaking_python
+
+        value = speaking_python(value)
+    globals()[name] = value
     return value
 
 

@@ -42,8 +42,8 @@ class Surprise:
 
     Notes
     -----
-    Memory: 12 bytes per vertex, and 4 bytes per pair of different degrees. There are at most twice as many of these
-    pairs as edges, because a side with k different degrees has at least k * k / 2 edges.
+    Memory: 4 bytes per vertex, ten times that while it is made, and 4 bytes per pair of different degrees. There are at
+    most twice as many of these pairs as edges, because a side with k different degrees has at least k * k / 2 edges.
     """
 
     def __init__(self, run: Run):

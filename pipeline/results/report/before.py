@@ -45,6 +45,8 @@ class Before:
         The address of its page, relative to that of this run. None if it has no page.
     same_input : bool
         Whether both have read the same input.
+    same_bicliques : bool
+        Whether both have found the same bicliques, which then have nothing to show.
     changes : tuple of Change
     difference : Difference or None
         What is gone and new, if that was found out, as it is for a run on a schedule.
@@ -56,6 +58,7 @@ class Before:
     day: str
     page: str | None
     same_input: bool
+    same_bicliques: bool
     changes: tuple[Change, ...]
     difference: Difference | None
     largest_new: pa.Table | None
@@ -95,7 +98,8 @@ def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: 
     same = old.input["digest"] == manifest.input["digest"]
     difference = known_changes(found, run)
     day = origin.date or origin.created[:10]
-    return Before(day, page, same, tuple(changes), difference, _largest_new(difference))
+    found_same = same and (old.count, old.fingerprint) == (manifest.count, manifest.fingerprint)
+    return Before(day, page, same, found_same, tuple(changes), difference, _largest_new(difference))
 
 
 def _largest_new(difference: Difference | None) -> pa.Table | None:

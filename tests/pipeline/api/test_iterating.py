@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import bicliques as bq
 import pipeline
 from pipeline.api.iterating import _NOT_TAKEN
 from pipeline.api.table import entries_of
@@ -100,4 +99,3 @@ def test_ctrl_c_is_one_and_leaves_nothing(source: Path, tmp_path: Path, monkeypa
 def test_what_is_not_taken_is_an_option_of_mine() -> None:
     assert {entry.name for entry in entries_of("mine")} >= _NOT_TAKEN
     assert inspect.isgeneratorfunction(pipeline.maximal_bicliques) is False
-    assert bq.maximal_bicliques is pipeline.maximal_bicliques

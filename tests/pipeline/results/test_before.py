@@ -71,8 +71,11 @@ def test_numbers_of_then_and_now(runs: Path) -> None:
     assert f'href="../{DAYS[1]}/report.html"' in page.read_text()
     same = before_of(runs / DAYS[1])
     assert same is not None
-    assert same.same_input
+    assert (same.same_input, same.same_bicliques, found.same_bicliques) == (True, True, False)
     assert all(change.then == change.now for change in same.changes)
+    text = (runs / DAYS[1] / "report.html").read_text()
+    assert "Both have read the same input and found the same bicliques." in text
+    assert ">then<" not in text
 
 
 def test_the_run_before_is_the_last_one_that_asked_the_same(runs: Path) -> None:

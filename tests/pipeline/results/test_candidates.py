@@ -203,9 +203,9 @@ def test_a_cover_is_the_greedy_one_of_plain_python() -> None:
 
 def test_a_cover_of_more_than_a_word_of_bicliques_ends_with_all_edges() -> None:
     rng = np.random.default_rng(3)
-    parts = InMemory(rng, random_edges(rng, 100, 90, 0.04))
+    parts = InMemory(rng, random_edges(rng, 200, 200, 0.02))
     found = cover_rows(parts, 1000)
-    assert 64 < len(found) < 1000
+    assert 128 < len(found) < 1000
     assert sum(one.new for one in found) == len(parts.edges)
     assert [(one.place, one.new) for one in found] == _cover(parts.plain(), 1000)
 
