@@ -40,7 +40,7 @@ check: $(STAMP)  ## format, lint, types, layers, images
 
 constraints: $(STAMP)  ## pin again what pyproject.toml allows now
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --extra dev \
+	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --extra dev --extra dashboard --extra gpu \
 		--no-header --no-annotate --output-file constraints.txt pyproject.toml
 
 budget: $(STAMP)  ## measure the kernels again: registers, stack, spills, shared memory
