@@ -17,8 +17,8 @@ from schemas.totals import measured
 
 __all__ = ["ABOVE_NOTHING", "Best", "Rank", "Score", "SizeScore", "best_rows", "rounds"]
 
-#: The order of the rows: score, edges, left size, hash (its 64 bits as a signed number), and the place: file, row
-#: group, row. The highest comes first. It is the order of `pipeline.proof.selection.Largest`.
+#: The order of the rows: score, edges, left size, id, and the place: file, row group, row. The highest comes first.
+#: It is the order of `pipeline.proof.selection.Largest`.
 Rank = tuple[int, ...]
 
 #: (rows, numbers of some of them) -> mask of those that are left out.
@@ -194,7 +194,7 @@ class _Search:
             wanted = wanted[~self._dropped(rows, numbers[wanted])]
         ranks, numbers = ranks[wanted], numbers[wanted]
         places = np.full(len(numbers), part), np.full(len(numbers), group), numbers
-        ranks = np.column_stack([ranks, self._parts.hashes(rows, numbers), *places])
+        ranks = np.column_stack([ranks, rows.ids[numbers], *places])
         wanted = self._between(ranks, least)
         wanted = wanted[_order(ranks[wanted])[: self._n + 1]]  # one more shows that there are others
         return ranks[wanted], rows.pick(numbers[wanted]) if self._hold else Bicliques.from_pairs([])

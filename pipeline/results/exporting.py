@@ -115,7 +115,7 @@ def _csv(results: Results, run: Run) -> Iterator[str]:
     writer.writerow(["id", "n_left", "n_right", "left", "right"])
     for row in results:
         sides = (_json(row.left), _json(row.right))
-        writer.writerow(["" if row.id is None else row.id, len(row.left), len(row.right), *sides])
+        writer.writerow([row.id, len(row.left), len(row.right), *sides])
         yield text.getvalue()
         text.seek(0)
         text.truncate()
@@ -125,7 +125,7 @@ def _csv(results: Results, run: Run) -> Iterator[str]:
 def _jsonl(results: Results, run: Run) -> Iterator[str]:
     """A JSON object per biclique. Its id is text, because many programs read numbers of 64 bits as floats."""
     for row in results:
-        told = {"id": None if row.id is None else str(row.id), "n_left": len(row.left), "n_right": len(row.right)}
+        told = {"id": str(row.id), "n_left": len(row.left), "n_right": len(row.right)}
         yield _json(told | {"left": row.left, "right": row.right}) + "\n"
 
 

@@ -150,12 +150,9 @@ class Forms(Rows):
     def _lists(self, side: Side) -> tuple[pa.Array, pa.ListArray]:
         """The id of every biclique, and its members on a side."""
         _number(side)
-        ids = ["id"] if "id" in self.schema.names else []
-        table = self.dataset().to_table(columns=[*ids, side])
-        lists = table[side].combine_chunks()
-        lists = pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
-        numbers = table["id"].combine_chunks() if ids else pa.array(np.arange(len(table)))
-        return numbers, lists
+        table = self.dataset().to_table(columns=["id", side])
+        ids, lists = (table[name].combine_chunks() for name in ("id", side))
+        return ids, pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
 
 
 def _number(side: str) -> int:

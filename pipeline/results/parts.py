@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pipeline.proof.read_back import read_part
 from pipeline.run.opened import Run
 from pipeline.run.tables import open_part
-from schemas.bicliques import Bicliques, row_hashes
+from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError
 
 __all__ = ["Parts"]
@@ -33,7 +33,7 @@ class Parts:
     """
 
     def __init__(self, run: Run, files: Sequence[Path]):
-        self._files, self._tables, self._known = files, run.tables, run.hashes
+        self._files, self._tables = files, run.tables
         left, right = map(len, run.labels)
         self.n_vertices = left, right
 
@@ -76,10 +76,6 @@ class Parts:
             if members.min(initial=0) < 0 or members.max(initial=0) >= n:
                 raise IncompleteError(f"{path} holds a {side} id that no vertex has; delete it and resume the run")
         return rows
-
-    def hashes(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
-        """The hash of each of the rows with these numbers, as a signed number: int64."""
-        return row_hashes(rows.pick(numbers), self._known).view(np.int64)
 
 
 def _largest_sizes(group: pq.RowGroupMetaData) -> tuple[int, int] | None:

@@ -202,7 +202,7 @@ class Results(Forms):
         by : "edges", "vertices", "balance", "left", "right" or "surprise"
             The measure: number of edges, of vertices, size of the smaller side, of the left or of the right side, or
             how unlikely the biclique is by chance, given the degrees of its members. Ties go to the larger number of
-            edges, then to the larger left side, then to the larger hash of the members.
+            edges, then to the larger left side, then to the larger id.
         distinct : float or None
             Leave out a biclique if one that is listed before it has more than this share of its edges. From 0 to 1, and
             0.8 is a good value. None: leave out none.

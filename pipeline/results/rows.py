@@ -40,13 +40,13 @@ class Biclique(_Sides):
     ----------
     left, right : list
         The members of each side: labels, or row numbers of the label tables for a run with dense ids.
-    id : int or None
-        Its id, which is made from its members. None for a run of a version that wrote none.
+    id : int
+        Its id of 64 bits, which is made from the labels of its members.
     """
 
-    id: int | None
+    id: int
 
-    def __new__(cls, left: list[Any], right: list[Any], id: int | None = None) -> Biclique:
+    def __new__(cls, left: list[Any], right: list[Any], id: int) -> Biclique:
         """A biclique with these members."""
         made = super().__new__(cls, left, right)
         made.id = id
@@ -94,7 +94,7 @@ class Rows:
         >>> sum(len(left) * len(right) > 3000 for left, right in results)
         12
         """
-        return _of_batches(self.batches([name for name in ("left", "right", "id") if name in self.schema.names]))
+        return _of_batches(self.batches(["left", "right", "id"]))
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """All rows as Arrow batches of a few thousand, of which a few are in memory at a time.
@@ -184,9 +184,7 @@ def hashable(rows: pa.Table) -> pd.DataFrame:
 
 def _of_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[Biclique]:
     for batch in batches:
-        left, right = (batch.column(side).to_pylist() for side in ("left", "right"))
-        ids = batch.column("id").to_pylist() if "id" in batch.schema.names else [None] * len(batch)
-        yield from map(Biclique, left, right, ids)
+        yield from map(Biclique, *(batch.column(name).to_pylist() for name in ("left", "right", "id")))
 
 
 def _places(files: list[Path], numbers: list[int]) -> list[Place]:

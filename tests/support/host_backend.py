@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.output.part_writer import part_schema, pieces_of, to_batch
+from pipeline.output.part_writer import part_schema, to_batch
+from pipeline.output.stretch import pieces_of
 from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques, fingerprint, statement
 from tests.support.batches import LABELS
@@ -27,7 +28,7 @@ class Host:
         self.go.set()
 
     def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
-        return pieces_of(found, members)
+        return list(pieces_of(found, members))
 
     def open(self, path: Path) -> HostFile:
         return HostFile(self, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,13 +25,13 @@ from schemas.bicliques import Bicliques
 from schemas.search import MEASURES
 from tests.support.oracles import cliques, random_edges
 
-#: A row: left members, right members, hash, and place.
+#: A row: left members, right members, id, and place.
 Row = tuple[frozenset[int], frozenset[int], int, tuple[int, int, int]]
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.8, 1.0)
 
 
 class InMemory(Parts):
-    """Row groups in memory. Hashes are few, so that many are equal. Statistics say the largest sizes, or nothing."""
+    """Row groups in memory. Ids are few, so that many are equal. Statistics say the largest sizes, or nothing."""
 
     def __init__(self, rng: np.random.Generator, edges: np.ndarray):
         self.edges = edges
@@ -43,7 +43,7 @@ class InMemory(Parts):
         self._groups: dict[tuple[int, int], Bicliques] = {}
         group_rows, part_groups = int(rng.integers(1, 8)), int(rng.integers(1, 4))
         for number, begin in enumerate(range(0, len(pairs), group_rows)):
-            rows = Bicliques.from_pairs(pairs[begin : begin + group_rows])
+            rows = _rows(pairs[begin : begin + group_rows])
             self._groups[divmod(number, part_groups)] = rows
         self._says = rng.random() < 0.8
         self.read = 0
@@ -63,24 +63,25 @@ class InMemory(Parts):
         self.read += 1
         return self._groups[part, group]
 
-    def hashes(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
-        return np.array([_hash(left, right) for left, right in rows.pick(numbers).to_pairs()], np.int64)
-
     def plain(self) -> list[Row]:
         return [
-            (frozenset(left), frozenset(right), _hash(left, right), (*place, k))
+            (frozenset(left), frozenset(right), _id(left, right), (*place, k))
             for place, rows in self._groups.items()
             for k, (left, right) in enumerate(rows.to_pairs())
         ]
 
 
-def _hash(left: tuple[int, ...], right: tuple[int, ...]) -> int:
+def _rows(pairs: list[tuple[list[int], list[int]]]) -> Bicliques:
+    return Bicliques.from_pairs(pairs, ids=np.array([_id(left, right) for left, right in pairs], np.int64))
+
+
+def _id(left: Sequence[int], right: Sequence[int]) -> int:
     return (sum(left) + 2 * sum(right)) % 3 - 1
 
 
 def _rank(row: Row, score: int) -> tuple[int, ...]:
-    left, right, hashed, place = row
-    return (score, len(left) * len(right), len(left), hashed, *place)
+    left, right, own, place = row
+    return (score, len(left) * len(right), len(left), own, *place)
 
 
 def _measure(row: Row, by: str) -> int:
@@ -221,7 +222,7 @@ def test_row_groups_that_are_too_small_are_not_read() -> None:
     rng = np.random.default_rng(5)
     parts = InMemory(rng, random_edges(rng, 14, 12, 0.4))
     pairs = sorted((pair for rows in parts._groups.values() for pair in rows.to_pairs()), key=lambda p: -len(p[0]))
-    parts._groups = {(0, k): Bicliques.from_pairs([(list(a), list(b))]) for k, (a, b) in enumerate(pairs)}
+    parts._groups = {(0, k): _rows([(list(a), list(b))]) for k, (a, b) in enumerate(pairs)}
     parts._says = True
     assert len(best_rows(parts, SizeScore("left"), 3, hold=False).ranks) == 3
     assert parts.read <= 6 < len(pairs)

@@ -75,7 +75,7 @@ def test_csv_is_read_back_and_no_cell_can_be_a_formula(results: Results) -> None
     sides = [(json.loads(row["left"]), json.loads(row["right"])) for row in found]
     assert sides == [tuple(row) for row in results]
     assert [(int(row["n_left"]), int(row["n_right"])) for row in found] == [(len(a), len(b)) for a, b in results]
-    assert [row["id"] for row in found] == ["" if row.id is None else str(row.id) for row in results]
+    assert [row["id"] for row in found] == [str(row.id) for row in results]
     assert not [cell for row in found for cell in row.values() if re.match(r"[=+@\t\r]|-(?!\d+$)", cell)]
 
 
@@ -84,7 +84,7 @@ def test_jsonl_is_read_back(results: Results) -> None:
     told = [json.loads(line) for line in lines]
     assert [(row["left"], row["right"]) for row in told] == [tuple(row) for row in results]
     assert [(row["n_left"], row["n_right"]) for row in told] == [(len(a), len(b)) for a, b in results]
-    assert all(row["id"] is None or isinstance(row["id"], str) for row in told)
+    assert [row["id"] for row in told] == [str(row.id) for row in results]
 
 
 def test_spmf_holds_the_closed_itemsets_with_their_support(results: Results) -> None:
@@ -178,10 +178,7 @@ def test_the_long_table_and_the_matrix_say_who_is_where(results: Results, side: 
     every = list(results)
     table = results.memberships(side)
     assert table.column_names == ["id", side]
-    ids = [row.id if row.id is not None else number for number, row in enumerate(every)]
-    assert table.to_pylist() == [
-        {"id": id, side: member} for id, row in zip(ids, every, strict=True) for member in getattr(row, side)
-    ]
+    assert table.to_pylist() == [{"id": row.id, side: member} for row in every for member in getattr(row, side)]
     matrix = results.to_sparse(side)
     assert matrix.shape == (len(every), len(results.labels(side)))
     assert set(matrix.data.tolist()) == {1}

@@ -41,8 +41,7 @@ def test_going_through_gives_every_row_in_the_order_of_the_files(results: Result
     assert isinstance(first, Biclique)
     left, right = first
     assert (left, right) == (first.left, first.right)
-    if "id" in table.column_names:
-        assert [each.id for each in results] == table["id"].to_pylist()
+    assert [each.id for each in results] == table["id"].to_pylist()
 
 
 def test_a_row_is_found_by_its_number(results: Results) -> None:
