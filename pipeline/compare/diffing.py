@@ -151,6 +151,7 @@ class _Comparison:
     def __init__(self, both: BothRuns, temporary: Path, on_progress: OnProgress):
         self._both, self._temporary, self._on_progress = both, temporary, on_progress
         self._numbers: tuple[CommonNumbers, CommonNumbers] = common_numbers(both)
+        self._summaries = [Summary.read(own.run.folder) for own in both]
         self._pieces = [list(pieces_of(own)) for own in both]
         self._rows = [own.found.count for own in both]
         self._started = time.monotonic()
@@ -200,11 +201,10 @@ class _Comparison:
                     "changed meanwhile; compare again"
                 )
         self._prove(*(found.expected for found in marked))
-        summaries = [Summary.read(own.run.folder) for own in self._both]
         found_vertices = []
         sides: tuple[Side, Side] = ("left", "right")
         for k, side in enumerate(sides):
-            were, are = (getattr(summary, side) for summary in summaries)
+            were, are = (getattr(summary, side) for summary in self._summaries)
             gone, new = (found.picked.members[k] for found in marked)
             table = vertex_table(side, self._numbers[k], were, are, gone, new)
             _write_table(place / VERTEX_FILES[side], table)
