@@ -12,7 +12,7 @@ from pipeline.run.names import refuse_links
 from pipeline.series.runs import run_before
 from schemas.errors import BicliqueError
 
-__all__ = ["CHANGES", "changes_since_the_run_before"]
+__all__ = ["CHANGES", "changes_since_the_run_before", "known_changes"]
 
 #: The folder of the comparison, below that of the run.
 CHANGES = "changes"
@@ -41,7 +41,7 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
     before, folder = run_before(path), RunFolder(path)
     if before is None:
         return None
-    found = _there(before, folder)
+    found = known_changes(before, folder)
     if found is None:
         refuse_links(path)
         remove_difference(folder.path / CHANGES)
@@ -49,8 +49,8 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
     return found
 
 
-def _there(before: RunFolder, folder: RunFolder) -> Difference | None:
-    """The comparison that is there, if it is of these two runs as they are now."""
+def known_changes(before: RunFolder, folder: RunFolder) -> Difference | None:
+    """The comparison that is in the folder of a run, if it is of these two runs as they are now."""
     try:
         found = Difference(folder.path / CHANGES)
         for own, told in ((before, found.old_run), (folder, found.new_run)):

@@ -7,7 +7,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+import pyarrow as pa
 
+from pipeline.compare.difference import Difference
+from pipeline.compare.in_run import known_changes
 from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
 from pipeline.series.runs import run_before
@@ -16,6 +19,9 @@ from schemas.manifest import Manifest
 from schemas.sizes import SizeCounts
 
 __all__ = ["Before", "Change", "before"]
+
+#: How many of the largest new bicliques are shown, and of how many they are looked for.
+_NEW, _MOST_NEW = 5, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,11 @@ class Before:
     same_bicliques : bool
         Whether both have found the same bicliques, which then have nothing to show.
     changes : tuple of Change
+    difference : Difference or None
+        What is gone and new, if that was found out, as it is for a run on a schedule.
+    largest_new : Table or None
+        The largest of the bicliques that are new. None if there is none, if nobody knows, or if there are so many that
+        finding the largest would take long.
     """
 
     day: str
@@ -49,6 +60,8 @@ class Before:
     same_input: bool
     same_bicliques: bool
     changes: tuple[Change, ...]
+    difference: Difference | None
+    largest_new: pa.Table | None
 
 
 def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: dict[str, str]) -> Before | None:
@@ -83,8 +96,19 @@ def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: 
     origin = found.origin()
     page = f"../{quote(found.path.name)}/{found.report.name}" if found.report.exists() else None
     same = old.input["digest"] == manifest.input["digest"]
+    difference = known_changes(found, run)
+    day = origin.date or origin.created[:10]
     found_same = same and (old.count, old.fingerprint) == (manifest.count, manifest.fingerprint)
-    return Before(origin.date or origin.created[:10], page, same, found_same, tuple(changes))
+    return Before(day, page, same, found_same, tuple(changes), difference, _largest_new(difference))
+
+
+def _largest_new(difference: Difference | None) -> pa.Table | None:
+    if difference is None or not 0 < len(difference.new) <= _MOST_NEW:
+        return None
+    try:
+        return difference.new.top(_NEW)
+    except BicliqueError:
+        return None
 
 
 def _sizes(run: RunFolder) -> SizeCounts | None:

@@ -31,7 +31,7 @@ class Listed:
     rows : Table
         With labels.
     ids : tuple of int
-        The 64-bit hash of the members of each row, with a sign.
+        The id of each row.
     lists : dict of str to ndarray, int64
         For each ranking, the rows in it, the largest first.
     repeats : dict of str to ndarray, int64

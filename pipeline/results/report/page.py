@@ -79,6 +79,7 @@ class Page:
             static=list(_first(listed)) if listed else [],
             lines=_lines(content),
             most_letters=_MOST_LETTERS,
+            most_shown=SHOWN,
             figures=_figures(content),
             style=Markup(_text("page.css")) + style(),
             version=__version__,

@@ -15,7 +15,7 @@ from pipeline.cli.program import parser
 
 #: Words up to where the key is pressed, and what has to be offered.
 CASES = {
-    ("co",): {"count", "completion"},
+    ("co",): {"count", "completion", "cover"},
     ("mine", "--min-l"): {"--min-left"},
     ("largest", "--by", "e"): {"edges"},
     ("count", "--engine", "cu"): {"cumbe"},

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pipeline
+from pipeline.compare.in_run import changes_since_the_run_before
+from pipeline.results.report import before as since
 from pipeline.results.report.before import Before, Change
 from pipeline.results.report.content import content_of
 from pipeline.run.opened import Run
@@ -108,3 +111,42 @@ def test_a_run_without_a_summary_and_one_that_only_counts(runs: Path) -> None:
     other = before_of(mined(source, runs / "2026-11-25", count_only=True))
     assert other is not None
     assert (other.changes[0].then, other.same_input) == (other.changes[0].now, True)
+
+
+def test_what_is_gone_and_new_is_shown_where_it_was_found_out(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = [f"<img src=x> {k}" for k in range(30)]
+    for day, n in (("2026-12-01", 400), ("2026-12-02", 600)):
+        left, right = (np.random.default_rng(3).integers(0, 30, (2, 600)))[:, :n]
+        table = pa.table({"user": pa.array(labels).take(pa.array(left)), "item": right})
+        pq.write_table(table, tmp_path / f"evil-{day}.parquet")
+        mined(tmp_path / f"evil-{day}.parquet", runs / day)
+    run = runs / "2026-12-02"
+    known = before_of(run)
+    assert known is not None
+    assert (known.difference, known.largest_new) == (None, None), "nobody has compared them"
+    difference = changes_since_the_run_before(run)
+    found = before_of(run)
+    assert difference is not None
+    assert found is not None
+    assert found.difference is not None
+    assert found.largest_new is not None
+    sets = [
+        {(tuple(left), tuple(right)) for left, right in zip(frame.left, frame.right, strict=True)}
+        for frame in (pipeline.open_run(runs / day).to_pandas() for day in ("2026-12-01", "2026-12-02"))
+    ]
+    html = pipeline.report(run).read_text()
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+    gone, new = len(sets[0] - sets[1]), len(sets[1] - sets[0])
+    assert f"{gone:,} bicliques are gone and {new:,} are new, {100 * difference.share:.3g} % of all" in text
+    edges = sorted((len(left) * len(right) for left, right in sets[1] - sets[0]), reverse=True)
+    rows = found.largest_new.to_pylist()
+    assert [row["n_left"] * row["n_right"] for row in rows] == edges[:5]
+    assert all((tuple(row["left"]), tuple(row["right"])) in sets[1] - sets[0] for row in rows)
+    assert "The largest new ones" in text
+    assert "<img" not in html
+    monkeypatch.setattr(since, "_MOST_NEW", new - 1)
+    few = before_of(run)
+    assert few is not None
+    assert few.largest_new is None, "there are too many to look for the largest"

@@ -123,6 +123,7 @@ def test_the_rows_are_the_largest_by_both_measures_each_once(out: Path) -> None:
     assert len(set(found.ids)) == len(found.ids) == len(found.rows) > 100
     for by, order in found.lists.items():
         assert found.rows.take(order).to_pylist() == results.top(100, by).to_pylist()
+    assert list(found.ids) == found.rows["id"].to_pylist()
     assert found.lists["edges"].tolist() == list(range(100))
     others = found.rows.slice(100).to_pylist()
     edges = [row["n_left"] * row["n_right"] for row in others]

@@ -326,7 +326,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     rewrite_record(out / "manifest.json", **manifest)
     large = peak_mib()
     assert len(pipeline.open_run(out)) == 2_324_208
-    assert large < small + 100, (small, large)
+    assert large < small + 150, (small, large)  # the page has 200 rows, here the longest ones; all would be gigabytes
     assert large < 600
 
 
