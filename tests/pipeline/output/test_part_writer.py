@@ -79,6 +79,7 @@ def test_all_rows_are_written(
             table = file.read_row_group(group)
             held = sum(table["n_left"].to_pylist()) + sum(table["n_right"].to_pylist())
             assert held < 2 * members + 14
+            assert len(table) <= rows
         file.close()
 
 
