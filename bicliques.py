@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 
     from pipeline import (
         Count,
+        Difference,
         Results,
         __version__,
         count,
+        diff,
         dry_run,
         largest,
         maximal_bicliques,
@@ -49,9 +51,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Count",
+    "Difference",
     "Results",
     "__version__",
     "count",
+    "diff",
     "dry_run",
     "largest",
     "maximal_bicliques",

@@ -109,7 +109,7 @@ def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
     lists = Lists(np.zeros(1, np.int32), np.array([0, 1], np.int32), np.ones(1, np.int32))
     hasher = RowHasher(device, (None, None), (np.ones(1, np.uint64),) * 2, "left")
     with pytest.raises(MemoryError):
-        hasher.rows(lists, lists, np.zeros(1, np.int32), 1)
+        hasher.rows(lists, lists, np.zeros(1, np.int32), np.zeros(1, np.int64), 1)
     first = {variant for variant in device.asked if dict(variant.defines).get("ROW_CAP", 0) <= GpuSizes().row_cap}
     assert first == set(shipped.shipped())
     assert len(shipped.shipped()) == len(first)

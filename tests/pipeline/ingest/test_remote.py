@@ -206,7 +206,8 @@ def test_no_secret_is_in_the_folder_the_log_or_the_output(
     out = tmp_path / "out"
     assert main.main(["mine", url, "-o", str(out), "--log", "text"]) == 0
     assert main.main(["status", str(out)]) == main.main(["show", str(out)]) == 0
-    assert main.main(["mine", url, "-o", str(out), "--quiet"]) == 2, "the folder is taken"
+    assert main.main(["mine", url, "-o", str(out), "--quiet"]) == 0, "the same run is there"
+    assert main.main(["mine", url, "-o", str(out), "--min-left", "2", "--quiet"]) == 2, "the folder is taken"
     assert main.main(["count", url.replace(KEY, "c0ffee4712"), "--quiet"]) == 2
     said = capsys.readouterr()
     assert (
