@@ -30,43 +30,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pipeline import (
-        Count,
-        Difference,
-        Results,
-        __version__,
-        count,
-        diff,
-        dry_run,
-        largest,
-        maximal_bicliques,
-        mine,
-        open_run,
-        prune,
-        report,
-        resume,
-        status,
-        verify,
-    )
+    from pipeline import *  # noqa: F403
 
-__all__ = [
-    "Count",
-    "Difference",
-    "Results",
-    "__version__",
-    "count",
-    "diff",
-    "dry_run",
-    "largest",
-    "maximal_bicliques",
-    "mine",
-    "open_run",
-    "prune",
-    "report",
-    "resume",
-    "status",
-    "verify",
-]
+__all__ = pipeline.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-__all__ = ["receiver"]
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+
+__all__ = ["notified", "receiver"]
 
 
 @contextmanager
@@ -30,3 +32,12 @@ def receiver() -> Iterator[tuple[str, list[dict[str, str]]]]:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/", received
         server.shutdown()
+
+
+@contextmanager
+def notified(block: str) -> Iterator[list[dict[str, str]]]:
+    """The messages that a new webhook block of this name has sent, each with its title and its text."""
+    with receiver() as (url, received):
+        form = {"title": "{{subject}}", "text": "{{body}}"}
+        CustomWebhookNotificationBlock(name=block, url=url, json_data=form).save(block, overwrite=True)
+        yield received

@@ -10,14 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.schemas.objects import State
 
 import pipeline
 from flows.mine import mine
 from schemas.errors import InputError
 from tests.flows.grouped import grouped
-from tests.flows.receiver import receiver
+from tests.flows.receiver import notified
 from tests.flows.states import artifacts, logged
 from tests.support.compared import maximal_bicliques, rows_of
 from tests.support.runs import random_edges
@@ -32,9 +31,7 @@ LESS = EDGES - {max(EDGES)}
 @pytest.fixture
 def told(prefect_server: None) -> Iterator[list[dict[str, str]]]:
     """What a receiver of messages has received."""
-    with receiver() as (url, received):
-        form = {"title": "{{subject}}", "text": "{{body}}"}
-        CustomWebhookNotificationBlock(name="changes", url=url, json_data=form).save("changes", overwrite=True)
+    with notified("changes") as received:
         yield received
 
 

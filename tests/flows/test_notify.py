@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Cancelled, Cancelling, Completed, Running, Scheduled
@@ -18,7 +17,7 @@ from flows.mine import mine
 from flows.notify import tell
 from pipeline.results.results import Results
 from tests.flows.grouped import grouped
-from tests.flows.receiver import receiver
+from tests.flows.receiver import notified
 from tests.flows.states import read
 from tests.support.runs import answer, random_edges, write_edges
 
@@ -31,9 +30,7 @@ BLOCK = "custom-webhook/on-call"
 @pytest.fixture
 def told(prefect_server: None) -> Iterator[list[dict[str, str]]]:
     """What a receiver of messages has received."""
-    with receiver() as (url, received):
-        form = {"title": "{{subject}}", "text": "{{body}}"}
-        CustomWebhookNotificationBlock(name="on-call", url=url, json_data=form).save("on-call", overwrite=True)
+    with notified("on-call") as received:
         yield received
 
 
