@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
+import kernels.compiled.making  # noqa: F401  # tells Numba what parts are
 from kernels.cpu.constants import MAX_ROWS, PADDING
 from kernels.cpu.leaf import MAX_BITS, closed_subsets, intersections
 from kernels.cpu.memory import uint64s
