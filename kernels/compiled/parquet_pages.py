@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import compiled, entry
+from kernels.compiled.mixing import mixed
 
 __all__ = ["DAMAGED", "HEADER_FIELDS", "UNSORTED", "all_ones", "combine", "page_header", "row_starts", "sum_codes"]
 
@@ -332,17 +333,8 @@ def sum_codes(
     return row
 
 
-@compiled
-def _mix(x: np.uint64) -> np.uint64:
-    """`schemas.hashes.splitmix64`."""
-    x += np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 @entry
 def combine(left: np.ndarray, right: np.ndarray) -> None:
     """Turn the sums of the left side (uint64) into the hashes of rows, with those of the right side."""
     for row in range(len(left)):
-        left[row] = _mix(left[row] ^ _mix(right[row]))
+        left[row] = mixed(left[row], right[row])

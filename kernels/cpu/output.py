@@ -7,18 +7,10 @@ import numpy as np
 from kernels.compiled.jit import compiled
 from kernels.compiled.lists import sort_list
 from kernels.compiled.measures import value
+from kernels.compiled.mixing import mixed
 from kernels.cpu.workspace import USUAL
 
 __all__ = ["aside_is_full", "begin_aside", "deliver", "deliver_size", "end_aside"]
-
-
-@compiled
-def mix64(x):
-    """splitmix64, as in `schemas.hashes`."""
-    x += np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @compiled
@@ -78,7 +70,7 @@ def deliver(g, out, base, n_base, n_roots):
         right = _hash(g.root_hash, out.closure, n_roots)
         if s.root_is_left:
             left, right = right, left
-        own = mix64(left ^ mix64(right))
+        own = mixed(left, right)
         s.fingerprint += own
         if s.listing:
             out.ids[s.n_rows - 1] = own

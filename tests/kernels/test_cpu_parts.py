@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numba import njit
 
 import kernels.compiled.making  # noqa: F401  # tells Numba what parts are
+from kernels.compiled.mixing import splitmix64 as splitmix64_of_one
 from kernels.cpu.constants import MAX_ROWS, PADDING
 from kernels.cpu.leaf import MAX_BITS, closed_subsets, intersections
 from kernels.cpu.memory import uint64s
-from kernels.cpu.output import mix64
 from kernels.cpu.overlaps import pack_row
 from kernels.cpu.rows import covered, distinct_by_size, keep_widest
 from kernels.cpu.simd import extract_bits, extract_one_by_one, popcount, trailing_zeros
@@ -45,7 +45,7 @@ def on_rows(rows, which, t=0):
 
 @njit
 def _bits(x, mask):
-    return popcount(x), trailing_zeros(x), extract_bits(x, mask), extract_one_by_one(x, mask), mix64(x)
+    return popcount(x), trailing_zeros(x), extract_bits(x, mask), extract_one_by_one(x, mask), splitmix64_of_one(x)
 
 
 @given(WORDS, WORDS)

@@ -58,7 +58,7 @@ def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: P
     bound = memory_bound(Run.at(tmp_path / "many"))
     assert PROCESS_BYTES / 2 < before < bound.process
     assert whole - before < bound.shared + bound.workspace + bound.writing < LISTS_BYTES
-    assert many - few < LISTS_BYTES / 8
+    assert many - few < LISTS_BYTES / 4  # more than two thirds of the lists are in the difference
 
 
 @pytest.mark.parametrize("mode", ["list", "count"])
