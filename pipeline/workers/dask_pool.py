@@ -6,7 +6,6 @@ decides whether to try again or to give up.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import multiprocessing
 import os
@@ -82,7 +81,7 @@ class DaskPool:
         self.cluster = cluster
         self._name = name
         self._platform = platform
-        self._done: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
         self._futures: dict[int, distributed.Future] = {}
         self._here: set[str] = set()  # addresses of the workers
         self._names: dict[str, str] = {}  # by address: host and process of every worker, also of those that have gone
@@ -241,18 +240,7 @@ class DaskPool:
             warnings.filterwarnings("ignore", message="Sending large graph")  # left-overs of some MB are usual
             future = self.client.submit(function, argument, key=key, pure=False)
         self._futures[tag] = future
-        self.client.loop.add_callback(self._collect, tag, future)
-
-    async def _collect(self, tag: int, future: distributed.Future) -> None:
-        """Fetch how a task ended as soon as it has. Dask fetches all that end at about the same time together.
-
-        It runs in the thread of Dask's loop, so that the thread of the pool need not wait for each answer.
-        """
-        try:
-            value, error = await future, None
-        except (Exception, asyncio.CancelledError) as raised:  # Dask's own errors of a task that it gave up, too
-            value, error = None, raised
-        self._done.put((tag, value, error))
+        future.add_done_callback(lambda done: self._done.put((tag, done)))
 
     def wait(self, seconds: float) -> list[Result]:
         """All tasks that have ended. Waits up to `seconds` for the first."""
@@ -336,16 +324,19 @@ class DaskPool:
                 f"Dask does not answer any more ({error}), so the {self._name} are lost; start them again"
             ) from error
 
-    def _result(self, tag: int, value: Any, error: BaseException | None) -> Result:
+    def _result(self, tag: int, future: distributed.Future) -> Result:
         self._futures.pop(tag, None)
-        if isinstance(error, distributed.KilledWorker):
+        try:
+            return Result(tag, value=future.result())
+        except distributed.KilledWorker as error:
             name = self._names.get(error.last_worker.address, error.last_worker.address)
             lost = WorkerLostError(f"its worker {name} died; the memory of the machine may be too small")
             lost.__cause__ = error
             return Result(tag, error=lost)
-        if isinstance(error, distributed.client.FutureCancelledError):
+        except distributed.client.FutureCancelledError as error:
             return Result(tag, error=WorkerLostError(f"Dask gave it up ({error.reason})"))
-        return Result(tag, value, error)
+        except Exception as error:
+            return Result(tag, error=error)
 
 
 def _be_patient(cluster: distributed.LocalCluster) -> None:
