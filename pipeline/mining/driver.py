@@ -177,7 +177,6 @@ class _Driver:
         if self.limits.time_limit_s is not None:
             self.deadline = time.monotonic() + self.limits.time_limit_s
         self._look_at_workers(now)
-        self._tell()  # where it begins, because one slice may do all
         while self.finish is None:
             for result in self.pool.wait(0 if self.commits else 0.2):
                 self._receive(result)

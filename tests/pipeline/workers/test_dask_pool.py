@@ -265,11 +265,8 @@ def test_local_workers_are_started_when_the_work_takes_long(
     monkeypatch.setattr(driver, "LOOK_S", 0.05)
     folder, growing = prepared(tmp_path, edges=MORE), Growing(lambda: pool)
 
-    told: list[object] = []
-
     def wait_for_workers(progress: object) -> None:
-        told.append(progress)  # the first time nothing was mined yet, and no worker was asked for
-        while len(told) > 1 and growing.slots() == 1:
+        while growing.slots() == 1:
             time.sleep(0.01)
 
     session = driver.mine_run(Run(folder), growing, RunLimits(), wait_for_workers, 0.02)
