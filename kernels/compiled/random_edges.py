@@ -1,8 +1,8 @@
 """Random edges in integer arithmetic alone, so that a seed gives the same graph on any machine.
 
-Random numbers are not a sequence. Every one is the mix of a key and of a counter (the generator of Steele, Lea and Flood,
-OOPSLA 2014, doi:10.1145/2714064.2660195, entered at any place). A left vertex has a key of its own, so its neighbours
-do not depend on who draws them, or on what was drawn before.
+Random numbers are not a sequence. Every one is the mix of a key and of a counter (the generator of Steele, Lea and
+Flood, OOPSLA 2014, doi:10.1145/2714064.2660195, entered at any place). A left vertex has a key of its own, so its
+neighbours do not depend on who draws them, or on what was drawn before.
 """
 
 from __future__ import annotations
@@ -230,8 +230,8 @@ def draw_by_quadrants(key, quadrants, rows, planted, n_left, n_right, chances, t
     ----------
     key : int
     quadrants : ndarray of int64, shape (3,)
-        Probability of the first half of the right side, in units of ``2**-CHANCE_BITS``: where the left vertex is in the
-        first half of its range, where it is in the second, and where its range has one vertex.
+        Probability of the first half of the right side, in units of ``2**-CHANCE_BITS``: where the left vertex is in
+        the first half of its range, where it is in the second, and where its range has one vertex.
     rows : (ndarray, ndarray) of int64
         For every left vertex its number, and how many neighbours to draw.
     planted, table, indptr, out

@@ -68,7 +68,7 @@ class Degrees(NamedTuple):
 
 
 def usual_largest(edges: int, n: int, limit: int) -> int:
-    """The largest degree where nobody names one: the root of the edges, at least twice the mean, and at most `limit`."""
+    """The largest degree where nobody names one: the root of the edges, at least twice the mean, at most `limit`."""
     return max(min(max(isqrt(edges), -(-2 * edges // n)), limit, edges - n + 1), 1)
 
 
@@ -92,8 +92,8 @@ def power_law(side: str, n: int, edges: int, exponent: Decimal, largest: int) ->
     """
     if not n + largest - 1 <= edges:
         raise InputError(
-            f"{edges:,} edges are too few for {n:,} {side} vertices, each with an edge and one with {largest:,}; ask for "
-            "more edges, fewer vertices, or the model rmat, which leaves vertices out"
+            f"{edges:,} edges are too few for {n:,} {side} vertices, each with an edge and one with {largest:,}; ask "
+            "for more edges, fewer vertices, or the model rmat, which leaves vertices out"
         )
     if edges > n * largest:
         raise InputError(

@@ -163,7 +163,9 @@ def _exponent(name: str, of_model: dict[str, Any]) -> str:
 def _quadrants(given: Iterable[object] | None) -> tuple[str, ...]:
     shares = tuple(_decimal("a quadrant", each, Decimal(0), Decimal(1)) for each in given or _USUAL_QUADRANTS)
     if len(shares) != 4 or sum(shares) != 1:
-        raise InputError(f"the quadrants are {', '.join(map(str, shares))}; they have to be four numbers with the sum 1")
+        raise InputError(
+            f"the quadrants are {', '.join(map(str, shares))}; they have to be four numbers with the sum 1"
+        )
     return tuple(map(str, shares))
 
 
@@ -198,6 +200,6 @@ def _check_room(found: Wanted) -> None:
     ):
         if degree is not None and not 1 <= degree <= limit:
             raise InputError(
-                f"the largest {side} degree is {degree:,}, and a vertex may have 1 to {limit:,} neighbours beside planted "
-                "ones; ask for another one, or for more vertices on the other side"
+                f"the largest {side} degree is {degree:,}, and a vertex may have 1 to {limit:,} neighbours beside "
+                "planted ones; ask for another one, or for more vertices on the other side"
             )
