@@ -6,9 +6,9 @@ vertex do not depend on the cuts.
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from decimal import Decimal
+from itertools import pairwise
 from math import isqrt
 from typing import NamedTuple
 
@@ -125,7 +125,7 @@ class _ChungLu(RandomGraph):
         k = np.searchsorted(stubs, wished, side="right") - 1
         cuts = vertices[k] - (stubs[k] - wished) // self._left.degrees[k]  # rounded up to whole vertices
         ends = np.unique(np.concatenate([[0], cuts, [self.graph.n_left]])).tolist()
-        return [Part(a, b) for a, b in itertools.pairwise(ends)]
+        return [Part(a, b) for a, b in pairwise(ends)]
 
     def degrees(self, part: Part) -> tuple[np.ndarray, ...]:
         """See `RandomGraph`. The first stub of each vertex comes last."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Planted:
     def _chosen(self, side: str, n: int, sizes: list[int]) -> list[np.ndarray]:
         line = Relabelling(n, key_of(self._graph.seed, "planted", side))
         ends = np.cumsum([0, *sizes])
-        return [line(np.arange(a, b, dtype=np.int64)) for a, b in itertools.pairwise(ends)]
+        return [line(np.arange(a, b, dtype=np.int64)) for a, b in pairwise(ends)]
 
     def between(self, first: int, stop: int) -> np.ndarray:
         """Left vertices of a range that are in a planted biclique. int64, ascending."""

@@ -190,6 +190,26 @@ def test_a_graph_is_that_of_plain_python_in_parts_of_any_size(case: str, model: 
         assert edges_of(graph, part_edges) == pairs
 
 
+@pytest.mark.parametrize("quadrants", [("0.1", "0.1", "0.1", "0.7"), ("0", "0", "0", "1"), ("1", "0", "0", "0")])
+@pytest.mark.parametrize("edges", [100, 140])
+def test_what_does_not_fit_into_a_half_goes_to_the_other(edges: int, quadrants: tuple[str, ...]) -> None:
+    graph = graph_of(model="rmat", n_left=13, n_right=11, edges=edges, quadrants=quadrants)
+    expected = by_quadrants(graph)
+    assert edges_of(graph, 30) == [(u, v) for u in sorted(expected) for v in sorted(expected[u])]
+
+
+@pytest.mark.parametrize("model", ["chung-lu", "rmat"])
+def test_parts_have_about_as_many_edges_as_they_may(model: str) -> None:
+    drawn = random_graph(graph_of(model=model, n_left=5000, n_right=4000, edges=60_000))
+    parts = drawn.parts(1000)
+    assert [part.first for part in parts] == [0, *(part.stop for part in parts[:-1])]
+    assert parts[-1].stop == 5000
+    degrees = [drawn.degrees(part)[1] for part in parts]
+    assert sum(int(each.sum()) for each in degrees) == 60_000
+    assert max(int(each.sum() - each.max()) for each in degrees) <= 1000
+    assert len(parts) <= 120
+
+
 def test_planted_vertices_are_those_of_plain_python() -> None:
     graph = graph_of(**CASES["noisy"])
     members, expected = Planted(graph), planted(graph)

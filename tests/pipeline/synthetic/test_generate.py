@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,19 @@ def test_an_error_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(ResourceError):
         generate(tmp_path / "g", **SMALL)
     assert not (tmp_path / "g").exists()
+
+
+def test_an_error_while_parts_are_under_way_waits_for_them(tmp_path: Path) -> None:
+    """Else a thread would write its part into the folder that was cleared."""
+
+    def stop(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt) as ended:
+        generate(tmp_path / "g", **SMALL | {"edges": 30_000}, part_edges=3000, threads=4, progress=stop)
+    assert not (tmp_path / "g").exists()
+    assert threading.active_count() == before, ended  # while the error holds all that was under way
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "part-x.parquet", "_truth.txt", ".part-00000.parquet.bak"])
