@@ -27,15 +27,19 @@ if TYPE_CHECKING:
     from pipeline.results.run_status import status
     from pipeline.run.version import __version__
     from pipeline.series.pruning import prune
+    from pipeline.synthetic.generated import Generated
+    from pipeline.synthetic.generating import generate
 
 __all__ = [
     "Count",
     "Difference",
+    "Generated",
     "Results",
     "__version__",
     "count",
     "diff",
     "dry_run",
+    "generate",
     "largest",
     "maximal_bicliques",
     "mine",
@@ -51,11 +55,13 @@ __all__ = [
 _HOMES = {
     "Count": "results.counted",
     "Difference": "compare.difference",
+    "Generated": "synthetic.generated",
     "Results": "results.results",
     "__version__": "run.version",
     "count": "api.counting",
     "diff": "compare.diffing",
     "dry_run": "api.dry_running",
+    "generate": "synthetic.generating",
     "largest": "api.runs",
     "maximal_bicliques": "api.iterating",
     "mine": "api.runs",

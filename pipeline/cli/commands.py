@@ -5,7 +5,7 @@ The modules import the pipeline inside functions, so that the parser, and with i
 
 from __future__ import annotations
 
-from pipeline.cli import about, comparing, exporting, mining, results, watching
+from pipeline.cli import about, comparing, exporting, generating, mining, results, watching
 from pipeline.cli.command import Command
 
 __all__ = ["COMMANDS"]
@@ -17,5 +17,6 @@ COMMANDS: tuple[Command, ...] = (
     *comparing.COMMANDS,
     *exporting.COMMANDS,
     *watching.COMMANDS,
+    *generating.COMMANDS,
     *about.COMMANDS,
 )

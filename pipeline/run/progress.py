@@ -12,7 +12,7 @@ from pipeline.process.logs import write_if_possible
 
 __all__ = ["Gap", "OnProgress", "Progress", "Step", "pass_on", "to_callback"]
 
-Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare"]
+Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare", "generate"]
 
 _WORDS: dict[Step, str] = {
     "ingest": "reading",
@@ -22,6 +22,7 @@ _WORDS: dict[Step, str] = {
     "prove": "proving",
     "report": "writing the report",
     "compare": "comparing",
+    "generate": "drawing",
 }
 
 #: Seconds between two lines where there is no terminal, and between two redraws of the bar on a terminal.
@@ -53,7 +54,7 @@ class Progress:
     share : float
         Share of the estimated work of the step that is done, 0 to 1.
     bicliques : int
-        Bicliques of the whole run so far. While proving and comparing: rows read so far.
+        Bicliques of the whole run so far. While proving and comparing: rows read so far. While generating: edges.
     rate : float
         Bicliques per second, over this session.
     bytes : int
@@ -141,11 +142,12 @@ class _Line:
 def line(progress: Progress, with_bar: bool = False) -> str:
     """`progress` in one line of at most some 100 characters."""
     words = [f"{_WORDS[progress.step]:<9}"]
-    if progress.step in ("mine", "prove", "compare"):
+    if progress.step in ("mine", "prove", "compare", "generate"):
         filled = int(progress.share * _BAR_WIDTH)
         words += [f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}]"] if with_bar else []
         words += [f"{100 * progress.share:5.1f} % of the work"]
-        words += [str(progress.gap) if progress.gap is not None else f"{progress.bicliques:,} bicliques"]
+        what = "edges" if progress.step == "generate" else "bicliques"
+        words += [str(progress.gap) if progress.gap is not None else f"{progress.bicliques:,} {what}"]
         words += [f"{progress.rate:,.0f}/s"] if progress.rate and progress.gap is None else []
         words += [size(progress.bytes)] if progress.bytes else []
         words += [progress.workers] if progress.workers else []

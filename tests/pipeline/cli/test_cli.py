@@ -61,7 +61,9 @@ def test_every_option_has_help_with_its_default() -> None:
         for action in command._actions:
             if action.option_strings and action.dest not in ("help", "output", "dry_run", "count_only"):
                 assert action.help, f"{name} {action.option_strings}"
-                assert "default" in action.help or action.nargs == 0, f"{name} {action.option_strings}: {action.help}"
+                assert "default" in action.help or action.nargs == 0 or action.required, (
+                    f"{name} {action.option_strings}: {action.help}"
+                )
 
 
 def test_mine_show_verify(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:

@@ -1,0 +1,146 @@
+"""The command ``generate``, which makes a random graph to try a machine with."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.cli.command import COMPLETE, Command, progress, say
+from pipeline.cli.options import add_quiet
+from pipeline.run.progress import size
+from schemas.errors import InputError
+
+if TYPE_CHECKING:
+    from pipeline.synthetic.generated import Generated
+    from pipeline.synthetic.generating import Estimate
+
+__all__ = ["COMMANDS"]
+
+#: Options that say which graph, as keywords of `pipeline.generate`, and those that say how it is made.
+_GRAPH = (
+    *("n_left", "n_right", "edges", "model", "left_exponent", "right_exponent", "max_left_degree", "max_right_degree"),
+    *("quadrants", "plant", "noise", "labels", "seed"),
+)
+_HOW = ("part_edges", "threads")
+
+
+def _add_generate(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "-o", "--output", metavar="GRAPH", type=Path, help="folder of the graph: empty or new; needed but for --dry-run"
+    )
+    add("--n-left", type=int, required=True, metavar="N", help="left vertices")
+    add("--n-right", type=int, required=True, metavar="N", help="right vertices")
+    add("--edges", type=int, required=True, metavar="N", help="edges, exactly, with those of planted bicliques")
+    add(
+        "--model",
+        choices=("chung-lu", "rmat"),
+        default="chung-lu",
+        help="degrees by power laws, or quadrants of the matrix (default: chung-lu)",
+    )
+    for side in ("left", "right"):
+        add(f"--{side}-exponent", metavar="X", help=f"chung-lu: exponent of the {side} degrees (default: 2.5)")
+    for side in ("left", "right"):
+        add(
+            f"--max-{side}-degree",
+            type=int,
+            metavar="N",
+            help=f"chung-lu: largest {side} degree beside planted edges (default: root of --edges, or twice the mean)",
+        )
+    add(
+        "--quadrants",
+        type=_four,
+        metavar="A,B,C,D",
+        help="rmat: probabilities of the four quadrants (default: 0.57,0.19,0.19,0.05)",
+    )
+    add(
+        "--plant",
+        type=_sizes,
+        action="append",
+        default=[],
+        metavar="LxR",
+        help="a biclique of L left and R right vertices; may be repeated, and no two share a vertex (default: none)",
+    )
+    add("--noise", default="0", metavar="X", help="share of planted edges that are removed, 0 to 1 (default: 0)")
+    add(
+        "--labels",
+        choices=("integers", "text"),
+        default="integers",
+        help="integers, or text of 20 bytes (default: integers)",
+    )
+    add("--seed", type=int, default=0, metavar="N", help="equal seeds give equal graphs anywhere (default: 0)")
+    add("--part-edges", type=int, default=1 << 22, metavar="N", help="edges of a file, about (default: 4194304)")
+    add("--threads", type=int, metavar="N", help="parts that are drawn at a time (default: one per core)")
+    add("--overwrite", action="store_true", help="replace a generated graph (default: keep it)")
+    add("--dry-run", action="store_true", help="say what it would take, and write nothing (default: write)")
+    add_quiet(command)
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)[xX](\d+)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form 60x40")
+    return int(found[1]), int(found[2])
+
+
+def _four(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+def _generate(arguments: argparse.Namespace) -> int:
+    from pipeline.synthetic.generating import estimate, generate
+
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in (*_GRAPH, *_HOW)}
+    show, place, overwrite = progress(arguments), arguments.output, arguments.overwrite
+    if arguments.dry_run:
+        expected = estimate(**options)
+        say(arguments, lambda: vars(expected), lambda: estimate_card(expected))
+        return COMPLETE
+    if place is None:
+        raise InputError("the graph needs a folder; name it with --output, or see what it takes with --dry-run")
+    found = generate(place, overwrite=overwrite, progress=show, **options)
+    say(arguments, lambda: {"path": str(found.path)} | found.truth, lambda: graph_card(found))
+    return COMPLETE
+
+
+def estimate_card(expected: Estimate) -> str:
+    """What generating a graph would take."""
+    return (
+        f"would draw {expected.edges:,} edges into {expected.parts:,} files\n"
+        f"disk: about {size(expected.disk_bytes)}\n"
+        f"memory: about {size(expected.memory_bytes)}\n"
+        f"time: about {expected.seconds:.0f} s with {expected.threads} threads"
+    )
+
+
+def graph_card(found: Generated) -> str:
+    """The numbers of a generated graph, and how to go on."""
+    truth = found.truth
+    sides = [
+        f"{side}: {truth[side]['vertices']:,} vertices, {truth[side]['with_edges']:,} of them with an edge, largest "
+        f"degree {truth[side]['largest_degree']:,}"
+        for side in ("left", "right")
+    ]
+    planted = [f"planted: {each['n_left']} x {each['n_right']}, {each['edges']:,} edges" for each in truth["planted"]]
+    return "\n".join(
+        [
+            f"{found.edges:,} edges in {len(truth['parts']):,} files",
+            *sides,
+            *planted,
+            f"fingerprint: {found.fingerprint}",
+            f"mine it with: bicliques mine {found.path} --output OUT",
+        ]
+    )
+
+
+COMMANDS = (
+    Command(
+        name="generate",
+        help="make a random graph with planted bicliques, to size a machine or to test",
+        add_arguments=_add_generate,
+        run=_generate,
+        imports=("synthetic.generating",),
+    ),
+)

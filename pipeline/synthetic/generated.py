@@ -1,0 +1,93 @@
+"""A graph that was generated into a folder, and what is known of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipeline.run.files import disk_errors, read_json
+from pipeline.run.names import temporary_name
+from schemas.errors import IncompleteError
+
+__all__ = ["PLANTED_FILE", "TRUTH_FILE", "Generated", "is_of_graph", "part_name", "remove_graph"]
+
+#: Files beside the parts. A folder is read as a graph without files whose names begin so.
+TRUTH_FILE, PLANTED_FILE = "_truth.json", "_truth.parquet"
+_PART, _SUFFIX = "part-", ".parquet"
+
+
+def part_name(number: int) -> str:
+    """The file of a part."""
+    return f"{_PART}{number:05d}{_SUFFIX}"
+
+
+def is_of_graph(name: str) -> bool:
+    """Whether a generated graph has a file of this name, or had one while it was written."""
+    plain = name.removeprefix(".").removesuffix(".tmp") if name.startswith(".") else name
+    if name != plain and name != temporary_name(plain):
+        return False
+    is_part = plain.startswith(_PART) and plain.endswith(_SUFFIX) and plain[len(_PART) : -len(_SUFFIX)].isdecimal()
+    return is_part or plain in (TRUTH_FILE, PLANTED_FILE)
+
+
+def remove_graph(place: Path) -> None:
+    """Remove the files of a graph from a folder that may not be there; first the one that says that it is whole.
+
+    Raises
+    ------
+    ResourceError
+        If one cannot be removed.
+    """
+    with disk_errors(place):
+        (place / TRUTH_FILE).unlink(missing_ok=True)
+        for path in place.iterdir() if place.is_dir() else ():
+            if is_of_graph(path.name):
+                path.unlink()
+
+
+class Generated:
+    """A graph that was generated as a whole.
+
+    Parameters
+    ----------
+    path : Path
+        The folder, which `pipeline.mine` and `pipeline.count` read as one graph.
+
+    Raises
+    ------
+    IncompleteError
+        If there is no graph, or not all of it.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._truth = read_json(path / TRUTH_FILE)
+        missing = [part["file"] for part in self._truth["parts"] if not (path / part["file"]).is_file()]
+        if missing:
+            raise IncompleteError(f"{path / missing[0]} is missing; generate the graph again with overwrite")
+
+    @property
+    def truth(self) -> dict[str, Any]:
+        """What ``_truth.json`` says; docs/generate.md explains it."""
+        return self._truth
+
+    @property
+    def edges(self) -> int:
+        """Number of edges. No two are equal."""
+        return int(self._truth["edges"])
+
+    @property
+    def fingerprint(self) -> int:
+        """64 bits that follow from the set of edges alone."""
+        return int(self._truth["fingerprint"])
+
+    @property
+    def planted(self) -> list[dict[str, Any]]:
+        """The planted bicliques: labels ``left`` and ``right``, ``n_left``, ``n_right``, and the ``edges`` in it."""
+        import pyarrow.parquet as pq
+
+        rows: list[dict[str, Any]] = pq.read_table(self.path / PLANTED_FILE).to_pylist()
+        return rows
+
+    def __repr__(self) -> str:
+        return f"<generated graph of {self.edges:,} edges in {self.path}>"

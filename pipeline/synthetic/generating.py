@@ -1,0 +1,325 @@
+"""The call `generate` of the Python API, and of the command so named."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.compiled.lists import count_members
+from kernels.compiled.random_edges import label_edges
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import in_order
+from pipeline.run.files import PathLike, whole_file, write_json
+from pipeline.run.names import refuse_url
+from pipeline.run.progress import OnProgress, Progress, to_callback
+from pipeline.run.version import __version__
+from pipeline.synthetic.generated import (
+    PLANTED_FILE,
+    TRUTH_FILE,
+    Generated,
+    is_of_graph,
+    part_name,
+    remove_graph,
+)
+from pipeline.synthetic.labels import label_array, relabellings
+from pipeline.synthetic.models import Part, RandomGraph, random_graph
+from pipeline.synthetic.wanted import Labels, Model, wanted
+from schemas.errors import InputError, ResourceError
+
+__all__ = ["PART_EDGES", "Estimate", "estimate", "generate"]
+
+#: Edges of a part, about.
+PART_EDGES = 1 << 22
+#: Rows that are compressed and read together.
+_GROUP = 1 << 20
+#: Bytes of memory for an edge of a part that is being written; bytes of a file for an edge; edges of a core per second.
+#: Measured with ten million edges; docs/lab/generate.md has the numbers.
+_MEMORY: dict[Labels, int] = {"integers": 40, "text": 100}
+_DISK: dict[Labels, float] = {"integers": 4.2, "text": 4.5}
+_RATE: dict[Labels, float] = {"integers": 3.8e6, "text": 2.4e6}
+
+
+def generate(
+    output: PathLike,
+    *,
+    n_left: int,
+    n_right: int,
+    edges: int,
+    model: Model = "chung-lu",
+    left_exponent: float | str | None = None,
+    right_exponent: float | str | None = None,
+    max_left_degree: int | None = None,
+    max_right_degree: int | None = None,
+    quadrants: Sequence[float | str] | None = None,
+    plant: Iterable[tuple[int, int]] = (),
+    noise: float | str = 0,
+    labels: Labels = "integers",
+    seed: int = 0,
+    part_edges: int = PART_EDGES,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: OnProgress | bool | None = None,
+) -> Generated:
+    """Generate a random bipartite graph into a folder of Parquet files, with planted bicliques.
+
+    Parameters
+    ----------
+    output : path
+        Folder that is empty, does not exist yet, or has a generated graph. `pipeline.mine` reads it as one graph.
+    n_left, n_right : int
+        Vertices of both sides, 1 to 2**31 - 1.
+    edges : int
+        Number of edges, exactly. Those of planted bicliques are among them.
+    model : "chung-lu" or "rmat"
+        ``chung-lu`` gives both sides degrees by power laws, and every left vertex exactly its degree. ``rmat`` lets
+        edges fall into quadrants of the matrix, again and again.
+    left_exponent, right_exponent : float or str or None
+        Exponents of the degrees, 1.01 to 10. Of ``chung-lu`` alone; None is 2.5.
+    max_left_degree, max_right_degree : int or None
+        Largest degrees beside planted edges. Of ``chung-lu`` alone. None is the root of the edges, but at least twice
+        the mean degree, and no more than there is room for.
+    quadrants : sequence of four float or str, or None
+        Probabilities with the sum 1. Of ``rmat`` alone; None is 0.57, 0.19, 0.19, 0.05.
+    plant : iterable of (int, int)
+        Left and right sizes of bicliques to plant. No two share a vertex.
+    noise : float or str
+        Share of the edges of each planted biclique that are removed, 0 to 1.
+    labels : "integers" or "text"
+        Integers from 0, in random order, or text of 20 bytes.
+    seed : int
+        0 to 2**64 - 1. Equal options and seeds give equal graphs, on any machine and with any number of threads.
+    part_edges : int
+        Edges of a file, about. Memory follows from it. The graph does not.
+    threads : int or None
+        None: as many as there are cores.
+    overwrite : bool
+        Whether a graph that is there is removed first.
+    progress : callable, bool or None
+        As for `pipeline.mine`.
+
+    Returns
+    -------
+    Generated
+        If the folder has this very graph already, that one.
+
+    Raises
+    ------
+    InputError
+        If there is no such graph, or the folder cannot be used. Nothing is written then.
+    ResourceError
+        If the disk is full. Nothing is left then.
+
+    Notes
+    -----
+    ``_truth.json`` is written last, so a folder without it has no whole graph; the same call begins it anew. Edges are
+    drawn in integer arithmetic: see `kernels.compiled.random_edges`. A thread needs memory for `part_edges` edges and
+    for the largest degree, and all together 8 bytes per right vertex.
+
+    Examples
+    --------
+    >>> import pipeline
+    >>> graph = pipeline.generate("GRAPH", n_left=300, n_right=200, edges=3000, plant=[(9, 12)], seed=1)
+    >>> graph.edges, graph.planted[0]["n_left"]
+    (3000, 9)
+    >>> pipeline.count("GRAPH", min_left=9, min_right=12, progress=False).count
+    1
+    """
+    graph = wanted(
+        n_left=n_left,
+        n_right=n_right,
+        edges=edges,
+        model=model,
+        left_exponent=left_exponent,
+        right_exponent=right_exponent,
+        max_left_degree=max_left_degree,
+        max_right_degree=max_right_degree,
+        quadrants=quadrants,
+        plant=plant,
+        noise=noise,
+        labels=labels,
+        seed=seed,
+    )
+    for name, number in (("part_edges", part_edges), ("threads", 1 if threads is None else threads)):
+        if number < 1:
+            raise InputError(f"{name} is {number}; it has to be at least 1")
+    place = Path(output)
+    options = graph.to_json() | {"part_edges": part_edges}
+    drawn = random_graph(graph)
+    if (there := _looked_into(place, options, overwrite)) is not None:
+        return there
+    with _new_folder(place):
+        _write(drawn, place, options, count_cores() if threads is None else threads, to_callback(progress))
+    return Generated(place)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What generating a graph would take, about.
+
+    Parameters
+    ----------
+    edges, parts, disk_bytes, memory_bytes : int
+    seconds : float
+    threads : int
+    """
+
+    edges: int
+    parts: int
+    disk_bytes: int
+    memory_bytes: int
+    seconds: float
+    threads: int
+
+
+def estimate(threads: int | None = None, part_edges: int = PART_EDGES, **options: Any) -> Estimate:
+    """What `generate` would take with these options. Nothing is drawn or written.
+
+    Raises
+    ------
+    InputError
+        If there is no such graph.
+    """
+    graph, n = wanted(**options), count_cores() if threads is None else threads
+    parts = len(random_graph(graph).parts(part_edges))
+    busy = min(n, parts)
+    memory = busy * min(part_edges, graph.edges) * _MEMORY[graph.labels] + 8 * graph.n_right
+    disk = round(graph.edges * _DISK[graph.labels])
+    return Estimate(graph.edges, parts, disk, memory, graph.edges / _RATE[graph.labels] / busy, n)
+
+
+def _looked_into(place: Path, options: dict[str, Any], overwrite: bool) -> Generated | None:
+    """The graph that is in the folder if it is the wanted one. Refuse a folder that must not be changed."""
+    refuse_url(place)
+    try:
+        there = sorted(path.name for path in place.iterdir()) if place.exists() else []
+    except (OSError, ValueError) as error:  # ValueError if the name holds a NUL
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the output folder {place} cannot be used ({reason}); name another one") from error
+    stranger = next((name for name in there if not is_of_graph(name)), None)
+    if stranger is not None:
+        raise InputError(f"the output folder {place} is not empty: it holds {stranger}; name another one")
+    if TRUTH_FILE not in there or overwrite:
+        return None
+    found = Generated(place)
+    before = found.truth["options"]
+    other = next((name for name in options if before.get(name) != options[name]), None)
+    if other is not None:
+        raise InputError(
+            f"the output folder {place} holds a graph with {other} {before.get(other)}, not {options[other]}; name "
+            "another folder, or replace it with --overwrite"
+        )
+    return found
+
+
+@contextmanager
+def _new_folder(place: Path) -> Iterator[None]:
+    """Make the folder of a graph, empty. If the block fails, what it has written is removed, and so is the folder."""
+    made = not place.exists()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the output folder {place} cannot be used ({error.strerror}); name another one") from error
+    try:
+        remove_graph(place)  # a process that was killed may have left parts
+        yield
+    except BaseException:
+        with suppress(OSError, ResourceError):  # an error here would hide the one that ended the block
+            remove_graph(place)
+            if made:
+                place.rmdir()
+        raise
+
+
+@dataclass(frozen=True, eq=False)
+class _Written:
+    """A part that was written: its entry in the truth, its neighbours, and numbers of its left vertices."""
+
+    entry: dict[str, Any]
+    right: np.ndarray
+    with_edges: int
+    largest: int
+
+
+def _write(drawn: RandomGraph, place: Path, options: dict[str, Any], threads: int, on_progress: OnProgress) -> None:
+    graph, started = drawn.graph, time.monotonic()
+    lines = [each.line for each in relabellings(graph)]
+    work = partial(_write_part, drawn, place, lines)
+    occurrences = np.zeros(graph.n_right, np.int64)
+    entries, fingerprint, with_edges, largest, done = [], 0, 0, 0, 0
+    for part in in_order(work, enumerate(drawn.parts(options["part_edges"])), threads):
+        count_members(part.right, occurrences)
+        entries.append(part.entry)
+        fingerprint = (fingerprint + int(part.entry["fingerprint"])) % 2**64
+        with_edges, largest = with_edges + part.with_edges, max(largest, part.largest)
+        done += part.entry["edges"]
+        seconds = time.monotonic() - started
+        on_progress(Progress("generate", done / graph.edges, done, done / max(seconds, 1e-3), seconds=seconds))
+    _write_planted(drawn, place / PLANTED_FILE)
+    write_json(
+        place / TRUTH_FILE,
+        {
+            "version": __version__,
+            "options": options,
+            "edges": done,
+            "fingerprint": str(fingerprint),
+            "left": _side(graph.n_left, with_edges, largest),
+            "right": _side(graph.n_right, int(np.count_nonzero(occurrences)), int(occurrences.max())),
+            "planted": [
+                {"n_left": p, "n_right": q, "edges": p * q - gone}
+                for (p, q), gone in zip(graph.plant, graph.removed, strict=True)
+            ],
+            "parts": entries,
+        },
+    )
+
+
+def _side(vertices: int, with_edges: int, largest: int) -> dict[str, int]:
+    return {"vertices": vertices, "with_edges": with_edges, "largest_degree": largest}
+
+
+def _write_part(drawn: RandomGraph, place: Path, lines: list[tuple[int, int, int]], of: tuple[int, Part]) -> _Written:
+    number, part = of
+    vertices, indptr, right = drawn.drawn(part)
+    left_labels, right_labels = np.empty_like(right), np.empty_like(right)
+    total = label_edges(vertices, indptr, right, *lines, left_labels, right_labels) % 2**64
+    columns = {
+        "left": label_array(left_labels, drawn.graph, "left"),
+        "right": label_array(right_labels, drawn.graph, "right"),
+    }
+    _write_table(place / part_name(number), pa.table(columns))
+    degrees = np.diff(indptr)
+    return _Written(
+        {"file": part_name(number), "edges": len(right), "fingerprint": str(total)},
+        right,
+        int(np.count_nonzero(degrees)),
+        int(degrees.max(initial=0)),
+    )
+
+
+def _write_planted(drawn: RandomGraph, target: Path) -> None:
+    """A row per planted biclique, with the names and the types of a result."""
+    graph, found = drawn.graph, {}
+    lists = zip(("left", "right"), relabellings(graph), (drawn.planted.left, drawn.planted.right), strict=True)
+    for side, line, members in lists:
+        flat = np.concatenate([np.zeros(0, np.int64), *(np.sort(line(own)) for own in members)]).astype(np.int32)
+        offsets = np.cumsum([0, *map(len, members)]).astype(np.int64)
+        labels = label_array(flat, graph, "left" if side == "left" else "right")
+        found[side] = pa.LargeListArray.from_arrays(pa.array(offsets), labels)
+        found[f"n_{side}"] = pa.array(np.diff(offsets))
+    sizes = zip(graph.plant, graph.removed, strict=True)
+    found["edges"] = pa.array([p * q - gone for (p, q), gone in sizes], pa.int64())
+    _write_table(target, pa.table(found))
+
+
+def _write_table(target: Path, table: pa.Table) -> None:
+    with whole_file(target) as file:
+        pq.write_table(table, file, row_group_size=_GROUP, compression="zstd", use_dictionary=["left"])

@@ -1,0 +1,228 @@
+"""The models of random graphs: how many neighbours each left vertex draws, and how.
+
+A model cuts the left vertices into parts of about as many edges, and draws each part by itself. The neighbours of a
+vertex do not depend on the cuts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from decimal import Decimal
+from itertools import pairwise
+from math import isqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.compiled.random_edges import CHANCE_BITS, MOST_LEVELS, draw_by_quadrants, draw_by_stubs, split
+from pipeline.synthetic.degrees import power_law, usual_largest
+from pipeline.synthetic.planting import Planted
+from pipeline.synthetic.streams import key_of
+from pipeline.synthetic.wanted import Wanted
+from schemas.dtypes import VERTEX
+
+__all__ = ["Drawn", "Part", "RandomGraph", "random_graph"]
+
+#: Keys of the permutation of stubs, two per round.
+_KEYS = 4
+
+
+class Part(NamedTuple):
+    """Left vertices ``first`` to ``stop - 1``, and what the model knows of them."""
+
+    first: int
+    stop: int
+    nodes: tuple[np.ndarray, ...] = ()
+
+
+class Drawn(NamedTuple):
+    """Neighbours of some left vertices.
+
+    Parameters
+    ----------
+    vertices : ndarray of int64
+        Left vertices, ascending.
+    indptr : ndarray of int64
+        The neighbours of row ``i`` are ``right[indptr[i]:indptr[i + 1]]``.
+    right : ndarray of int32
+        Ascending in every row.
+    """
+
+    vertices: np.ndarray
+    indptr: np.ndarray
+    right: np.ndarray
+
+
+class RandomGraph(ABC):
+    """A graph that is drawn part by part.
+
+    Parameters
+    ----------
+    graph : Wanted
+    """
+
+    def __init__(self, graph: Wanted):
+        self.graph, self.planted = graph, Planted(graph)
+        self._key = key_of(graph.seed, "rows")
+
+    @abstractmethod
+    def parts(self, edges: int) -> list[Part]:
+        """All left vertices, in parts that draw about so many edges. A vertex is in one part."""
+
+    @abstractmethod
+    def degrees(self, part: Part) -> tuple[np.ndarray, ...]:
+        """Left vertices of a part (int64, ascending), how many neighbours each draws (int64), and what `draw` needs."""
+
+    @abstractmethod
+    def draw(
+        self,
+        rows: tuple[np.ndarray, ...],
+        planted: tuple[np.ndarray, np.ndarray],
+        table: np.ndarray,
+        indptr: np.ndarray,
+        right: np.ndarray,
+    ) -> None:
+        """Draw the neighbours of the rows of `degrees` into `right`."""
+
+    def drawn(self, part: Part) -> Drawn:
+        """The neighbours of a part."""
+        rows = self.degrees(part)
+        vertices, degrees = rows[0], rows[1]
+        starts, values = planted = self.planted.rows(vertices)
+        stays = np.concatenate([[0], np.cumsum(values >= 0)])[starts]
+        indptr = np.concatenate([[0], np.cumsum(degrees + np.diff(stays))]).astype(np.int64)
+        most = int((degrees + np.diff(starts)).max(initial=1))
+        table = np.empty(max(1 << (2 * most - 1).bit_length(), 4), VERTEX)
+        right = np.empty(int(indptr[-1]), VERTEX)
+        self.draw(rows, planted, table, indptr, right)
+        return Drawn(vertices, indptr, right)
+
+
+class _ChungLu(RandomGraph):
+    """Degrees of both sides by power laws. A permutation pairs the stubs, so no degree is left to chance."""
+
+    def __init__(self, graph: Wanted):
+        super().__init__(graph)
+        n = graph.drawn_edges
+        limits = (graph.most_neighbours, graph.n_left)
+        largest = [
+            usual_largest(n, vertices, limit) if given is None else given
+            for vertices, limit, given in zip(
+                (graph.n_left, graph.n_right), limits, (graph.max_left_degree, graph.max_right_degree), strict=True
+            )
+        ]
+        self._left = power_law("left", graph.n_left, n, Decimal(graph.left_exponent), largest[0])
+        right = power_law("right", graph.n_right, n, Decimal(graph.right_exponent), largest[1])
+        self._classes, self._shift = right.classes()
+        self._keys = np.array([key_of(graph.seed, "stubs", k) for k in range(_KEYS)], np.uint64)
+        height = isqrt(n - 1) + 1
+        self._grid = (height, -(-n // height), n)
+
+    def parts(self, edges: int) -> list[Part]:
+        """See `RandomGraph`."""
+        stubs, vertices = self._left.stubs, self._left.vertices
+        wished = np.arange(edges, int(stubs[-1]), edges, dtype=np.int64)
+        k = np.searchsorted(stubs, wished, side="right") - 1
+        cuts = vertices[k] - (stubs[k] - wished) // self._left.degrees[k]  # rounded up to whole vertices
+        ends = np.unique(np.concatenate([[0], cuts, [self.graph.n_left]])).tolist()
+        return [Part(a, b) for a, b in pairwise(ends)]
+
+    def degrees(self, part: Part) -> tuple[np.ndarray, ...]:
+        """See `RandomGraph`. The first stub of each vertex comes last."""
+        stubs, degrees = self._left.of(part.first, part.stop)
+        return np.arange(part.first, part.stop, dtype=np.int64), degrees, stubs
+
+    def draw(
+        self,
+        rows: tuple[np.ndarray, ...],
+        planted: tuple[np.ndarray, np.ndarray],
+        table: np.ndarray,
+        indptr: np.ndarray,
+        right: np.ndarray,
+    ) -> None:
+        """See `RandomGraph`."""
+        vertices, degrees, stubs = rows
+        rows = (vertices, stubs, degrees)
+        n_right = self.graph.n_right
+        draw_by_stubs(
+            self._key, self._keys, self._grid, rows, planted, self._classes, self._shift, n_right, table, indptr, right
+        )
+
+
+class _RMat(RandomGraph):
+    """Edges fall into quadrants of the matrix, again and again."""
+
+    def __init__(self, graph: Wanted):
+        super().__init__(graph)
+        whole = 1 << CHANCE_BITS
+        a, b, c = (int(Decimal(share) * whole) for share in graph.quadrants[:3])
+        d = whole - a - b - c
+        self._first_left = a + b
+        halves = (a * whole // max(a + b, 1), c * whole // max(c + d, 1), a + c)
+        self._quadrants = np.array(halves, np.int64)
+        self._split_key = key_of(graph.seed, "split")
+
+    def _split(self, nodes: tuple[np.ndarray, ...], until: int, room: int) -> tuple[np.ndarray, ...]:
+        """Ranges with at most `until` edges, or single vertices; see `kernels.compiled.random_edges.split`."""
+        more = np.zeros(MOST_LEVELS, np.int64)
+        stack = tuple(np.concatenate([each[::-1], more]) for each in nodes)
+        out = tuple(np.empty(room, np.int64) for _ in nodes)
+        chance, most = self._first_left, self.graph.most_neighbours
+        n = split(self._split_key, chance, most, until, stack, len(nodes[0]), int(until >= 0), out)
+        return tuple(each[:n] for each in out)
+
+    def parts(self, edges: int) -> list[Part]:
+        """See `RandomGraph`."""
+        n = self.graph.drawn_edges
+        whole = tuple(np.array([each], np.int64) for each in (0, self.graph.n_left, 0, n))
+        nodes = self._split(whole, edges, MOST_LEVELS * (n // edges + 1) + 1)
+        parts, begin, filled = [], 0, 0
+        counts = nodes[3].tolist()
+        for k, count in enumerate(counts):
+            if filled and filled + count > edges:
+                parts.append(self._part(nodes, begin, k))
+                begin, filled = k, 0
+            filled += count
+        return [*parts, self._part(nodes, begin, len(counts))]
+
+    def _part(self, nodes: tuple[np.ndarray, ...], begin: int, end: int) -> Part:
+        own = tuple(each[begin:end].copy() for each in nodes)
+        return Part(int(own[0][0]), int(own[0][-1] + own[1][-1]), own)
+
+    def degrees(self, part: Part) -> tuple[np.ndarray, ...]:
+        """See `RandomGraph`. Only vertices with neighbours are there."""
+        vertices, _, _, degrees = self._split(part.nodes, -1, int(part.nodes[3].sum()))
+        planted = self.planted.between(part.first, part.stop)
+        if not len(planted):
+            return vertices, degrees
+        both = np.union1d(vertices, planted)
+        found = np.zeros(len(both), np.int64)
+        found[np.searchsorted(both, vertices)] = degrees
+        return both, found
+
+    def draw(
+        self,
+        rows: tuple[np.ndarray, ...],
+        planted: tuple[np.ndarray, np.ndarray],
+        table: np.ndarray,
+        indptr: np.ndarray,
+        right: np.ndarray,
+    ) -> None:
+        """See `RandomGraph`."""
+        vertices, degrees = rows
+        chances = np.empty(MOST_LEVELS, np.int64)
+        n_left, n_right = self.graph.n_left, self.graph.n_right
+        draw_by_quadrants(
+            self._key, self._quadrants, (vertices, degrees), planted, n_left, n_right, chances, table, indptr, right
+        )
+
+
+def random_graph(graph: Wanted) -> RandomGraph:
+    """The graph, ready to be drawn.
+
+    Raises
+    ------
+    InputError
+        If there are no degrees of this kind.
+    """
+    return _ChungLu(graph) if graph.model == "chung-lu" else _RMat(graph)

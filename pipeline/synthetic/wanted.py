@@ -1,0 +1,205 @@
+"""What graph is wanted, checked before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, get_args
+
+from schemas.dtypes import MAX_VERTICES
+from schemas.errors import InputError
+
+__all__ = ["Labels", "Model", "Wanted", "wanted"]
+
+Model = Literal["chung-lu", "rmat"]
+Labels = Literal["integers", "text"]
+
+_MOST_EDGES = 1 << 40
+_USUAL_EXPONENT, _USUAL_QUADRANTS = "2.5", ("0.57", "0.19", "0.19", "0.05")
+#: Options of one model.
+_OWN: dict[Model, tuple[str, ...]] = {
+    "chung-lu": ("left_exponent", "right_exponent", "max_left_degree", "max_right_degree"),
+    "rmat": ("quadrants",),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A graph. The same one follows from equal fields on any machine.
+
+    Parameters
+    ----------
+    n_left, n_right, edges : int
+        Vertices of both sides, and edges, with those of the planted bicliques.
+    model : Model
+    left_exponent, right_exponent : str
+        Decimal numbers. Empty where the model has none.
+    max_left_degree, max_right_degree : int or None
+        Largest degrees beside planted bicliques. None for the usual one.
+    quadrants : tuple of str
+        Four decimal numbers with the sum 1: both ends in the first halves; only the left one; only the right one; none.
+    plant : tuple of (int, int)
+        Left and right sizes of planted bicliques. No two share a vertex.
+    noise : str
+        Share of the edges of each planted biclique that are removed, a decimal number.
+    labels : Labels
+    seed : int
+        0 to 2**64 - 1.
+    """
+
+    n_left: int
+    n_right: int
+    edges: int
+    model: Model
+    left_exponent: str
+    right_exponent: str
+    max_left_degree: int | None
+    max_right_degree: int | None
+    quadrants: tuple[str, ...]
+    plant: tuple[tuple[int, int], ...]
+    noise: str
+    labels: Labels
+    seed: int
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """How many edges each planted biclique lacks."""
+        return tuple(int(Decimal(self.noise) * p * q + Decimal("0.5")) for p, q in self.plant)
+
+    @property
+    def planted_edges(self) -> int:
+        """Edges inside planted bicliques."""
+        return sum(p * q for p, q in self.plant) - sum(self.removed)
+
+    @property
+    def drawn_edges(self) -> int:
+        """The other edges."""
+        return self.edges - self.planted_edges
+
+    @property
+    def most_neighbours(self) -> int:
+        """Drawn neighbours that any left vertex can have."""
+        return self.n_right - max((q for _, q in self.plant), default=0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, as JSON gives them back."""
+        return asdict(self) | {"plant": [list(sizes) for sizes in self.plant], "quadrants": list(self.quadrants)}
+
+
+def wanted(
+    *,
+    n_left: int,
+    n_right: int,
+    edges: int,
+    model: str,
+    plant: Iterable[tuple[int, int]],
+    noise: object,
+    labels: str,
+    seed: int,
+    **of_model: Any,
+) -> Wanted:
+    """A checked `Wanted`. Options of a model that are None have their usual values.
+
+    Raises
+    ------
+    InputError
+        If there is no such graph.
+    """
+    _one_of("model", model, get_args(Model))
+    _one_of("labels", labels, get_args(Labels))
+    for name, number, most in (
+        ("n_left", n_left, MAX_VERTICES),
+        ("n_right", n_right, MAX_VERTICES),
+        ("edges", edges, _MOST_EDGES - 1),
+    ):
+        if not 1 <= number <= most:
+            raise InputError(f"{name} is {number:,}; it has to be from 1 to {most:,}")
+    if not 0 <= seed < 2**64:
+        raise InputError(f"seed is {seed}; it has to be from 0 to {2**64 - 1}")
+    strangers = [name for kind, names in _OWN.items() if kind != model for name in names if of_model[name] is not None]
+    if strangers:
+        raise InputError(f"the model {model} has no {strangers[0]}; leave it out, or choose another model")
+    found = Wanted(
+        n_left=n_left,
+        n_right=n_right,
+        edges=edges,
+        model=model,  # type: ignore[arg-type]
+        left_exponent=_exponent("left_exponent", of_model) if model == "chung-lu" else "",
+        right_exponent=_exponent("right_exponent", of_model) if model == "chung-lu" else "",
+        max_left_degree=of_model["max_left_degree"],
+        max_right_degree=of_model["max_right_degree"],
+        quadrants=_quadrants(of_model["quadrants"]) if model == "rmat" else (),
+        plant=tuple((int(p), int(q)) for p, q in plant),
+        noise=str(_decimal("noise", noise, Decimal(0), Decimal(1))),
+        labels=labels,  # type: ignore[arg-type]
+        seed=seed,
+    )
+    _check_planted(found)
+    _check_room(found)
+    return found
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}; choose one of {', '.join(choices)}")
+
+
+def _decimal(name: str, value: object, least: Decimal, most: Decimal) -> Decimal:
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not (number.is_finite() and least <= number <= most and len(number.as_tuple().digits) <= 20):
+        raise InputError(f"{name} is {value}; it has to be a number from {least} to {most} with at most 20 digits")
+    return number.normalize() + 0
+
+
+def _exponent(name: str, of_model: dict[str, Any]) -> str:
+    value = of_model[name]
+    return str(_decimal(name, _USUAL_EXPONENT if value is None else value, Decimal("1.01"), Decimal(10)))
+
+
+def _quadrants(given: Iterable[object] | None) -> tuple[str, ...]:
+    shares = tuple(_decimal("a quadrant", each, Decimal(0), Decimal(1)) for each in given or _USUAL_QUADRANTS)
+    if len(shares) != 4 or sum(shares) != 1:
+        raise InputError(
+            f"the quadrants are {', '.join(map(str, shares))}; they have to be four numbers with the sum 1"
+        )
+    return tuple(map(str, shares))
+
+
+def _check_planted(found: Wanted) -> None:
+    for p, q in found.plant:
+        if p < 1 or q < 1:
+            raise InputError(f"a planted biclique is {p} x {q}; both sides have to have a vertex")
+    for k, (side, n) in enumerate((("left", found.n_left), ("right", found.n_right))):
+        taken = sum(sizes[k] for sizes in found.plant)
+        if taken > n:
+            raise InputError(
+                f"planted bicliques, which share no vertex, need {taken:,} {side} vertices, and there are {n:,}; plant "
+                "fewer or smaller ones"
+            )
+    if found.drawn_edges < 0:
+        raise InputError(
+            f"planted bicliques have {found.planted_edges:,} edges, more than all {found.edges:,}; ask for more edges"
+        )
+
+
+def _check_room(found: Wanted) -> None:
+    most = found.n_left * found.most_neighbours
+    if found.edges > found.n_left * found.n_right or found.drawn_edges > most:
+        beside = " beside the planted ones" if found.plant else ""
+        raise InputError(
+            f"{found.drawn_edges:,} edges{beside} do not fit between {found.n_left:,} left and {found.n_right:,} right "
+            f"vertices, which have room for {most:,}; ask for fewer"
+        )
+    for side, degree, limit in (
+        ("left", found.max_left_degree, found.most_neighbours),
+        ("right", found.max_right_degree, found.n_left),
+    ):
+        if degree is not None and not 1 <= degree <= limit:
+            raise InputError(
+                f"the largest {side} degree is {degree:,}, and a vertex may have 1 to {limit:,} neighbours beside "
+                "planted ones; ask for another one, or for more vertices on the other side"
+            )

@@ -1,0 +1,92 @@
+"""The command ``bicliques generate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from pipeline.cli import main
+
+GRAPH = "--n-left 300 --n-right 200 --edges 3000 --seed 1 --plant 9x12 --plant 20x5".split()
+
+
+def test_it_writes_a_graph_that_can_be_mined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "g"
+    assert main.main(["generate", *GRAPH, "--output", str(place), "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "3,000 edges in 1 files" in said.out
+    assert "planted: 9 x 12, 108 edges" in said.out
+    assert f"bicliques mine {place} --output OUT" in said.out
+    same = pipeline.generate(tmp_path / "h", n_left=300, n_right=200, edges=3000, seed=1, plant=[(9, 12), (20, 5)])
+    assert f"fingerprint: {same.fingerprint}" in said.out
+    assert main.main(["count", str(place), "--min-left", "9", "--min-right", "12", "--quiet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["count"] == 1
+
+
+def test_all_options_reach_the_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = (
+        "--left-exponent 2.1 --right-exponent 3 --max-left-degree 90 --max-right-degree 80 --noise 0.2 --labels text"
+    )
+    words = [
+        *GRAPH,
+        *options.split(),
+        "--part-edges",
+        "700",
+        "--threads",
+        "2",
+        "--output",
+        str(tmp_path / "g"),
+        "--json",
+    ]
+    assert main.main(["generate", *words, "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["options"] == {
+        "n_left": 300,
+        "n_right": 200,
+        "edges": 3000,
+        "model": "chung-lu",
+        "left_exponent": "2.1",
+        "right_exponent": "3",
+        "max_left_degree": 90,
+        "max_right_degree": 80,
+        "quadrants": [],
+        "plant": [[9, 12], [20, 5]],
+        "noise": "0.2",
+        "labels": "text",
+        "seed": 1,
+        "part_edges": 700,
+    }
+    words = [*"--n-left 50 --n-right 50 --edges 99 --model rmat --quadrants 0.25,0.25,0.4,0.1 --output".split()]
+    assert main.main(["generate", *words, str(tmp_path / "r"), "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["options"]["quadrants"] == ["0.25", "0.25", "0.4", "0.1"]
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "g"
+    words = "generate --n-left 20000000 --n-right 20000000 --edges 1000000000 --threads 16 --dry-run --output".split()
+    assert main.main([*words, str(place)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "would draw 1,000,000,000 edges into 239 files"
+    assert main.main([*words, str(place), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["edges"], found["parts"], found["threads"]) == (10**9, 239, 16)
+    assert not place.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (GRAPH, "needs a folder; name it with --output"),
+        ([*GRAPH, "--plant", "3", "--dry-run"], "'3' is not of the form 60x40"),
+        ([*GRAPH, "--edges", "60001", "--dry-run"], "have room for"),
+        ([*GRAPH, "--quadrants", "1,0,0,0", "--dry-run"], "the model chung-lu has no quadrants"),
+    ],
+)
+def test_errors_are_one_sentence(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["generate", *words]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
