@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.proof.selection import largest, rows_at
-from pipeline.run.files import disk_errors, read_json
+from pipeline.run.files import read_json
 from pipeline.run.names import temporary_name
+from pipeline.run.own_folder import remove_own
 from pipeline.run.tables import LOCAL, read_table
 from schemas.difference import ComparedRun, Record
 from schemas.errors import IncompleteError, InputError
@@ -46,17 +47,8 @@ def is_of_difference(name: str) -> bool:
 
 
 def remove_difference(place: Path) -> None:
-    """Remove the files of a comparison, whole or not, from a folder that may not be there.
-
-    Raises
-    ------
-    ResourceError
-        If one cannot be removed.
-    """
-    with disk_errors(place):
-        for path in place.iterdir() if place.is_dir() else ():
-            if is_of_difference(path.name):
-                path.unlink()
+    """See `remove_own`."""
+    remove_own(place, is_of_difference)
 
 
 class Rows:

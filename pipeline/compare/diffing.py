@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -32,11 +30,12 @@ from pipeline.process.in_order import in_order
 from pipeline.proof.summary import Summary
 from pipeline.run.files import PathLike, temporary_folder, whole_file, write_json
 from pipeline.run.names import refuse_url
+from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.difference import Counted, Record
-from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.errors import IncompleteError, InputError
 from schemas.hashes import VertexHashes
 from schemas.search import Side
 
@@ -95,7 +94,8 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     """
     started = time.perf_counter()
     both, place = open_both(Path(old), Path(new)), Path(output)
-    with _new_folder(place), temporary_folder() as temporary:
+    _refuse(place)
+    with fill_folder(place, remove_difference), temporary_folder() as temporary:
         comparison = _Comparison(both, temporary, to_callback(progress))
         marked = comparison.mark()
         vertices = comparison.write(place, marked)
@@ -103,31 +103,13 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     return Difference(place)
 
 
-@contextmanager
-def _new_folder(place: Path) -> Iterator[None]:
-    """Make the folder of a comparison. If the block fails, what it has written is removed, and so is the folder."""
+def _refuse(place: Path) -> None:
+    """Refuse a folder that has a comparison, or anything else."""
     refuse_url(place)
-    try:
-        made = not place.exists()
-        place.mkdir(parents=True, exist_ok=True)
-        there = sorted(path.name for path in place.iterdir())
-    except (OSError, ValueError) as error:  # ValueError if the name holds a NUL
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"the output folder {place} cannot be used ({reason}); name another one") from error
+    there = names_in(place)
     if RECORD_FILE in there:
         raise InputError(f"the output folder {place} holds a comparison already; name another one, or delete it")
-    stranger = next((name for name in there if not is_of_difference(name)), None)
-    if stranger is not None:
-        raise InputError(f"the output folder {place} is not empty: it holds {stranger}; name another one")
-    try:
-        remove_difference(place)  # a process that was killed may have left files without a record
-        yield
-    except BaseException:
-        with suppress(OSError, ResourceError):  # an error here would hide the one that ended the block
-            remove_difference(place)
-            if made:
-                place.rmdir()
-        raise
+    refuse_strangers(place, there, is_of_difference)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.run.files import disk_errors, read_json
 from pipeline.run.names import temporary_name
+from pipeline.run.own_folder import remove_own
 from schemas.errors import IncompleteError
 
 __all__ = ["PLANTED_FILE", "TRUTH_FILE", "Generated", "is_of_graph", "part_name", "remove_graph"]
@@ -40,9 +41,7 @@ def remove_graph(place: Path) -> None:
     """
     with disk_errors(place):
         (place / TRUTH_FILE).unlink(missing_ok=True)
-        for path in place.iterdir() if place.is_dir() else ():
-            if is_of_graph(path.name):
-                path.unlink()
+    remove_own(place, is_of_graph)
 
 
 class Generated:

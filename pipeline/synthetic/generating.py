@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
 from pipeline.run.files import PathLike, whole_file, write_json
 from pipeline.run.names import refuse_url
+from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.version import __version__
 from pipeline.synthetic.generated import (
@@ -33,7 +33,7 @@ from pipeline.synthetic.generated import (
 from pipeline.synthetic.labels import label_array, relabellings
 from pipeline.synthetic.models import Part, RandomGraph, random_graph
 from pipeline.synthetic.wanted import Labels, Model, wanted
-from schemas.errors import InputError, ResourceError
+from schemas.errors import InputError
 
 __all__ = ["PART_EDGES", "Estimate", "estimate", "generate"]
 
@@ -156,7 +156,7 @@ def generate(
     drawn = random_graph(graph)
     if (there := _looked_into(place, options, overwrite)) is not None:
         return there
-    with _new_folder(place):
+    with fill_folder(place, remove_graph):
         _write(drawn, place, options, count_cores() if threads is None else threads, to_callback(progress))
     return Generated(place)
 
@@ -199,14 +199,8 @@ def estimate(threads: int | None = None, part_edges: int = PART_EDGES, **options
 def _looked_into(place: Path, options: dict[str, Any], overwrite: bool) -> Generated | None:
     """The graph that is in the folder if it is the wanted one. Refuse a folder that must not be changed."""
     refuse_url(place)
-    try:
-        there = sorted(path.name for path in place.iterdir()) if place.exists() else []
-    except (OSError, ValueError) as error:  # ValueError if the name holds a NUL
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"the output folder {place} cannot be used ({reason}); name another one") from error
-    stranger = next((name for name in there if not is_of_graph(name)), None)
-    if stranger is not None:
-        raise InputError(f"the output folder {place} is not empty: it holds {stranger}; name another one")
+    there = names_in(place)
+    refuse_strangers(place, there, is_of_graph)
     if TRUTH_FILE not in there or overwrite:
         return None
     found = Generated(place)
@@ -218,25 +212,6 @@ def _looked_into(place: Path, options: dict[str, Any], overwrite: bool) -> Gener
             "another folder, or replace it with --overwrite"
         )
     return found
-
-
-@contextmanager
-def _new_folder(place: Path) -> Iterator[None]:
-    """Make the folder of a graph, empty. If the block fails, what it has written is removed, and so is the folder."""
-    made = not place.exists()
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the output folder {place} cannot be used ({error.strerror}); name another one") from error
-    try:
-        remove_graph(place)  # a process that was killed may have left parts
-        yield
-    except BaseException:
-        with suppress(OSError, ResourceError):  # an error here would hide the one that ended the block
-            remove_graph(place)
-            if made:
-                place.rmdir()
-        raise
 
 
 @dataclass(frozen=True, eq=False)
