@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -19,6 +20,7 @@ import pytest
 import pipeline
 from pipeline.api import steps
 from pipeline.cli.main import main
+from pipeline.mining import driver
 from pipeline.prepare.bands import reach_of
 from pipeline.prepare.build import read_edges
 from pipeline.prepare.members import restricted
@@ -26,6 +28,7 @@ from pipeline.proof.certificate import certify
 from pipeline.proof.upper_bound import count_above
 from pipeline.run.opened import Run
 from pipeline.run.progress import Progress, line
+from pipeline.slices.worker import SliceDone, SliceTask
 from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError, InputError
 from schemas.measures import measure
@@ -172,16 +175,31 @@ def test_what_python_calls_refuse(source: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["edges", "vertices", "balance"])
-def test_the_incumbent_is_shown(source: Path, whole: pipeline.Results, tmp_path: Path, by: By) -> None:
+def test_the_incumbent_is_shown(
+    source: Path, whole: pipeline.Results, tmp_path: Path, by: By, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It rises to the largest measure, the bound falls to it, and no biclique is ever above the bound."""
     told: list[Progress] = []
+    shown, search = threading.Event(), driver.mine_slice
+
+    def show(progress: Progress) -> None:
+        told.append(progress)
+        if progress.step == "mine":
+            shown.set()
+
+    def wait_and_search(task: SliceTask) -> SliceDone:
+        assert shown.wait(60), "one slice may do all, so the first message has to come before"
+        return search(task)
+
+    monkeypatch.setattr(driver, "mine_slice", wait_and_search)
     how = {"engine": "reference", "slice_seconds": 0.02, "workers": 0, "report": False}
-    pipeline.largest(source, tmp_path / "out", by=by, progress=told.append, **how)
+    pipeline.largest(source, tmp_path / "out", by=by, progress=show, **how)
     gaps = [progress.gap for progress in told if progress.step == "mine" and not progress.note]
     best = measure(by, *whole.top(1, by).select(["n_left", "n_right"]).to_pylist()[0].values())
     assert None not in gaps
     assert [gap.best for gap in gaps] == sorted(gap.best for gap in gaps)
     assert [gap.bound for gap in gaps] == sorted((gap.bound for gap in gaps), reverse=True)
+    assert gaps[0].bound > best
     assert all(gap.bound >= best for gap in gaps)
     assert gaps[-1] == (best, best)
     assert f"largest {best:,}, and none is larger" in line(next(progress for progress in told[::-1] if progress.gap))

@@ -55,10 +55,11 @@ def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: P
     source = write_edges(tmp_path / "g.parquet", EDGES)
     _, few, _ = peaks(source, tmp_path / "few", 1_500_000)  # more than a writer collects
     before, many, whole = peaks(source, tmp_path / "many", 10**9)
+    again = peaks(source, tmp_path / "again", 10**9)[1], peaks(source, tmp_path / "more", 10**9)[1]
     bound = memory_bound(Run.at(tmp_path / "many"))
     assert PROCESS_BYTES / 2 < before < bound.process
     assert whole - before < bound.shared + bound.workspace + bound.writing < LISTS_BYTES
-    assert many - few < LISTS_BYTES / 4  # more than two thirds of the lists are in the difference
+    assert min(many, *again) - few < LISTS_BYTES / 8  # what a busy machine lets allocators keep comes on top
 
 
 @pytest.mark.parametrize("mode", ["list", "count"])
