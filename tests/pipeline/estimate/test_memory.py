@@ -53,13 +53,15 @@ def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: P
     engines.compile_engine("cpu")  # else the first child does, and compiling is not part of the bound
     engines.compile_proof()
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    _, few, _ = peaks(source, tmp_path / "few", 1_500_000)  # more than a writer collects
-    before, many, whole = peaks(source, tmp_path / "many", 10**9)
-    again = peaks(source, tmp_path / "again", 10**9)[1], peaks(source, tmp_path / "more", 10**9)[1]
-    bound = memory_bound(Run.at(tmp_path / "many"))
+    few, many = [], []
+    for name in ("once", "again"):  # two processes that do the same differ by up to 100 MB, which the allocators keep
+        few.append(peaks(source, tmp_path / f"few-{name}", 2_500_000)[1])  # more than a writer collects
+        before, peak, whole = peaks(source, tmp_path / name, 10**9)
+        many.append(peak)
+    bound = memory_bound(Run.at(tmp_path / "again"))
     assert PROCESS_BYTES / 2 < before < bound.process
     assert whole - before < bound.shared + bound.workspace + bound.writing < LISTS_BYTES
-    assert min(many, *again) - few < LISTS_BYTES / 8  # what a busy machine lets allocators keep comes on top
+    assert min(many) - max(few) < LISTS_BYTES / 8
 
 
 @pytest.mark.parametrize("mode", ["list", "count"])
