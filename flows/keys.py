@@ -5,11 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from prefect.runtime import deployment, flow_run
 
+from pipeline.run.folder import without_days
+
 __all__ = ["Keys"]
+
+#: Most characters of a key before its digest.
+_LONGEST = 60
 
 
 @dataclass(frozen=True)
@@ -25,13 +30,36 @@ class Keys:
     begin: str
 
     @classmethod
-    def of(cls, series: str | None) -> Keys:
-        """The keys of the current flow run, from the name of its deployment (or else of its flow) and from `series`."""
-        owner = deployment.name or flow_run.flow_name or "flow"
-        name = Path(series or "memory").name.partition(".")[0]
-        words = re.sub("[^a-z0-9]+", "-", f"{owner} {name}".lower()).strip("-")
-        return cls(f"{words[:60]}-{hashlib.blake2b((series or '').encode(), digest_size=3).hexdigest()}")
+    def of(cls, series: str | None, output: str) -> Keys:
+        """The keys of the current flow run.
+
+        Parameters
+        ----------
+        series : str or None
+            The series of the run, with ``{date}`` in place of a day. None if the run does not say what it read.
+        output : str
+            The folder of the run, which may have placeholders or days. It tells apart the flow runs that belong to no
+            deployment. Those of a deployment have its name instead.
+
+        Notes
+        -----
+        The words are for people, and lose what Prefect does not take. Six digits of a digest of the whole names tell
+        apart what has the same words.
+        """
+        flow, deployed = flow_run.flow_name or "flow", deployment.name
+        folder = "" if deployed else without_days(str(Path(output).absolute()))
+        owner = deployed or f"{flow} {_last(folder)}"
+        text = re.sub("[^a-z0-9]+", "-", f"{owner} {_last(series or 'memory')}".lower())
+        whole = "\0".join((flow, deployed or "", folder, series or ""))
+        digest = hashlib.blake2b(whole.encode(errors="surrogateescape"), digest_size=3).hexdigest()
+        return cls(f"{text[:_LONGEST].strip('-')}-{digest}".lstrip("-"))
 
     def key(self, what: str) -> str:
         """The key of the artifact `what`."""
         return f"{self.begin}-{what}"
+
+
+def _last(path: str) -> str:
+    """The last name in a path that has no placeholder, without its ending. Empty if there is none."""
+    names = [name for name in PurePosixPath(path).parts if "{" not in name]
+    return names[-1].lstrip(".").partition(".")[0] if names else ""

@@ -106,7 +106,7 @@ def mine(
     chosen = _options(path, asked, since)
     check_workers(asked.workers, engines.kind(chosen.engine).platform)
     series = recorded(source)
-    keys = Keys.of(without_days(series))
+    keys = Keys.of(without_days(series), output)
     day = f"{moment:%Y-%m-%d}" if date or depends_on_moment(source) or depends_on_moment(output) else None
     tasks.ingest(path, chosen, asked.limits, asked.call.ingest_on, series, day)
     tasks.build(path)

@@ -36,7 +36,7 @@ def verify(
     """
     path = Path(output)
     note(f"verify {path}", path)
-    keys = Keys.of(series_of(RunFolder(path).origin()))
+    keys = Keys.of(series_of(RunFolder(path).origin()), output)
     found = tasks.verify(path, sample, seed, bound_time, keys)
     publish_verification(found, path, keys)
     return {"folder": str(path.absolute()), "count": found.count, "fingerprint": str(found.fingerprint)}

@@ -81,7 +81,7 @@ def test_a_local_cluster_finds_what_the_engine_finds_and_the_run_can_be_watched(
         assert shown[picture].startswith("data:image/png;base64,")
     assert (tmp_path / "out" / "report.html").exists()
     assert "report" not in shown, "no browser follows a link from an http page to a file"
-    assert shown[""].startswith("mine-g-")
+    assert shown[""].startswith("mine-out-g-")
     assert read(state).name == f"g.parquet to {tmp_path / 'out'}"
     assert logged(state, "engine cpu: ")
     assert "distributed.worker" not in capfd.readouterr().err, "Dask's workers do not print their every step"

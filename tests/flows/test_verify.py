@@ -32,7 +32,7 @@ def test_a_good_run_is_verified(tmp_path: Path) -> None:
     shown = artifacts(state)
     assert f"**verified: {count:,} bicliques" in shown["verification"]
     assert "\nnot proven:\n" in shown["verification"]
-    assert shown[""].startswith("verify-g-")
+    assert shown[""].startswith("verify-out-g-")
     assert shown["verifying"] == 100
 
 
