@@ -18,6 +18,7 @@ from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, 
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from flows.keys import Keys
 from flows.logs import run_logs
+from flows.names import OUTPUT, name_of, name_of_mining
 from flows.notify import note, tell
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
@@ -42,10 +43,17 @@ _USUAL_SEARCH, _USUAL_WORKERS, _USUAL_READING = Searching(), Workers(), Reading(
 
 
 # Prefect reads the part of the docstring below "Args:", and shows it beside the fields of the form of a run.
-@flow(name="mine", on_completion=[tell], on_failure=[tell], on_cancellation=[tell], on_crashed=[tell])
+@flow(
+    name="mine",
+    flow_run_name=name_of_mining,
+    on_completion=[tell],
+    on_failure=[tell],
+    on_cancellation=[tell],
+    on_crashed=[tell],
+)
 def mine(
     source: str,
-    output: str = "runs/{date}",
+    output: str = OUTPUT,
     *,
     date: datetime.date | None = None,
     result: Result = _USUAL_RESULT,
@@ -96,12 +104,12 @@ def mine(
     _check_share(notify_above, changes)
     moment = moment_of(date)
     named = Path(fill_in(output, moment))
-    note(_name(source, named), named)
+    note(named)
     options = given(result, thresholds, limits, search, workers, reading)
     asked = Asked.of(fill_in(source, moment), options, mode="fingerprint" if result.count_only else "list")
     path = folder_for(named, asked.options, may_be_numbered=depends_on_moment(output))
     if path != named:
-        note(_name(source, path), path)
+        note(path, name_of(source, str(path)))
     since = complete_since(path) if is_run(path) else None
     chosen = _options(path, asked, since)
     check_workers(asked.workers, engines.kind(chosen.engine).platform)
@@ -146,10 +154,6 @@ def _check_share(share: float | None, changes: bool) -> None:
         raise InputError(f"notify_above is a share from 0 to 1, not {share}")
     if not changes:
         raise InputError(f"notify_above is {share}, but nothing is compared; set changes, too")
-
-
-def _name(source: str, folder: Path) -> str:
-    return f"{Path(source).name} to {folder}"
 
 
 def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:

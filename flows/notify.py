@@ -29,13 +29,14 @@ __all__ = ["note", "tell"]
 _FOLDER = "folder"
 
 
-def note(name: str, folder: Path) -> None:
-    """Give the current flow run a name, and a label with its folder. Outside a flow this does nothing."""
+def note(folder: Path, name: str | None = None) -> None:
+    """Give the current flow run a label with its folder, and another name if there is one. Nothing outside a flow."""
     if this_run.id is None:
         return
     with get_client(sync_client=True) as client:
-        client.set_flow_run_name(this_run.id, name)
         client.update_flow_run_labels(this_run.id, {_FOLDER: str(folder.absolute())})
+        if name is not None:
+            client.set_flow_run_name(this_run.id, name)
 
 
 def tell(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:

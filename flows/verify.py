@@ -10,6 +10,7 @@ from prefect import flow
 from flows import tasks
 from flows.cards import publish_verification
 from flows.keys import Keys
+from flows.names import name_of_verifying
 from flows.notify import note, tell
 from pipeline.run.folder import RunFolder
 from pipeline.series.runs import series_of
@@ -18,7 +19,14 @@ __all__ = ["verify"]
 
 
 # Prefect reads the part of the docstring below "Args:", and shows it beside the fields of the form of a run.
-@flow(name="verify", on_completion=[tell], on_failure=[tell], on_cancellation=[tell], on_crashed=[tell])
+@flow(
+    name="verify",
+    flow_run_name=name_of_verifying,
+    on_completion=[tell],
+    on_failure=[tell],
+    on_cancellation=[tell],
+    on_crashed=[tell],
+)
 def verify(
     output: str, sample: int = 1000, seed: int = 0, bound_time: float = 60.0, notify: str | None = None
 ) -> dict[str, Any]:
@@ -35,7 +43,7 @@ def verify(
             cancelled.
     """
     path = Path(output)
-    note(f"verify {path}", path)
+    note(path)
     keys = Keys.of(series_of(RunFolder(path).origin()), output)
     found = tasks.verify(path, sample, seed, bound_time, keys)
     publish_verification(found, path, keys)

@@ -1,0 +1,64 @@
+"""Names of flow runs, as a person looks for them: what is read, and the folder that it goes to.
+
+Prefect asks for the name before a run begins, so a run that is refused has its name, too. It stores and shows names, so
+they hold no passwords and keys.
+"""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import PurePosixPath
+
+from prefect.runtime import flow_run
+
+from flows.identity import fill_in, moment_of
+from pipeline.ingest.sources.names import recorded
+from pipeline.ingest.sources.urls import without_secrets
+from pipeline.run.names import url_of
+from schemas.errors import InputError
+
+__all__ = ["OUTPUT", "name_of", "name_of_mining", "name_of_verifying"]
+
+#: The folder of a run of the flow `mine`, if nothing else is asked for.
+OUTPUT = "runs/{date}"
+
+
+def name_of(source: str, folder: str) -> str:
+    """The name of a flow run that reads `source` and writes to `folder`.
+
+    Examples
+    --------
+    >>> name_of("https://ann:geheim@host/in/purchases.csv?sig=c0ffee", "runs/2026-01-31")
+    'purchases.csv?*** to runs/2026-01-31'
+    """
+    shown = recorded(source)
+    return f"{PurePosixPath(shown).name or shown} to {_shown(folder)}"
+
+
+def name_of_mining() -> str:
+    """The name of the current run of the flow `mine`. It never raises: the run itself says what is wrong with it."""
+    try:
+        given = flow_run.parameters
+        return name_of(given["source"], _filled_in(given.get("output", OUTPUT), given.get("date")))
+    except Exception:  # Prefect would end the run, and our sentence about the parameter would never be said
+        return "mine"
+
+
+def name_of_verifying() -> str:
+    """The name of the current run of the flow `verify`. It never raises."""
+    try:
+        return f"verify {_shown(flow_run.parameters['output'])}"
+    except Exception:  # as above
+        return "verify"
+
+
+def _filled_in(output: str, day: datetime.date | None) -> str:
+    try:
+        return fill_in(output, moment_of(day))
+    except InputError:  # a placeholder that there is not
+        return output
+
+
+def _shown(folder: str) -> str:
+    url = url_of(folder)
+    return str(PurePosixPath(folder)) if url is None else without_secrets(url)
