@@ -2,6 +2,7 @@
 
     BicliqueError               every error this project raises on purpose
     +-- InputError              the data or the options are wrong (CLI exit code 2)
+    |   +-- UnknownIdError      no biclique has the id; it is a KeyError, too
     +-- ResourceError           memory, disk or device is too small, or missing (exit code 1)
     |   +-- DeviceMemoryError   a GPU has too little memory; the engine can ask for less
     +-- IncompleteError         a run's files do not agree with one another (exit code 1)
@@ -17,6 +18,7 @@ __all__ = [
     "IncompleteError",
     "InputError",
     "ResourceError",
+    "UnknownIdError",
 ]
 
 
@@ -26,6 +28,12 @@ class BicliqueError(Exception):
 
 class InputError(BicliqueError):
     """The input or an option is wrong. Nothing was written."""
+
+
+class UnknownIdError(InputError, KeyError):
+    """A run has no biclique with this id."""
+
+    __str__ = Exception.__str__  # a KeyError puts its sentence into quotes
 
 
 class ResourceError(BicliqueError):

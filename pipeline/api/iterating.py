@@ -11,7 +11,7 @@ from pipeline.api import steps
 from pipeline.api.choices import Asked, with_engine
 from pipeline.api.table import entries_of
 from pipeline.results.results import Results
-from pipeline.results.rows import Biclique
+from pipeline.rows.collection import Biclique
 from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress

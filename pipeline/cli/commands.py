@@ -5,7 +5,7 @@ The modules import the pipeline inside functions, so that the parser, and with i
 
 from __future__ import annotations
 
-from pipeline.cli import about, comparing, exporting, generating, mining, results, watching
+from pipeline.cli import about, comparing, explaining, exporting, generating, mining, results, watching
 from pipeline.cli.command import Command
 
 __all__ = ["COMMANDS"]
@@ -14,6 +14,7 @@ __all__ = ["COMMANDS"]
 COMMANDS: tuple[Command, ...] = (
     *mining.COMMANDS,
     *results.COMMANDS,
+    *explaining.COMMANDS,
     *comparing.COMMANDS,
     *exporting.COMMANDS,
     *watching.COMMANDS,

@@ -37,8 +37,8 @@ def _add_diff(command: argparse.ArgumentParser) -> None:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    from pipeline.cli import listing
     from pipeline.compare.diffing import diff
+    from pipeline.results import listing
 
     with _place(arguments.output) as place:
         found = diff(arguments.old, arguments.new, place, progress=progress(arguments))
@@ -62,7 +62,7 @@ def _place(output: Path | None) -> Iterator[Path]:
 
 def difference_card(found: Difference, width: int | None, is_kept: bool = True) -> str:
     """The numbers of a comparison, the largest new bicliques, and the vertices that changed most."""
-    from pipeline.cli.listing import top_table
+    from pipeline.results.listing import aligned, top_table
 
     record = found.record
     counts = {
@@ -72,7 +72,7 @@ def difference_card(found: Difference, width: int | None, is_kept: bool = True) 
         "unchanged": (record.unchanged, ""),
         "new": (record.new_run.found.count, record.new_run.folder),
     }
-    lines = _aligned([(name, f"{n:,}", words) for name, (n, words) in counts.items()], "<><")
+    lines = aligned([(name, f"{n:,}", words) for name, (n, words) in counts.items()], "<><")
     lines += [*record.notes, "proven: old - gone + new ones = new, in number and fingerprint, and for every vertex"]
     lines += [f"files: {found.path}"] if is_kept else []
     if record.new.count:
@@ -91,23 +91,17 @@ def share_of(part: int, whole: int) -> str:
 
 
 def _vertices(changed: list[dict[str, Any]], width: int | None) -> list[str]:
-    from pipeline.cli.listing import shortened
+    from pipeline.results.listing import aligned, shortened
 
     names = ("before", "after", "gone", "new")
     rows: list[tuple[str, ...]] = [(*names, "side", "vertex")]
     rows += [(*(f"{row[name]:,}" for name in names), row["side"], shortened(row["label"], width)) for row in changed]
-    return _aligned(rows, ">>>><<")
-
-
-def _aligned(rows: list[tuple[str, ...]], sides: str) -> list[str]:
-    """Columns of text; `sides` says where each is aligned. Nothing follows the last column."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{text:{s}{w}}" for text, s, w in zip(row, sides, widths, strict=True)).rstrip() for row in rows]
+    return aligned(rows, ">>>><<")
 
 
 def difference_json(found: Difference) -> dict[str, Any]:
     """The record of a comparison, the largest new bicliques, and the vertices that changed most, for JSON."""
-    from pipeline.cli.listing import top_json
+    from pipeline.results.listing import top_json
 
     shown = {"largest_new": top_json(found.new.top(_SHOWN)) if len(found.new) else []}
     return found.record.to_json() | {"share": found.share} | shown | {"most_changed": found.most_changed(_SHOWN)}
@@ -119,6 +113,6 @@ COMMANDS = (
         help="compare two runs: which bicliques are gone, and which are new",
         add_arguments=_add_diff,
         run=_diff,
-        imports=("compare.diffing", "cli.listing"),
+        imports=("compare.diffing", "results.listing"),
     ),
 )

@@ -82,7 +82,8 @@ def _largest(arguments: argparse.Namespace) -> int:
 
 def _largest_into(output: Path, arguments: argparse.Namespace, **options: Any) -> int:
     from pipeline.api import runs
-    from pipeline.cli import cards, listing
+    from pipeline.cli import cards
+    from pipeline.results import listing
 
     found = so_far(partial(runs.largest, arguments.source, output, progress=progress(arguments), **options))
     rows = found.top(min(len(found), _MOST_SHOWN), arguments.by) if len(found) else None
@@ -169,7 +170,7 @@ COMMANDS = (
         help="find the largest bicliques of SOURCE, and prove that none is larger",
         add_arguments=_add_largest,
         run=_largest,
-        imports=("api.runs", "cli.cards", "cli.listing"),
+        imports=("api.runs", "cli.cards", "results.listing"),
         gets_ready=True,
     ),
     Command("count", "count them; nothing is kept", _add_count, _count, ("cli.cards", "api.counting"), gets_ready=True),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet, add_run, natural
 from schemas.search import MEASURES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["COMMANDS"]
 
@@ -64,6 +68,7 @@ def _add_rows(command: argparse.ArgumentParser, *names: str) -> None:
     command.add_argument(
         "--full", action="store_true", help="show all members, in long lines (default: as many as fit the terminal)"
     )
+    command.add_argument("--ids", action="store_true", help="show ids, too, by which explain asks for a biclique")
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -76,21 +81,22 @@ def _verify(arguments: argparse.Namespace) -> int:
     return COMPLETE
 
 
-def _show(arguments: argparse.Namespace) -> int:
-    from pipeline.cli import listing
-    from pipeline.results.results import open_results
+def _say_rows(arguments: argparse.Namespace, rows: pa.Table) -> int:
+    from pipeline.results import listing
 
-    rows = open_results(arguments.run).top(arguments.n, arguments.by, arguments.distinct)
-    say(
-        arguments,
-        lambda: listing.top_json(rows),
-        lambda: listing.top_table(rows, None if arguments.full else listing.width()),
-    )
+    width = None if arguments.full else listing.width()
+    say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, width, arguments.ids))
     return COMPLETE
 
 
+def _show(arguments: argparse.Namespace) -> int:
+    from pipeline.results.results import open_results
+
+    rows = open_results(arguments.run).top(arguments.n, arguments.by, arguments.distinct)
+    return _say_rows(arguments, rows)
+
+
 def _cover(arguments: argparse.Namespace) -> int:
-    from pipeline.cli import listing
     from pipeline.results.interesting import refuse_target, write_table
     from pipeline.results.results import open_results
 
@@ -99,25 +105,14 @@ def _cover(arguments: argparse.Namespace) -> int:
     rows = open_results(arguments.run).cover(arguments.n)
     if arguments.output is not None:
         write_table(rows, arguments.output)
-    say(
-        arguments,
-        lambda: listing.top_json(rows),
-        lambda: listing.top_table(rows, None if arguments.full else listing.width()),
-    )
-    return COMPLETE
+    return _say_rows(arguments, rows)
 
 
 def _sample(arguments: argparse.Namespace) -> int:
-    from pipeline.cli import listing
     from pipeline.results.results import open_results
 
     rows = open_results(arguments.run).sample(arguments.n, arguments.seed)
-    say(
-        arguments,
-        lambda: listing.top_json(rows),
-        lambda: listing.top_table(rows, None if arguments.full else listing.width()),
-    )
-    return COMPLETE
+    return _say_rows(arguments, rows)
 
 
 def _sizes(arguments: argparse.Namespace) -> int:
@@ -150,20 +145,20 @@ COMMANDS = (
         run=_verify,
         imports=("proof.verification", "cli.cards"),
     ),
-    Command("show", "print the largest bicliques of a run", _add_show, _show, ("results.results", "cli.listing")),
+    Command("show", "print the largest bicliques of a run", _add_show, _show, ("results.results", "results.listing")),
     Command(
         name="cover",
         help="print the bicliques of a run that together have most edges",
         add_arguments=_add_cover,
         run=_cover,
-        imports=("results.results", "results.interesting", "cli.listing"),
+        imports=("results.results", "results.interesting", "results.listing"),
     ),
     Command(
         name="sample",
         help="print bicliques of a run chosen at random, each as likely as the others",
         add_arguments=_add_sample,
         run=_sample,
-        imports=("results.results", "cli.listing"),
+        imports=("results.results", "results.listing"),
     ),
     Command(
         name="sizes",

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.proof.selection import largest, rows_at
+from pipeline.rows.collection import Rows
 from pipeline.run.files import read_json
 from pipeline.run.names import temporary_name
 from pipeline.run.own_folder import remove_own
@@ -22,7 +23,6 @@ from schemas.errors import IncompleteError, InputError
 from schemas.search import By
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow.dataset as ds
 
 __all__ = [
@@ -30,8 +30,8 @@ __all__ = [
     "NEW_FILE",
     "RECORD_FILE",
     "VERTEX_FILES",
+    "Changed",
     "Difference",
-    "Rows",
     "is_of_difference",
     "remove_difference",
 ]
@@ -51,8 +51,8 @@ def remove_difference(place: Path) -> None:
     remove_own(place, is_of_difference)
 
 
-class Rows:
-    """Bicliques in one Parquet file. They are read when they are asked for.
+class Changed(Rows):
+    """The bicliques that one of two runs has, and the other one has not. They are in one Parquet file.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Rows:
     """
 
     def __init__(self, path: Path, count: int):
-        self.path, self._count = path, count
+        self._path, self._count = path, count
 
     def __len__(self) -> int:
         return self._count
@@ -71,10 +71,26 @@ class Rows:
         return f"<{self._count:,} maximal bicliques in {self.path}>"
 
     @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    @property
+    def files(self) -> list[Path]:
+        """The file alone."""
+        return [self._path]
+
+    @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the rows; see `schemas.bicliques.biclique_schema`."""
         with _reading(self.path):
             return pq.read_schema(self.path, filesystem=LOCAL)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the input calls the left and the right side."""
+        told = self.schema.metadata
+        return told[b"bicliques.left"].decode(), told[b"bicliques.right"].decode()
 
     def dataset(self) -> ds.Dataset:
         """The rows as a `pyarrow.dataset.Dataset`, which reads nothing yet. DuckDB and Polars can scan it."""
@@ -82,28 +98,6 @@ class Rows:
 
         with _reading(self.path):
             return ds.dataset(str(self.path), format="parquet", filesystem=LOCAL)
-
-    def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:
-        """All rows, or those that the `pyarrow.dataset` expression `filter` selects, as one Arrow table in memory.
-
-        Parameters
-        ----------
-        columns : list of str or None
-            Names of columns of `schema`, which come in this order. None: all.
-        filter : pyarrow.dataset.Expression or None
-            Which rows, such as ``pyarrow.dataset.field("n_left") > 3``. None: all.
-        """
-        return self.dataset().to_table(columns=columns, filter=filter)
-
-    def to_pandas(self, columns: list[str] | None = None, filter: Any = None) -> pd.DataFrame:
-        """The rows of `to_arrow` as a pandas frame. Each list of members is a NumPy array.
-
-        Parameters
-        ----------
-        columns, filter
-            As of `to_arrow`.
-        """
-        return self.to_arrow(columns, filter).to_pandas()
 
     def top(self, n: int = 20, by: By = "edges") -> pa.Table:
         """The `n` largest bicliques, the largest first.
@@ -124,7 +118,11 @@ class Rows:
         if n < 1:
             raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
         with _reading(self.path):
-            return rows_at([self.path], largest([self.path], n, by), self.schema)
+            return rows_at(self.files, largest(self.files, n, by), self.schema)
+
+    def _taken(self, numbers: list[int]) -> pa.Table:
+        with _reading(self.path):
+            return super()._taken(numbers)
 
 
 class Difference:
@@ -140,7 +138,7 @@ class Difference:
     path : Path
     record : Record
         All numbers, and what is proven.
-    gone, new : Rows
+    gone, new : Changed
         The bicliques that only the old run has, and those that only the new run has.
 
     Raises
@@ -157,8 +155,8 @@ class Difference:
             raise InputError(f"{path} holds no comparison of two runs: it has no {RECORD_FILE}")
         with _reading(path / RECORD_FILE):
             self.record = Record.from_json(read_json(path / RECORD_FILE))
-        self.gone = Rows(path / GONE_FILE, self.record.gone.count)
-        self.new = Rows(path / NEW_FILE, self.record.new.count)
+        self.gone = Changed(path / GONE_FILE, self.record.gone.count)
+        self.new = Changed(path / NEW_FILE, self.record.new.count)
 
     def __repr__(self) -> str:
         return f"<{len(self.gone):,} gone, {len(self.new):,} new, {self.unchanged:,} unchanged, in {self.path}>"

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.process.cores import count_cores
+from pipeline.process.in_order import in_order
 from pipeline.run.tables import open_part
 from schemas.errors import InputError
 from schemas.hashes import splitmix64
@@ -19,7 +20,7 @@ from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
 from schemas.totals import measured
 
-__all__ = ["BATCH", "Largest", "Place", "add_rows", "largest", "places_of", "rows_at", "sampled"]
+__all__ = ["BATCH", "Largest", "Place", "add_rows", "largest", "place_of_id", "places_of", "rows_at", "sampled"]
 
 #: The place of a row: number of the file, of the row group in it, and of the row in that, all from 0.
 Place = tuple[int, int, int]
@@ -211,6 +212,25 @@ def sampled(files: Sequence[Path], n: int, seed: int) -> list[Place]:
             order = np.argsort(best, kind="stable")[:n]
             best, where = best[order], where[order]
     return [(int(file), int(group), int(row)) for file, group, row in where]
+
+
+def place_of_id(files: Sequence[Path], id: int) -> Place | None:
+    """The place of the first row with an id. None if there is none.
+
+    Ids have no order, so the column of ids is read, in a few threads with one row group each, until the row is found.
+
+    Raises
+    ------
+    IncompleteError
+        If a file is missing or damaged.
+    """
+
+    def look(place: tuple[int, int]) -> Place | None:
+        rows = np.flatnonzero(_ids(files[place[0]], place[1]) == np.uint64(id % 2**64))
+        return (*place, int(rows[0])) if len(rows) else None
+
+    found = in_order(look, _groups(files), min(_MOST_THREADS, count_cores()))
+    return next((place for place in found if place is not None), None)
 
 
 def _ids(file: Path, group: int) -> np.ndarray:

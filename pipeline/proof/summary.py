@@ -29,7 +29,17 @@ from schemas.manifest import Manifest
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
 
-__all__ = ["LARGEST", "LARGEST_FILE", "PartSummary", "Summary", "Sums", "Tally", "read_largest", "why_damaged"]
+__all__ = [
+    "LARGEST",
+    "LARGEST_FILE",
+    "PartSummary",
+    "Summary",
+    "Sums",
+    "Tally",
+    "place_in_summary",
+    "read_largest",
+    "why_damaged",
+]
 
 #: How many of the largest bicliques the summary has by each measure.
 LARGEST = 100
@@ -283,7 +293,25 @@ def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[
         best = _read_largest(folder).get(by)
     if best is None or len(best) < min(n, manifest.count):
         return None
-    places = places_of(best[:n])
+    return _places(folder, manifest, best[:n])
+
+
+def place_in_summary(folder: RunFolder, manifest: Manifest, id: int) -> Place | None:
+    """The place of the biclique of a complete run that has an id. None if it is none of the largest by any measure.
+
+    Raises
+    ------
+    IncompleteError
+        If the summary is damaged.
+    """
+    with _reading(folder):
+        known = list(_read_largest(folder).values())
+    found = [_places(folder, manifest, best[best[:, 3] == id]) for best in known]
+    return next((places[0] for places in found if places), None)
+
+
+def _places(folder: RunFolder, manifest: Manifest, best: np.ndarray) -> list[Place]:
+    places = places_of(best)
     if any(not 0 <= file < len(manifest.parts) for file, _, _ in places):
         raise _damaged(folder, "it names a part that is not there")
     return places

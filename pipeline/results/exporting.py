@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from pipeline.rows.frames import json_text
 from pipeline.run.files import whole_file
 from pipeline.run.labels import ids_of
 from pipeline.run.names import EDGES_FILE
@@ -114,7 +114,7 @@ def _csv(results: Results, run: Run) -> Iterator[str]:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "n_left", "n_right", "left", "right"])
     for row in results:
-        sides = (_json(row.left), _json(row.right))
+        sides = (json_text(row.left), json_text(row.right))
         writer.writerow([row.id, len(row.left), len(row.right), *sides])
         yield text.getvalue()
         text.seek(0)
@@ -126,11 +126,7 @@ def _jsonl(results: Results, run: Run) -> Iterator[str]:
     """A JSON object per biclique. Its id is text, because many programs read numbers of 64 bits as floats."""
     for row in results:
         told = {"id": str(row.id), "n_left": len(row.left), "n_right": len(row.right)}
-        yield _json(told | {"left": row.left, "right": row.right}) + "\n"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        yield json_text(told | {"left": row.left, "right": row.right}) + "\n"
 
 
 def _spmf(results: Results, run: Run) -> Iterator[str]:

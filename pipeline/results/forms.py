@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.results.exporting import export
-from pipeline.results.rows import Rows
+from pipeline.rows.collection import Rows
 from pipeline.run.labels import ids_of
 from schemas.errors import InputError, ResourceError
 from schemas.search import Side
@@ -120,6 +120,10 @@ class Forms(Rows):
 
     def labels(self, side: Side) -> pa.Array:
         """The labels of all vertices of a side that the input has, sorted. The position is the dense id.
+
+        Parameters
+        ----------
+        side : "left" or "right"
 
         Raises
         ------

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import pyarrow as pa
 
 from pipeline.output.part_writer import part_schema, to_batch
 from pipeline.proof.selection import largest, rows_at, sampled
 from pipeline.proof.summary import read_largest
+from pipeline.results.by_id import ById
 from pipeline.results.forms import Forms
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
@@ -23,13 +24,12 @@ from schemas.sizes import SizeCounts
 from schemas.totals import Best
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow.dataset as ds
 
 __all__ = ["Results", "open_results"]
 
 
-class Results(Forms):
+class Results(Forms, ById):
     """The bicliques of a run, in Parquet. `pipeline.mine` and `pipeline.open_run` return such an object.
 
     Parameters
@@ -60,6 +60,11 @@ class Results(Forms):
     [10996, 10284, 6840, 4888]
     >>> [round(share, 3) for share in results.cover(3)["covered"].to_pylist()]
     [0.134, 0.219, 0.3]
+    >>> id = results.top(1)["id"][0].as_py()
+    >>> results.members(id).right
+    ['devel::library', 'role::devel-lib']
+    >>> results.explain(id).n_near
+    {'left': 2755, 'right': 0}
     """
 
     def __init__(self, run: Run):
@@ -160,38 +165,6 @@ class Results(Forms):
             if files
             else ds.dataset(self.schema.empty_table())
         )
-
-    def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:
-        """All rows, or those that the `pyarrow.dataset` expression `filter` selects, as one Arrow table in memory.
-
-        Parameters
-        ----------
-        columns : list of str or None
-            Names of columns of `schema`, which come in this order. None: all.
-        filter : pyarrow.dataset.Expression or None
-            Which rows, such as ``pyarrow.dataset.field("n_left") > 3``. None: all.
-
-        Raises
-        ------
-        InputError
-            If the run only counted.
-        """
-        return self.dataset().to_table(columns=columns, filter=filter)
-
-    def to_pandas(self, columns: list[str] | None = None, filter: Any = None) -> pd.DataFrame:
-        """The rows of `to_arrow` as a pandas frame. Each list of members is a NumPy array.
-
-        Parameters
-        ----------
-        columns, filter
-            As of `to_arrow`.
-
-        Raises
-        ------
-        InputError
-            If the run only counted.
-        """
-        return self.to_arrow(columns, filter).to_pandas()
 
     def top(self, n: int = 20, by: By | Literal["surprise"] = "edges", distinct: float | None = None) -> pa.Table:
         """The `n` largest or most surprising bicliques, the best first.
@@ -332,6 +305,13 @@ class Results(Forms):
         self._refuse_count_only()
         places = sampled(self.files, n, seed) if self._count else []
         return rows_at(self.files, places, self.schema)
+
+    def _told(self) -> list[str]:
+        state = "complete" if self.complete else f"not complete: {self.outcome}"
+        return [f"{self._count:,} maximal bicliques", f"{state}, in {self.path}"]
+
+    def _best(self) -> pa.Table | None:
+        return super()._best() if self.complete and self.lists_rows else None
 
     def _refuse_count_only(self) -> None:
         if self._run.job.rows == "none":

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.interest import add_weights
-from pipeline.run.names import EDGES_FILE
+from pipeline.results.edges import degrees_of
 from pipeline.run.opened import Run
-from pipeline.run.tables import open_part
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
 
-__all__ = ["UNIT", "Surprise"]
+__all__ = ["UNIT", "Surprise", "surprise_of"]
 
 #: How many units a bit has. Scores are sums of integers, so equal ones are equal on every machine and in any order.
 UNIT = 1 << 20
@@ -47,7 +46,7 @@ class Surprise:
     """
 
     def __init__(self, run: Run):
-        degrees = _degrees(run)
+        degrees = degrees_of(run)
         # a vertex without edges is in no row, and has no weight
         kinds = (np.unique(np.maximum(own, 1), return_inverse=True) for own in degrees)
         (self._left, left_kinds), (self._right, right_kinds) = kinds
@@ -86,18 +85,23 @@ class Surprise:
         return cost
 
 
-def _degrees(run: Run) -> list[np.ndarray]:
-    """The degrees of both sides of the input, int64. The edge table is read one row group at a time."""
-    found = [np.zeros(len(labels), np.int64) for labels in run.labels]
-    with open_part(run.path / EDGES_FILE) as table:
-        for group in range(table.num_row_groups):
-            edges = table.read_row_group(group, columns=["left", "right"])
-            for side, name in zip(found, ("left", "right"), strict=True):
-                ends = edges[name].to_numpy()
-                first = int(ends.min())
-                counts = np.bincount(ends - first)
-                side[first : first + len(counts)] += counts
-    return found
+def surprise_of(left: np.ndarray, right: np.ndarray, n_vertices: tuple[int, int], n_edges: int) -> float:
+    """The surprise of one biclique in bits, as `Surprise` has it in units, without the weights of all other degrees.
+
+    Parameters
+    ----------
+    left, right : ndarray, shape (members,), int64
+        The degrees of the members of each side in the input.
+    n_vertices : (int, int)
+        Left and right vertices of the input.
+    n_edges : int
+        Edges of the input.
+    """
+    (left, n_left), (right, n_right) = (np.unique(own, return_counts=True) for own in (left, right))
+    weights = _weights(left, right, n_edges).reshape(len(left), len(right)).astype(np.int64)
+    members = int(n_left.sum()), int(n_right.sum())
+    cost = sum(int(_costs(n, own)[-1]) for n, own in zip(n_vertices, members, strict=True))
+    return (int(n_left @ weights @ n_right) - cost) / UNIT
 
 
 def _weights(left: np.ndarray, right: np.ndarray, n_edges: int) -> np.ndarray:

@@ -33,7 +33,7 @@ def load() -> None:
     for module in (
         "api.runs",
         "cli.cards",
-        "cli.listing",
+        "results.listing",
         "series.pruning",
         "results.run_status",
         "results.report.make",

@@ -18,9 +18,13 @@ import pytest
 
 import pipeline
 from pipeline.api.dry_running import DryRun
-from pipeline.compare.difference import Rows
+from pipeline.compare.difference import Changed
 from pipeline.proof.verification import Verification
+from pipeline.results.by_id import ById
+from pipeline.results.explanation import Explanation
+from pipeline.results.forms import Forms
 from pipeline.results.run_status import Status
+from pipeline.rows.collection import Rows
 from pipeline.series.pruning import Pruning
 from schemas import errors
 from schemas.sizes import SizeCounts
@@ -28,7 +32,7 @@ from tests.house.tree import ROOT
 
 FUNCTIONS = {name: getattr(pipeline, name) for name in pipeline.__all__ if inspect.isroutine(getattr(pipeline, name))}
 #: What the functions return, and what methods of that return.
-RECORDS = (pipeline.Count, DryRun, Pruning, SizeCounts, Status, Verification)
+RECORDS = (pipeline.Count, DryRun, Explanation, Pruning, SizeCounts, Status, Verification)
 
 #: What the text of a parameter tells if its name has the word on the left.
 UNITS = {
@@ -55,7 +59,7 @@ def methods(home: type) -> dict[str, Callable[..., Any]]:
     return found
 
 
-HOMES = (pipeline.Results, pipeline.Difference, Rows, *RECORDS)
+HOMES = (pipeline.Results, Rows, Forms, ById, pipeline.Difference, Changed, *RECORDS)
 METHODS = {name: one for home in HOMES for name, one in methods(home).items()}
 CALLS = FUNCTIONS | METHODS
 

@@ -113,6 +113,7 @@ IMPORTS = {
     "show RUN": TABLES,
     "sizes RUN": TABLES,
     "sample RUN": SEARCH - {"blake3"},
+    "explain RUN": SEARCH - {"blake3"},
     "count SOURCE --quiet": SEARCH,
     "count SOURCE --quiet --workers 0": SEARCH,
     "mine SOURCE -o NEW --quiet --workers 0 --no-report": SEARCH,

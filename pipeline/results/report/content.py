@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kernels import engines
 from pipeline.mining.energy import NOT_READABLE, energy_facts
 from pipeline.proof.read_back import read_part
 from pipeline.proof.selection import rows_at
 from pipeline.proof.summary import LARGEST, PartSummary, Summary, Tally, read_largest
+from pipeline.results.edges import degrees_of
 from pipeline.results.facts import input_words, reduced_words, run_facts, search_words, why_none
 from pipeline.results.report.before import Before, before
 from pipeline.results.report.listed import Listed, listed, places_in_order
@@ -21,11 +21,9 @@ from pipeline.results.report.timeline import Timeline, timeline
 from pipeline.results.results import Results
 from pipeline.results.run_status import Status, status_of
 from pipeline.run.accounts import seconds_of
-from pipeline.run.names import EDGES_FILE
 from pipeline.run.opened import Run
 from pipeline.run.progress import size
 from pipeline.run.session import busy_ratio_of
-from pipeline.run.tables import open_part
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 from schemas.search import By, Search
@@ -119,12 +117,12 @@ def content_of(run: Run) -> Content:
     now, search = status_of(run, surveyed), run.options.search
     listing = run.job.rows != "none"
     entries = list(surveyed[0].entries.values())
-    degrees = _degrees(run) if run.has("ingest") else {}
+    names = dict(zip(("left", "right"), run.names, strict=True))
+    degrees = dict(zip(names, degrees_of(run), strict=True)) if run.has("ingest") else {}
     summary = _summary(run, results) if listing and run.has("build") else None
     sizes = summary.sizes if summary else results.sizes() if search.sizes else None
     mined = run.sessions()
     measured, not_measured = _energy(run, entries, mined)
-    names = dict(zip(("left", "right"), run.names, strict=True))
     return Content(
         status=now,
         listing=listing,
@@ -166,31 +164,6 @@ def _summary(run: Run, results: Results) -> Summary:
         yield tally.result()
 
     return Summary.of(parts(), n_left, n_right)
-
-
-def _degrees(run: Run) -> dict[str, np.ndarray]:
-    """The number of neighbours of every vertex, for each side, by dense id."""
-    total = {"left": np.zeros(run.input["n_left"], np.int64), "right": np.zeros(run.input["n_right"], np.int64)}
-    with open_part(run.path / EDGES_FILE) as edges:
-        for groups in _long_enough(edges.metadata, max(map(len, total.values()))):
-            rows = edges.read_row_groups(groups, columns=list(total))
-            for side, own in total.items():
-                own += np.bincount(rows[side].to_numpy(), minlength=len(own))
-    return total
-
-
-def _long_enough(metadata: pq.FileMetaData, least: int) -> Iterator[list[int]]:
-    """Row groups to read together. They have `least` rows or more, because adding up `least` sums takes as long."""
-    groups: list[int] = []
-    rows = 0
-    for group in range(metadata.num_row_groups):
-        groups.append(group)
-        rows += metadata.row_group(group).num_rows
-        if rows >= least:
-            yield groups
-            groups, rows = [], 0
-    if groups:
-        yield groups
 
 
 def _participants(run: Run, summary: Summary, degrees: dict[str, np.ndarray]) -> dict[str, tuple[Participant, ...]]:

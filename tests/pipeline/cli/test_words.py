@@ -17,8 +17,9 @@ import pyarrow as pa
 import pytest
 
 import pipeline
-from pipeline.cli import cards, listing, main
+from pipeline.cli import cards, main
 from pipeline.process.interrupts import Interrupted
+from pipeline.results import listing
 from pipeline.run.progress import Progress
 from pipeline.run.version import __version__
 from pipeline.workers.dask_pool import DaskPool

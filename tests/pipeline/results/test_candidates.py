@@ -149,7 +149,8 @@ def _scores(parts: InMemory, folder: Path) -> dict[str, tuple[Score, Any]]:
     (folder / "edges").mkdir(exist_ok=True)
     columns = {name: pa.array(parts.edges[:, k], pa.int32()) for k, name in enumerate(("left", "right"))}
     pq.write_table(pa.table(columns), folder / "edges" / "edges.parquet", row_group_size=7)
-    run: Any = SimpleNamespace(path=folder, labels=tuple(map(range, parts.n_vertices)))
+    n_left, n_right = parts.n_vertices
+    run: Any = SimpleNamespace(path=folder, input={"n_left": n_left, "n_right": n_right})
     found: dict[str, tuple[Score, Any]] = {"surprise": (Surprise(run), lambda row: _surprise(row, parts.edges))}
     for by in MEASURES:
         found[by] = SizeScore(by), lambda row, by=by: _measure(row, by)

@@ -18,9 +18,10 @@ import pytest
 import pipeline
 from pipeline.cli.exporting import FORMATS as NAMED
 from pipeline.cli.main import main
-from pipeline.results import exporting, forms, rows
+from pipeline.results import exporting, forms
 from pipeline.results.exporting import FORMATS
 from pipeline.results.results import Results
+from pipeline.rows import collection
 from schemas.errors import InputError, ResourceError
 from tests.support.runs import random_edges, write_edges
 
@@ -131,7 +132,7 @@ def test_the_graph_as_a_cross_table_has_every_edge(results: Results) -> None:
 
 def test_small_batches_and_pieces_change_nothing(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = {name: text_of(results, name) for name in FORMATS}
-    monkeypatch.setattr(rows, "_BATCH", 7)
+    monkeypatch.setattr(collection, "_BATCH", 7)
     monkeypatch.setattr(exporting, "_EDGES", 5)
     monkeypatch.setattr(exporting, "_PIECE", 11)
     assert {name: text_of(results, name) for name in FORMATS} == whole

@@ -11,8 +11,7 @@ import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,11 +24,10 @@ from pipeline.api import steps
 from pipeline.cli import main
 from pipeline.cli.demo import demo_source
 from pipeline.results.facts import why_none
-from pipeline.results.report.content import _degrees, _long_enough, content_of
+from pipeline.results.report.content import content_of
 from pipeline.results.report.page import Page
 from pipeline.results.report.timeline import timeline
 from pipeline.run.folder import RunFolder
-from pipeline.run.names import EDGES_FILE
 from pipeline.run.opened import Run
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.search import Search
@@ -358,18 +356,3 @@ def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatc
     assert ["n_left", "n_right"] not in read
     assert ["left", "right"] in read, "the edges"
     assert None in read, "the row groups that hold one of the largest"
-
-
-def test_degrees_are_added_up_over_as_many_rows_as_there_are_vertices(tmp_path: Path) -> None:
-    """Otherwise a large graph with many row groups would take the product of both."""
-    table = pa.table({"left": EDGES[:, 0].astype(np.int32), "right": EDGES[:, 1].astype(np.int32)})
-    (tmp_path / EDGES_FILE).parent.mkdir()
-    pq.write_table(table, tmp_path / EDGES_FILE, row_group_size=3)
-    n_left, n_right = (int(n) + 1 for n in EDGES.max(axis=0))
-    run = SimpleNamespace(path=tmp_path, input={"n_left": n_left, "n_right": n_right})
-    found = _degrees(cast(Run, run))
-    assert [found[side].tolist() for side in ("left", "right")] == [np.bincount(column).tolist() for column in EDGES.T]
-    metadata = pq.read_metadata(tmp_path / EDGES_FILE)
-    groups = list(_long_enough(metadata, 5))
-    assert [group for some in groups for group in some] == list(range(metadata.num_row_groups))
-    assert {len(some) for some in groups[:-1]} == {2}

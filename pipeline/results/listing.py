@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import shutil
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["columns_of", "shortened", "top_json", "top_table", "width"]
+__all__ = ["aligned", "beginning", "columns_of", "cut", "shortened", "shown", "top_json", "top_table", "width"]
 
 #: Columns of a table when the width is not known, and the fewest columns of a side.
 _WIDTH, _LEAST_ROOM = 120, 12
 #: Headings and formats of the columns that some tables have.
-_MORE = {"surprise": ("bits", "{:,.1f}"), "new_edges": ("new", "{:,}"), "covered": ("covered", "{:.1%}")}
+_MORE = {
+    "surprise": ("bits", "{:,.1f}"),
+    "new_edges": ("new", "{:,}"),
+    "covered": ("covered", "{:.1%}"),
+    "id": ("id", "{}"),
+}
 
 
-def top_table(rows: pa.Table, width: int | None = _WIDTH) -> str:
+def top_table(rows: pa.Table, width: int | None = _WIDTH, ids: bool = False) -> str:
     """Bicliques, one per line, in lines of `width` columns. None shows all members in lines of any length.
 
     A list that does not fit is cut between two labels, and ends with the number of labels that follow. Columns that
-    only some tables have follow the number of edges.
+    only some tables have follow the number of edges, and then come `ids` if they are asked for.
     """
-    more = [name for name in _MORE if name in rows.column_names]
+    more = [name for name in _MORE if name in rows.column_names and (name != "id" or ids)]
     cells = [("#", "left", "right", "edges", *(_MORE[name][0] for name in more))]
     for k in range(len(rows)):
         n_left, n_right = rows["n_left"][k].as_py(), rows["n_right"][k].as_py()
@@ -50,35 +56,35 @@ def top_json(rows: pa.Table) -> list[dict[str, Any]]:
 def _members(left: pa.Array, right: pa.Array, room: int | None) -> str:
     """Both sides in so many columns. Each side gets half of them, and the columns that the other side leaves free."""
     if room is None:
-        sides = [", ".join(_shown(label) for label in labels.to_pylist()) for labels in (left, right)]
+        sides = [", ".join(shown(label) for label in labels.to_pylist()) for labels in (left, right)]
     else:
-        first = _cut(left, room // 2)
-        second = _cut(right, room - columns_of(first))
-        sides = [_cut(left, room - columns_of(second)), second]
+        first = cut(left, room // 2)
+        second = cut(right, room - columns_of(first))
+        sides = [cut(left, room - columns_of(second)), second]
     return f"{{{sides[0]}}} x {{{sides[1]}}}"
 
 
-def _cut(labels: pa.Array, room: int) -> str:
+def cut(labels: pa.Array, room: int) -> str:
     """The labels that fit, and how many more there are. If not even the first one fits, its beginning."""
-    if len(labels) < room and columns_of(whole := ", ".join(map(_shown, labels.to_pylist()))) <= room:
+    if len(labels) < room and columns_of(whole := ", ".join(map(shown, labels.to_pylist()))) <= room:
         return whole
     text = ""
     for k, rest in enumerate(range(len(labels) - 1, -1, -1)):
-        longer = f"{text}, {_shown(labels[k].as_py())}" if text else _shown(labels[k].as_py())
+        longer = f"{text}, {shown(labels[k].as_py())}" if text else shown(labels[k].as_py())
         more = f", {rest:,} more" if rest else ""
         if columns_of(longer + more) > room:
-            return f"{text}, {rest + 1:,} more" if text else f"{_beginning(longer, room - len(more))}{more}"
+            return f"{text}, {rest + 1:,} more" if text else f"{beginning(longer, room - len(more))}{more}"
         text = longer
     return text
 
 
 def shortened(label: object, width: int | None) -> str:
     """A label as a part of a line of `width` columns, of which it takes at most half. None: all of it."""
-    text = _shown(label)
-    return text if width is None or columns_of(text) <= width // 2 else _beginning(text, width // 2)
+    text = shown(label)
+    return text if width is None or columns_of(text) <= width // 2 else beginning(text, width // 2)
 
 
-def _beginning(text: str, columns: int) -> str:
+def beginning(text: str, columns: int) -> str:
     """As much of a text as fits, with three dots for the rest."""
     text = text[:columns]
     while text and columns_of(text) > columns - 3:
@@ -86,7 +92,7 @@ def _beginning(text: str, columns: int) -> str:
     return f"{text}..."
 
 
-def _shown(label: object) -> str:
+def shown(label: object) -> str:
     """A label without characters that break a line or move the cursor, which text from a file may contain."""
     text = str(label)
     return text if text.isprintable() else repr(text)
@@ -97,3 +103,14 @@ def columns_of(text: str) -> int:
     if text.isascii():
         return len(text)
     return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+
+
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Columns of text; `sides` says where each is aligned, as "<" or ">". Nothing follows the last column."""
+    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(_padded, row, widths, sides)).rstrip() for row in rows]
+
+
+def _padded(text: str, columns: int, side: str) -> str:
+    blanks = " " * (columns - columns_of(text))
+    return f"{blanks}{text}" if side == ">" else f"{text}{blanks}"

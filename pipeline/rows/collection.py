@@ -1,31 +1,28 @@
-"""The results of a run as a collection of rows: one by one, by number, as an Arrow stream, as a table in a notebook."""
+"""Rows as a collection: one by one, by number, as a table or a stream of Arrow, as a frame, in a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from html import escape
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import pyarrow as pa
 
 from pipeline.proof.selection import Place, rows_at
+from pipeline.rows.frames import Lists, framed
+from pipeline.rows.notebook import html_table
 from pipeline.run.tables import open_part
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as ds
 
-    from schemas.manifest import Outcome
-    from schemas.search import By
-
-__all__ = ["Biclique", "Rows", "hashable"]
+__all__ = ["Biclique", "Rows", "bicliques_of"]
 
 #: Rows that are in memory together while all are gone through.
 _BATCH = 1 << 13
-#: A notebook shows so many rows, so many members of a side, and so many letters of a label.
-_ROWS_SHOWN, _MEMBERS_SHOWN, _LETTERS_SHOWN = 5, 8, 40
+#: A notebook shows so many rows.
+_SHOWN = 5
 
 
 class _Sides(NamedTuple):
@@ -54,30 +51,59 @@ class Biclique(_Sides):
 
 
 class Rows:
-    """What `pipeline.results.results.Results` has as a collection. Rows are numbered in the order of the files.
+    """Rows of Parquet files as a collection. Rows are numbered in the order of the files.
 
-    That order has no meaning, and is another one in another run.
+    That order has no meaning, and is another one in another run. Rows are read only when they are asked for.
     """
 
-    if TYPE_CHECKING:  # what `Results` has besides
+    if TYPE_CHECKING:  # what a subclass has besides
 
         @property
-        def files(self) -> list[Path]: ...  # noqa: D102
+        def files(self) -> Sequence[Path]: ...  # noqa: D102
         @property
         def path(self) -> Path: ...  # noqa: D102
         @property
         def schema(self) -> pa.Schema: ...  # noqa: D102
         @property
-        def complete(self) -> bool: ...  # noqa: D102
-        @property
-        def outcome(self) -> Outcome: ...  # noqa: D102
-        @property
         def names(self) -> tuple[str, str]: ...  # noqa: D102
-        @property
-        def lists_rows(self) -> bool: ...  # noqa: D102
         def dataset(self) -> ds.Dataset: ...  # noqa: D102
-        def top(self, n: int = 20, by: By = "edges") -> pa.Table: ...  # noqa: D102
+        def top(self, n: int = 20) -> pa.Table: ...  # noqa: D102
         def __len__(self) -> int: ...
+
+    def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table:
+        """All rows, or those that the `pyarrow.dataset` expression `filter` selects, as one Arrow table in memory.
+
+        Parameters
+        ----------
+        columns : list of str or None
+            Names of columns of `schema`, which come in this order. None: all.
+        filter : pyarrow.dataset.Expression or None
+            Which rows, such as ``pyarrow.dataset.field("n_left") > 3``. None: all.
+
+        Raises
+        ------
+        InputError
+            If the run only counted.
+        """
+        return self.dataset().to_table(columns=columns, filter=filter)
+
+    def to_pandas(self, columns: list[str] | None = None, filter: Any = None, lists: Lists = "array") -> pd.DataFrame:
+        """The rows of `to_arrow` as a pandas frame.
+
+        Parameters
+        ----------
+        columns, filter
+            As of `to_arrow`.
+        lists : "array", "tuple" or "json"
+            What each list of members becomes: a NumPy array, which takes least time; a tuple, by which pandas can
+            group, compare and drop duplicates; or text, a JSON array, which `json.loads` reads back from a file.
+
+        Raises
+        ------
+        InputError
+            If the run only counted, or `lists` is another word.
+        """
+        return framed(self.to_arrow(columns, filter), lists)
 
     def __iter__(self) -> Iterator[Biclique]:
         """Every biclique, as a pair of two lists. A few thousand rows are in memory at a time.
@@ -94,7 +120,7 @@ class Rows:
         >>> sum(len(left) * len(right) > 3000 for left, right in results)
         12
         """
-        return _of_batches(self.batches(["left", "right", "id"]))
+        return bicliques_of(self.batches(["left", "right", "id"]))
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """All rows as Arrow batches of a few thousand, of which a few are in memory at a time.
@@ -134,7 +160,7 @@ class Rows:
             number = rows[which]
         except IndexError:
             raise IndexError(f"there is no row {which}; {self.path} has {len(rows):,}") from None
-        (row,) = _of_batches(iter(self._taken([number]).to_batches()))
+        (row,) = bicliques_of(self._taken([number]).to_batches())
         return row
 
     def head(self, n: int = 5) -> pd.DataFrame:
@@ -145,7 +171,7 @@ class Rows:
         InputError
             If the run only counted.
         """
-        return hashable(self[: max(n, 0)])
+        return framed(self[: max(n, 0)], "tuple")
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as a stream of Arrow batches, which Polars, DuckDB, pandas and Arrow read without a copy on disk.
@@ -159,14 +185,22 @@ class Rows:
         return scanned.to_reader().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        state = "complete" if self.complete else f"not complete: {escape(str(self.outcome))}"
-        head = f"<p><b>{len(self):,} maximal bicliques</b>, {state}, in <code>{escape(str(self.path))}</code></p>"
-        if not (self.complete and self.lists_rows and len(self)):
-            return f"<div>{head}</div>"
-        titles = [*map(escape, self.names), "members", "edges"]
-        rows = self.top(_ROWS_SHOWN).select(["left", "right", "n_left", "n_right"]).to_pylist()
-        lines = [f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>", *map(_line, rows)]
-        return f"<div>{head}<table>{''.join(lines)}</table><p>the largest by edges</p></div>"
+        told, best = self._told(), self._best()
+        if best is None:
+            return f"<div>{html_table(told)}</div>"
+        cells = [
+            (left.values, right.values, f"{len(left):,} x {len(right):,}", f"{len(left) * len(right):,}")
+            for left, right in zip(best["left"], best["right"], strict=True)
+        ]
+        return f"<div>{html_table([*told, 'the largest by edges:'], [*self.names, 'members', 'edges'], cells)}</div>"
+
+    def _told(self) -> list[str]:
+        """What a notebook says of the rows, the number first."""
+        return [f"{len(self):,} maximal bicliques", f"in {self.path}"]
+
+    def _best(self) -> pa.Table | None:
+        """The rows that a notebook shows."""
+        return self.top(_SHOWN) if len(self) else None
 
     def _taken(self, numbers: list[int]) -> pa.Table:
         if not self.files:  # no row yet, or the rows are in the ledger
@@ -174,20 +208,13 @@ class Rows:
         return rows_at(self.files, _places(self.files, numbers), self.schema)
 
 
-def hashable(rows: pa.Table) -> pd.DataFrame:
-    """Rows as a pandas frame whose lists are tuples."""
-    frame = rows.to_pandas()
-    for name in ("left", "right"):
-        frame[name] = frame[name].map(tuple)
-    return frame
-
-
-def _of_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[Biclique]:
+def bicliques_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Biclique]:
+    """The rows of Arrow batches one by one."""
     for batch in batches:
         yield from map(Biclique, *(batch.column(name).to_pylist() for name in ("left", "right", "id")))
 
 
-def _places(files: list[Path], numbers: list[int]) -> list[Place]:
+def _places(files: Sequence[Path], numbers: list[int]) -> list[Place]:
     """Where the rows with these numbers are."""
     wanted = iter(sorted(set(numbers)))
     number, found, begin = next(wanted, None), dict[int, Place](), 0
@@ -202,17 +229,3 @@ def _places(files: list[Path], numbers: list[int]) -> list[Place]:
                     number = next(wanted, None)
                 begin = end
     return [found[number] for number in numbers]
-
-
-def _line(row: dict[str, Any]) -> str:
-    n_left, n_right = row["n_left"], row["n_right"]
-    cells = [_some(row["left"]), _some(row["right"]), f"{n_left:,} x {n_right:,}", f"{n_left * n_right:,}"]
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-
-
-def _some(members: list[Any]) -> str:
-    """The first members of a side, with their number if there are more."""
-    shown = [str(member) for member in islice(members, _MEMBERS_SHOWN)]
-    cut = [label if len(label) <= _LETTERS_SHOWN else f"{label[: _LETTERS_SHOWN - 1]}…" for label in shown]
-    more = f" and {len(members) - len(cut):,} more" if len(members) > len(cut) else ""
-    return escape(", ".join(cut)) + more

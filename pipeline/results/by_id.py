@@ -1,0 +1,154 @@
+"""What the results of a run say of one biclique, which is asked for by its id."""
+
+from __future__ import annotations
+
+import re
+from operator import index
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.proof.selection import Place, place_of_id, rows_at
+from pipeline.proof.summary import Summary, place_in_summary
+from pipeline.rows.collection import Biclique, Rows, bicliques_of
+from schemas.errors import InputError, UnknownIdError
+
+if TYPE_CHECKING:
+    from pipeline.results.explanation import Explanation
+    from pipeline.run.opened import Run
+    from schemas.manifest import Manifest
+    from schemas.sizes import SizeCounts
+
+__all__ = ["ById"]
+
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
+
+
+class ById(Rows):
+    """What `pipeline.results.results.Results` has by id.
+
+    A row of a complete run that is one of the hundred largest by any measure is found through the summary. For others
+    the column of ids is read until the row is found: 8 bytes per row.
+    """
+
+    _run: Run
+    _manifest: Manifest | None
+
+    if TYPE_CHECKING:  # what `Results` has besides
+
+        @property
+        def manifest(self) -> Manifest: ...  # noqa: D102
+        def sizes(self) -> SizeCounts: ...  # noqa: D102
+        def _refuse_count_only(self) -> None: ...
+
+    def members(self, id: int | str) -> Biclique:
+        """The members of the biclique with an id.
+
+        Parameters
+        ----------
+        id : int or str
+            As in the column ``id``, or the same number as text.
+
+        Returns
+        -------
+        Biclique
+            A pair of two lists: ``left, right = results.members(id)``.
+
+        Raises
+        ------
+        UnknownIdError
+            If no biclique of the run has this id. It is a `KeyError`, too.
+        InputError
+            If `id` is no whole number, or the run only counted.
+        IncompleteError
+            If a part or the summary is damaged.
+
+        Notes
+        -----
+        The id is found as this class says, and then one row group is read up to the row.
+        """
+        number = _number(id)
+        place = self._place(number)
+        if place is not None:
+            rows = rows_at(self.files, [place], self.schema)
+        else:  # the rows are in the ledger, or there is none
+            rows = self.dataset().to_table(filter=pc.field("id") == pa.scalar(number)) if not self.files else []
+        if not len(rows):
+            raise self._unknown(number)
+        (found,) = bicliques_of(rows.slice(0, 1).to_batches())
+        return found
+
+    def explain(self, id: int | str, missing: int = 1, n: int = 20) -> Explanation:
+        """Explain one biclique: its members, who nearly belongs, what overlaps it, and how large and surprising it is.
+
+        Parameters
+        ----------
+        id : int or str
+            As of `members`.
+        missing : int
+            A vertex nearly belongs if it is joined to a member and misses at most so many members of the other side.
+        n : int
+            The most vertices of each side that nearly belong, the most overlapping bicliques, and the most members that
+            the text shows. The tables have all members.
+
+        Returns
+        -------
+        Explanation
+            It prints as text; see there for its tables.
+
+        Raises
+        ------
+        UnknownIdError
+            If no biclique of the run has this id. It is a `KeyError`, too.
+        InputError
+            If a parameter is wrong, or the run only counted.
+        IncompleteError
+            If a part, the edge table or the summary is missing or damaged; or the run searches the largest, and is not
+            complete.
+
+        Notes
+        -----
+        The edges of the input are read twice, some row groups at a time. Rows are read once: the two size columns of
+        each row group whose statistics allow as much overlap as those that were found, and the rest of it if a size
+        does. Memory: 50 bytes per vertex, `n` bytes per member, and one row group per thread.
+        """
+        if missing < 0:
+            raise InputError(f"the number of members that a vertex may miss must be at least 0, not {missing}")
+        if n < 1:
+            raise InputError(f"the number of bicliques and vertices to show must be at least 1, not {n}")
+        number = _number(id)
+        place = self._place(number)
+        if place is None:
+            if not self.files and len(self):
+                _ = self.manifest  # says that the run is not complete: until then its rows are in the ledger
+            raise self._unknown(number)
+        from pipeline.results.explaining import explained  # imported only here, because it imports compiled code
+
+        has_summary = self._manifest is not None and self._run.folder.summary.exists()
+        summary = Summary.read(self._run.folder) if has_summary else None
+        sizes = self.sizes() if summary is None else summary.sizes
+        return explained(self._run, self.files, self.schema, place, summary, sizes, missing, n)
+
+    def _place(self, id: int) -> Place | None:
+        """Where the biclique is. None if it is in none of the files."""
+        self._refuse_count_only()
+        if self._manifest is not None:
+            found = place_in_summary(self._run.folder, self._manifest, id)
+            if found is not None:
+                return found
+        return place_of_id(self.files, id)
+
+    def _unknown(self, id: int) -> UnknownIdError:
+        return UnknownIdError(f"{self.path} has no biclique with the id {id}; the column id of its rows has all ids")
+
+
+def _number(id: int | str) -> int:
+    """An id as a number."""
+    try:
+        number = int(id) if isinstance(id, str) and _NUMBER.fullmatch(id.strip()) else index(id)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"an id is a whole number as in the column id, not {id!r:.60}") from None
+    if not -(2**63) <= number < 2**63:
+        raise InputError(f"an id is a number of 64 bits with a sign, and {number} is none")
+    return number

@@ -1,0 +1,105 @@
+"""Frames whose lists pandas can group, drop, compare and write, of a run and of a comparison."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pipeline
+from pipeline.results.results import Results
+from schemas.errors import IncompleteError, InputError
+from tests.support.notebook import HOSTILE
+from tests.support.runs import labels_of, random_edges, write_edges
+
+EDGES = random_edges(30, 20, 0.3, 1)
+COLUMNS = ["id", "left", "right"]
+
+
+@pytest.fixture(scope="module", params=["integers", "text", "dense"])
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Labels of text hold commas, quotes, line breaks and formulas."""
+    folder = tmp_path_factory.mktemp("frames")
+    left, right = labels_of(EDGES[:, 0], EDGES[:, 1])
+    if request.param == "text":
+        words = [*HOSTILE, "a\nb", "['x']", " ", "NaN", "1"]
+        left = pa.array([words[k] if k < len(words) else f"u{k}" for k in EDGES[:, 0].tolist()])
+    ids: Any = "dense" if request.param == "dense" else "labels"
+    source = pa.table({"user": left, "item": right})
+    return pipeline.mine(source, folder / "run", ids=ids, workers=0, progress=False, report=False)
+
+
+def plain(results: Results) -> list[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
+    return [(row.id, tuple(row.left), tuple(row.right)) for row in results]
+
+
+def test_tuples_are_grouped_compared_and_dropped(results: Results) -> None:
+    frame = results.to_pandas(COLUMNS, lists="tuple")
+    assert [tuple(row) for row in frame.itertuples(index=False)] == plain(results)
+    assert type(frame["right"][0][0]) is int, "no number of NumPy, which would print as np.int64(7)"
+    twice = pd.concat([frame, frame])
+    assert len(twice.drop_duplicates()) == len(frame) > 50
+    assert twice.groupby("left").size().tolist() == [2] * len(frame), "no two bicliques have the same left side"
+    assert twice.groupby(["left", "right"])["id"].nunique().max() == 1
+    assert frame["left"].isin([frame["left"][7]]).sum() == 1
+    assert frame.merge(frame, on=["left", "right"]).shape[0] == len(frame)
+
+
+def test_tuples_come_back_from_parquet_as_lists(results: Results, tmp_path: Path) -> None:
+    results.to_pandas(lists="tuple").to_parquet(tmp_path / "frame.parquet")
+    back = pd.read_parquet(tmp_path / "frame.parquet", columns=COLUMNS)
+    found = [(id, tuple(left.tolist()), tuple(right.tolist())) for id, left, right in back.itertuples(index=False)]
+    assert found == plain(results)
+
+
+def test_json_comes_back_from_csv(results: Results, tmp_path: Path) -> None:
+    frame = results.to_pandas(COLUMNS, lists="json")
+    assert frame.groupby("left").size().max() == 1
+    assert frame["left"].str.startswith("[").all(), "no cell is a formula of a spreadsheet"
+    frame.to_csv(tmp_path / "frame.csv", index=False)
+    back = pd.read_csv(tmp_path / "frame.csv")
+    found = [
+        (id, tuple(json.loads(left)), tuple(json.loads(right))) for id, left, right in back.itertuples(index=False)
+    ]
+    assert found == plain(results)
+
+
+def test_arrays_are_what_comes_if_nothing_is_said(results: Results) -> None:
+    frame = results.to_pandas()
+    assert frame.columns.tolist() == results.schema.names
+    assert type(frame["left"][0]).__name__ == "ndarray"
+    filtered = results.to_pandas(["left", "n_left"], pa.compute.field("n_left") > 3, lists="tuple")
+    assert (filtered["left"].map(len) == filtered["n_left"]).all()
+    with pytest.raises(InputError, match="array, tuple, json in a frame, not 'list'"):
+        results.to_pandas(lists="list")  # type: ignore[arg-type]
+
+
+def test_no_rows_are_a_frame_too(tmp_path: Path) -> None:
+    none = pipeline.mine(
+        write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "none", min_left=30, workers=0, progress=False
+    )
+    for lists in ("array", "tuple", "json"):
+        frame = none.to_pandas(COLUMNS, lists=lists)
+        assert (len(frame), len(frame.drop_duplicates("id")), frame.groupby("left").ngroups) == (0, 0, 0)
+
+
+def test_what_changed_is_a_collection_as_results_are(tmp_path: Path) -> None:
+    paths = []
+    for name, edges in (("old", EDGES), ("new", EDGES[:-5])):
+        source = write_edges(tmp_path / f"{name}.parquet", edges)
+        paths.append(pipeline.mine(source, tmp_path / name, workers=0, progress=False, report=False).path)
+    gone = pipeline.diff(*paths, tmp_path / "changes", progress=False).gone
+    assert len(gone) > 20
+    assert plain(gone) == [tuple(row) for row in gone.to_pandas(COLUMNS, lists="tuple").itertuples(index=False)]
+    assert gone[-1] == list(gone)[-1]
+    assert gone[2:4].num_rows == len(gone.head(2)) == 2
+    assert pa.table(gone).equals(gone.to_arrow())
+    assert gone.names == ("user", "item")
+    assert f"<b>{len(gone):,} maximal bicliques</b><br>in {gone.path}" in gone._repr_html_()
+    gone.path.write_bytes(gone.path.read_bytes()[:-9])
+    with pytest.raises(IncompleteError, match="compare the two runs again"):
+        _ = gone[0]
