@@ -16,6 +16,7 @@ from schemas.errors import InputError, UnknownIdError
 
 if TYPE_CHECKING:
     from pipeline.results.explanation import Explanation
+    from pipeline.results.picture import Picture
     from pipeline.run.opened import Run
     from schemas.manifest import Manifest
     from schemas.sizes import SizeCounts
@@ -129,6 +130,39 @@ class ById(Rows):
         summary = Summary.read(self._run.folder) if has_summary else None
         sizes = self.sizes() if summary is None else summary.sizes
         return explained(self._run, self.files, self.schema, place, summary, sizes, missing, n)
+
+    def plot(self, id: int | str, missing: int = 1, n: int = 8) -> Picture:
+        """Draw one biclique: its edges, the vertices that nearly belong with what they miss, and what overlaps it.
+
+        Parameters
+        ----------
+        id : int or str
+            As of `members`.
+        missing, n : int
+            As of `explain`.
+
+        Returns
+        -------
+        Picture
+            A matrix as SVG, which a notebook shows, and whose `save` writes it to a file. Of a side with more than 30
+            members 30 are drawn.
+
+        Raises
+        ------
+        UnknownIdError
+            If no biclique of the run has this id. It is a `KeyError`, too.
+        InputError
+            If a parameter is wrong, or the run only counted.
+        IncompleteError
+            As of `explain`.
+
+        Notes
+        -----
+        It takes as long as `explain`, and reads the edges once more.
+        """
+        from pipeline.results.picture import picture_of  # imported only here, because it imports compiled code
+
+        return picture_of(self._run, self.explain(id, missing, n))
 
     def _place(self, id: int) -> Place | None:
         """Where the biclique is. None if it is in none of the files."""

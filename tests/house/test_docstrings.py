@@ -23,6 +23,7 @@ from pipeline.proof.verification import Verification
 from pipeline.results.by_id import ById
 from pipeline.results.explanation import Explanation
 from pipeline.results.forms import Forms
+from pipeline.results.picture import Picture
 from pipeline.results.run_status import Status
 from pipeline.rows.collection import Rows
 from pipeline.series.pruning import Pruning
@@ -32,7 +33,7 @@ from tests.house.tree import ROOT
 
 FUNCTIONS = {name: getattr(pipeline, name) for name in pipeline.__all__ if inspect.isroutine(getattr(pipeline, name))}
 #: What the functions return, and what methods of that return.
-RECORDS = (pipeline.Count, DryRun, Explanation, Pruning, SizeCounts, Status, Verification)
+RECORDS = (pipeline.Count, DryRun, Explanation, Picture, Pruning, SizeCounts, Status, Verification)
 
 #: What the text of a parameter tells if its name has the word on the left.
 UNITS = {

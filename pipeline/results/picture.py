@@ -1,0 +1,121 @@
+"""Draws one biclique as a matrix of its edges, with the vertices that nearly belong and what overlaps it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.results.edges import blocks_of
+from pipeline.results.explanation import Explanation
+from pipeline.results.interesting import refuse_target
+from pipeline.results.listing import shown
+from pipeline.results.matrix import Line, drawn
+from pipeline.run.files import whole_file
+from pipeline.run.labels import ids_of
+from pipeline.run.opened import Run
+from schemas.errors import InputError
+from schemas.search import Side
+
+__all__ = ["Picture", "picture_of"]
+
+#: Most members of a side that are drawn.
+_MEMBERS = 30
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as SVG, which needs no other file. `Results.plot` returns it, and a notebook shows it.
+
+    Parameters
+    ----------
+    svg : str
+    """
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the picture to a file. A file of this name is replaced.
+
+        Parameters
+        ----------
+        path : path
+            It ends in ``.svg``.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        InputError
+            If the name ends in something else, or there is no such folder.
+        ResourceError
+            If the file cannot be written.
+        """
+        target = Path(path)
+        if target.suffix.lower() != ".svg":
+            raise InputError(f"{target} cannot be written, because the picture is SVG; name a file that ends in .svg")
+        refuse_target(target)
+        with whole_file(target) as file:
+            file.write(self.svg.encode())
+        return target
+
+
+def picture_of(run: Run, found: Explanation) -> Picture:
+    """Draw an explanation of a biclique of a run.
+
+    Up to 30 members of each side are drawn, evenly chosen among all in the order of the overlapping bicliques that they
+    are in. The edges between the vertices that are drawn are read once.
+
+    Raises
+    ------
+    IncompleteError
+        If the edge table is missing or damaged.
+    """
+    rows, columns = _lines(run, found, "left"), _lines(run, found, "right")
+    ids = [np.array([line.id for line in lines], np.int32) for lines in (rows, columns)]
+    (joined,) = blocks_of(run, [(ids[0], ids[1])])
+    return Picture(str(drawn(found, rows, columns, joined)))
+
+
+def _lines(run: Run, found: Explanation, side: Side) -> list[Line]:
+    members, near = found.members[side], found.near[side]
+    where = _overlaps(found, side, members["label"])
+    # the first overlapping biclique divides the members, the second one divides both parts, and so on
+    order = np.lexsort((members["degree"].to_numpy(), *(~where.T[::-1])))
+    if len(order) > _MEMBERS:
+        order = order[np.linspace(0, len(order) - 1, _MEMBERS).round().astype(int)]
+    return [
+        *_of(run, side, members.take(pa.array(order)), where[order], True),
+        *_of(run, side, near, _overlaps(found, side, near["label"]), False),
+    ]
+
+
+def _overlaps(found: Explanation, side: Side, labels: pa.ChunkedArray) -> np.ndarray:
+    """Which of these vertices are in which of the overlapping bicliques, shape (vertices, bicliques), bool."""
+    lists = found.overlapping[side]
+    columns = [pc.is_in(labels, value_set=own.values).to_numpy() for own in lists]
+    return np.column_stack([np.zeros((len(labels), 0), bool), *columns]).astype(bool)
+
+
+def _of(run: Run, side: Side, table: pa.Table, where: np.ndarray, are_members: bool) -> list[Line]:
+    k, labels = int(side == "right"), table["label"].combine_chunks()
+    ids = labels.to_numpy() if run.tables is None else ids_of(labels, run.tables[k])
+    lines = []
+    for at, (id, row) in enumerate(zip(ids.tolist(), table.to_pylist(), strict=True)):
+        words = f"{shown(row['label'])}\n{row['degree']:,} neighbours"
+        if not are_members:
+            words += f"\nmisses {', '.join(map(shown, row['missing']))}"
+        lines.append(Line(id, shown(row["label"]), words, are_members, where[at].tolist()))
+    return lines

@@ -1,0 +1,125 @@
+"""The picture of one biclique shows the edges, the holes and the overlaps that there are, and no label is code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, fromstring
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pipeline
+from pipeline.results import picture
+from pipeline.results.results import Results
+from schemas.errors import InputError, ResourceError
+from tests.support.notebook import HOSTILE
+from tests.support.runs import random_edges, write_edges
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOW: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("picture")
+    return pipeline.mine(write_edges(folder / "g.parquet", random_edges(40, 30, 0.3, 1)), folder / "run", **HOW)
+
+
+def parsed(svg: str) -> Element:
+    return fromstring(svg)
+
+
+def squares(root: Element, name: str) -> set[tuple[float, float]]:
+    """Where the squares or crosses of a class begin."""
+    paths = [path.get("d") or "" for path in root.iter(f"{SVG}path") if path.get("class") == name]
+    return {(float(x), float(y)) for path in paths for x, y in re.findall(r"M([\d.]+) ([\d.]+)", path)}
+
+
+def test_squares_are_the_edges_among_the_vertices_that_are_drawn(results: Results) -> None:
+    row = results.top(1, by="balance").to_pylist()[0]
+    found = results.explain(row["id"], missing=2, n=5)
+    root = parsed(results.plot(row["id"], missing=2, n=5).svg)
+    n_left, n_right = len(row["left"]), len(row["right"])
+    near_left, near_right = (found.near[side].num_rows for side in ("left", "right"))  # type: ignore[index]
+    assert near_left == near_right == 5
+    own, hole = squares(root, "own"), squares(root, "hole")
+    assert len(own) == n_left * n_right + 1, "one is in the legend"
+    missing = sum(len(one) for side in ("left", "right") for one in found.near[side]["missing"].to_pylist())  # type: ignore[index]
+    assert len(hole) == missing + 1
+    assert len(squares(root, "near")) == near_left * n_right + near_right * n_left - missing + 1
+    between = [
+        (a, b) for a in found.near["left"]["label"].to_pylist() for b in found.near["right"]["label"].to_pylist()
+    ]
+    edges = set(map(tuple, pa.parquet.read_table(results.path.parent / "g.parquet").to_pandas().to_numpy().tolist()))
+    assert len(squares(root, "other")) == len(edges.intersection(between)) + 1 > 1
+    overlaps = sum(row.as_py() for name in ("shared_left", "shared_right") for row in found.overlapping[name])
+    near = [set(found.near[side]["label"].to_pylist()) for side in ("left", "right")]  # type: ignore[index]
+    overlaps += sum(
+        len(near[k] & set(other[side]))
+        for k, side in enumerate(("left", "right"))
+        for other in found.overlapping.to_pylist()
+    )
+    assert len(squares(root, "in")) == overlaps + 1
+    texts = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
+    for label in (*row["left"], *row["right"], *near[0], *near[1]):
+        assert any(text.endswith(str(label)) for text in texts), label
+    for other in found.overlapping["id"].to_pylist():
+        assert any(text.endswith(f"id {other}") for text in texts)
+    title = next(text for text in texts if " x " in text)
+    assert title == f"{n_left} user x {n_right} item"
+
+
+def test_of_many_members_some_are_drawn_and_the_number_is_said(tmp_path: Path) -> None:
+    edges = np.argwhere(np.ones((500, 3), int))
+    results = pipeline.mine(write_edges(tmp_path / "g.parquet", edges), tmp_path / "run", **HOW)
+    drawn = results.plot(results[0].id)
+    root = parsed(drawn.svg)
+    assert len(squares(root, "own")) == 30 * 3 + 1
+    assert "30 of 500 user x 3 item" in drawn.svg
+    assert "no" not in {path.get("class") for path in root.iter(f"{SVG}path")}
+    assert squares(root, "hole") == squares(root, "in") == set(), (
+        "nobody else is there, and the legend says nothing of it"
+    )
+
+
+def test_labels_are_text_in_the_picture(tmp_path: Path) -> None:
+    labels = [*HOSTILE, "a\nb", "\x1b[31m", "東京" * 30, " "]
+    edges = [(label, film) for label in labels for film in ("<i>1</i>", "]]>")] + [("only", "]]>")]
+    table = pa.table(dict(zip(("<b>user</b>", "fi\nlm"), map(list, zip(*edges, strict=True)), strict=True)))
+    results = pipeline.mine(table, tmp_path / "run", **HOW)
+    drawn = results.plot(str(results.top(1)["id"][0].as_py()))
+    root = parsed(drawn.svg)
+    assert {node.tag.removeprefix(SVG) for node in root.iter()} == {"svg", "style", "title", "text", "path"}
+    texts = [text.text or "" for text in root.iter(f"{SVG}title")]
+    assert any(text.startswith("<script>alert(1)</script>") for text in texts)
+    assert drawn._repr_html_() == drawn._repr_svg_() == drawn.svg
+
+
+def test_a_run_with_dense_ids_is_drawn_too(results: Results, tmp_path: Path) -> None:
+    source = results.path.parent / "g.parquet"
+    dense = pipeline.mine(source, tmp_path / "dense", ids="dense", **HOW)
+    id = results.top(1)["id"][0].as_py()
+    for name in ("own", "near", "hole", "in"):
+        counts = [len(squares(parsed(one.plot(id).svg), name)) for one in (results, dense)]
+        assert counts[0] == counts[1] > 0
+
+
+def test_it_is_saved_as_svg_or_refused(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = results.plot(results[0].id)
+    assert drawn.save(tmp_path / "one.svg") == tmp_path / "one.svg"
+    assert (tmp_path / "one.svg").read_text() == drawn.svg
+    for name, words in (("one.png", "ends in .svg"), ("no/one.svg", "there is no folder")):
+        with pytest.raises(InputError, match=words):
+            drawn.save(tmp_path / name)
+    assert [file.name for file in tmp_path.iterdir()] == ["one.svg"]
+    with pytest.raises(ResourceError):
+        drawn.save("/proc/one.svg")
+
+
+def test_marks_are_bounded(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture, "_MEMBERS", 3)
+    row = results.top(1, by="balance").to_pylist()[0]
+    assert len(squares(parsed(results.plot(row["id"]).svg), "own")) == 10
