@@ -159,7 +159,8 @@ def _ingest(
     with guard():
         left, right, duplicates = table.finish()
     stream.check(left.values, right.values)
-    if not is_chosen and (n_bytes or stream.guessed):  # matrices and graphs say what they are
+    is_table = (n_bytes or stream.guessed) and not stream.left_is_counted  # matrices and graphs say what they are
+    if is_table and not is_chosen:
         refuse_flags(stream.source, left.values, right.values, table.n_rows)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         at_a_time = min(count_cores(), MOST_THREADS)

@@ -104,6 +104,8 @@ class EdgeStream(ABC):
         Lines of the files before this one, in a format that numbers its lines.
     numbered : int
         Lines of this file that have numbers. It is known when `chunks` has ended.
+    left_is_counted : bool
+        Whether the left labels are numbers of lines, which a table of 0 and 1 does not have.
     """
 
     format: str
@@ -116,6 +118,7 @@ class EdgeStream(ABC):
     kinds: tuple[pa.DataType | None, pa.DataType | None] = (None, None)
     n_before: int = 0
     numbered: int = 0
+    left_is_counted: bool = False
 
     @abstractmethod
     def chunks(self) -> Iterator[pa.RecordBatch]:

@@ -37,6 +37,7 @@ class Fimi(TextStream):
     """Edges of a file of transactions."""
 
     most_threads = 4
+    left_is_counted = True
 
     def __init__(self, path: Path, options: IngestOptions, name: str, first_number: int):
         self.format = name

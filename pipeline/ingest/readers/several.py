@@ -51,6 +51,7 @@ class SeveralFiles(EdgeStream):
         self._texts: dict[Path, TextStream] = {}  # they hold no file open, and their first lines are not read again
         self._first = self._opened(self._filled[0])
         self.side_names, self.guessed = self._first.side_names, self._first.guessed
+        self.left_is_counted = self._first.left_is_counted
         self._look_at_all()
 
     def _opened(self, path: Path) -> EdgeStream:
