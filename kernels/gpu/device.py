@@ -96,7 +96,7 @@ def why_no_gpu() -> str | None:
     try:
         import cupy
     except ImportError:
-        return "CuPy is not installed (pip install 'cupy-cuda13x[ctk]>=14.2,<15')"
+        return "CuPy is not installed (pip install 'bicliques[gpu]')"
     try:
         n = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:

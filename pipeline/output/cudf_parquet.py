@@ -49,7 +49,7 @@ def why_no_cudf() -> str | None:
     try:
         import pylibcudf  # noqa: F401
     except ImportError as error:
-        return f"{error.name or 'cuDF'} cannot be imported (pip install 'cudf-cu13==26.10.*')"
+        return f"{error.name or 'cuDF'} cannot be imported (pip install 'bicliques[gpu]')"
     return None
 
 

@@ -42,7 +42,7 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
         from dask_cuda import LocalCUDACluster
     except ImportError as error:
         raise ResourceError(
-            f"workers on GPUs need dask-cuda, but {error.name} is not installed (pip install 'dask-cuda==26.10.*'); "
+            f"workers on GPUs need dask-cuda, but {error.name} is not installed (pip install 'bicliques[gpu]'); "
             "--workers 0 uses one GPU without it"
         ) from error
     return LocalCUDACluster(

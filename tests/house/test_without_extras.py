@@ -129,16 +129,39 @@ def test_flows_without_prefect_are_refused_in_a_sentence_that_names_the_extra(hi
     assert sentence.startswith("flows need Prefect, which is not installed (pip install 'bicliques[prefect]')")
 
 
-def test_extras_that_a_sentence_names_exist():
+def test_packages_of_the_gpu_that_are_missing_are_named_with_the_extra(tmp_path):
+    """CuPy alone, then cuDF and dask-cuda beside a CuPy with a device."""
+    program = """
+import sys, types
+from kernels.gpu.device import why_no_gpu
+from pipeline.output.cudf_parquet import why_no_cudf
+from pipeline.workers.dask_cuda import start_cluster
+print(why_no_gpu())
+runtime = types.SimpleNamespace(getDeviceCount=lambda: 1)
+sys.modules["cupy"] = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))
+print(why_no_gpu(), why_no_cudf())
+try:
+    start_cluster(["0"], None, False)
+except Exception as error:
+    print(error)
+"""
+    remedy = "(pip install 'bicliques[gpu]')"
+    assert without(["cupy", "dask_cuda", "pylibcudf"], program, tmp_path) == [
+        f"CuPy is not installed {remedy}",
+        f"None pylibcudf cannot be imported {remedy}",
+        f"workers on GPUs need dask-cuda, but dask_cuda is not installed {remedy}; --workers 0 uses one GPU without it",
+    ]
+
+
+def test_sentences_that_tell_to_install_name_an_extra_that_there_is():
     extras = PROJECT["optional-dependencies"]
     named = [
-        name
+        told
         for package in ("flows", "pipeline", "kernels")
         for path in (ROOT / package).rglob("*.py")
-        for names in re.findall(r"pip install 'bicliques\[([a-z,]+)\]'", path.read_text())
-        for name in names.split(",")
+        for told in re.findall(r"pip install ([^)\n]*)", path.read_text())
     ]
-    assert {"cluster", "prefect"} <= set(named) <= set(extras)
+    assert {"'bicliques[cluster]'", "'bicliques[gpu]'"} <= set(named) <= {f"'bicliques[{name}]'" for name in extras}
 
 
 def test_all_is_every_extra_for_a_machine_without_a_gpu():
