@@ -8,18 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import in_order
-from pipeline.run.files import temporary_errors
+from pipeline.run.buckets import Buckets
 from schemas.errors import IncompleteError
 
 __all__ = ["BYTES_PER_ROW", "Changed", "Divided", "Partition", "divide"]
 
 #: Three words of 64 bits: the id of the row, the hash of its members, its number and the run that it is of.
 BYTES_PER_ROW = 24
-#: Rows of a bucket. It is sorted in memory, by one of at most so many threads.
-_BUCKET, _MOST_THREADS = 1 << 21, 4
-_MOST_BUCKETS = 1 << 16
+#: Rows of a bucket, which is sorted in memory, and most buckets.
+_BUCKET, _MOST_BUCKETS = 1 << 21, 1 << 16
 #: The bit of the third word that says that the row is of the new run.
 _NEW = np.uint64(1 << 63)
 
@@ -102,18 +99,17 @@ class Partition:
     """
 
     def __init__(self, folder: Path, rows: int):
-        self._folder, self._bytes = folder, BYTES_PER_ROW * rows
-        self.n_buckets = min(1 << (max(-(-rows // _BUCKET), 1) - 1).bit_length(), _MOST_BUCKETS)
+        n = min(1 << (max(-(-rows // _BUCKET), 1) - 1).bit_length(), _MOST_BUCKETS)
+        self._buckets = Buckets(folder, n, BYTES_PER_ROW * rows)
+
+    @property
+    def n_buckets(self) -> int:
+        """How many buckets `divide` has to make."""
+        return self._buckets.n
 
     def add(self, rows: Divided) -> None:
         """Add rows that were divided among `n_buckets` buckets."""
-        start = 0
-        with temporary_errors(self._folder, self._bytes):
-            for k, stop in enumerate(rows.ends.tolist()):
-                if stop > start:  # opened for each, because a process may have only so many files open
-                    with (self._folder / str(k)).open("ab") as file:
-                        file.write(rows.records[start:stop].data)
-                start = stop
+        self._buckets.add(rows.records, rows.ends.tolist())
 
     def changed(self) -> Iterator[tuple[Changed, Changed]]:
         """The rows that only the old run has, and those that only the new run has, bucket by bucket.
@@ -123,32 +119,29 @@ class Partition:
         IncompleteError
             If a run has a row twice.
         """
-        yield from in_order(self._compared, range(self.n_buckets), min(_MOST_THREADS, count_cores()))
+        return self._buckets.each(_compared)
 
-    def _compared(self, bucket: int) -> tuple[Changed, Changed]:
-        file = self._folder / str(bucket)
-        with temporary_errors(self._folder, self._bytes):
-            words = np.fromfile(file, dtype=np.uint64) if file.exists() else np.empty(0, np.uint64)
-            file.unlink(missing_ok=True)
-        ids, hashes, rows = np.ascontiguousarray(words.reshape(-1, 3).T)
-        order = np.argsort(hashes)
-        if _parted(ids[order], hashes[order]):
-            order = np.lexsort((ids, hashes))
-        ids, hashes, rows = ids[order], hashes[order], rows[order]
-        is_new = rows >= _NEW
-        same = (hashes[1:] == hashes[:-1]) & (ids[1:] == ids[:-1])
-        twice = same & (is_new[1:] == is_new[:-1])
-        twice[1:] |= same[1:] & same[:-1]  # of three equal rows two are of one run
-        if twice.any():
-            raise IncompleteError(
-                f"the row with id {ids[int(np.argmax(twice))].astype(np.int64)} is in one of the runs twice; find out "
-                "in which, with: bicliques verify"
-            )
-        alone = np.ones(len(rows), bool)
-        alone[1:] &= ~same
-        alone[:-1] &= ~same
-        gone, new = alone & ~is_new, alone & is_new
-        return _chosen(ids, rows, gone), _chosen(ids, rows & ~_NEW, new)
+
+def _compared(words: np.ndarray) -> tuple[Changed, Changed]:
+    ids, hashes, rows = np.ascontiguousarray(words.reshape(-1, 3).T)
+    order = np.argsort(hashes)
+    if _parted(ids[order], hashes[order]):
+        order = np.lexsort((ids, hashes))
+    ids, hashes, rows = ids[order], hashes[order], rows[order]
+    is_new = rows >= _NEW
+    same = (hashes[1:] == hashes[:-1]) & (ids[1:] == ids[:-1])
+    twice = same & (is_new[1:] == is_new[:-1])
+    twice[1:] |= same[1:] & same[:-1]  # of three equal rows two are of one run
+    if twice.any():
+        raise IncompleteError(
+            f"the row with id {ids[int(np.argmax(twice))].astype(np.int64)} is in one of the runs twice; find out "
+            "in which, with: bicliques verify"
+        )
+    alone = np.ones(len(rows), bool)
+    alone[1:] &= ~same
+    alone[:-1] &= ~same
+    gone, new = alone & ~is_new, alone & is_new
+    return _chosen(ids, rows, gone), _chosen(ids, rows & ~_NEW, new)
 
 
 def _parted(ids: np.ndarray, hashes: np.ndarray) -> bool:

@@ -92,16 +92,10 @@ def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(
     for expected, bytes_needed in ((10_000, "80,000"), (10_000_000, "80,000,000")):  # one file, and several
 
         def deal(expected: int) -> None:
-            full = os.open("/dev/full", os.O_RDWR)
-            try:
-                with Repeats(expected) as repeats:
-                    for file in repeats.files:
-                        os.dup2(full, file.fileno())
-                    repeats.add(numbers)
-                    repeats.add(numbers)
-                    repeats.found()
-            finally:
-                os.close(full)
+            with Repeats(expected) as repeats:
+                for k in range(repeats.n_buckets):
+                    (repeats.folder / str(k)).symlink_to("/dev/full")
+                repeats.add(numbers)
 
         with pytest.raises(ResourceError, match=f"{words}{bytes_needed} bytes there, or name another place in .TMPDIR"):
             deal(expected)
