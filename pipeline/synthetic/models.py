@@ -53,6 +53,25 @@ class Drawn(NamedTuple):
     right: np.ndarray
 
 
+class Target(NamedTuple):
+    """Where a model draws into, and what it finds there.
+
+    Parameters
+    ----------
+    planted : (ndarray, ndarray)
+        See `pipeline.synthetic.planting.Planted.rows`.
+    table : ndarray of int32
+        Room for a set of neighbours.
+    indptr, right : ndarray
+        See `Drawn`.
+    """
+
+    planted: tuple[np.ndarray, np.ndarray]
+    table: np.ndarray
+    indptr: np.ndarray
+    right: np.ndarray
+
+
 class RandomGraph(ABC):
     """A graph that is drawn part by part.
 
@@ -74,15 +93,8 @@ class RandomGraph(ABC):
         """Left vertices of a part (int64, ascending), how many neighbours each draws (int64), and what `draw` needs."""
 
     @abstractmethod
-    def draw(
-        self,
-        rows: tuple[np.ndarray, ...],
-        planted: tuple[np.ndarray, np.ndarray],
-        table: np.ndarray,
-        indptr: np.ndarray,
-        right: np.ndarray,
-    ) -> None:
-        """Draw the neighbours of the rows of `degrees` into `right`."""
+    def draw(self, rows: tuple[np.ndarray, ...], target: Target) -> None:
+        """Draw the neighbours of the rows of `degrees`."""
 
     def drawn(self, part: Part) -> Drawn:
         """The neighbours of a part."""
@@ -94,7 +106,7 @@ class RandomGraph(ABC):
         most = int((degrees + np.diff(starts)).max(initial=1))
         table = np.empty(max(1 << (2 * most - 1).bit_length(), 4), VERTEX)
         right = np.empty(int(indptr[-1]), VERTEX)
-        self.draw(rows, planted, table, indptr, right)
+        self.draw(rows, Target(planted, table, indptr, right))
         return Drawn(vertices, indptr, right)
 
 
@@ -132,21 +144,13 @@ class _ChungLu(RandomGraph):
         stubs, degrees = self._left.of(part.first, part.stop)
         return np.arange(part.first, part.stop, dtype=np.int64), degrees, stubs
 
-    def draw(
-        self,
-        rows: tuple[np.ndarray, ...],
-        planted: tuple[np.ndarray, np.ndarray],
-        table: np.ndarray,
-        indptr: np.ndarray,
-        right: np.ndarray,
-    ) -> None:
+    def draw(self, rows: tuple[np.ndarray, ...], target: Target) -> None:
         """See `RandomGraph`."""
         vertices, degrees, stubs = rows
         rows = (vertices, stubs, degrees)
         n_right = self.graph.n_right
-        draw_by_stubs(
-            self._key, self._keys, self._grid, rows, planted, self._classes, self._shift, n_right, table, indptr, right
-        )
+        planted, *room = target
+        draw_by_stubs(self._key, self._keys, self._grid, rows, planted, self._classes, self._shift, n_right, *room)
 
 
 class _RMat(RandomGraph):
@@ -200,21 +204,12 @@ class _RMat(RandomGraph):
         found[np.searchsorted(both, vertices)] = degrees
         return both, found
 
-    def draw(
-        self,
-        rows: tuple[np.ndarray, ...],
-        planted: tuple[np.ndarray, np.ndarray],
-        table: np.ndarray,
-        indptr: np.ndarray,
-        right: np.ndarray,
-    ) -> None:
+    def draw(self, rows: tuple[np.ndarray, ...], target: Target) -> None:
         """See `RandomGraph`."""
-        vertices, degrees = rows
         chances = np.empty(MOST_LEVELS, np.int64)
         n_left, n_right = self.graph.n_left, self.graph.n_right
-        draw_by_quadrants(
-            self._key, self._quadrants, (vertices, degrees), planted, n_left, n_right, chances, table, indptr, right
-        )
+        planted, *room = target
+        draw_by_quadrants(self._key, self._quadrants, rows, planted, n_left, n_right, chances, *room)
 
 
 def random_graph(graph: Wanted) -> RandomGraph:
