@@ -29,6 +29,8 @@ class Server:
     #: Bytes that are sent of every file, although all are promised.
     cut_at: int | None = None
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    #: Bytes of the body of every answer.
+    sent: list[int] = field(default_factory=list)
 
 
 class _Quiet(BaseHTTPRequestHandler):
@@ -45,7 +47,7 @@ class _Quiet(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         if self.command == "GET":
-            self.wfile.write(body if cut is None else body[:cut])
+            self.server.told.sent.append(self.wfile.write(body if cut is None else body[:cut]))
 
 
 class _Files(_Quiet):

@@ -19,6 +19,7 @@ __all__ = [
     "are_flags",
     "find_columns",
     "find_weight",
+    "matrix_remedy",
     "refuse_crossed",
     "refuse_flags",
     "side_names",
@@ -103,7 +104,8 @@ def find_weight(
         known = [k for k, name in enumerate(names or ()) if isinstance(name, str) and name.strip().lower() == "weight"]
         if len(known) != 1:
             raise InputError(
-                f"{place}: {len(known)} columns are called weight; name the one for --min-weight in --weight"
+                f"{place}: {len(known)} columns are called weight; name the one for --min-weight in --weight "
+                f"({matrix_remedy(options.min_weight)})"
             )
         found = known[0]
     else:
@@ -111,6 +113,11 @@ def find_weight(
     if found in columns:
         raise InputError(f"{place}: the column of weights is one of the labels, too; name another one in --weight")
     return found
+
+
+def matrix_remedy(least: float) -> str:
+    """How to give a table of weights with a column per vertex."""
+    return f"a matrix of weights is given from Python as booleans: matrix >= {least:g}"
 
 
 def _find_column(place: str, chosen: str | int, names: Sequence[object] | None, n: int) -> int:

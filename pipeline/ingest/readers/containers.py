@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.ingest.readers.base import ON_LABELS, SIDES, EdgeStream, refuse_unused, to_batch
-from pipeline.ingest.readers.in_memory import InMemory, labels_of, pairs_of
+from pipeline.ingest.readers.columns import matrix_remedy
+from pipeline.ingest.readers.in_memory import COLUMNS, InMemory, labels_of, pairs_of, weights_of
 from pipeline.ingest.readers.tables import ROWS
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -24,8 +25,15 @@ _ENTRIES = 1 << 24
 
 
 def open_pairs(pairs: Iterable[Any], name: str, options: IngestOptions) -> EdgeStream:
-    """Open an iterable of pairs. A generator is consumed, a million pairs at a time."""
-    return InMemory(name, "python", options, pairs_of(name, pairs, "pair", _CONVERT), unit="pair")
+    """Open an iterable of pairs, with weights behind them if these matter. A generator is consumed by the million."""
+    columns = _columns(options)
+    batches = pairs_of(name, pairs, "pair", _CONVERT, len(columns))
+    return InMemory(name, "python", options, batches, columns, unit="pair")
+
+
+def _columns(options: IngestOptions) -> tuple[int, ...]:
+    """The columns of edges without a table: two sides, and weights if these matter."""
+    return (0, 1) if options.min_weight is None else (0, 1, 2)
 
 
 def open_mapping(neighbours: Mapping[Any, Any], name: str, options: IngestOptions) -> EdgeStream:
@@ -46,7 +54,7 @@ def open_mapping(neighbours: Mapping[Any, Any], name: str, options: IngestOption
 
 
 def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStream:
-    """Open a NumPy array: a row per edge, or a row and a column per vertex.
+    """Open a NumPy array: a row per edge, with its weight if weights matter, or a row and a column per vertex.
 
     Raises
     ------
@@ -57,14 +65,16 @@ def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStre
         raise InputError(
             f"{name} has {array.ndim} dimension(s) of {array.dtype}; give two columns of labels, or a table of booleans"
         )
-    is_flags = array.dtype == np.bool_
-    if array.shape[1] == 2 and not is_flags:
+    is_flags, columns = array.dtype == np.bool_, _columns(options)
+    if options.min_weight is not None:
+        _refuse_matrix(array, name, options.min_weight)
+    if array.shape[1] == len(columns) and not is_flags:
         if array.dtype.kind in "fc" or _has_only_flags(array):
             raise InputError(
-                f"{name} may be two columns of labels or a table of 0 and 1; convert labels to integers or strings "
+                f"{name} may be columns of labels or a table of 0 and 1; convert labels to integers or strings "
                 "(a list of tuples always means edges), or the table with .astype(bool)"
             )
-        return InMemory(name, "numpy", options, _rows(array, name))
+        return InMemory(name, "numpy", options, _rows(array, name), columns)
     refuse_unused(name, frozenset(), options)
     if not is_flags and not _has_only_flags(array):
         raise InputError(
@@ -81,16 +91,33 @@ def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStre
     return InMemory(name, "numpy", options, batches())
 
 
+def _refuse_matrix(array: np.ndarray, name: str, least: float) -> None:
+    """Refuse what has weights, but no column of them."""
+    remedy = matrix_remedy(least)
+    if array.dtype.kind in "fc":
+        raise InputError(
+            f"{name} holds floating-point numbers, which are no labels; give a list of (left, right, weight), or a "
+            f"table with a column of weights; {remedy}"
+        )
+    if array.shape[1] != 3 or array.dtype.kind == "b":
+        raise InputError(
+            f"{name} has {array.shape[1]} columns of {array.dtype}, but --min-weight needs three: left, right and "
+            f"weight; {remedy}"
+        )
+
+
 def _rows(array: np.ndarray, name: str) -> Iterator[pa.RecordBatch]:
     for start in range(0, len(array), ROWS):
-        left, right = (array[start : start + ROWS, k] for k in (0, 1))
+        columns = array[start : start + ROWS].T
         if array.dtype.kind in "iu":
-            yield to_batch(pa.array(left), pa.array(right))
+            found = list(map(pa.array, columns))
         else:
-            sides = zip(SIDES, (left, right), strict=True)
-            yield to_batch(
-                *(labels_of(f"{name}: the {word} side", side.tolist(), "row", _CONVERT, start) for word, side in sides)
-            )
+            sides = zip(SIDES, columns, strict=False)
+            found = [
+                labels_of(f"{name}: the {word} side", side.tolist(), "row", _CONVERT, start) for word, side in sides
+            ]
+            found += [weights_of(name, own.tolist(), "row", start) for own in columns[len(SIDES) :]]
+        yield pa.RecordBatch.from_arrays(found, names=COLUMNS[: len(found)])
 
 
 def _has_only_flags(array: np.ndarray) -> bool:

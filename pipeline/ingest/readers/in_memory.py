@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import SIDES, shorten, to_batch
+from pipeline.ingest.readers.base import SIDES, shorten
 from pipeline.ingest.readers.sieve import integers_of
 from pipeline.ingest.readers.tables import ROWS, Pair, TableStream
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["InMemory", "TableFacts", "labels_of", "odd_value", "pairs_of", "refuse_odd"]
+__all__ = ["COLUMNS", "InMemory", "TableFacts", "labels_of", "odd_value", "pairs_of", "refuse_odd", "weights_of"]
 
 #: The types that a pair may have. Text of two letters and sets are none.
 _PAIRS = (tuple, list, np.ndarray)
+#: What an edge is without weights and with them, by its length.
+_EDGES = {2: "give pairs of a left and a right one", 3: "give (left, right, weight), or leave --min-weight out"}
+#: Names of the columns of a batch of edges.
+COLUMNS = (*SIDES, "weight")
 
 
 @dataclass(frozen=True)
@@ -112,22 +118,49 @@ def labels_of(what: str, values: list[Any], unit: str, remedy: str, n_before: in
     return labels
 
 
-def pairs_of(name: str, pairs: Iterable[Any], unit: str, remedy: str) -> Iterator[pa.RecordBatch]:
-    """Batches of edges that are pairs of Python objects.
+def weights_of(name: str, values: Iterable[Any], unit: str, n_before: int = 0) -> pa.Array:
+    """Weights that are Python objects as a column of numbers. None is a null.
 
     Raises
     ------
     InputError
-        Something is no pair, or a label is neither an integer nor a string, or a side mixes both.
+        A weight is no number.
+    """
+    found = []
+    for place, weight in enumerate(values, n_before + 1):
+        is_number = isinstance(weight, (Real, Decimal)) and not isinstance(weight, bool)
+        if weight is not None and not is_number:
+            shown = shorten(repr(weight))
+            raise InputError(f"{name}: the weight at {unit} {place} is {shown}, which is no number; convert it to one")
+        found.append(None if weight is None else float(weight))
+    return pa.array(found, pa.float64())
+
+
+def pairs_of(name: str, pairs: Iterable[Any], unit: str, remedy: str, n: int = 2) -> Iterator[pa.RecordBatch]:
+    """Batches of edges that are pairs of Python objects, or have a weight behind both labels.
+
+    Parameters
+    ----------
+    name : str
+        The object, for the message.
+    pairs : iterable
+    unit, remedy : str
+        As of `labels_of`.
+    n : int
+        Length of an edge: 2, or 3 with weights. So many columns has a batch.
+
+    Raises
+    ------
+    InputError
+        Something is no pair, or a label is neither an integer nor a string, or a side mixes both, or a weight is no
+        number.
     """
     pairs, n_before = iter(pairs), 0
     kinds: list[pa.DataType | None] = [None, None]
     while part := list(islice(pairs, ROWS)):
         for place, pair in enumerate(part, n_before + 1):
-            if not isinstance(pair, _PAIRS) or len(pair) != 2:
-                raise InputError(
-                    f"{name}: {shorten(repr(pair))} at {unit} {place} is no edge; give pairs of a left and a right one"
-                )
+            if not isinstance(pair, _PAIRS) or len(pair) != n:
+                raise InputError(f"{name}: {shorten(repr(pair))} at {unit} {place} is no edge; {_remedy(pair, n)}")
         columns = []
         for k, side in enumerate(SIDES):
             labels = labels_of(f"{name}: the {side} side", [pair[k] for pair in part], unit, remedy, n_before)
@@ -138,8 +171,15 @@ def pairs_of(name: str, pairs: Iterable[Any], unit: str, remedy: str) -> Iterato
                 )
             kinds[k] = labels.type if kinds[k] is None and not pa.types.is_null(labels.type) else kinds[k]
             columns.append(labels)
-        yield to_batch(*columns)
+        if n > len(columns):
+            columns.append(weights_of(name, (pair[2] for pair in part), unit, n_before))
+        yield pa.RecordBatch.from_arrays(columns, names=COLUMNS[:n])
         n_before += len(part)
+
+
+def _remedy(pair: Any, n: int) -> str:
+    has_weight = isinstance(pair, _PAIRS) and len(pair) == len(COLUMNS)
+    return _EDGES[n] + (", and a weight only with --min-weight" if has_weight else "")
 
 
 def _kind(value: Any) -> type:

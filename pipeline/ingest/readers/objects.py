@@ -54,9 +54,9 @@ def _reader_of(source: Any) -> tuple[_Opener, frozenset[str]] | None:
             return opener, used
     if isinstance(source, (bytes, bytearray, memoryview)):  # which are sequences of numbers, too
         return None
-    for kind, open_it in _CONTAINERS:
+    for kind, open_it, used in _CONTAINERS:
         if isinstance(source, kind):
-            return open_it, ON_LABELS
+            return open_it, used
     return None
 
 
@@ -131,23 +131,28 @@ def _open_dask(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
 
 
 def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
-    frame = frame.collect() if hasattr(frame, "collect") else frame
-    if options.left is None and frame.width > 1 and all(str(kind) == "Boolean" for kind in frame.dtypes):
+    """Open a Polars frame. Of a lazy one only the columns are computed that are needed."""
+    schema = frame.collect_schema()
+    names, kinds = schema.names(), schema.dtypes()
+    lazy = frame.lazy()
+    if options.left is None and len(names) > 1 and all(str(kind) == "Boolean" for kind in kinds):
+        frame = lazy.collect()
         if (nulls := [column.name for column in frame if column.null_count()]) != []:
             raise InputError(f"{name}: column {nulls[0]!r} has a null; say whether it is true (frame.fill_null)")
         rows = list(range(frame.height))
-        return one_hot(name, "polars", options, rows, frame.columns, (column.to_numpy() for column in frame))
-    refuse_lone_list(name, frame.head(1).to_arrow().schema)
-    columns = find_columns(name, options, frame.columns, frame.width)
-    weight = find_weight(name, options, frame.columns, frame.width, columns)
+        return one_hot(name, "polars", options, rows, names, (column.to_numpy() for column in frame))
+    if len(names) == 1:
+        refuse_lone_list(name, lazy.head(1).collect().to_arrow().schema)
+    columns = find_columns(name, options, names, len(names))
+    weight = find_weight(name, options, names, len(names), columns)
     wanted = columns if weight is None else (*columns, weight)
-    table = frame.select([frame.columns[k] for k in wanted]).to_arrow()
+    table = lazy.select([names[k] for k in wanted]).collect().to_arrow()
 
     def further() -> Iterator[Iterable[object]]:
-        first = frame.head(FURTHER_ROWS)
-        return (first[:, k].to_list() for k in set(range(frame.width)) - set(wanted))
+        first = lazy.head(FURTHER_ROWS).collect()
+        return (first[:, k].to_list() for k in set(range(len(names))) - set(wanted))
 
-    known = TableFacts(table.schema, side_names(frame.columns, columns), further)
+    known = TableFacts(table.schema, side_names(names, columns), further)
     batches = table.to_batches(max_chunksize=ROWS)
     return InMemory(name, "polars", options, batches, tuple(range(len(wanted))), table=known)
 
@@ -179,7 +184,23 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
 
 
 def _open_dataset(dataset: Any, name: str, options: IngestOptions) -> EdgeStream:
-    return _open_arrow(dataset.scanner().to_reader(), name, options)
+    """Open an Arrow dataset. Of its files only the columns are read that are needed."""
+    schema = dataset.schema
+    refuse_lone_list(name, schema)
+    columns = find_columns(name, options, schema.names, len(schema))
+    weight = find_weight(name, options, schema.names, len(schema), columns)
+    wanted = columns if weight is None else (*columns, weight)
+    chosen = pa.schema([schema.field(k) for k in wanted])
+    others = [schema.names[k] for k, kind in enumerate(schema.types) if k not in wanted and fit_for_flags(kind)]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from dataset.scanner(columns=chosen.names).to_batches()
+
+    def further() -> Iterator[Iterable[object]]:
+        return (column.to_pylist() for column in dataset.head(FURTHER_ROWS, columns=others).columns)
+
+    known = TableFacts(chosen, side_names(schema.names, columns), further)
+    return InMemory(name, "arrow", options, batches(), tuple(range(len(wanted))), known)
 
 
 _Opener = Callable[[Any, str, IngestOptions], EdgeStream]
@@ -196,9 +217,9 @@ _LIBRARIES: tuple[tuple[str, str, _Opener, frozenset[str]], ...] = (
     ("", "__arrow_c_stream__", _open_arrow, ON_TABLES),
 )
 
-#: What needs no library but NumPy, and its openers.
-_CONTAINERS: tuple[tuple[type, _Opener], ...] = (
-    (np.ndarray, open_array),
-    (Mapping, open_mapping),
-    (Iterable, open_pairs),
+#: What needs no library but NumPy, opener, and options that apply.
+_CONTAINERS: tuple[tuple[type, _Opener, frozenset[str]], ...] = (
+    (np.ndarray, open_array, ON_LABELS | ON_WEIGHTS),
+    (Mapping, open_mapping, ON_LABELS),
+    (Iterable, open_pairs, ON_LABELS | ON_WEIGHTS),
 )

@@ -28,7 +28,7 @@ from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from tests.support.host_arrays import HostArrays
-from tests.support.inputs import read_edges, write
+from tests.support.inputs import write
 
 COLUMNS = {"user": [1, 2, 2], "item": [7, 7, 8], "when": [3, 4, 5]}
 
@@ -390,18 +390,3 @@ def test_few_edges_between_0_and_1_are_edges(tmp_path: Path) -> None:
     assert ingest(write(tmp_path / "x.dat", "0 1\n1\n0\n"), IngestOptions(), tmp_path).n_edges == 4
     named = IngestOptions(left=0, right=1)
     assert ingest(write(tmp_path / "x.csv", ONLY_FLAGS.replace(" ", ",")), named, tmp_path).n_edges == 4
-
-
-LINES = [("x.adj", "1 1 1 1 1\n"), ("x.adj", "1\n1 1 1 1\n"), ("x.dat", "0 0 0 0 0\n")]
-
-
-@pytest.mark.parametrize(("file", "content"), LINES)
-@pytest.mark.parametrize("folders", [False, True])
-def test_numbers_of_lines_are_no_column_of_a_table(tmp_path: Path, file: str, content: str, folders: bool) -> None:
-    """An edge may be there several times, and the lines have numbers 0 and 1 whatever is in them."""
-    (tmp_path / "in").mkdir()
-    source = write(tmp_path / "in" / file, content)
-    found, summary = read_edges(tmp_path / "in" if folders else source, tmp_path / "out")
-    first = int(file == "x.dat")
-    wanted = [(k, int(v)) for k, line in enumerate(content.splitlines(), first) for v in line.split()]
-    assert (found, summary.duplicates) == (sorted(set(wanted)), len(wanted) - len(set(wanted)))

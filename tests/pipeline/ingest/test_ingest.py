@@ -26,6 +26,7 @@ from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.edges import EDGES, label_schema
 from schemas.options import IngestOptions
 from tests.support.children import MEMORY, in_child
+from tests.support.inputs import read_edges, write
 
 
 @pytest.fixture
@@ -224,3 +225,18 @@ def test_an_edge_needs_eight_bytes():
     tracemalloc.stop()
     assert duplicates == n_batches * len(labels) - 1000
     assert peak < 9 * n_batches * len(labels) + 24 * normalise.SLICE
+
+
+LINES = [("x.adj", "1 1 1 1 1\n"), ("x.adj", "1\n1 1 1 1\n"), ("x.dat", "0 0 0 0 0\n")]
+
+
+@pytest.mark.parametrize(("file", "content"), LINES)
+@pytest.mark.parametrize("folders", [False, True])
+def test_numbers_of_lines_are_no_column_of_a_table(tmp_path: Path, file: str, content: str, folders: bool) -> None:
+    """An edge may be there several times, and the lines have numbers 0 and 1 whatever is in them."""
+    (tmp_path / "in").mkdir()
+    source = write(tmp_path / "in" / file, content)
+    found, summary = read_edges(tmp_path / "in" if folders else source, tmp_path / "out")
+    first = int(file == "x.dat")
+    wanted = [(k, int(v)) for k, line in enumerate(content.splitlines(), first) for v in line.split()]
+    assert (found, summary.duplicates) == (sorted(set(wanted)), len(wanted) - len(set(wanted)))

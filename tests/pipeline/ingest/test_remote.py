@@ -10,13 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.fs import FileSystem
 
 import pipeline
 from pipeline.cli import main
 from pipeline.ingest.readers.files import find
+from pipeline.ingest.sources import remote
 from pipeline.ingest.sources.at_hand import digest_of
 from pipeline.ingest.sources.names import is_there, recorded
 from pipeline.ingest.sources.urls import without_secrets
@@ -56,15 +60,24 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """What follows the address of a file in the bucket."""
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name in ("AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, "/dev/null")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", USER)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
+
+
+@pytest.fixture
+def bucket(credentials: None) -> Iterator[str]:
+    """What follows the address of a file in the bucket."""
     with bucket_server(dict(LAKE)) as told:
-        yield f"?endpoint_override={told.url.partition('://')[2]}&scheme=http&region=here&allow_bucket_creation=false"
+        yield told_by(told)
+
+
+def told_by(server: Server) -> str:
+    host = server.url.partition("://")[2]
+    return f"?endpoint_override={host}&scheme=http&region=here&allow_bucket_creation=false"
 
 
 @pytest.fixture
@@ -152,6 +165,27 @@ def test_one_object_of_a_bucket(bucket: str, tmp_path: Path) -> None:
             read_edges(f"s3://{address}{bucket}", tmp_path)
 
 
+def test_a_dataset_reads_only_the_columns_that_are_needed(credentials: None, tmp_path: Path) -> None:
+    """An address is copied whole, because its digest is that of all bytes."""
+    rng = np.random.default_rng(5)
+    columns = {f"c{k}": rng.random(20_000) for k in range(10)}
+    sides = {name: rng.integers(0, 1000, 20_000) for name in ("user", "item")}
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns | sides), out, row_group_size=5000)
+    data, named = out.getvalue(), {"left": "user", "right": "item"}
+    (tmp_path / "x.parquet").write_bytes(data)
+    wanted = read_edges(tmp_path / "x.parquet", tmp_path / "here", **named)[0]
+    with bucket_server({"wide/x.parquet": data}) as server:
+        system, path = FileSystem.from_uri(f"s3://lake/wide{told_by(server)}")
+        found, summary = read_edges(ds.dataset(path, filesystem=system), tmp_path / "dataset", **named)
+        assert (found, summary.left_name, summary.format) == (wanted, "user", "arrow")
+        assert len(data) > 1_600_000
+        assert sum(server.sent) < 250_000, "two small columns of twelve, and the end of the file twice"
+        server.sent.clear()
+        assert read_edges(f"s3://lake/wide{told_by(server)}", tmp_path / "copied", **named)[0] == wanted
+        assert len(data) <= sum(server.sent) < len(data) + 10_000, "once, and the list of files"
+
+
 def test_a_file_url_is_a_path(local: Path, tmp_path: Path) -> None:
     assert read_edges(f"file://{local}/one.csv", tmp_path)[0] == WANTED
     assert recorded(f"file://{local}/a%20b.csv") == f"{local}/a b.csv"
@@ -174,9 +208,35 @@ def test_what_cannot_be_read_is_said_in_one_sentence(server: Server, tmp_path: P
     assert no_copy_is_left()
 
 
-def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^sftp://host/x\.csv cannot be read without another package \(.*paramiko"):
-        read_edges("sftp://host/x.csv", tmp_path)
+PACKAGES = {"sftp": "paramiko", "az": "adlfs", "adl": "adlfs", "hf": "huggingface_hub", "oss": "ossfs"}
+
+
+@pytest.mark.parametrize("scheme", PACKAGES)
+def test_a_package_that_is_missing_is_named(scheme: str, tmp_path: Path) -> None:
+    said = rf"^{scheme}://host/x\.csv cannot be read without another package \(.*{PACKAGES[scheme]}"
+    with pytest.raises(InputError, match=said):
+        read_edges(f"{scheme}://host/x.csv", tmp_path)
+
+
+SERVICES = {
+    "s3://lake/a/x.csv?region=here": ("s3", "lake/a/x.csv"),
+    "gs://anonymous@lake/a/x.csv": ("gcs", "lake/a/x.csv"),
+    "gcs://anonymous@lake/a/x.csv": ("gcs", "lake/a/x.csv"),
+    "abfs://account.blob.core.windows.net/lake/a/x.csv": ("abfs", "lake/a/x.csv"),
+    "abfss://lake@account.dfs.core.windows.net/a/x.csv": ("abfs", "lake/a/x.csv"),
+}
+
+
+@pytest.mark.parametrize("url", SERVICES)
+def test_the_address_of_a_service_goes_to_its_file_system(url: str, credentials: None) -> None:
+    """Nothing is asked of the services."""
+    system, path = remote._file_system(url, url.partition(":")[0])
+    assert (system.type_name, path) == SERVICES[url]
+
+
+def test_addresses_that_arrow_does_not_know_go_to_fsspec() -> None:
+    system, path = remote._file_system("memory://lake/x.csv", "memory")
+    assert (system.type_name, path) == ("py::fsspec+memory", "/lake/x.csv")
 
 
 SECRET_URLS = {

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import io
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cli import main
-from pipeline.ingest.readers import blocks, tables
+from pipeline.ingest.readers import blocks, containers, in_memory, tables
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from tests.support.inputs import read_edges, write
@@ -53,6 +56,12 @@ def sources(rows: Rows, folder: Path) -> dict[str, tuple[Any, dict[str, Any]]]:
         "arrow table": (table, named),
         "pandas": (frame, named),
         "polars": (pl.from_arrow(table), named),
+        "lazy polars": (pl.from_arrow(table).lazy(), named),  # type: ignore[union-attr]
+        "dataset": (ds.dataset(table), named),
+        "tuples": (list(rows), {}),
+        "lists of a generator": (([u, v, w] for u, v, w in rows), {}),
+        "decimals": ([(u, v, Decimal(w)) for u, v, w in rows], {}),
+        "array": (np.array(rows, object), {}),
         "two files": (
             [write(folder / "a.el", as_text(rows[:1], " ")), write(folder / "b.el", as_text(rows[1:], " "))],
             {},
@@ -78,7 +87,8 @@ def test_an_edge_needs_a_row_of_the_smallest_weight(
     rows = [*rows, (1, 1, 1e9)]  # so that there is an edge
     wanted = sorted({(u, v) for u, v, w in rows if w >= least})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "ROWS", most)
+        for module in (tables, in_memory, containers):
+            patch.setattr(module, "ROWS", most)
         patch.setattr(blocks, "BLOCK_BYTES", 30)
         for name, (source, options) in sources(rows, place / "in").items():
             found, summary = read_edges(source, place / "out", min_weight=least, **options)
@@ -106,6 +116,25 @@ def test_matrices_and_graphs(tmp_path: Path) -> None:
     assert read_edges(graph, tmp_path, min_weight=2, weight="stars")[0] == [("b", "x")]
     with pytest.raises(InputError, match=r"the edge between '.' and '.' has price=None, which is no number; set it"):
         read_edges(graph, tmp_path, min_weight=2, weight="price")
+
+
+def test_three_columns_of_integers_are_edges_with_weights(tmp_path: Path) -> None:
+    rows = np.array([[5, 7, 3], [5, 8, 1], [6, 8, 2]])
+    for array in (rows, rows.astype(np.uint8), np.asfortranarray(rows), rows[::1, :].astype(np.int16)):
+        found, summary = read_edges(array, tmp_path, min_weight=2)
+        assert (found, summary.light_rows) == ([(5, 7), (6, 8)], 1)
+    assert read_edges(rows, tmp_path, min_weight=2, label_type="string")[0] == [("5", "7"), ("6", "8")]
+    with pytest.raises(InputError, match=r"has 3 columns and not only 0 and 1; give two columns of labels"):
+        read_edges(rows, tmp_path)
+    with pytest.raises(InputError, match=r"give pairs of a left and a right one, and a weight only with --min-weight$"):
+        read_edges(rows.tolist(), tmp_path)
+
+
+def test_a_matrix_of_weights_is_given_as_booleans(tmp_path: Path) -> None:
+    """As the sentence about it says."""
+    frame = pd.DataFrame({"tea": [5, 0], "milk": [1, 3]}, index=["ann", "bob"])
+    assert read_edges(frame >= 2, tmp_path)[0] == [("ann", "tea"), ("bob", "milk")]
+    assert read_edges(frame.to_numpy() >= 2, tmp_path)[0] == [(0, 0), (1, 1)]
 
 
 def test_an_igraph_graph(tmp_path: Path) -> None:
@@ -138,13 +167,38 @@ def test_lists_share_the_weight_of_their_row(tmp_path: Path) -> None:
             {},
             "row 2: the weight is null; fill it in, or leave",
         ),
-        ([(1, 2)], {}, "--min-weight compares weights, which format builtins.list does not have; leave the option out"),
+        (
+            pd.DataFrame({"tea": [5, 0], "milk": [1, 3]}, index=["ann", "bob"]),
+            {},
+            r"0 columns are called weight; .* \(a matrix of weights is given from Python as booleans: matrix >= 2\)",
+        ),
+        (pl.DataFrame({"tea": [True], "milk": [False]}), {}, "--min-weight compares weights, which format polars"),
+        ({"ann": {"tea"}}, {}, "--min-weight compares weights, which format builtins.dict does not have; leave the"),
+        ([(1, 2)], {}, r"'\(1, 2\)' at pair 1 is no edge; give \(left, right, weight\), or leave --min-weight out$"),
+        ([(1, 2, 3), (1, 2, "4")], {}, "the weight at pair 2 is \"'4'\", which is no number; convert it to one"),
+        ([(1, 2, True)], {}, "the weight at pair 1 is 'True', which is no number"),
+        ([(1, 2, 3), (1, 3, None)], {}, "pair 2: the weight is null; fill it in, or leave"),
+        (np.array([["a", "b", "3"]]), {}, "the weight at row 1 is \"'3'\", which is no number"),
+        (np.array([[1, 2, 2.5]]), {}, r"holds floating-point numbers, .* give a list of \(left, right, weight\), or a"),
+        (np.array([[1, 2]]), {}, "has 2 columns of int64, but --min-weight needs three: left, right and weight; a ma"),
+        (np.array([[0, 3, 1, 2]]), {}, r"has 4 columns of int64, .* from Python as booleans: matrix >= 2$"),
+        (np.ones((2, 3), bool), {}, "has 3 columns of bool, but --min-weight needs three"),
+        (np.ones((2, 3), int), {}, "may be columns of labels or a table of 0 and 1; convert labels"),
     ],
 )
 def test_what_has_no_weights_is_refused(source: Any, options: dict[str, Any], said: str, tmp_path: Path) -> None:
     source = write(tmp_path / "x.el", source) if isinstance(source, str) else source
     with pytest.raises(InputError, match=said):
         read_edges(source, tmp_path / "out", min_weight=2, **options)
+
+
+def test_the_place_of_a_weight_is_told_in_later_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_memory, "ROWS", 2)
+    monkeypatch.setattr(containers, "ROWS", 2)
+    rows = [(1, 2, 3), (1, 3, 3), (2, 2, 3), (2, 3, "x")]
+    for source, unit in ((rows, "pair"), (np.array(rows, object), "row")):
+        with pytest.raises(InputError, match=f"the weight at {unit} 4 is"):
+            read_edges(source, tmp_path, min_weight=2)
 
 
 def test_options_that_do_not_fit_each_other() -> None:
