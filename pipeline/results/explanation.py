@@ -137,7 +137,7 @@ class Explanation:
 
     def _title(self) -> str:
         n_left, n_right = map(len, self.biclique)
-        return f"biclique {self.biclique.id} of {self.run}: {n_left:,} x {n_right:,}, {n_left * n_right:,} edges"
+        return f"biclique {self.biclique.id} of {shown(self.run)}: {n_left:,} x {n_right:,}, {n_left * n_right:,} edges"
 
     def _facts(self) -> list[str]:
         places = []

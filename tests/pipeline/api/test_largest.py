@@ -95,8 +95,13 @@ def test_stopped_and_resumed_with_workers(source: Path, whole: pipeline.Results,
     assert not stopped.complete
     assert 0 < len(stopped) == len(rows(stopped)) <= K
     assert not list((out / "bicliques").iterdir()), "rows are written once it is known which they are"
+    first = next(iter(stopped))
+    assert stopped.members(first.id) == first
+    with pytest.raises(IncompleteError, match="not complete; continue with: bicliques resume"):
+        stopped.explain(first.id)
     found = pipeline.resume(out, time_limit=None, workers=2, **how)
     assert rows(found) == expected(whole)
+    assert found.explain(found[0].id).count == K
 
 
 def test_rows_of_the_run_that_are_changed_are_not_proven(source: Path, tmp_path: Path) -> None:

@@ -227,6 +227,7 @@ def test_row_groups_that_cannot_overlap_as_much_are_not_read(
     monkeypatch.setattr("pipeline.results.candidates.count_cores", lambda: 1)
     expected = results.explain(id, 30, n=3)
     read = noted(monkeypatch)
+    monkeypatch.setattr(Results, "dataset", lambda _: pytest.fail("all rows were read together"))
     found = Elsewhere(Run.at(results.path)).explain(id, 30, n=3)
     assert found.overlapping.equals(expected.overlapping)
     groups = -(-len(table) // 7)
