@@ -37,13 +37,13 @@ def _model(key: str) -> type[BaseModel]:
 
 
 def _hint(entry: Entry) -> Any:
-    """The type of an option, changed where a form cannot ask for it: words to choose from, lists, and paths."""
+    """The type of an option, changed where a form cannot ask for it: words to choose from, lists, paths, objects."""
     if entry.choices is not None:
         return Literal[entry.choices]
     if get_origin(entry.hint) is Sequence:
         return tuple[str, ...]  # text may stand for a number
     kinds: Iterable[Any] = get_args(entry.hint)
-    if any(get_origin(kind) is PathLike for kind in kinds):
+    if any(kind is object or get_origin(kind) is PathLike for kind in kinds):
         return str | None
     if any(get_origin(kind) is Sequence for kind in kinds):
         return list[int] | None if NoneType in kinds else list[int]

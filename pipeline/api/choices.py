@@ -12,7 +12,7 @@ from pipeline.api.label_files import labels_asked
 from pipeline.api.table import record
 from pipeline.ingest.sources.names import recorded
 from pipeline.run.progress import OnProgress, Progress, to_callback
-from pipeline.workers.options import WorkerOptions
+from pipeline.workers.options import Scheduler, WorkerOptions
 from schemas.engine_kind import EngineKind
 from schemas.errors import InputError
 from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
@@ -89,7 +89,7 @@ class Asked:
 
 
 def with_engine(
-    options: RunOptions, scheduler: str | None = None, progress: OnProgress | bool | None = None
+    options: RunOptions, scheduler: Scheduler | None = None, progress: OnProgress | bool | None = None
 ) -> RunOptions:
     """The options with the chosen engine in place of ``engines.AUTO``.
 
@@ -108,7 +108,7 @@ def with_engine(
     return replace(options, engine=choice.name)
 
 
-def choose_engine(engine: str, search: Search, scheduler: str | None = None) -> engines.Choice:
+def choose_engine(engine: str, search: Search, scheduler: Scheduler | None = None) -> engines.Choice:
     """The engine for a search, and why. It can run on this machine, or where the workers of a `scheduler` are."""
     why_not: Callable[[EngineKind], str | None] = engines.here
     if scheduler is not None:

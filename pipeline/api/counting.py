@@ -25,6 +25,7 @@ from pipeline.run.progress import OnProgress, Progress, pass_on
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
+from pipeline.workers.options import Scheduler
 from schemas.members import Labels
 from schemas.options import LabelType, Order, RootSide, Where
 from schemas.search import Mode
@@ -55,7 +56,7 @@ def count(
     root_side: RootSide = "auto",
     order: Order = "degree",
     workers: int | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     slice_seconds: float = 10.0,
     devices: Devices | None = None,
     rmm_pool: str | None = None,

@@ -19,6 +19,7 @@ from pipeline.run.files import temporary_folder
 from pipeline.run.progress import OnProgress, to_callback
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers, count_workers
+from pipeline.workers.options import Scheduler, address_of
 from schemas.errors import ResourceError
 from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, Where
@@ -98,7 +99,7 @@ def dry_run(
     root_side: RootSide = "auto",
     order: Order = "degree",
     workers: int | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     devices: Devices | None = None,
     ingest_on: Where = "auto",
     format: str | None = None,
@@ -152,8 +153,8 @@ def dry_run(
     kind = engines.kind(choice.name)
     if scheduler is not None and (reason := kind.why_not()) is not None:
         raise ResourceError(
-            f"the workers of {scheduler} would use engine {kind.name}, and the sample is mined here, where it cannot "
-            f"run: {reason}; choose an engine that runs in both places"
+            f"the workers of {address_of(scheduler)} would use engine {kind.name}, and the sample is mined here, where "
+            f"it cannot run: {reason}; choose an engine that runs in both places"
         )
     check_workers(asked.workers, kind.platform)
     options = with_engine(replace(asked.options, engine=kind.name))

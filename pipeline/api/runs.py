@@ -23,7 +23,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
-from pipeline.workers.options import WorkerOptions
+from pipeline.workers.options import Scheduler, WorkerOptions
 from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
 from schemas.search import By
@@ -60,7 +60,7 @@ def mine(
     root_side: RootSide = "auto",
     order: Order = "degree",
     workers: int | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     slice_seconds: float = 10.0,
     devices: Devices | None = None,
     rmm_pool: str | None = None,
@@ -156,7 +156,7 @@ def largest(
     root_side: RootSide = "auto",
     order: Order = "degree",
     workers: int | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     slice_seconds: float = 10.0,
     devices: Devices | None = None,
     rmm_pool: str | None = None,
@@ -270,7 +270,7 @@ def resume(
     max_results: int | Literal["as before"] | None = AS_BEFORE,
     time_limit: float | Literal["as before"] | None = AS_BEFORE,
     workers: int | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     slice_seconds: float = 10.0,
     devices: Devices | None = None,
     rmm_pool: str | None = None,

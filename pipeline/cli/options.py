@@ -141,7 +141,7 @@ def _parser(kinds: set[Any], entry: Entry) -> Any:
     if kinds == {str, int}:
         return _column
     if str in kinds:
-        return str if kinds == {str} else Path
+        return str if kinds <= {str, object} else Path  # an object comes from Python only
     (kind,) = kinds
     if entry.told.least is not None:
         return natural

@@ -28,9 +28,10 @@ import distributed
 from kernels.gpu.cuda import CUDA
 from pipeline.process.children import on_their_own
 from pipeline.process.logs import tell
-from pipeline.run.version import __version__
 from pipeline.slices import worker
+from pipeline.workers.dask_client import check_environment, client_of
 from pipeline.workers.dask_cuda import guarded, start_cluster
+from pipeline.workers.options import Scheduler, address_of
 from pipeline.workers.pool import Result, WorkerLostError
 from schemas.errors import ResourceError
 from schemas.platform import CORES, Platform
@@ -65,24 +66,32 @@ class DaskPool:
     Parameters
     ----------
     client : distributed.Client
-        The pool owns it and closes it.
     cluster : distributed.LocalCluster or None
         The pool owns it and closes it. None if the workers belong to somebody else.
     name : str
         The workers in a few words.
     platform : Platform
         What their engines run on.
+    closes : bool
+        Whether the pool owns the client, and closes it.
     """
 
     def __init__(
-        self, client: distributed.Client, cluster: distributed.LocalCluster | None, name: str, platform: Platform
+        self,
+        client: distributed.Client,
+        cluster: distributed.LocalCluster | None,
+        name: str,
+        platform: Platform,
+        closes: bool = True,
     ):
         self.client = client
         self.cluster = cluster
         self._name = name
         self._platform = platform
+        self._closes = closes
         self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
         self._futures: dict[int, distributed.Future] = {}
+        self._has_worked = False
         self._here: set[str] = set()  # addresses of the workers
         self._names: dict[str, str] = {}  # by address: host and process of every worker, also of those that have gone
         self._asking = ThreadPoolExecutor(1, thread_name_prefix="names")
@@ -154,14 +163,18 @@ class DaskPool:
 
     @classmethod
     def connect(
-        cls, address: str, platform: Platform = CORES, command: str = "dask worker", patience_s: float = _START_S
+        cls,
+        scheduler: Scheduler,
+        platform: Platform = CORES,
+        command: str = "dask worker",
+        patience_s: float = _START_S,
     ) -> DaskPool:
         """Connect to the workers of a running scheduler.
 
         Parameters
         ----------
-        address : str
-            Address of the scheduler.
+        scheduler : str, distributed.Client or distributed.deploy.Cluster
+            The address of the scheduler, or who knows it; see `pipeline.workers.dask_client.client_of`.
         platform : Platform
             What the engines of the workers run on.
         command : str
@@ -171,42 +184,20 @@ class DaskPool:
 
         Raises
         ------
+        InputError
+            If the client or the cluster cannot be used.
         ResourceError
             If the scheduler does not answer or has no workers, or if the workers have another version of this package,
             or no GPU although the engine needs one.
         """
-        _check_certificate(address)
+        client, is_ours = client_of(scheduler, patience_s)
+        address = address_of(scheduler)
+        pool = cls(client, None, f"workers of {address}", platform, closes=is_ours)
         try:
-            client = distributed.Client(address, timeout=patience_s, set_as_default=False)
-        except (OSError, TimeoutError, ValueError, RuntimeError) as error:  # RuntimeError: it wants TLS
-            raise ResourceError(
-                f"the Dask scheduler at {address} does not answer ({error}); check --scheduler"
-            ) from error
-        pool = cls(client, None, f"workers of {address}", platform)
-        try:
-            versions = client.run(worker.version)
-        except Exception as error:  # whatever a worker of another environment raises
+            check_environment(client, address, platform, command)
+        except BaseException:
             pool.close()
-            raise ResourceError(
-                f"the workers of {address} cannot import this package ({error}); install it where they run"
-            ) from error
-        odd = {name: version for name, version in versions.items() if version != __version__}
-        if odd or not versions:
-            pool.close()
-            name, version = next(iter(odd.items()), ("none", ""))
-            raise ResourceError(
-                f"worker {name} of {address} has version {version} of this package instead of {__version__}; "
-                "install the same everywhere"
-                if odd
-                else f"the Dask scheduler at {address} has no workers; start some, then try again"
-            )
-        for name, reason in client.run(platform.why_absent).items():
-            if reason is not None:
-                pool.close()
-                raise ResourceError(
-                    f"worker {name} of {address} has no GPU for the engine: {reason}; start workers with "
-                    f"{command} {address}, or choose --engine cpu"
-                )
+            raise
         return pool
 
     def reasons(self) -> dict[str, dict[str, str | None]]:
@@ -225,6 +216,7 @@ class DaskPool:
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run a task on each worker that is there now. Workers that join later do without it."""
+        self._has_worked = True
         workers = self._threads()
         futures = [self.client.submit(function, argument, workers=[name], pure=False) for name in workers]
         for future in futures:  # errors are ignored here, because a bad worker fails again with its first slice
@@ -239,7 +231,7 @@ class DaskPool:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")  # left-overs of some MB are usual
             future = self.client.submit(function, argument, key=key, pure=False)
-        self._futures[tag] = future
+        self._futures[tag], self._has_worked = future, True
         future.add_done_callback(lambda done: self._done.put((tag, done)))
 
     def wait(self, seconds: float) -> list[Result]:
@@ -301,15 +293,20 @@ class DaskPool:
                 tell(logger, "came", f"worker {name} is there", worker=name, address=address)
 
     def close(self, patience_s: float = _STOP_S) -> None:
-        """Abandon running tasks. Stop our own workers, and kill those that have not ended after `patience_s`."""
+        """Abandon running tasks. Stop our own workers, and kill those that have not ended after `patience_s`.
+
+        A client that the user has given stays open, with all that the user has in it.
+        """
         self._closing.set()
         self._asking.shutdown(wait=False, cancel_futures=True)
         if self.cluster is None:
             with suppress(Exception):  # if the scheduler is gone, there is nothing to cancel
                 self.client.cancel(list(self._futures.values()))
-                for address in self._threads():
-                    self.client.submit(worker.forget, workers=[address], pure=False)
-        self.client.close()
+                for address in self._threads() if self._has_worked else ():
+                    asked = self.client.submit(worker.forget, workers=[address], pure=False)
+                    distributed.fire_and_forget(asked)  # else Dask drops it, because nobody waits for it
+        if self._closes:
+            self.client.close()
         if self.cluster is not None:
             _stop(self.cluster, self._name, patience_s)
 
@@ -381,20 +378,3 @@ def _stop(cluster: distributed.LocalCluster, name: str, patience_s: float = _STO
     finally:
         ended.set()
         late.cancel()
-
-
-def _check_certificate(address: str) -> None:
-    """Refuse an address with tls:// if there is no certificate. Dask would raise a TypeError and never end."""
-    if not address.startswith("tls://"):
-        return
-    try:
-        context = distributed.Security().get_connection_args("client")["ssl_context"]
-    except (OSError, KeyError, ValueError) as error:
-        raise ResourceError(
-            f"the certificate for {address} cannot be read ({error}); check distributed.comm.tls, in Dask's settings"
-        ) from error
-    if context is None:
-        raise ResourceError(
-            f"{address} wants a certificate, and Dask's configuration names none; name one under distributed.comm.tls, "
-            "in a file that the variable DASK_CONFIG names"
-        )

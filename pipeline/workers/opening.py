@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pipeline.process import startup
 from pipeline.workers.devices import choose_devices
 from pipeline.workers.local_workers import LOCAL_WORKERS, dask_pool
-from pipeline.workers.options import WorkerOptions
+from pipeline.workers.options import Scheduler, WorkerOptions
 from pipeline.workers.pool import Pool
 from schemas.engine_kind import EngineKind
 from schemas.platform import CORES, Platform
@@ -39,6 +39,8 @@ def count_workers(options: WorkerOptions, platform: Platform) -> int | None:
 
     Raises
     ------
+    InputError
+        If the client or the cluster that is given as scheduler cannot be used.
     ResourceError
         If the scheduler does not answer or has no workers.
     """
@@ -66,7 +68,7 @@ def open_pool(options: WorkerOptions, platform: Platform = CORES) -> Iterator[Po
     Raises
     ------
     InputError
-        Where `check_workers` raises it.
+        Where `check_workers` raises it, or if the client or the cluster of a scheduler cannot be used.
     ResourceError
         If the scheduler does not answer or has no workers, or workers do not start.
     """
@@ -82,13 +84,15 @@ def open_pool(options: WorkerOptions, platform: Platform = CORES) -> Iterator[Po
         pool.close()
 
 
-def ask_workers(scheduler: str) -> Callable[[EngineKind], str | None]:
+def ask_workers(scheduler: Scheduler) -> Callable[[EngineKind], str | None]:
     """A function that says why an engine cannot run on the workers of a scheduler.
 
     It takes the kind of an engine, and returns a clause about the first worker that cannot run it. None if all can.
 
     Raises
     ------
+    InputError
+        If the client or the cluster that is given as scheduler cannot be used.
     ResourceError
         If the scheduler does not answer or has no workers.
     """
@@ -105,5 +109,5 @@ def ask_workers(scheduler: str) -> Callable[[EngineKind], str | None]:
     return ask
 
 
-def _connect(scheduler: str, platform: Platform) -> DaskPool:
+def _connect(scheduler: Scheduler, platform: Platform) -> DaskPool:
     return dask_pool().connect(scheduler, platform, LOCAL_WORKERS[platform.name].command)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from pipeline.workers.devices import Devices, device_numbers
 from schemas.errors import InputError
 from schemas.option import Call, option
 from schemas.options import Where
 
-__all__ = ["WorkerOptions"]
+__all__ = ["Scheduler", "WorkerOptions", "address_of"]
+
+#: A running Dask scheduler: its address, or a client or a cluster that is connected to it.
+if TYPE_CHECKING:
+    import distributed
+
+    Scheduler: TypeAlias = str | distributed.Client | distributed.deploy.Cluster
+else:  # Dask is imported only where it is used
+    Scheduler = str | object
 
 #: The calls that start workers, and the one that only asks how many there would be.
 _STARTS: tuple[Call, ...] = ("mine", "largest", "count", "resume", "demo", "flow")
@@ -33,9 +41,9 @@ class WorkerOptions:
         otherwise="a thread per core in this process; with a GPU engine, every GPU",
         least=0,
     )
-    scheduler: str | None = option(
+    scheduler: Scheduler | None = option(
         None,
-        help="address of a running Dask scheduler, as tls://10.0.0.1:8786",
+        help="address of a running Dask scheduler, as tls://10.0.0.1:8786; from Python also a Client or a cluster",
         group="workers",
         on=_ASKS,
         metavar="ADDRESS",
@@ -87,7 +95,7 @@ class WorkerOptions:
         if self.workers is not None and self.workers < 0:
             raise InputError(f"the number of workers must be 0 or more, not {self.workers}")
         if self.workers is not None and self.scheduler is not None:
-            raise InputError("give either a number of workers or the address of a scheduler, not both")
+            raise InputError("give either a number of workers or a scheduler, not both")
         if self.on_gpus and self.scheduler is not None:
             raise InputError(
                 "GPUs, pools and spilling are options of the workers of a scheduler; start those with them"
@@ -101,3 +109,11 @@ class WorkerOptions:
     def on_gpus(self) -> bool:
         """Whether an option is set that only workers on GPUs have."""
         return self.devices is not None or self.rmm_pool is not None or self.spill
+
+
+def address_of(scheduler: Scheduler) -> str:
+    """The address of a scheduler, also of one that is given as a client or as a cluster."""
+    if isinstance(scheduler, str):
+        return scheduler
+    connected = getattr(scheduler, "scheduler", None)  # of a client that is closed: None
+    return str(getattr(scheduler, "scheduler_address", None) or getattr(connected, "address", "an unknown address"))

@@ -25,7 +25,7 @@ from pipeline.mining import driver
 from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
-from pipeline.workers import dask_pool
+from pipeline.workers import dask_client
 from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.growing_pool import Growing
 from pipeline.workers.opening import open_pool
@@ -173,7 +173,7 @@ def test_the_error_of_a_scheduler_that_ends_says_that_its_workers_are_lost(tmp_p
 
 
 def test_workers_with_another_version_are_refused(pool: DaskPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_pool, "__version__", "9.9")
+    monkeypatch.setattr(dask_client, "__version__", "9.9")
     with pytest.raises(ResourceError, match=r"has version .* instead of 9\.9; install the same everywhere"):
         DaskPool.connect(pool.client.scheduler.address)
 

@@ -1,0 +1,122 @@
+"""Connects to a running Dask scheduler, or takes the client that the user has connected."""
+
+from __future__ import annotations
+
+import distributed
+
+from pipeline.run.version import __version__
+from pipeline.slices import worker
+from pipeline.workers.options import Scheduler, address_of
+from schemas.errors import InputError, ResourceError
+from schemas.platform import Platform
+
+__all__ = ["check_environment", "client_of"]
+
+
+def client_of(scheduler: Scheduler, patience_s: float) -> tuple[distributed.Client, bool]:
+    """A client of a running scheduler, and whether it was made here.
+
+    Parameters
+    ----------
+    scheduler : str, distributed.Client or distributed.deploy.Cluster
+        A client that is given is returned. It belongs to the user, who may have work of their own in it.
+    patience_s : float
+        Seconds that the scheduler may take to answer. A client that is given has its own patience.
+
+    Raises
+    ------
+    InputError
+        If the client or the cluster is closed or asynchronous, or if this is neither of them.
+    ResourceError
+        If the scheduler does not answer, or its certificate cannot be used.
+    """
+    if isinstance(scheduler, str):
+        _check_certificate(scheduler)
+    else:
+        _check_object(scheduler)
+    if isinstance(scheduler, distributed.Client):
+        return scheduler, False
+    try:
+        # a cluster is not closed with the client, because it is not the client that has made it
+        return distributed.Client(scheduler, timeout=patience_s, set_as_default=False), True
+    except (OSError, TimeoutError, ValueError, RuntimeError) as error:  # RuntimeError: it wants TLS
+        address = address_of(scheduler)
+        raise ResourceError(f"the Dask scheduler at {address} does not answer ({error}); check --scheduler") from error
+
+
+def check_environment(client: distributed.Client, address: str, platform: Platform, command: str) -> None:
+    """Refuse workers that cannot run our tasks.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    address : str
+        Address of the scheduler, for errors.
+    platform : Platform
+        What the engines of the workers run on.
+    command : str
+        The command that starts a worker of this platform, for errors.
+
+    Raises
+    ------
+    ResourceError
+        If there are no workers, or they have another version of this package, or no GPU although the engine needs one.
+    """
+    try:
+        versions = client.run(worker.version)
+    except OSError as error:  # a client that is given may have lost its scheduler
+        raise ResourceError(
+            f"the Dask scheduler at {address} does not answer any more ({error}); start it again"
+        ) from error
+    except Exception as error:  # whatever a worker of another environment raises
+        raise ResourceError(
+            f"the workers of {address} cannot import this package ({error}); install it where they run"
+        ) from error
+    if not versions:
+        raise ResourceError(f"the Dask scheduler at {address} has no workers; start some, then try again")
+    for name, version in versions.items():
+        if version != __version__:
+            raise ResourceError(
+                f"worker {name} of {address} has version {version} of this package instead of {__version__}; "
+                "install the same everywhere"
+            )
+    for name, reason in client.run(platform.why_absent).items():
+        if reason is not None:
+            raise ResourceError(
+                f"worker {name} of {address} has no GPU for the engine: {reason}; start workers with "
+                f"{command} {address}, or choose --engine cpu"
+            )
+
+
+def _check_object(scheduler: distributed.Client | distributed.deploy.Cluster) -> None:
+    if not isinstance(scheduler, (distributed.Client, distributed.deploy.Cluster)):
+        raise InputError(
+            f"the scheduler is a {type(scheduler).__name__}; give an address, as tls://10.0.0.1:8786, an open "
+            "distributed.Client or a cluster of Dask"
+        )
+    what = "client" if isinstance(scheduler, distributed.Client) else "cluster"
+    status = getattr(scheduler.status, "name", scheduler.status)  # that of a cluster is an enumeration
+    if status in ("closing", "closed", "failed"):
+        raise InputError(f"the {what} that is given as scheduler is {status}; make a new one")
+    if scheduler.asynchronous:
+        raise InputError(
+            f"the {what} of {address_of(scheduler)} is asynchronous, and a run waits for its workers; make the {what} "
+            "without asynchronous=True, or give the address"
+        )
+
+
+def _check_certificate(address: str) -> None:
+    """Refuse an address with tls:// if there is no certificate. Dask would raise a TypeError and never end."""
+    if not address.startswith("tls://"):
+        return
+    try:
+        context = distributed.Security().get_connection_args("client")["ssl_context"]
+    except (OSError, KeyError, ValueError) as error:
+        raise ResourceError(
+            f"the certificate for {address} cannot be read ({error}); check distributed.comm.tls, in Dask's settings"
+        ) from error
+    if context is None:
+        raise ResourceError(
+            f"{address} wants a certificate, and Dask's configuration names none; name one under distributed.comm.tls, "
+            "in a file that the variable DASK_CONFIG names"
+        )
