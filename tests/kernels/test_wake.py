@@ -10,6 +10,8 @@ import pytest
 
 from kernels.gpu.wake import wake
 from pipeline.cli.main import main
+from schemas.errors import ResourceError
+from schemas.platform import Platform
 
 
 class Driver:
@@ -63,6 +65,10 @@ def test_without_a_driver_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> No
     wake.cache_clear()
 
 
+def refuse(scheduler: str, platform: Platform) -> None:
+    raise ResourceError(f"nobody is at {scheduler}")
+
+
 @pytest.mark.parametrize(
     ("words", "wakes"),
     [
@@ -80,5 +86,6 @@ def test_a_command_wakes_the_device_that_it_may_use(
 ) -> None:
     called: list[bool] = []
     monkeypatch.setattr("kernels.gpu.wake.wake", lambda: called.append(True))
+    monkeypatch.setattr("pipeline.workers.opening._connect", refuse)  # a scheduler has a minute to answer
     assert main(["count", "no-such-file", *words]) != 0
     assert bool(called) is wakes
