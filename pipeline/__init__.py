@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.results.report.make import report
     from pipeline.results.results import Results
     from pipeline.results.run_status import status
+    from pipeline.rows.frames import to_pandas
     from pipeline.run.version import __version__
     from pipeline.series.pruning import prune
     from pipeline.synthetic.generated import Generated
@@ -48,6 +49,7 @@ __all__ = [
     "report",
     "resume",
     "status",
+    "to_pandas",
     "verify",
 ]
 
@@ -70,6 +72,7 @@ _HOMES = {
     "report": "results.report.make",
     "resume": "api.runs",
     "status": "results.run_status",
+    "to_pandas": "rows.frames",
     "verify": "api.runs",
 }
 

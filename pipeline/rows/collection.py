@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import pyarrow as pa
 
 from pipeline.proof.selection import Place, rows_at
-from pipeline.rows.frames import Lists, framed
+from pipeline.rows.frames import Lists, to_pandas
 from pipeline.rows.notebook import html_table
 from pipeline.run.tables import open_part
 
@@ -103,7 +103,7 @@ class Rows:
         InputError
             If the run only counted, or `lists` is another word.
         """
-        return framed(self.to_arrow(columns, filter), lists)
+        return to_pandas(self.to_arrow(columns, filter), lists)
 
     def __iter__(self) -> Iterator[Biclique]:
         """Every biclique, as a pair of two lists. A few thousand rows are in memory at a time.
@@ -171,7 +171,7 @@ class Rows:
         InputError
             If the run only counted.
         """
-        return framed(self[: max(n, 0)], "tuple")
+        return to_pandas(self[: max(n, 0)], "tuple")
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as a stream of Arrow batches, which Polars, DuckDB, pandas and Arrow read without a copy on disk.

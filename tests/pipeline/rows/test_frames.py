@@ -78,6 +78,18 @@ def test_arrays_are_what_comes_if_nothing_is_said(results: Results) -> None:
         results.to_pandas(lists="list")  # type: ignore[arg-type]
 
 
+def test_any_table_of_rows_becomes_a_frame(results: Results) -> None:
+    best = results.top(9, by="surprise")
+    for rows in (best, results[:9], results):
+        frame = pipeline.to_pandas(rows)
+        assert len(frame.drop_duplicates(["left", "right"])) == len(frame) == len(rows)
+    assert pipeline.to_pandas(best).columns.tolist() == [*results.schema.names, "surprise"]
+    lists = results.explain(best["id"][0].as_py(), missing=3).near["left"]
+    assert pipeline.to_pandas(lists, "json")["missing"].map(json.loads).map(len).between(1, 3).all()
+    with pytest.raises(InputError, match="'top' is no table of rows; take results"):
+        pipeline.to_pandas("top")
+
+
 def test_no_rows_are_a_frame_too(tmp_path: Path) -> None:
     none = pipeline.mine(
         write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "none", min_left=30, workers=0, progress=False
