@@ -24,8 +24,8 @@ from kernels import engines
 from pipeline.api.choices import Asked, with_engine
 from pipeline.compare.difference import Difference
 from pipeline.ingest.sources.names import recorded
-from pipeline.ingest.sources.urls import HIDDEN
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
+from pipeline.remote.urls import HIDDEN
 from pipeline.results.results import Results, open_results
 from pipeline.run.folder import RunFolder, without_days
 from pipeline.run.resuming import how_to_resume

@@ -13,7 +13,7 @@ from prefect.runtime import flow_run
 
 from flows.identity import fill_in, moment_of
 from pipeline.ingest.sources.names import recorded
-from pipeline.ingest.sources.urls import without_secrets
+from pipeline.remote.urls import without_secrets
 from pipeline.run.names import url_of
 from schemas.errors import InputError
 

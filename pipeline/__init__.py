@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pipeline.api.runs import largest, mine, open_run, resume, verify
     from pipeline.compare.difference import Difference
     from pipeline.compare.diffing import diff
+    from pipeline.publishing.publish_run import Published, publish
     from pipeline.results.counted import Count
     from pipeline.results.report.make import report
     from pipeline.results.results import Results
@@ -35,6 +36,7 @@ __all__ = [
     "Count",
     "Difference",
     "Generated",
+    "Published",
     "Results",
     "__version__",
     "count",
@@ -46,6 +48,7 @@ __all__ = [
     "mine",
     "open_run",
     "prune",
+    "publish",
     "report",
     "resume",
     "status",
@@ -58,6 +61,7 @@ _HOMES = {
     "Count": "results.counted",
     "Difference": "compare.difference",
     "Generated": "synthetic.generated",
+    "Published": "publishing.publish_run",
     "Results": "results.results",
     "__version__": "run.version",
     "count": "api.counting",
@@ -69,6 +73,7 @@ _HOMES = {
     "mine": "api.runs",
     "open_run": "api.runs",
     "prune": "series.pruning",
+    "publish": "publishing.publish_run",
     "report": "results.report.make",
     "resume": "api.runs",
     "status": "results.run_status",

@@ -5,7 +5,7 @@ The modules import the pipeline inside functions, so that the parser, and with i
 
 from __future__ import annotations
 
-from pipeline.cli import about, comparing, explaining, exporting, generating, mining, results, watching
+from pipeline.cli import about, comparing, explaining, exporting, generating, mining, publishing, results, watching
 from pipeline.cli.command import Command
 
 __all__ = ["COMMANDS"]
@@ -17,6 +17,7 @@ COMMANDS: tuple[Command, ...] = (
     *explaining.COMMANDS,
     *comparing.COMMANDS,
     *exporting.COMMANDS,
+    *publishing.COMMANDS,
     *watching.COMMANDS,
     *generating.COMMANDS,
     *about.COMMANDS,

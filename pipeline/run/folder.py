@@ -23,7 +23,7 @@ from pipeline.run.names import (
     is_part,
     refuse_links,
 )
-from pipeline.run.resuming import how_to_resume, in_the_way, of_another_schema
+from pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -382,7 +382,7 @@ class RunFolder:
     def _header(self) -> dict[str, Any]:
         file = self.path / OPTIONS_FILE
         if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the name is too long or may not be seen
-            raise InputError(f"{self.path} is not the folder of a run: it has no options.json")
+            raise InputError(no_run(self.path))
         try:
             header = read_json(file)
         except IncompleteError as error:

@@ -42,10 +42,12 @@ __all__ = [
     "LOCK_FILE",
     "MANIFEST_FILE",
     "OPTIONS_FILE",
+    "PUBLISHED_FILE",
     "REPORT_FILE",
     "RIGHT_LABELS_FILE",
     "STAGING",
     "SUCCESS_FILE",
+    "has_name_of_run",
     "is_entry",
     "is_file",
     "is_folder",
@@ -74,6 +76,8 @@ logger = logging.getLogger(__name__)
 
 OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE = "options.json", "manifest.json", "report.html"
 LOCK_FILE, SUCCESS_FILE = "run.lock", "_SUCCESS"
+#: The record of a publication (`pipeline.publishing.listing`), which is never in the folder of a run.
+PUBLISHED_FILE = "_published.json"
 #: Beginning of the name of the folder that the input is read into. Eight random characters follow.
 STAGING = ".ingest-"
 
@@ -140,6 +144,11 @@ def is_entry(name: str) -> bool:
     return _ENTRY.fullmatch(name) is not None
 
 
+def has_name_of_run(folder: str, name: str) -> bool:
+    """Whether a run gives this name to a file in this one of its folders."""
+    return folder in _OURS and _OURS[folder].fullmatch(name) is not None
+
+
 def is_folder(path: Path) -> bool:
     """Whether `path` is a folder, and not a link to a folder."""
     return _kind(path) == stat.S_IFDIR
@@ -157,8 +166,7 @@ def is_staging(path: Path) -> bool:
 
 def is_ours(path: Path) -> bool:
     """Whether a file or a link in a folder of a run has a name that a run gives there."""
-    form = _OURS.get(path.parent.name)
-    return form is not None and form.fullmatch(path.name) is not None and not is_folder(path)
+    return has_name_of_run(path.parent.name, path.name) and not is_folder(path)
 
 
 def refuse_links(run: Path) -> None:
@@ -213,7 +221,12 @@ def refuse_url(folder: str | os.PathLike[str]) -> None:
         If `folder` is a URL.
     """
     if (url := url_of(folder)) is not None:
-        raise InputError(f"{url} is a URL, and runs are written to this machine; name a folder, and copy it afterwards")
+        from pipeline.remote.urls import without_secrets  # imported only here, because every command imports this
+
+        shown = without_secrets(url)
+        raise InputError(
+            f"{shown} is a URL, and runs are written to this machine; name a folder, and copy it afterwards"
+        )
 
 
 def stranger_in(run: Path) -> Path | None:

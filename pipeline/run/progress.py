@@ -12,7 +12,7 @@ from pipeline.process.logs import write_if_possible
 
 __all__ = ["Gap", "OnProgress", "Progress", "Step", "pass_on", "to_callback"]
 
-Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare", "generate"]
+Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare", "generate", "publish"]
 
 _WORDS: dict[Step, str] = {
     "ingest": "reading",
@@ -23,6 +23,7 @@ _WORDS: dict[Step, str] = {
     "report": "writing the report",
     "compare": "comparing",
     "generate": "drawing",
+    "publish": "publishing",
 }
 
 #: Seconds between two lines where there is no terminal, and between two redraws of the bar on a terminal.
@@ -58,7 +59,7 @@ class Progress:
     rate : float
         Bicliques per second, over this session.
     bytes : int
-        Size of the parts written so far, in bytes.
+        Size of the parts written so far, in bytes. While publishing: of all files.
     running : int
         Number of slices that run now.
     workers : str
@@ -142,12 +143,13 @@ class _Line:
 def line(progress: Progress, with_bar: bool = False) -> str:
     """`progress` in one line of at most some 100 characters."""
     words = [f"{_WORDS[progress.step]:<9}"]
-    if progress.step in ("mine", "prove", "compare", "generate"):
+    if progress.step in ("mine", "prove", "compare", "generate", "publish"):
         filled = int(progress.share * _BAR_WIDTH)
         words += [f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}]"] if with_bar else []
         words += [f"{100 * progress.share:5.1f} % of the work"]
         what = "edges" if progress.step == "generate" else "bicliques"
-        words += [str(progress.gap) if progress.gap is not None else f"{progress.bicliques:,} {what}"]
+        if progress.step != "publish":
+            words += [str(progress.gap) if progress.gap is not None else f"{progress.bicliques:,} {what}"]
         words += [f"{progress.rate:,.0f}/s"] if progress.rate and progress.gap is None else []
         words += [size(progress.bytes)] if progress.bytes else []
         words += [progress.workers] if progress.workers else []

@@ -6,10 +6,12 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.run.names import PUBLISHED_FILE, is_file, url_of
+
 if TYPE_CHECKING:
     import os
 
-__all__ = ["how_to_resume", "in_the_way", "of_another_schema"]
+__all__ = ["how_to_resume", "in_the_way", "no_run", "of_another_schema"]
 
 
 def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
@@ -28,6 +30,20 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
 def in_the_way(path: Path, what: str, run: Path) -> str:
     """A sentence about a path in the folder of a run that has to be moved away before the run can go on."""
     return f"{path} {what}; move it away, then continue with: {how_to_resume(run)}"
+
+
+def no_run(path: Path) -> str:
+    """Why a path is no folder of a run, in words. What was published of a run is none."""
+    url = url_of(path)
+    if url is not None:
+        from pipeline.remote.urls import without_secrets  # imported only here, because most commands need it not
+
+        shown = without_secrets(url)
+        return f"{shown} is a URL, and runs are opened on this machine; read {shown}/bicliques with other programs"
+    why = f"{path} is not the folder of a run: it has no options.json"
+    if is_file(path / PUBLISHED_FILE):
+        why += f", because a run was published there; read {path / 'bicliques'} with other programs"
+    return why
 
 
 def of_another_schema(folder: Path, schema: object, version: object) -> str:

@@ -1,6 +1,6 @@
-"""Runs commands, each in a fork of a process that has loaded everything, with `shim.cpp` before libc.
+"""Runs commands, each in a fork of a process that has loaded everything, mostly with `shim.cpp` before libc.
 
-It reads one JSON object per line, and answers with one: see `tests.faults.test_sweep`.
+It reads one JSON object per line, and answers with one: see `tests.support.forks`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def load() -> None:
         "results.report.make",
         "compare.diffing",
         "api.dry_running",
+        "publishing.publish_run",
     ):
         import_module(f"pipeline.{module}")
     first_use.before_reading("none", "cpu")
@@ -47,22 +48,25 @@ def load() -> None:
     first_use.before_proving()
 
 
-def carry_out(shim: ctypes.CDLL, job: dict[str, Any]) -> None:
+def carry_out(shim: ctypes.CDLL | None, job: dict[str, Any]) -> None:
     """In the fork: everything that is printed goes to files, and the number of calls of each kind, too."""
     place = Path(job["place"])
     os.environ["TMPDIR"], tempfile.tempdir = job["scratch"], None
     sys.stdout, sys.stderr = (
         io.TextIOWrapper((place / name).open("wb"), encoding="utf-8", line_buffering=True) for name in ("out", "err")
     )
-    shim.shim_arm(job["below"].encode(), KINDS.index(job["kind"]), HOWS.index(job["how"]), job["at"], job["errno"])
+    (place / "pid").write_text(str(os.getpid()))
+    if shim is not None:
+        shim.shim_arm(job["below"].encode(), KINDS.index(job["kind"]), HOWS.index(job["how"]), job["at"], job["errno"])
     try:
         code = main(job["words"])
     except BaseException:  # what a shell would see as a traceback
         traceback.print_exc()
         code = 99
-    shim.shim_disarm()
-    counts = {kind: shim.shim_calls(k) for k, kind in enumerate(KINDS)}
-    (place / "calls").write_text(json.dumps(counts))
+    if shim is not None:
+        shim.shim_disarm()
+        counts = {kind: shim.shim_calls(k) for k, kind in enumerate(KINDS)}
+        (place / "calls").write_text(json.dumps(counts))
     for stream in (sys.stdout, sys.stderr):
         if not stream.closed:
             stream.flush()
@@ -70,9 +74,11 @@ def carry_out(shim: ctypes.CDLL, job: dict[str, Any]) -> None:
 
 
 def serve() -> None:
-    shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
-    shim.shim_calls.restype = ctypes.c_long
-    shim.shim_arm.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_int)
+    shim = None
+    if "LD_PRELOAD" in os.environ:
+        shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
+        shim.shim_calls.restype = ctypes.c_long
+        shim.shim_arm.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_int)
     load()
     for line in sys.stdin:
         job = json.loads(line)

@@ -24,7 +24,9 @@ import pipeline
 from pipeline.run import names
 from tests.faults.sweeper import KINDS
 from tests.support.compared import rows_of
-from tests.support.runs import ROOT, answer, environment, manifest_pair, random_edges, write_edges
+from tests.support.forks import Sweeper, sweeping
+from tests.support.published import check_complete, check_honest, files_below
+from tests.support.runs import ROOT, answer, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(24, 16, 0.4, 3)
 EXPECTED = answer(EDGES)
@@ -41,28 +43,7 @@ ERRORS = {
     "ftruncate": (errno.EROFS, errno.EIO),
     "flock": (errno.ENOLCK,),
 }
-COMMANDS = ("mine", "resume", "report", "verify", "prune", "count", "status", "show", "diff")
-
-
-class Sweeper:
-    """A process with the shim that carries out commands in forks of itself."""
-
-    def __init__(self, process: subprocess.Popen[str]):
-        self.process = process
-
-    def run(
-        self, place: Path, words: list[str], kind: str = "look", how: str = "count", at: int = 0, error: int = 0
-    ) -> int:
-        for name in ("out", "err", "calls"):
-            (place / name).unlink(missing_ok=True)
-        below, scratch = place / "below", place / "below" / "scratch"
-        scratch.mkdir(parents=True, exist_ok=True)
-        job = {"place": str(place), "below": str(below), "scratch": str(scratch), "words": words}
-        job |= {"kind": kind, "how": how, "at": at, "errno": error}
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        print(json.dumps(job), file=self.process.stdin, flush=True)
-        return int(self.process.stdout.readline())
+COMMANDS = ("mine", "resume", "report", "verify", "prune", "count", "status", "show", "diff", "publish")
 
 
 @pytest.fixture(scope="module")
@@ -73,18 +54,8 @@ def sweeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweeper]:
     library = tmp_path_factory.mktemp("shim") / "shim.so"
     source = ROOT / "tests" / "faults" / "shim.cpp"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.sweeper"],
-        cwd=ROOT,
-        env=environment() | {"LD_PRELOAD": str(library)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        yield Sweeper(process)
-        assert process.stdin is not None
-        process.stdin.close()
+    with sweeping({"LD_PRELOAD": str(library)}) as process:
+        yield process
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +89,8 @@ def prepared(model: Path, place: Path, command: str) -> list[str]:
         shutil.copytree(model / "complete", out)
         return ["diff", str(below / "older"), str(out), "--output", str(below / "changes"), "--quiet"]
     shutil.copytree(model / ("stopped" if command == "resume" else "complete"), out)
+    if command == "publish":
+        return ["publish", str(out), str(below / "place"), "--quiet"]
     if command == "resume":
         return ["resume", str(out), *quietly, "--max-results", "none", "--no-report"]
     return [command, str(out), *(["--quiet"] if command in ("verify", "report") else [])]
@@ -148,6 +121,11 @@ def check_after(sweeper: Sweeper, place: Path, command: str, words: list[str]) -
         assert (found.new_run.found.count, found.new_run.found.fingerprint) == EXPECTED
         assert rows_of(found.new) == rows_of(pipeline.open_run(out)) - rows_of(pipeline.open_run(below / "older"))
         assert len(list(changes.iterdir())) == 5
+        return
+    if command == "publish":
+        check_honest(files_below(below / "place"), out)
+        assert sweeper.run(place, words) == 0, (place / "err").read_text()
+        check_complete(files_below(below / "place"), out)
         return
     if command == "mine" and (out / "options.json").exists():
         words = ["resume", str(out), "--workers", "0", "--quiet", "--no-report"]

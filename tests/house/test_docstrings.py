@@ -131,7 +131,7 @@ def test_errors_that_are_told_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_error_of_bad_input_is_told(name: str, tmp_path: Path) -> None:
-    others = {"mine": ["out"], "largest": ["out"], "diff": ["not there", "out"]}.get(name, [])
+    others = {"mine": ["out"], "largest": ["out"], "diff": ["not there", "out"], "publish": ["out"]}.get(name, [])
     paths = [tmp_path / other for other in ("not there", *others)]
     options = {"generate": {"n_left": 1, "n_right": 1, "edges": 2}}.get(name, {})
     with pytest.raises(errors.BicliqueError) as ended:

@@ -118,6 +118,7 @@ IMPORTS = {
     "count SOURCE --quiet --workers 0": SEARCH,
     "mine SOURCE -o NEW --quiet --workers 0 --no-report": SEARCH,
     "mine SOURCE -o NEW --quiet --workers 0": SEARCH | PAGE,
+    "publish RUN NEW --quiet": TABLES | {"blake3"},
     "report RUN --quiet": TABLES | PAGE | {"blake3"},
     "verify RUN --quiet": SEARCH - {"blake3"},
 }

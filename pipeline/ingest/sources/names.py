@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.ingest.readers.files import Named, find, is_named, is_pattern, items_of
-from pipeline.ingest.sources.urls import HIDDEN, without_secrets
+from pipeline.remote.urls import HIDDEN, without_secrets
 from pipeline.run.names import url_of
 from schemas.errors import InputError
 

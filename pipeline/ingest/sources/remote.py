@@ -1,8 +1,7 @@
 """Files that are not on this machine: lists them and opens them by their URLs.
 
-Arrow reads ``s3://``, ``gs://`` and what else it knows, the standard library ``http://`` and ``https://``, and fsspec
-everything else for which its package is installed. Each of them is imported where it is needed. No message has a
-password, a key or a signature, nor the text of an exception that may have one.
+The standard library reads ``http://`` and ``https://``, and `pipeline.remote.systems` opens everything else. No message
+has a password, a key or a signature, nor the text of an exception that may have one.
 """
 
 from __future__ import annotations
@@ -16,26 +15,23 @@ from fnmatch import fnmatchcase
 from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import IO, Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
 from pipeline.ingest.readers.files import is_hidden, refuse_logged_table, with_number
 from pipeline.ingest.readers.partitions import chosen
-from pipeline.ingest.sources.urls import secrets_of, without_secrets
+from pipeline.remote.systems import file_system, plain_errors
+from pipeline.remote.urls import without_secrets
 from pipeline.run.version import __version__
 from schemas.errors import InputError
 
 __all__ = ["Listing", "RemoteFile", "copy", "listed"]
 
-#: Schemes of Arrow's own file systems.
-_ARROW = ("s3", "gs", "gcs", "abfs", "abfss")
 #: Seconds without an answer after which a server counts as gone.
 _PATIENCE_S = 60
-#: Seconds for which one request to Google is repeated. A file that cannot be reached takes two of them.
-_RETRY_S = 20
-#: Bytes that are copied at a time, and characters that are shown of a reason.
-_PIECE, _SHOWN = 1 << 20, 200
+#: Bytes that are copied at a time.
+_PIECE = 1 << 20
 
 #: A stream as a context, and its number of bytes if that is known.
 _Opened = tuple[AbstractContextManager[IO[bytes]], int | None]
@@ -94,7 +90,7 @@ def listed(url: str, where: Sequence[str] = ()) -> Listing:
         found = Listing(shown, (RemoteFile(url, shown, name, lambda: _open_http(url)),), is_one=True)
     else:
         with _reading(url, shown):
-            found = _listed(url, shown, *_file_system(url, scheme))
+            found = _listed(url, shown, *file_system(url))
     if not where:
         return found
     title, fits = chosen(found.title, [file.shown.partition("://")[2] for file in found.files], where)
@@ -127,31 +123,13 @@ def copy(file: RemoteFile, target: IO[bytes]) -> None:
 
 @contextmanager
 def _reading(url: str, shown: str) -> Iterator[None]:
-    """Turn every error into a sentence without secrets. Packages behind fsspec have exceptions of their own."""
-    try:
-        yield
-    except InputError:
-        raise
-    except HTTPError as error:
-        remedy = "give credentials that may read it" if error.code in (401, 403) else "check the address"
-        raise InputError(f"{shown} cannot be read (HTTP {error.code} {error.reason}); {remedy}") from None
-    except ImportError as error:
-        raise InputError(f"{shown} cannot be read without another package ({_reason(url, error)})") from None
-    except Exception as error:
-        raise InputError(
-            f"{shown} cannot be read ({_reason(url, error)}); check the address, the connection and the credentials"
-        ) from None
-
-
-def _reason(url: str, error: BaseException) -> str:
-    """The first line of an exception without anything that is secret in the URL."""
-    if isinstance(error, URLError) and isinstance(error.reason, BaseException):
-        error = error.reason
-    text = (str(error).splitlines() or [""])[0].strip().rstrip(".")
-    for secret in secrets_of(url):
-        if secret in text:
-            return type(error).__name__
-    return text[:_SHOWN] or type(error).__name__
+    """Turn every error into a sentence without secrets."""
+    with plain_errors(url, shown):
+        try:
+            yield
+        except HTTPError as error:
+            remedy = "give credentials that may read it" if error.code in (401, 403) else "check the address"
+            raise InputError(f"{shown} cannot be read (HTTP {error.code} {error.reason}); {remedy}") from None
 
 
 def _open_http(url: str) -> _Opened:
@@ -167,21 +145,6 @@ def _open_http(url: str) -> _Opened:
     response = urlopen(request, timeout=_PATIENCE_S)
     length = response.headers.get("Content-Length")
     return response, int(length) if length and length.isdecimal() else None
-
-
-def _file_system(url: str, scheme: str) -> tuple[Any, str]:
-    """A file system of Arrow, and the path on it."""
-    from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem  # only for remote files
-
-    if scheme in ("gs", "gcs") and "retry_limit_seconds" not in url:  # otherwise it tries for a quarter of an hour
-        url += f"{'&' if '?' in url else '?'}retry_limit_seconds={_RETRY_S}"
-    if scheme in _ARROW:
-        found: tuple[Any, str] = FileSystem.from_uri(url)
-        return found
-    from fsspec.core import url_to_fs  # only for those that Arrow does not know
-
-    system, path = url_to_fs(url)
-    return PyFileSystem(FSSpecHandler(system)), path
 
 
 def _listed(url: str, shown: str, system: Any, path: str) -> Listing:

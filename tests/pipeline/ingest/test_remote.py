@@ -20,11 +20,11 @@ from pyarrow.fs import FileSystem
 import pipeline
 from pipeline.cli import main
 from pipeline.ingest.readers.files import find
-from pipeline.ingest.sources import remote
 from pipeline.ingest.sources.at_hand import digest_of
 from pipeline.ingest.sources.names import is_there, recorded
-from pipeline.ingest.sources.urls import without_secrets
 from pipeline.ingest.step import ingest
+from pipeline.remote.systems import file_system
+from pipeline.remote.urls import without_secrets
 from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -230,12 +230,12 @@ SERVICES = {
 @pytest.mark.parametrize("url", SERVICES)
 def test_the_address_of_a_service_goes_to_its_file_system(url: str, credentials: None) -> None:
     """Nothing is asked of the services."""
-    system, path = remote._file_system(url, url.partition(":")[0])
+    system, path = file_system(url)
     assert (system.type_name, path) == SERVICES[url]
 
 
 def test_addresses_that_arrow_does_not_know_go_to_fsspec() -> None:
-    system, path = remote._file_system("memory://lake/x.csv", "memory")
+    system, path = file_system("memory://lake/x.csv")
     assert (system.type_name, path) == ("py::fsspec+memory", "/lake/x.csv")
 
 

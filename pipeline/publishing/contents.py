@@ -1,0 +1,121 @@
+"""What is published of a run, and in which order. A run that is not complete and whole is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.proof import summary, vertices
+from pipeline.proof.wholeness import why_not_whole
+from pipeline.run.names import (
+    MANIFEST_FILE,
+    REPORT_FILE,
+    has_name_of_run,
+    is_file,
+    is_folder,
+    refuse_links,
+)
+from pipeline.run.opened import Run
+from pipeline.run.resuming import how_to_resume
+from schemas.errors import IncompleteError, InputError
+from schemas.manifest import Manifest
+
+__all__ = ["PUBLISHED_FOLDERS", "Contents", "is_published", "sealed"]
+
+_PARTS = "bicliques"
+#: Folders beside the parts, all of which can be read without the rest of the run.
+_BESIDE = ("edges", "labels", "summary", "vertices", "changes")
+#: The folders of a run that are published.
+PUBLISHED_FOLDERS = (_PARTS, *_BESIDE)
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What is published.
+
+    Parameters
+    ----------
+    run : Run
+    manifest : Manifest
+    phases : tuple of tuple of str
+        Names of files below the folder of the run, with slashes. All files of a phase are written before any file of
+        the next: the parts, what lies beside them, the manifest.
+    """
+
+    run: Run
+    manifest: Manifest
+    phases: tuple[tuple[str, ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in the order of the phases."""
+        return tuple(name for phase in self.phases for name in phase)
+
+    @property
+    def fingerprint(self) -> int:
+        """The fingerprint of the manifest."""
+        assert self.manifest.fingerprint is not None, "a run that lists has a fingerprint"
+        return self.manifest.fingerprint
+
+    @property
+    def path(self) -> Path:
+        """Folder of the run."""
+        return self.run.path
+
+
+def is_published(name: str) -> bool:
+    """Whether a file of this name may be one that was published, and not one of somebody else."""
+    folder, slash, rest = name.rpartition("/")
+    if not slash:
+        return name in (MANIFEST_FILE, REPORT_FILE)
+    return folder in PUBLISHED_FOLDERS and has_name_of_run(folder, rest)
+
+
+def sealed(path: Path) -> Contents:
+    """What is published of the run in a folder.
+
+    Raises
+    ------
+    InputError
+        If it is not the folder of a run, or the run holds no bicliques because it only counted.
+    IncompleteError
+        If the run is not complete and proven, or a file of it is missing or damaged.
+    """
+    run = Run.at(path)
+    if run.job.rows == "none":
+        raise InputError(f"{path} was mined with --count-only and holds no bicliques to publish; mine it again without")
+    refuse_links(path)
+    manifest = run.folder.manifest()
+    if manifest is None:
+        outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
+        raise IncompleteError(
+            f"{path} is not complete, and only a complete run is published; continue with: "
+            f"{how_to_resume(path, outcome)}"
+        )
+    if (reason := _why_damaged(run, manifest)) is not None:
+        raise IncompleteError(f"{reason}; mend it with: {how_to_resume(path)}")
+    run.folder.check("ingest")
+    parts = tuple(f"{_PARTS}/{part.name}" for part in manifest.parts)
+    page = (REPORT_FILE,) if is_file(path / REPORT_FILE) else ()
+    return Contents(run, manifest, (parts, (*_beside(run), *page), (MANIFEST_FILE,)))
+
+
+def _why_damaged(run: Run, manifest: Manifest) -> str | None:
+    """The first thing that is wrong with a complete run, in words. Ledger, sizes of parts and summary are looked at."""
+    if (reason := why_not_whole(run, manifest)) is not None:
+        return reason
+    if manifest.proven_rows != manifest.count:
+        return f"{manifest.proven_rows:,} of {manifest.count:,} rows in {run.path} are proven"
+    if run.options.search.per_vertex and (reason := vertices.why_damaged(run)) is not None:
+        return reason
+    return summary.why_damaged(run.folder, manifest)
+
+
+def _beside(run: Run) -> list[str]:
+    """Names of the files beside the parts. Files that are not finished do not count."""
+    found = []
+    for name in _BESIDE:
+        folder = run.path / name
+        if is_folder(folder):
+            found += [f"{name}/{file.name}" for file in run.folder.own_files(folder) if not file.name.startswith(".")]
+    return found

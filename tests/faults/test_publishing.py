@@ -1,0 +1,188 @@
+"""A publication that is cut off: the place does not say that it is complete, and the same command finishes it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
+
+import pipeline
+from pipeline.publishing import place
+from pipeline.remote.systems import file_system
+from schemas.errors import BicliqueError, ResourceError
+from tests.support.bucket import Asked, Bucket, Fault, bucket_of_moto
+from tests.support.forks import sweeping
+from tests.support.published import check_complete, check_honest, run_in_parts
+
+PREFIX = "night"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_in_parts(tmp_path_factory.mktemp("published") / "run")
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_in_parts(tmp_path_factory.mktemp("published") / "other", less=5)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    with bucket_of_moto(monkeypatch) as there:
+        yield there
+
+
+def there(bucket: Bucket) -> dict[str, bytes]:
+    found = bucket.objects(f"{PREFIX}/")
+    return {key.removeprefix(f"{PREFIX}/"): data for key, data in found.items() if not key.endswith("/")}
+
+
+def publish(run: Path, bucket: Bucket) -> None:
+    pipeline.publish(run, bucket.url(PREFIX), overwrite=True, progress=False)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that tries twice. Arrow's tries for six seconds, so a store that stays broken takes that long."""
+
+    def opened(url: str) -> tuple[S3FileSystem, str]:
+        system, path = file_system(url)
+        _, (how,) = system.__reduce__()
+        return S3FileSystem(**how, retry_strategy=AwsStandardS3RetryStrategy(max_attempts=2)), path
+
+    monkeypatch.setattr(place, "file_system", opened)
+
+
+#: What requests do: look, make a file in three steps or in one, read it back, and remove it.
+WHATS = ("list", "head", "begin", "part", "complete", "put", "get", "delete")
+
+
+@pytest.mark.parametrize("fault", ["cut before", "cut after", "refuse", "error"])
+@pytest.mark.parametrize("what", WHATS)
+@pytest.mark.usefixtures("impatient")
+def test_a_store_that_stays_broken(run: Path, other: Path, bucket: Bucket, what: str, fault: str) -> None:
+    """From the n-th request of a kind on, every request of this kind fails."""
+    publish(run, bucket)
+    asked = 0
+    first = {"list": 2, "head": 4, "get": 4, "delete": 3}.get(what, 6)
+
+    def broken(each: Asked) -> str | None:
+        nonlocal asked
+        asked += each.what == what
+        return fault if each.what == what and asked >= first else None
+
+    bucket.fault = broken
+    said = ""
+    try:
+        publish(other, bucket)
+    except BicliqueError as error:
+        said = str(error)
+    noticed = asked >= first
+    bucket.well()
+    assert bool(said) == noticed
+    assert "\n" not in said
+    assert said == "" or f"/{PREFIX}" in said
+    check_honest(there(bucket), run, other)
+    publish(other, bucket)
+    check_complete(there(bucket), other)
+
+
+@pytest.mark.parametrize("fault", ["cut before", "cut after", "error"])
+def test_a_fault_that_passes_is_tried_again(run: Path, bucket: Bucket, fault: str) -> None:
+    seen: set[str] = set()
+
+    def once(asked: Asked) -> str | None:
+        if asked.what in seen or asked.what == "complete":
+            return None
+        seen.add(asked.what)
+        return fault
+
+    bucket.fault = once
+    publish(run, bucket)
+    assert len(seen) >= 4
+    bucket.well()
+    check_complete(there(bucket), run)
+
+
+def test_a_file_that_is_read_back_otherwise_is_not_taken(run: Path, bucket: Bucket) -> None:
+    bucket.fault = lambda asked: "damage" if asked.what == "get" and "/labels/" in asked.key else None
+    with pytest.raises(ResourceError, match=r"labels/\w+\.parquet (is read back with another content|cannot be read)"):
+        publish(run, bucket)
+    assert not {"_SUCCESS", "manifest.json"} & there(bucket).keys()
+    bucket.well()
+    publish(run, bucket)
+    check_complete(there(bucket), run)
+
+
+def test_a_file_that_is_stored_otherwise_is_not_taken(run: Path, bucket: Bucket) -> None:
+    """The store says that all is well, and has lost a byte."""
+    spoilt: list[str] = []
+
+    def spoil(asked: Asked) -> None:
+        if asked.what == "head" and "/bicliques/" in asked.key and asked.key not in spoilt:
+            spoilt.append(asked.key)
+            data = bucket.get(asked.key)
+            bucket.put(asked.key, data[:-1] + bytes([data[-1] ^ 1]))
+
+    bucket.fault = spoil
+    with pytest.raises(ResourceError, match="is read back with another content than was written"):
+        publish(run, bucket)
+    bucket.well()
+    publish(run, bucket)
+    check_complete(there(bucket), run)
+
+
+class Killer:
+    """Kills a process just before its n-th change of the bucket, or just after it."""
+
+    def __init__(self, pid_file: Path, at: int, before: bool):
+        self._pid_file, self._at, self._before = pid_file, at, before
+        self.changes = 0
+
+    def __call__(self, asked: Asked) -> Fault | None:
+        self.changes += asked.changes
+        if not asked.changes or self.changes != self._at:
+            return None
+        if not self._before:
+            return self._kill
+        self._kill()
+        return "cut before"
+
+    def _kill(self) -> None:
+        os.kill(int(self._pid_file.read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_killed_before_and_after_every_change(
+    run: Path, other: Path, bucket: Bucket, tmp_path: Path, is_there: bool, every: int
+) -> None:
+    """A new publication, and one that replaces another run. With `every`, some of the changes."""
+    words = ["publish", str(run), bucket.url(PREFIX), "--quiet", "--overwrite"]
+    finished = []
+    with sweeping() as sweeper:
+        for at in range(1, 200, every):
+            for key in bucket.objects():
+                bucket.delete(key)
+            bucket.well()
+            if is_there:
+                publish(other, bucket)
+            killer = Killer(tmp_path / "pid", at, before=at % 2 == 0)
+            bucket.fault = killer
+            code = sweeper.run(tmp_path, words)
+            bucket.well()
+            check_honest(there(bucket), run, other)
+            if code == 0:
+                assert killer.changes < at
+                break
+            assert code == -signal.SIGKILL, (tmp_path / "err").read_text()
+            finished.append("_SUCCESS" in there(bucket))
+            assert sweeper.run(tmp_path, words) == 0, (tmp_path / "err").read_text()
+            check_complete(there(bucket), run)
+    assert at > 30, "there were fewer changes than files"
+    assert sum(finished) <= 1 + is_there, "it is complete only after the last change, or before the first"

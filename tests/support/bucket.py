@@ -1,0 +1,182 @@
+"""A bucket on an S3-compatible server of this machine (moto). It notes what it is asked, and fails where told to."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote
+from urllib.request import Request as HttpRequest
+from urllib.request import urlopen
+from xml.etree import ElementTree
+
+import pytest
+
+NAME = "lake"
+ACCESS_KEY, SECRET_KEY = "someuser", "geheim/word/c0ffee4711"
+#: What a store does with a request: nothing and then it is gone; all but the answer; an error in the place of it; an
+#: answer with another byte; nothing for longer than a client waits.
+FAULTS = ("cut before", "cut after", "refuse", "error", "damage", "hang")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: what it does, in one word, and to which key."""
+
+    what: str
+    key: str
+
+    @property
+    def changes(self) -> bool:
+        return self.what not in ("get", "head", "list")
+
+
+Fault = str | Callable[[], object]
+
+
+@dataclass
+class Bucket:
+    """A bucket that is there, and what was asked of it."""
+
+    address: str
+    asked: list[Asked] = field(default_factory=list)
+    #: What to do with a request: one of `FAULTS`, or something to do when it is carried out and not answered yet. None
+    #: answers it.
+    fault: Callable[[Asked], Fault | None] = lambda asked: None
+
+    def url(self, key: str = "") -> str:
+        """The address of a key for Arrow, without credentials."""
+        return f"s3://{NAME}/{quote(key)}?endpoint_override={self.address}&scheme=http&region=us-east-1"
+
+    def well(self) -> None:
+        """From now on nothing fails, and nothing was asked yet."""
+        self.fault = lambda asked: None
+        self.asked.clear()
+
+    def whats(self, *whats: str) -> list[str]:
+        """The keys of these requests, in their order."""
+        return [asked.key for asked in self.asked if asked.what in whats]
+
+    def completed(self) -> list[str]:
+        """The keys that got a content, in the order in which they got it."""
+        return self.whats("put", "complete")
+
+    def objects(self, prefix: str = "") -> dict[str, bytes]:
+        """The content of every key below a prefix, asked for beside the client that is tested."""
+        text = _fetch(f"http://{self.address}/{NAME}?list-type=2&max-keys=100000&prefix={quote(prefix)}")
+        keys = [node.text or "" for node in ElementTree.fromstring(text).iter() if node.tag.endswith("}Key")]
+        return {key: self.get(key) for key in keys}
+
+    def get(self, key: str) -> bytes:
+        return _fetch(f"http://{self.address}/{NAME}/{quote(key)}")
+
+    def put(self, key: str, data: bytes) -> None:
+        _fetch(f"http://{self.address}/{NAME}/{quote(key)}", data, "PUT")
+
+    def delete(self, key: str) -> None:
+        _fetch(f"http://{self.address}/{NAME}/{quote(key)}", method="DELETE")
+
+    def uploads(self) -> int:
+        """Uploads in several parts that were begun and neither completed nor given up."""
+        text = _fetch(f"http://{self.address}/{NAME}?uploads")
+        return sum(node.tag.endswith("}Upload") for node in ElementTree.fromstring(text).iter())
+
+
+def _fetch(url: str, data: bytes | None = None, method: str = "GET") -> bytes:
+    # the first header says that it is none of the client's; nobody checks the second, but it has to be there
+    headers = {"x-test": "1", "Authorization": f"AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20260101/us-east-1/s3/aws4"}
+    headers["Content-Type"] = "application/octet-stream"
+    request = HttpRequest(url, data, headers, method=method)
+    with urlopen(request, timeout=60) as answer:
+        body: bytes = answer.read()
+    return body
+
+
+def _asked(environ: dict[str, Any]) -> Asked:
+    method, query = environ["REQUEST_METHOD"], parse_qs(environ.get("QUERY_STRING", ""), keep_blank_values=True)
+    _, _, key = unquote(environ.get("RAW_URI", environ["PATH_INFO"]).partition("?")[0]).lstrip("/").partition("/")
+    words = {
+        "GET": "get" if key else "list",
+        "HEAD": "head",
+        "DELETE": "abort" if "uploadId" in query else "delete",
+        "PUT": "part" if "uploadId" in query else "put",
+        "POST": "begin" if "uploads" in query else "complete",
+    }
+    return Asked(words[method], key)
+
+
+class _Faulty:
+    """Moto's application, with faults before it."""
+
+    def __init__(self, app: Any, bucket: Bucket):
+        self._app, self._bucket = app, bucket
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if "HTTP_X_TEST" in environ:
+            return self._app(environ, start_response)
+        asked = _asked(environ)
+        with self._lock:  # a fault counts requests
+            self._bucket.asked.append(asked)
+            fault = self._bucket.fault(asked)
+        if fault is None:
+            return self._app(environ, start_response)
+        if fault in ("refuse", "error"):
+            return _refusal(fault, environ, start_response)
+        if fault == "hang":
+            time.sleep(20)
+        if fault == "damage":
+            return [_damaged(b"".join(self._app(environ, start_response)))]
+        if fault == "cut after" or callable(fault):
+            b"".join(self._app(environ, lambda *_: None))
+        if callable(fault):
+            fault()
+        environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+        raise ConnectionAbortedError
+
+
+def _refusal(fault: str, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    status, code = ("403 Forbidden", "AccessDenied") if fault == "refuse" else ("500 Internal", "InternalError")
+    environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    start_response(status, [("Content-Type", "application/xml"), ("Connection", "close")])
+    return [f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>no</Message></Error>".encode()]
+
+
+def _damaged(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :] if data else data
+
+
+@contextmanager
+def bucket_of_moto(patch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """A new bucket, and an environment with credentials for it."""
+    from moto.moto_server.werkzeug_app import create_backend_app
+    from moto.s3.models import s3_backends
+    from werkzeug.serving import WSGIRequestHandler, make_server
+
+    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
+    patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        patch.setenv(name, "/dev/null")
+    patch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    WSGIRequestHandler.protocol_version = "HTTP/1.1"
+    bucket = Bucket("")
+    app = _Faulty(create_backend_app("s3"), bucket)
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    bucket.address = f"127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        _fetch(f"http://{bucket.address}/{NAME}", method="PUT")
+        yield bucket
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        s3_backends.reset()
