@@ -9,11 +9,8 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
-import queue
 import signal
 import threading
-import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -30,9 +27,10 @@ from pipeline.process.children import on_their_own
 from pipeline.process.logs import tell
 from pipeline.slices import worker
 from pipeline.workers.dask_client import check_environment, client_of
-from pipeline.workers.dask_cuda import guarded, start_cluster
+from pipeline.workers.dask_cuda import start_cluster
+from pipeline.workers.dask_tasks import DaskTasks
 from pipeline.workers.options import Scheduler, address_of
-from pipeline.workers.pool import Result, WorkerLostError
+from pipeline.workers.pool import Result
 from schemas.errors import ResourceError
 from schemas.platform import CORES, Platform
 
@@ -89,11 +87,10 @@ class DaskPool:
         self._name = name
         self._platform = platform
         self._closes = closes
-        self._done: queue.SimpleQueue[tuple[int, distributed.Future]] = queue.SimpleQueue()
-        self._futures: dict[int, distributed.Future] = {}
         self._has_worked = False
         self._here: set[str] = set()  # addresses of the workers
         self._names: dict[str, str] = {}  # by address: host and process of every worker, also of those that have gone
+        self._tasks = DaskTasks(client, platform.fatal_errors, lambda address: self._names.get(address, address))
         self._asking = ThreadPoolExecutor(1, thread_name_prefix="names")
         self._closing = threading.Event()
 
@@ -224,26 +221,13 @@ class DaskPool:
                 pass
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Submit a task under a key of its own. Dask would not run the same task twice, and a slice may need it."""
-        key = f"bicliques-{function.__name__}-{tag}-{time.monotonic_ns()}"
-        if self._platform.fatal_errors:
-            function = partial(guarded, function, self._platform.fatal_errors)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sending large graph")  # left-overs of some MB are usual
-            future = self.client.submit(function, argument, key=key, pure=False)
-        self._futures[tag], self._has_worked = future, True
-        future.add_done_callback(lambda done: self._done.put((tag, done)))
+        """Submit a task; see `pipeline.workers.dask_tasks`."""
+        self._has_worked = True
+        self._tasks.submit(tag, function, argument)
 
     def wait(self, seconds: float) -> list[Result]:
         """All tasks that have ended. Waits up to `seconds` for the first."""
-        results = []
-        try:
-            ended = self._done.get(timeout=seconds)
-            while True:
-                results.append(self._result(*ended))
-                ended = self._done.get_nowait()
-        except queue.Empty:
-            return results
+        return self._tasks.wait(seconds)
 
     def grow(self) -> None:
         """Do nothing, because a cluster keeps its size."""
@@ -258,10 +242,9 @@ class DaskPool:
 
     def who(self, tag: int) -> str:
         """The name of the worker that has the task, as the Dask scheduler knows it. Empty if none has it."""
-        future = self._futures.get(tag)
-        if future is not None:
+        if (key := self._tasks.key(tag)) is not None:
             for address, keys in self._ask(self.client.processing).items():
-                if future.key in keys:
+                if key in keys:
                     return self._names.get(address, address)
         return ""
 
@@ -301,7 +284,7 @@ class DaskPool:
         self._asking.shutdown(wait=False, cancel_futures=True)
         if self.cluster is None:
             with suppress(Exception):  # if the scheduler is gone, there is nothing to cancel
-                self.client.cancel(list(self._futures.values()))
+                self._tasks.cancel()
                 for address in self._threads() if self._has_worked else ():
                     asked = self.client.submit(worker.forget, workers=[address], pure=False)
                     distributed.fire_and_forget(asked)  # else Dask drops it, because nobody waits for it
@@ -320,20 +303,6 @@ class DaskPool:
             raise ResourceError(
                 f"Dask does not answer any more ({error}), so the {self._name} are lost; start them again"
             ) from error
-
-    def _result(self, tag: int, future: distributed.Future) -> Result:
-        self._futures.pop(tag, None)
-        try:
-            return Result(tag, value=future.result())
-        except distributed.KilledWorker as error:
-            name = self._names.get(error.last_worker.address, error.last_worker.address)
-            lost = WorkerLostError(f"its worker {name} died; the memory of the machine may be too small")
-            lost.__cause__ = error
-            return Result(tag, error=lost)
-        except distributed.client.FutureCancelledError as error:
-            return Result(tag, error=WorkerLostError(f"Dask gave it up ({error.reason})"))
-        except Exception as error:
-            return Result(tag, error=error)
 
 
 def _be_patient(cluster: distributed.LocalCluster) -> None:

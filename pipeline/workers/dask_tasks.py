@@ -1,0 +1,127 @@
+"""The tasks of a Dask client: sent together, and fetched as they end.
+
+The thread that mines only puts tasks into a queue and takes results out of another. The thread of Dask's loop does the
+rest. While the first is busy, tasks gather in the queue, and Dask gets all of them in one message. Results that end at
+about the same time are asked for in one message, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import time
+import warnings
+from collections import defaultdict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import distributed
+
+from pipeline.workers.dask_cuda import guarded
+from pipeline.workers.pool import Result, WorkerLostError
+
+__all__ = ["DaskTasks"]
+
+
+class DaskTasks:
+    """Tasks on the workers of a client.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    fatal_errors : frozenset of str
+        Names of the exceptions after which a process cannot go on; see `pipeline.workers.dask_cuda.guarded`.
+    name_of : callable
+        (address of a worker) -> its name in messages.
+    """
+
+    def __init__(self, client: distributed.Client, fatal_errors: frozenset[str], name_of: Callable[[str], str]):
+        self._client, self._fatal, self._name_of = client, fatal_errors, name_of
+        self._waiting: deque[tuple[int, Callable[[Any], Any], Any]] = deque()
+        self._is_coming = False  # whether `_send` will be called
+        self._futures: dict[int, distributed.Future] = {}
+        self._ended: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        """Have Dask run ``function(argument)``. `wait` returns the result with `tag`."""
+        self._waiting.append((tag, function, argument))
+        if not self._is_coming:
+            self._is_coming = True
+            self._client.loop.add_callback(self._send)
+
+    def wait(self, seconds: float) -> list[Result]:
+        """The results of tasks that have ended. Waits up to `seconds` for the first."""
+        results = []
+        try:
+            ended = self._ended.get(timeout=seconds)
+            while True:
+                results.append(self._result(*ended))
+                ended = self._ended.get_nowait()
+        except queue.Empty:
+            return results
+
+    def key(self, tag: int) -> str | None:
+        """Dask's key of a task. None if it has ended, or Dask does not have it yet."""
+        future = self._futures.get(tag)
+        return None if future is None else str(future.key)
+
+    def cancel(self) -> None:
+        """Abandon all tasks, those included that wait to be sent."""
+        self._client.sync(self._cancel)
+
+    async def _cancel(self) -> None:
+        self._waiting.clear()  # in the thread of Dask's loop, so that none is just being sent
+        await self._client.cancel(list(self._futures.values()))
+
+    def _send(self) -> None:
+        """Send the tasks that wait, in the thread of Dask's loop."""
+        self._is_coming = False  # first, so that a task which comes from now on is not forgotten
+        alike: dict[Callable[[Any], Any], list[tuple[int, Any]]] = defaultdict(list)
+        with suppress(IndexError):
+            while True:
+                tag, function, argument = self._waiting.popleft()
+                alike[function].append((tag, argument))
+        for function, tasks in alike.items():
+            try:
+                futures = self._mapped(function, tasks)
+            except Exception as error:  # the client is closed, or an argument cannot be pickled
+                for tag, _ in tasks:
+                    self._ended.put((tag, None, error))
+                continue
+            for (tag, _), future in zip(tasks, futures, strict=True):
+                self._futures[tag] = future
+                self._client.loop.add_callback(self._collect, tag, future)
+
+    def _mapped(self, function: Callable[[Any], Any], tasks: list[tuple[int, Any]]) -> list[distributed.Future]:
+        """Each task has a key of its own. Dask would not run the same task twice, and a slice may need it."""
+        now = time.monotonic_ns()
+        keys = [f"bicliques-{function.__name__}-{tag}-{now}" for tag, _ in tasks]
+        if self._fatal:
+            function = partial(guarded, function, self._fatal)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")  # left-overs of some MB are usual
+            futures: list[distributed.Future] = self._client.map(
+                function, [argument for _, argument in tasks], key=keys, pure=False
+            )
+        return futures
+
+    async def _collect(self, tag: int, future: distributed.Future) -> None:
+        """Fetch how a task ended, as soon as it has, in the thread of Dask's loop."""
+        try:
+            value, error = await future, None
+        except (Exception, asyncio.CancelledError) as raised:  # Dask's own errors of a task that it gave up, too
+            value, error = None, raised
+        self._ended.put((tag, value, error))
+
+    def _result(self, tag: int, value: Any, error: BaseException | None) -> Result:
+        self._futures.pop(tag, None)  # Dask may forget the task now
+        if isinstance(error, distributed.KilledWorker):
+            name = self._name_of(error.last_worker.address)
+            lost = WorkerLostError(f"its worker {name} died; the memory of the machine may be too small")
+            lost.__cause__ = error
+            return Result(tag, error=lost)
+        if isinstance(error, distributed.client.FutureCancelledError):
+            return Result(tag, error=WorkerLostError(f"Dask gave it up ({error.reason})"))
+        return Result(tag, value, error)
