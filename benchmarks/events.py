@@ -32,13 +32,13 @@ from benchmarks.runs import prepared_run
 from pipeline.mining import driver
 from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
+from pipeline.slices.left_over import LeftOver, unpacked
 from pipeline.slices.run_in_worker import open_in_worker
 from pipeline.slices.worker import SliceDone, SliceTask, identity
 from pipeline.workers.dask_pool import DaskPool
 from schemas.manifest import SliceResult
 from schemas.options import RunLimits, RunOptions
 from schemas.search import Search
-from schemas.work import Subtrees
 
 #: Nodes that a slice leaves over. The CPU engine leaves some ten to some hundred.
 _LEFT_OVER = 100
@@ -47,7 +47,7 @@ _LEFT_OVER = 100
 def idle_slice(task: SliceTask) -> SliceDone:
     """The answer to a slice, without a search. All of it but the first node is left over, and at most 100 nodes."""
     run = open_in_worker(task.folder, task.run)
-    work = Subtrees.from_bytes(task.subtrees)
+    work = unpacked(task.work)
     left_over = work.take(min(1, len(work) - 1), min(len(work), _LEFT_OVER))
     result = SliceResult(
         slice=task.slice,
@@ -59,7 +59,7 @@ def idle_slice(task: SliceTask) -> SliceDone:
         seconds=task.limits.seconds or 1.0,
         worker=identity(),
     )
-    return SliceDone(result, left_over.to_bytes())
+    return SliceDone(result, LeftOver.of(left_over))
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from pipeline.run.opened import Run
 from pipeline.run.plan import BandOf
 from pipeline.run.progress import OnProgress, Progress
 from pipeline.run.session import MiningSession, how_it_ended, remember
+from pipeline.slices.left_over import LeftOver, Packed
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
 from pipeline.workers.pool import Pool, Result, WorkerLostError
 from schemas.errors import BicliqueError, ResourceError
@@ -161,7 +162,7 @@ class _Driver:
             event_seconds=_EVENT_S,
         )
         self.machine = Scheduler(policy, max(self.ledger.entries, default=-1) + 1, float(self.plan.weights.sum()))
-        self.left_overs: dict[int, Subtrees] = {}
+        self.left_overs: dict[int, LeftOver] = {}
         self.taking: dict[int, Start] = {}
         self.commits = Commits(self.ledger)
         self.incumbent = Incumbent(run, self.band_of)
@@ -222,9 +223,9 @@ class _Driver:
             within = self.plan.within_bands(ranges)
             self.machine.add_source(source, self.plan.weights, within, is_plan=True, band_at=self.plan.band_at)
         else:
-            left_over, band = self.ledger.left_over(source), self.band_of(source)
+            left_over, band = LeftOver.of(self.ledger.left_over(source)), self.band_of(source)
             self.left_overs[source] = left_over
-            weights = self.weights[band].of(left_over)
+            weights = self.weights[band].of_shapes(left_over.shapes)
             self.machine.add_source(source, weights, ranges, is_plan=False, band_at=lambda node: band)
 
     def _carry_out(self, instructions: list[Start | Finish]) -> None:
@@ -238,12 +239,6 @@ class _Driver:
                 self.pool.submit(instruction.slice, mine_slice, task)
 
     def _task(self, start: Start) -> SliceTask:
-        pieces = []
-        for source, first, last in start.took:
-            if source == PLAN:
-                pieces.append(Subtrees.of_roots(self.plan.roots[first:last]))
-            else:
-                pieces.append(self.left_overs[source].take(first, last))
         seconds = min(start.seconds, self.pool.longest_task_s() or start.seconds)
         seconds = max(min(seconds, self.deadline - time.monotonic()), 0.01)
         return SliceTask(
@@ -252,10 +247,15 @@ class _Driver:
             slice=start.slice,
             attempt=start.attempt,
             band=self._band(start),
-            subtrees=Subtrees.concat(pieces).to_bytes(),
+            work=tuple(self._nodes(*took) for took in start.took),
             limits=Limits(seconds, start.rows, self._bound()),
             write_on=self.write_on,
         )
+
+    def _nodes(self, source: int, first: int, last: int) -> Packed:
+        if source == PLAN:
+            return Subtrees.of_roots(self.plan.roots[first:last]).to_bytes(), 0, last - first
+        return self.left_overs[source].some(first, last)
 
     def _band(self, start: Start) -> int:
         source, first, _ = start.took[0]
@@ -287,19 +287,13 @@ class _Driver:
     def _commit(self, done: SliceDone) -> None:
         """Begin to write the ledger entry of a slice."""
         result, start = done.result, self.taking[done.result.slice]
-        left_over, packed = Subtrees.empty(), done.left_over
-        if packed:
-            left_over = Subtrees.from_bytes(packed)
-            pieces = self.machine.pieces_wanted()
-            if pieces > len(left_over):
-                left_over = left_over.spread(pieces)
-                packed = left_over.to_bytes()
-        weights = self.weights[self._band(start)].of(left_over)
+        left_over = done.left_over.spread(self.machine.pieces_wanted())
+        weights = self.weights[self._band(start)].of_shapes(left_over.shapes)
         result = replace(result, n_left_over=len(left_over))
         entry = LedgerEntry(result, start.took, max(self.machine.weight(result.slice) - float(weights.sum()), 0.0))
-        self.commits.begin(entry, packed, (result, left_over, weights))
+        self.commits.begin(entry, left_over.packed, (result, left_over, weights))
 
-    def _returned(self, result: SliceResult, left_over: Subtrees, weights: np.ndarray) -> list[Start | Finish]:
+    def _returned(self, result: SliceResult, left_over: LeftOver, weights: np.ndarray) -> list[Start | Finish]:
         start = self.taking.pop(result.slice)
         self.bytes += sum(part.bytes for part in result.parts)
         if self.beside is not None:

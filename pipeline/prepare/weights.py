@@ -13,7 +13,7 @@ from schemas.graph import MiningGraph
 from schemas.jobs import Job
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["MANY_EDGES", "RootWeights", "heaviest_first", "weights_of"]
+__all__ = ["MANY_EDGES", "SHAPE", "RootWeights", "heaviest_first", "shapes_of", "weights_of"]
 
 #: Work grows with this power of the wedges of a root. docs/design.md has the measurement.
 _POWER = 1.5
@@ -22,6 +22,9 @@ _AT_A_TIME = 1 << 16
 #: Edges from which on compiled code weighs roots on threads. NumPy weighs that many in 0.2 to 0.4 s, and loading the
 #: compiler takes as long.
 MANY_EDGES = 1 << 25
+#: What the weight of a node depends on: its first root, its `Subtrees.todo`, and the number of its candidates. If these are
+#: ``ranged``, the width is their first rank instead.
+SHAPE = np.dtype([("root", VERTEX), ("todo", VERTEX), ("width", VERTEX), ("ranged", VERTEX)])
 #: Most threads that weigh. Their memory bounds them.
 _MOST_THREADS = 16
 
@@ -86,17 +89,20 @@ class RootWeights:
         A whole first-level subtree has the weight of its root. An opened node has a share of it: the number of its
         pairs (child, candidate of the child), divided by that of the root.
         """
-        if len(pieces) == 0:
+        return self.of_shapes(shapes_of(pieces))
+
+    def of_shapes(self, shapes: np.ndarray) -> np.ndarray:
+        """The same, from an array of `SHAPE`."""
+        if len(shapes) == 0:
             return np.empty(0)
-        root = np.minimum.reduceat(pieces.path, pieces.path_indptr[:-1])
-        todo, candidates = pieces.todo.astype(np.float64), np.diff(pieces.candidate_indptr).astype(np.float64)
-        ranged, n_roots = pieces.ranged, len(self.by_rank)
+        root, ranged, n_roots = shapes["root"], shapes["ranged"].astype(np.bool_), len(self.by_rank)
+        todo, candidates = shapes["todo"].astype(np.float64), shapes["width"].astype(np.float64)
         density = self._candidates[root[ranged]] / np.maximum(n_roots - 1 - root[ranged], 1)
-        candidates[ranged] = density * (n_roots - pieces.candidates[pieces.candidate_indptr[:-1][ranged]])
+        candidates[ranged] = density * (n_roots - candidates[ranged])
         todo[ranged] *= density
         pairs = todo * candidates - todo * (todo - 1) / 2
         all_pairs = self._candidates[root] * (self._candidates[root] + 1) / 2
-        share = np.where(pieces.todo == EVERYTHING, 1.0, np.minimum(pairs / np.maximum(all_pairs, 1.0), 1.0))
+        share = np.where(shapes["todo"] == EVERYTHING, 1.0, np.minimum(pairs / np.maximum(all_pairs, 1.0), 1.0))
         weights = self.by_rank[root] * share + 1.0
         slot = np.unique(root, return_inverse=True)[1]
         excess = np.bincount(slot, weights=weights)[slot] / self.by_rank[root]
@@ -128,6 +134,17 @@ class RootWeights:
         all_pairs = np.maximum(self._candidates[root] * (self._candidates[root] + 1) / 2, 1.0)[node]
         share = np.where(whole[node], 1.0, np.minimum(pairs / all_pairs, 1.0))
         return node, child, self.by_rank[root][node] * share
+
+
+def shapes_of(pieces: Subtrees) -> np.ndarray:
+    """What the weight of each node of a list depends on, as an array of `SHAPE`."""
+    shapes = np.empty(len(pieces), SHAPE)
+    if len(pieces):
+        ranged, width = pieces.ranged, np.diff(pieces.candidate_indptr)
+        width[ranged] = pieces.candidates[pieces.candidate_indptr[:-1][ranged]]
+        shapes["root"] = np.minimum.reduceat(pieces.path, pieces.path_indptr[:-1])
+        shapes["todo"], shapes["width"], shapes["ranged"] = pieces.todo, width, ranged
+    return shapes
 
 
 def heaviest_first(weights: np.ndarray, threads: int = 1) -> np.ndarray:

@@ -29,6 +29,7 @@ from pipeline.run.opened import Run
 from pipeline.run.version import __version__
 from pipeline.slices import engine_turns, first_use
 from pipeline.slices.engine_turns import Server, turn
+from pipeline.slices.left_over import LeftOver, Packed, unpacked
 from pipeline.slices.power import COUNTERS, PowerMeter, Usage
 from pipeline.slices.run_in_worker import close_in_worker, open_in_worker
 from pipeline.slices.slice_search import SliceSearch
@@ -70,8 +71,8 @@ class SliceTask:
     slice, attempt : int
     band : int
         The band that the nodes are of; see `pipeline.run.opened.Run.bands`.
-    subtrees : bytes
-        Packed by `Subtrees.to_bytes`.
+    work : tuple of Packed
+        The nodes to search; see `pipeline.slices.left_over.unpacked`.
     limits : Limits
     write_on : WriteOn
     """
@@ -81,17 +82,17 @@ class SliceTask:
     slice: int
     attempt: int
     band: int
-    subtrees: bytes
+    work: tuple[Packed, ...]
     limits: Limits
     write_on: WriteOn = "auto"
 
 
 @dataclass(frozen=True)
 class SliceDone:
-    """The answer of a worker: the result of a slice, and its left-over, packed by `Subtrees.to_bytes`."""
+    """The answer of a worker: the result of a slice, and its left-over."""
 
     result: SliceResult
-    left_over: bytes
+    left_over: LeftOver
 
 
 def mine_slice(task: SliceTask) -> SliceDone:
@@ -104,7 +105,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
     """
     run = open_in_worker(task.folder, task.run)
     kind = engines.kind(run.options.engine)
-    work = Subtrees.from_bytes(task.subtrees)
+    work = unpacked(task.work)
     with turn(kind, task.run) as server, _metered(kind) as used:
         began, started = time.time(), time.perf_counter()
         session, writer = _search(server, run, task, work)
@@ -149,7 +150,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
         ),
         timed=tuple(session.timed),
     )
-    return SliceDone(result, left_over.to_bytes() if len(left_over) else b"")
+    return SliceDone(result, LeftOver.of(left_over))
 
 
 def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:

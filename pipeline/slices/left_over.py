@@ -1,0 +1,73 @@
+"""The left-over of a slice on its way from a worker to the workers that take it next.
+
+The driver passes it on as it came. It deals nodes by their weights, so it needs to know of each node what a weight
+depends on, and that comes beside the packed nodes. It unpacks them only to cut them into more, or to take a few out of
+many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.prepare.weights import SHAPE, shapes_of
+from schemas.work import Subtrees
+
+__all__ = ["PASSED_ON", "LeftOver", "Packed", "unpacked"]
+
+#: Nodes ``start`` to ``stop - 1`` of a list that `Subtrees.to_bytes` packed: (packed, start, stop).
+Packed = tuple[bytes, int, int]
+
+#: A list of at most so many bytes is sent whole to a worker that takes some of its nodes. Cutting nodes out of a list of
+#: this size takes the driver as long as sending it.
+PASSED_ON = 1 << 16
+
+
+@dataclass(frozen=True)
+class LeftOver:
+    """Nodes that a slice did not finish.
+
+    Parameters
+    ----------
+    packed : bytes
+        The nodes, packed by `Subtrees.to_bytes`. Empty if there are none.
+    outline : bytes
+        An array of `pipeline.prepare.weights.SHAPE`, one per node.
+    """
+
+    packed: bytes = b""
+    outline: bytes = b""
+
+    @classmethod
+    def of(cls, nodes: Subtrees) -> LeftOver:
+        """Pack some nodes."""
+        return cls(nodes.to_bytes(), shapes_of(nodes).tobytes()) if len(nodes) else cls()
+
+    def __len__(self) -> int:
+        return len(self.outline) // SHAPE.itemsize
+
+    @property
+    def shapes(self) -> np.ndarray:
+        """What the weight of each node depends on, `pipeline.prepare.weights.SHAPE`."""
+        return np.frombuffer(self.outline, SHAPE)
+
+    def spread(self, pieces: int) -> LeftOver:
+        """The same work in about `pieces` nodes, or in as many as there are; see `Subtrees.spread`."""
+        if not self.packed or len(self) >= pieces:
+            return self
+        nodes = Subtrees.from_bytes(self.packed)
+        more = nodes.spread(pieces)
+        return self if len(more) == len(nodes) else LeftOver.of(more)
+
+    def some(self, start: int, stop: int) -> Packed:
+        """Nodes ``start`` to ``stop - 1``, for a worker."""
+        if len(self.packed) <= PASSED_ON or stop - start == len(self):
+            return self.packed, start, stop
+        return Subtrees.from_bytes(self.packed).take(start, stop).to_bytes(), 0, stop - start
+
+
+def unpacked(work: Sequence[Packed]) -> Subtrees:
+    """The nodes that a worker was sent, in order."""
+    return Subtrees.concat([Subtrees.from_bytes(packed).take(start, stop) for packed, start, stop in work])
