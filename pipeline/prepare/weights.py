@@ -9,6 +9,7 @@ import numpy as np
 
 from kernels.graph.threads import sort
 from pipeline.process.cores import count_cores
+from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
 from schemas.jobs import Job
 from schemas.work import EVERYTHING, Subtrees
@@ -22,8 +23,8 @@ _AT_A_TIME = 1 << 16
 #: Edges from which on compiled code weighs roots on threads. NumPy weighs that many in 0.2 to 0.4 s, and loading the
 #: compiler takes as long.
 MANY_EDGES = 1 << 25
-#: What the weight of a node depends on: its first root, its `Subtrees.todo`, and the number of its candidates. If these are
-#: ``ranged``, the width is their first rank instead.
+#: What the weight of a node depends on: its first root, its `Subtrees.todo`, and the number of its candidates. If they
+#: are ``ranged``, the width is their first rank instead.
 SHAPE = np.dtype([("root", VERTEX), ("todo", VERTEX), ("width", VERTEX), ("ranged", VERTEX)])
 #: Most threads that weigh. Their memory bounds them.
 _MOST_THREADS = 16

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from pipeline.prepare.weights import SHAPE, shapes_of
 from schemas.work import Subtrees
 
-__all__ = ["PASSED_ON", "LeftOver", "Packed", "unpacked"]
+__all__ = ["LeftOver", "Packed", "unpacked"]
 
 #: Nodes ``start`` to ``stop - 1`` of a list that `Subtrees.to_bytes` packed: (packed, start, stop).
 Packed = tuple[bytes, int, int]
 
-#: A list of at most so many bytes is sent whole to a worker that takes some of its nodes. Cutting nodes out of a list of
-#: this size takes the driver as long as sending it.
-PASSED_ON = 1 << 16
+#: A list of at most so many bytes is sent whole to a worker that takes some of its nodes. The driver cuts nodes out of
+#: longer lists.
+_PASSED_ON = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,18 @@ class LeftOver:
         """The same work in about `pieces` nodes, or in as many as there are; see `Subtrees.spread`."""
         if not self.packed or len(self) >= pieces:
             return self
-        nodes = Subtrees.from_bytes(self.packed)
-        more = nodes.spread(pieces)
-        return self if len(more) == len(nodes) else LeftOver.of(more)
+        more = self._nodes.spread(pieces)
+        return self if len(more) == len(self) else LeftOver.of(more)
 
     def some(self, start: int, stop: int) -> Packed:
         """Nodes ``start`` to ``stop - 1``, for a worker."""
-        if len(self.packed) <= PASSED_ON or stop - start == len(self):
+        if len(self.packed) <= _PASSED_ON or stop - start == len(self):
             return self.packed, start, stop
-        return Subtrees.from_bytes(self.packed).take(start, stop).to_bytes(), 0, stop - start
+        return self._nodes.take(start, stop).to_bytes(), 0, stop - start
+
+    @cached_property
+    def _nodes(self) -> Subtrees:
+        return Subtrees.from_bytes(self.packed)
 
 
 def unpacked(work: Sequence[Packed]) -> Subtrees:

@@ -30,7 +30,7 @@ from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.growing_pool import Growing
 from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
-from pipeline.workers.pool import WorkerLostError
+from pipeline.workers.pool import Result, WorkerLostError
 from schemas.errors import InputError, ResourceError
 from schemas.options import RunLimits
 from schemas.search import Search
@@ -219,6 +219,26 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
     assert pool.who(2) == ""
     assert passes(lambda: pool.slots() == 2), "the dead worker was not replaced"
     assert gone() == [f"worker {str(results[2].error).split()[2]} has gone"]
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def test_tasks_that_are_sent_together_come_back_each_under_its_tag(pool: DaskPool) -> None:
+    for tag in range(300):
+        pool.submit(tag, double if tag % 3 else str, tag)
+    results: list[Result] = []
+    while len(results) < 300:
+        results += pool.wait(120)
+    assert {result.tag: result.value for result in results} == {k: 2 * k if k % 3 else str(k) for k in range(300)}
+
+
+def test_a_task_that_cannot_be_sent_ends_with_the_reason(pool: DaskPool) -> None:
+    pool.submit(1, str, threading.Lock())
+    (result,) = pool.wait(120)
+    assert result.tag == 1
+    assert "pickle" in str(result.error)
 
 
 def test_local_workers_listen_on_the_loopback_address_only(pool: DaskPool) -> None:
