@@ -11,14 +11,14 @@ from prefect.runtime import flow_run
 
 from pipeline.api.same_run import digest_by_name, why_another
 from pipeline.proof.wholeness import why_not_whole
-from pipeline.run.folder import RunFolder
+from pipeline.run.folder import RunFolder, without_days
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
 from pipeline.series.runs import entries_of, is_run
 from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.options import RunOptions
 
-__all__ = ["complete_since", "depends_on_moment", "fill_in", "folder_for", "moment_of"]
+__all__ = ["complete_since", "depends_on_moment", "fill_in", "folder_for", "moment_of", "nightly"]
 
 
 def moment_of(day: date | None) -> datetime:
@@ -55,6 +55,11 @@ def fill_in(template: str, moment: datetime) -> str:
 def depends_on_moment(template: str) -> bool:
     """Whether the template has a placeholder."""
     return fill_in(template, datetime.min) != fill_in(template, datetime.max)
+
+
+def nightly(output: str) -> str:
+    """The folder that the template of a path gives, with ``{date}`` in place of every day: the same every night."""
+    return without_days(str(Path(output).absolute()))
 
 
 def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from prefect.runtime import deployment, flow_run
 
-from pipeline.run.folder import without_days
+from flows.identity import nightly
 
 __all__ = ["Keys"]
 
@@ -47,7 +47,7 @@ class Keys:
         apart what has the same words.
         """
         flow, deployed = flow_run.flow_name or "flow", deployment.name
-        folder = "" if deployed else without_days(str(Path(output).absolute()))
+        folder = "" if deployed else nightly(output)
         owner = deployed or f"{flow} {_last(folder)}"
         text = re.sub("[^a-z0-9]+", "-", f"{owner} {_last(series or 'memory')}".lower())
         whole = "\0".join((flow, deployed or "", folder, series or ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from prefect.logging import get_run_logger
 from prefect.states import Cancelled, Completed
 
 from flows import tasks
-from flows.cards import publish_changes, publish_run
+from flows.cards import publish_run
+from flows.ending import announce_complete, compare, finish, much
 from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from flows.keys import Keys
@@ -22,7 +24,6 @@ from flows.names import OUTPUT, name_of, name_of_mining
 from flows.notify import note, tell
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
-from pipeline.compare.difference import Difference
 from pipeline.ingest.sources.names import recorded
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
 from pipeline.remote.urls import HIDDEN
@@ -32,7 +33,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.series.runs import is_run
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
-from schemas.errors import BicliqueError, InputError
+from schemas.errors import InputError
 from schemas.options import RunOptions
 
 __all__ = ["mine"]
@@ -128,11 +129,12 @@ def mine(
     problems: list[str] = []
     found = None
     if results.complete:
-        found = _compare(path, keys, problems) if changes else None
-        problems += _finish(results, keys, asked.call.report, latest, keep)
+        found = compare(path, keys, problems) if changes else None
+        announce = partial(announce_complete, results, without_days(series), output, found, notify_above)
+        problems += finish(results, keys, asked.call.report, latest, keep, announce)
     else:
         publish_run(results, keys)
-    state = _state(results, since, problems, _much(found, notify_above))
+    state = _state(results, since, problems, much(found, notify_above))
     context = FlowRunContext.get()
     if state.is_cancelled() and context is not None and context.flow_run is not None:
         tell(mine, context.flow_run, state)  # Prefect calls no hook for a state that a flow returns
@@ -168,50 +170,6 @@ def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
     else:
         log.info("%s is complete since %s, from the same input with the same options; it is left alone", path, since)
     return options
-
-
-def _compare(path: Path, keys: Keys, problems: list[str]) -> Difference | None:
-    """What changed since the run before. What goes wrong here does not make the run fail."""
-    try:
-        found = tasks.compare(path)
-    except BicliqueError as error:
-        problems.append(f"what changed could not be found: {error}")
-        return None
-    if found is not None:
-        publish_changes(found, keys)
-    return found
-
-
-def _much(found: Difference | None, above: float | None) -> str | None:
-    """A clause that says how much has changed, if that is more than was asked to be told of."""
-    if found is None or above is None or found.share <= above:
-        return None
-    words = f"{len(found.gone):,} are gone and {len(found.new):,} are new since {found.old_run.folder}"
-    words += f", {100 * found.share:.3g} % of all"
-    get_run_logger().warning("much has changed: %s", words)
-    return words
-
-
-def _finish(results: Results, keys: Keys, report: bool, latest: bool, keep: int | None) -> list[str]:
-    """Do all that comes after the proof. Returns what went wrong there, which does not make the run fail."""
-    path, problems = results.path, []
-    page = None
-    if report:
-        try:
-            page = tasks.report(path)
-        except Exception as error:  # whatever the reason is, the bicliques are there
-            problems.append(f"the page could not be written: {error}")
-    publish_run(results, keys, page)
-    try:
-        tasks.mark(path, latest)
-    except BicliqueError as error:
-        problems.append(str(error))
-    if keep is not None:
-        try:
-            problems += tasks.prune(path, keep).problems
-        except BicliqueError as error:
-            problems.append(str(error))
-    return problems
 
 
 def _state(results: Results, since: str | None, problems: list[str], much: str | None) -> State[Any]:

@@ -33,7 +33,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["build", "compare", "ingest", "mark", "mine", "plan", "prove", "prune", "report", "verify"]
+__all__ = ["build", "compare", "ingest", "link", "mark", "mine", "plan", "prove", "prune", "report", "verify"]
 
 #: Seconds before the first and the second retry. It takes time until somebody mends a full disk or a missing worker.
 _DELAYS_S = [10.0, 60.0]
@@ -116,11 +116,18 @@ def report(path: Path) -> Path:
 
 
 @task(cache_policy=NO_CACHE)
-def mark(path: Path, latest: bool) -> None:
-    """Mark the run as complete, after everything else in its folder is written; see `pipeline.series.marks`."""
-    mark_complete(path)
-    if latest:
-        get_run_logger().info("%s leads to %s", path.absolute().parent / LATEST, point_to_newest(path))
+def mark(path: Path) -> bool:
+    """Mark the run as complete, after everything else in its folder is written; see `pipeline.series.marks`.
+
+    Returns whether it had no mark before.
+    """
+    return mark_complete(path)
+
+
+@task(cache_policy=NO_CACHE)
+def link(path: Path) -> None:
+    """Let the link ``latest`` lead to the newest complete run of the series; see `pipeline.series.marks`."""
+    get_run_logger().info("%s leads to %s", path.absolute().parent / LATEST, point_to_newest(path))
 
 
 @task(cache_policy=NO_CACHE)

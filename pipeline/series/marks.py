@@ -20,8 +20,13 @@ __all__ = ["LATEST", "mark_complete", "point_to_newest", "withdraw_mark"]
 LATEST = "latest"
 
 
-def mark_complete(run: Path) -> None:
+def mark_complete(run: Path) -> bool:
     """Put an empty file ``_SUCCESS`` into the folder of a complete run, unless it is there.
+
+    Returns
+    -------
+    bool
+        Whether it was not there.
 
     Raises
     ------
@@ -32,9 +37,10 @@ def mark_complete(run: Path) -> None:
         try:
             descriptor = os.open(run / SUCCESS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
-            return
+            return False
         os.close(descriptor)
         flush(run)
+    return True
 
 
 def withdraw_mark(run: Path) -> None:

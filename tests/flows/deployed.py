@@ -91,18 +91,22 @@ class Server:
 
     def post(self, path: str, **content: Any) -> Any:
         """The server's answer to a request."""
-        return self._answer("POST", path, json=content)
+        return self._ask("POST", path, json=content).json()
+
+    def patch(self, path: str, **content: Any) -> None:
+        """Change something of the server."""
+        self._ask("PATCH", path, json=content)
 
     def get(self, path: str) -> Any:
         """The server's answer to a question."""
-        return self._answer("GET", path)
+        return self._ask("GET", path).json()
 
-    def _answer(self, method: str, path: str, **content: Any) -> Any:
+    def _ask(self, method: str, path: str, **content: Any) -> httpx.Response:
         # Prefect's own client, because its server answers 503 while SQLite is locked and expects to be asked again.
         with PrefectHttpxSyncClient(base_url=f"{self.url}/", timeout=30, enable_csrf_support=False) as client:
             answer = client.request(method, path, **content)
             answer.raise_for_status()
-            return answer.json()
+            return answer
 
     def deployment(self, name: str) -> str:
         """Its id, by ``FLOW/NAME``."""

@@ -22,15 +22,25 @@ OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 
 
 def prefect_yaml(tmp_path: Path, source: Path) -> Path:
-    """A copy in which the refresh is due every minute and reads a small graph; nothing else is changed."""
+    """A copy in which the refresh is due every minute, reads a small graph, and is verified as the document shows."""
     content: dict[str, Any] = yaml.safe_load((ROOT / "prefect.yaml").read_text())
-    refresh = next(deployment for deployment in content["deployments"] if deployment["name"] == "refresh")
+    refresh, verify = (
+        next(deployment for deployment in content["deployments"] if deployment["name"] == name)
+        for name in ("refresh", "verify")
+    )
+    verify |= yaml.safe_load(documented("    triggers:"))
     assert refresh["schedules"][0]["cron"] == "0 3 * * *"
     refresh["schedules"][0]["cron"] = "* * * * *"
     refresh["parameters"] |= {"source": str(source), "output": f"{tmp_path}/runs/{{date}}", **SMALL}
     file = tmp_path / "prefect.yaml"
     file.write_text(yaml.safe_dump(content))
     return file
+
+
+def documented(beginning: str) -> str:
+    """The block of YAML in the document that begins so."""
+    (found,) = re.findall(rf"(?ms)^```yaml\n({re.escape(beginning)}.*?)^```", OPERATIONS)
+    return str(found)
 
 
 POOL = "work-pool create bicliques --type process"
@@ -50,6 +60,7 @@ def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
         prefect.commands(f"{DEPLOY} --prefect-file {prefect_yaml(tmp_path, source)}")
         assert prefect.deployment("verify/verify")
         a_skipped_night_is_told(prefect)
+        a_change_is_told(prefect)
         on_demand = prefect.deployment("mine/on-demand")
         asked = {"source": str(source), "output": str(tmp_path / "asked"), **SMALL}
         prefect.post(f"deployments/{on_demand}/create_flow_run", parameters=asked)
@@ -62,6 +73,9 @@ def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
             assert found(day) == found(tmp_path / "runs" / "latest") == expected
             assert (day / "_SUCCESS").exists()
             assert scheduled["name"] == f"g.parquet to {day}"
+            verified = ended(prefect, prefect.deployment("verify/verify"))
+            assert verified["parameters"] == {"output": str(day)}
+            assert verified["name"] == f"verify {day}"
 
 
 def a_skipped_night_is_told(prefect: Server) -> None:
@@ -81,6 +95,28 @@ def a_skipped_night_is_told(prefect: Server) -> None:
         assert received[0]["title"] == "bicliques: refresh Cancelled"
         assert f"/runs/flow-run/{tonight}" in received[0]["text"]
         prefect.post(f"flow_runs/{last_night}/set_state", state={"type": "CANCELLED"})  # gives its slot back
+
+
+def a_change_is_told(prefect: Server) -> None:
+    """By the automation of the document, with the block that was made before."""
+    with receiver() as (url, received):
+        (block,) = (found for found in prefect.post("block_documents/filter") if found["name"] == "on-call")
+        prefect.patch(f"block_documents/{block['id']}", data={"url": url})
+        automation = documented("name: what changed").replace("00000000-0000-0000-0000-000000000000", block["id"])
+        (prefect.home / "changed.yaml").write_text(automation)
+        prefect.commands(f"automation create --from-file {prefect.home / 'changed.yaml'}")
+        payload = {"series": "in/{date}.csv", "gone": 3, "new": 2, "folder": "runs/2026-01-31"}
+        resource = {"prefect.resource.id": "bicliques.run.1"}
+        code = (
+            f"from prefect.events import emit_event; emit_event('bicliques.run.changed', {resource}, payload={payload})"
+        )
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=prefect.environment, check=True, timeout=120)
+        message = {
+            "title": "bicliques: in/{date}.csv has changed",
+            "text": "3 are gone and 2 are new in runs/2026-01-31",
+        }
+        # the other automation tells of last night, too, which has just been cancelled
+        wait_for(lambda: message in received, 120, lambda: f"{received}\n{prefect.log('server')}")
 
 
 def test_these_commands_are_the_documented_ones() -> None:

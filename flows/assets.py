@@ -1,0 +1,86 @@
+"""The result of a run as an asset of Prefect: what was made, from which input, and how many bicliques it has.
+
+An asset is the same every night. Its key has the folder of the run with the word ``date`` in place of the day.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from prefect.assets import Asset, AssetProperties
+from prefect.cache_policies import NO_CACHE
+from prefect.tasks import MaterializingTask
+
+from pipeline.ingest.sources.names import STDIN
+from pipeline.results.results import Results
+from pipeline.run.names import url_of
+
+__all__ = ["asset_key", "record_asset"]
+
+#: Most characters of a key.
+_LONGEST = 512
+#: What Prefect takes in no key.
+_REFUSED = re.compile(r"[\x00-\x20#?&%\"'<>\[\]{}|\\^`\ud800-\udfff]")
+
+
+def asset_key(place: str) -> str:
+    """The key of an asset of Prefect, by its place.
+
+    Parameters
+    ----------
+    place : str
+        An absolute path or a URL, with placeholders such as ``{date}`` in place of days.
+
+    Notes
+    -----
+    A character that Prefect does not take becomes a hyphen. Such a key ends with six digits of a digest of the place,
+    so two places have two keys.
+
+    Examples
+    --------
+    >>> asset_key("/srv/runs/{date}")
+    'file:///srv/runs/date'
+    """
+    url = url_of(place)
+    scheme, _, rest = (f"file://{place}" if url is None else url).partition("://")
+    rest = re.sub(r"\{(date|time)\}", r"\1", rest.rstrip("/"))
+    key = f"{re.sub('[^a-z0-9]', '', scheme.lower())}://{_REFUSED.sub('-', rest)}"
+    if key == f"{scheme.lower()}://{rest}" and len(key) <= _LONGEST:
+        return key
+    digest = hashlib.blake2b(place.encode(errors="surrogateescape"), digest_size=3).hexdigest()
+    return f"{key[: _LONGEST - len(digest) - 1]}-{digest}"
+
+
+def record_asset(results: Results, series: str, place: str) -> None:
+    """Tell Prefect that a complete run has made its asset anew.
+
+    Parameters
+    ----------
+    results : Results
+    series : str
+        The input, as a run records it, with placeholders in place of days. Standard input is no asset.
+    place : str
+        The folder of the run, with placeholders in place of days.
+    """
+    manifest = results.manifest
+    facts = {
+        "folder": str(results.path.absolute()),
+        "count": manifest.count,
+        "fingerprint": None if manifest.fingerprint is None else str(manifest.fingerprint),
+        "input": manifest.input["digest"],
+        **{name: manifest.input[name] for name in ("n_left", "n_right", "n_edges")},
+    }
+    words = AssetProperties(name=f"bicliques of {series}", description="Maximal bicliques in Parquet, and their proof")
+    asset = Asset(key=asset_key(place), properties=words)
+    inputs: list[Asset | str] = [] if series == STDIN else [Asset(key=asset_key(series))]
+    task: MaterializingTask[..., None] = MaterializingTask(
+        _add, name="record", assets=[asset], asset_deps=inputs, materialized_by="bicliques", cache_policy=NO_CACHE
+    )
+    task(asset, facts)
+
+
+def _add(asset: Asset, facts: dict[str, Any]) -> None:
+    """Give the asset its facts; only a task may do so."""
+    asset.add_metadata(facts)
