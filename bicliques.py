@@ -8,7 +8,7 @@ for left, right in bq.maximal_bicliques("purchases.csv", min_left=3, min_right=3
 results = bq.mine("purchases.csv", "OUT", min_left=3, min_right=3)
 results.head()
 
-Errors of these functions are in the words of Python. Those of `pipeline` name the options of the command line.
+Errors of these functions name the calls of `bicliques`, and those of `pipeline` the calls of `pipeline`.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def __getattr__(name: str) -> Any:
         from pipeline.process.neighbours import ours
 
         return ours(name)
-    if name not in pipeline.__all__:
+    if name not in pipeline._HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(pipeline, name)
-    if isinstance(value, type(__getattr__)):
+    if callable(value) and hasattr(value, "__wrapped__"):
         from pipeline.api.python_words import speaking_python
 
-        value = speaking_python(value)
+        value = speaking_python(value.__wrapped__, __name__)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *pipeline.__all__})
+    return sorted({*globals(), *pipeline._HOMES})
 
 
 if __name__ == "__main__":

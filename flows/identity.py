@@ -9,6 +9,7 @@ from pathlib import Path
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
+from pipeline.api.python_words import in_python
 from pipeline.api.same_run import digest_by_name, why_another
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.folder import RunFolder, without_days
@@ -97,6 +98,7 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
         reason = why_another(RunFolder(last), asked, lambda: digest_by_name(asked))
         if reason is None:
             return last
+        reason = in_python(reason)  # the parameters of the flow have these names
         if not may_be_numbered:
             raise InputError(
                 f"{reason}; name another output folder, or finish that run as it is with: {how_to_resume(last)}"

@@ -24,6 +24,7 @@ from flows.names import OUTPUT, name_of, name_of_mining
 from flows.notify import note, tell
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
+from pipeline.api.python_words import speaking_python
 from pipeline.ingest.sources.names import recorded
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
 from pipeline.remote.urls import HIDDEN
@@ -107,7 +108,9 @@ def mine(
     named = Path(fill_in(output, moment))
     note(named)
     options = given(result, thresholds, limits, search, workers, reading)
-    asked = Asked.of(fill_in(source, moment), options, mode="fingerprint" if result.count_only else "list")
+    asked = speaking_python(Asked.of)(
+        fill_in(source, moment), options, mode="fingerprint" if result.count_only else "list"
+    )
     path = folder_for(named, asked.options, may_be_numbered=depends_on_moment(output))
     if path != named:
         note(path, name_of(source, str(path)))

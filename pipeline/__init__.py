@@ -5,8 +5,9 @@ import pipeline
 results = pipeline.mine("purchases.csv", "OUT", min_left=2, min_right=2)
 results.to_pandas(columns=["left", "right"])
 
-A public name is imported when it is first used, so that ``bicliques --help`` does not wait for the compiler. Nothing
-else is imported here, because Ctrl-C is not handled before the command line is imported; see `pipeline.cli.main`.
+Errors of these functions name keywords, where the command line names options (`pipeline.api.python_words`). A public
+name is imported when it is first used, so that ``bicliques --help`` does not wait for the compiler. Nothing else is
+imported here, because Ctrl-C is not handled before the command line is imported; see `pipeline.cli.main`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from pipeline.api.counting import count
     from pipeline.api.dry_running import dry_run
+    from pipeline.api.estimator import MaximalBicliques as MaximalBicliques
     from pipeline.api.iterating import maximal_bicliques
     from pipeline.api.runs import largest, mine, open_run, resume, verify
     from pipeline.compare.difference import Difference
@@ -61,6 +63,7 @@ _HOMES = {
     "Count": "results.counted",
     "Difference": "compare.difference",
     "Generated": "synthetic.generated",
+    "MaximalBicliques": "api.estimator",  # not in `__all__`, because it needs scikit-learn
     "Published": "publishing.publish_run",
     "Results": "results.results",
     "__version__": "run.version",
@@ -93,9 +96,13 @@ def __getattr__(name: str) -> Any:
     with getting_ready():
         refuse_strangers()
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        if isinstance(value, type(__getattr__)):
+            from pipeline.api.python_words import speaking_python
+
+            value = speaking_python(value)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES})

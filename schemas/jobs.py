@@ -192,10 +192,10 @@ class LargestFew(Job):
         super().__init__(search)
         if search.per_vertex:
             raise InputError(
-                "per_vertex looks at all bicliques, and the largest are few of them: leave one of both out"
+                "--per-vertex looks at all bicliques, and the largest are few of them: leave one of both out"
             )
         if search.largest is None or search.mode != "list":
-            raise InputError("the largest bicliques are listed: leave count_only and sizes out")
+            raise InputError("the largest bicliques are listed: leave --count-only and --sizes out")
 
     @property
     def rows(self) -> Rows:

@@ -11,7 +11,7 @@ from dataclasses import Field, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
-__all__ = ["GROUPS", "NEW", "Call", "Group", "Option", "option", "option_of"]
+__all__ = ["GROUPS", "NEW", "Call", "Group", "Option", "as_option", "option", "option_of"]
 
 #: Where an option can be given: the Python calls and the commands of that name (``dry_run`` is ``mine --dry-run``),
 #: and the flow `mine`.
@@ -95,6 +95,11 @@ class Option:
 def option(default: Any, **told: Any) -> Any:
     """A keyword field of a dataclass that a user can choose. `told` are the fields of `Option`."""
     return field(default=default, kw_only=True, metadata={"option": Option(**told)})
+
+
+def as_option(name: str) -> str:
+    """A keyword as sentences name it: an option of the command line. See `pipeline.api.python_words`."""
+    return f"--{name.replace('_', '-')}"
 
 
 def option_of(each: Field[Any]) -> Option | None:

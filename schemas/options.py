@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from schemas.errors import IncompleteError, InputError
-from schemas.option import option
+from schemas.option import as_option, option
 from schemas.records import read_as
 from schemas.search import MEASURES, Search, Side
 from schemas.where import Conditions, as_conditions
@@ -201,7 +201,7 @@ class RunOptions:
         from schemas.jobs import job_of  # not before a run is asked for: it imports NumPy and Arrow
 
         if self.search.sizes and job_of(self.search).rows != "none":
-            raise InputError("sizes are counted with count_only; a run that lists its bicliques has them in its files")
+            raise InputError("--sizes belongs to --count-only; a run that lists its bicliques has them in its files")
         if self.search.largest is not None:
             _check_count("top", self.search.largest)
         if self.search.by not in MEASURES:
@@ -347,6 +347,7 @@ class CallOptions:
 
 
 def _check_count(name: str, count: int) -> None:
+    name = as_option(name)
     if type(count) is not int:  # a float would be compared with counts, and a bool is a mistake
         raise InputError(f"{name} must be a whole number (int), not {count!r} ({type(count).__name__})")
     if count < 1:
@@ -361,4 +362,7 @@ def _check_sizes(side: str, smallest: int, largest: int | None) -> None:
         return
     _check_count(f"max_{side}", largest)
     if largest < smallest:
-        raise InputError(f"max_{side} is {largest}, less than min_{side}, which is {smallest}; nothing could be found")
+        raise InputError(
+            f"{as_option(f'max_{side}')} is {largest}, less than {as_option(f'min_{side}')}, which is {smallest}; "
+            "nothing could be found"
+        )

@@ -67,10 +67,10 @@ class Asked:
         given = {**given, **fixed}
         given |= labels_asked(given)
         if given.get("top") is not None and given.get("max_results") is not None:
-            raise InputError("the largest are known once the search is over: leave max_results or top out")
+            raise InputError("the largest are known once the search is over: leave --max-results or --top out")
         if given.get("per_vertex") and given.get("write_on") == "gpu":
             raise InputError(
-                "per_vertex looks at the bicliques in main memory, so the GPU cannot write them: leave one out"
+                "--per-vertex looks at the bicliques in main memory, so the GPU cannot write them: leave one out"
             )
         options = record(
             RunOptions,

@@ -21,7 +21,7 @@ from pipeline.results.results import Results
 from pipeline.run.accounts import peak_rss_of, seconds_of
 from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress, Progress, pass_on
+from pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
@@ -105,7 +105,7 @@ def count(
     >>> counted.count, counted.complete
     (11869, True)
     """
-    given, started = locals(), startup.began()
+    given, started, progress = locals(), startup.began(), to_callback(progress)
     mode: Mode = "fingerprint" if fingerprint else "count"
     asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None)
     if per_vertex is not None:

@@ -147,7 +147,7 @@ def dry_run(
     >>> dry.graph["root_side"], dry.memory.worker > 0
     ('right', True)
     """
-    given = locals()
+    given, on_progress = locals(), to_callback(progress)
     asked = Asked.of(source, given, mode="fingerprint" if count_only else "list")
     choice = choose_engine(engine, asked.options.search, scheduler)
     kind = engines.kind(choice.name)
@@ -162,9 +162,9 @@ def dry_run(
     startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
         temporary_folder() as temporary,
-        steps.started(source, temporary / "run", options, asked.limits, progress, ingest_on, keep=False) as run,
+        steps.started(source, temporary / "run", options, asked.limits, on_progress, ingest_on, keep=False) as run,
     ):
-        preparing.prepare(run, to_callback(progress))
+        preparing.prepare(run, on_progress)
         return DryRun(
             input=run.facts("ingest"),
             graph=run.facts("build"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kernels import engines
@@ -14,10 +15,10 @@ from pipeline.results.results import Results
 from pipeline.rows.collection import Biclique
 from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress
+from pipeline.run.progress import OnProgress, to_callback
 from pipeline.workers.opening import check_workers
 
-__all__ = ["maximal_bicliques"]
+__all__ = ["in_temporary_folder", "maximal_bicliques"]
 
 #: Options of `pipeline.mine` that are about its folder, or after which nobody could say whether all were found.
 _NOT_TAKEN = frozenset({"count_only", "overwrite", "report", "sizes", "per_vertex", "time_limit"})
@@ -79,6 +80,34 @@ def maximal_bicliques(
 def _rows(
     source: Any, asked: Asked, folder: str | os.PathLike[str] | None, progress: OnProgress | bool | None
 ) -> Iterator[Biclique]:
+    with in_temporary_folder(source, asked, folder, progress) as results:
+        yield from results
+
+
+@contextmanager
+def in_temporary_folder(
+    source: Any, asked: Asked, folder: str | os.PathLike[str] | None, progress: OnProgress | bool | None
+) -> Iterator[Results]:
+    """The results of a run that is there during the block.
+
+    Parameters
+    ----------
+    source : path or object
+        See `pipeline.mine`.
+    asked : Asked
+    folder : path or None
+        Where the temporary folder is made. None: the temporary folder of the system.
+    progress : callable, bool or None
+        See `pipeline.run.progress.to_callback`.
+
+    Raises
+    ------
+    InputError, ResourceError
+        As `pipeline.mine`.
+    KeyboardInterrupt
+        After Ctrl-C. Nothing is kept.
+    """
+    progress = to_callback(progress)
     options = with_engine(asked.options, asked.workers.scheduler, progress)
     check_workers(asked.workers, engines.kind(options.engine).platform)
     with temporary_folder(folder) as temporary:
@@ -87,4 +116,4 @@ def _rows(
             session = steps.complete_run(run, asked.workers, asked.limits, progress)
         if session is not None and session.ctrl_c:
             raise KeyboardInterrupt
-        yield from Results(Run.at(path))
+        yield Results(Run.at(path))

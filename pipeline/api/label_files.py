@@ -9,6 +9,7 @@ from typing import Any
 from pipeline.api.table import record
 from schemas.errors import InputError
 from schemas.members import as_labels
+from schemas.option import as_option
 from schemas.options import LabelFiles
 
 __all__ = ["labels_asked"]
@@ -33,8 +34,10 @@ def labels_asked(given: Mapping[str, Any]) -> dict[str, Any]:
         ("containing_left", files.containing_left_from),
         ("containing_right", files.containing_right_from),
     ):
-        labels = as_labels(name, given.get(name, ()))
-        found[name] = labels if file is None else as_labels(name, (*labels, *_lines(Path(file), f"{name}_from")))
+        option, labels = as_option(name), given.get(name, ())
+        found[name] = as_labels(option, labels)
+        if file is not None:
+            found[name] = as_labels(option, (*found[name], *_lines(Path(file), f"{option}-from")))
     return found
 
 

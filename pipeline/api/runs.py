@@ -18,7 +18,7 @@ from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import REPORT_FILE
-from pipeline.run.progress import OnProgress, Progress, pass_on
+from pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
@@ -94,8 +94,8 @@ def mine(
         run goes on with the limits and workers of this call, and a complete run is left as it is.
     {options}
     progress : callable, bool or None
-        A callable gets a `pipeline.run.progress.Progress` a few times per second. True writes a bar to stderr. False
-        writes nothing. None writes the bar if stderr is a terminal.
+        A callable gets a `pipeline.run.progress.Progress` a few times per second. True writes a bar to stderr, or below
+        the cell of a notebook. False writes nothing. None writes the bar in a notebook, and if stderr is a terminal.
     stop : threading.Event or None
         When it is set, running slices are committed, and the call returns. The run can be resumed.
 
@@ -215,6 +215,7 @@ def _new_run(
     source: Any, output: Path, asked: Asked, progress: OnProgress | bool | None, stop: threading.Event | None
 ) -> Results:
     """Do all steps of a new run, or those that are left of the same run."""
+    progress = to_callback(progress)
     if not asked.call.overwrite and is_there_already(output, asked.options, source, asked.call.ingest_on):
         session = steps.run(output, asked.workers, asked.limits, progress, stop)
         return _results(output, session, asked.call.report, progress)
@@ -318,7 +319,7 @@ def resume(
     >>> len(pipeline.resume("OUT-in-two-calls", max_results=None))
     56688
     """
-    given, path = locals(), Path(folder)
+    given, path, progress = locals(), Path(folder), to_callback(progress)
     limits = record(RunLimits, given, before=RunFolder(path).limits())
     session = steps.run(path, record(WorkerOptions, given), limits, progress, stop)
     return _results(path, session, report, progress)

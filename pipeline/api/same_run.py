@@ -20,6 +20,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.series.removal import finish_removal, put_back, set_aside
 from pipeline.series.runs import is_run
 from schemas.errors import IncompleteError, InputError
+from schemas.option import as_option
 from schemas.options import RunOptions
 
 __all__ = ["begun_anew", "digest_by_name", "is_there_already", "why_another"]
@@ -47,7 +48,7 @@ def why_another(folder: RunFolder, asked: RunOptions, digest_now: Callable[[], s
     there = _flat(folder.options().to_json())
     for name, value in _flat(asked.to_json()).items():
         if there[name] != value and (name, value) != ("engine", engines.AUTO):
-            return f"{folder.path} holds a run with {name} {there[name]}, not {value}"
+            return f"{folder.path} holds a run {_told(name, there[name])}, not {_told(name, value)}"
     try:
         facts = folder.facts("ingest")
     except IncompleteError:  # going on does the step again, and refuses an input that has changed
@@ -92,7 +93,7 @@ def is_there_already(path: Path, asked: RunOptions, source: Any, ingest_on: Inge
     if reason is not None:
         raise InputError(
             f"{reason}; name another output folder, finish that run as it is with: {how_to_resume(path)}, "
-            "or begin anew there with overwrite"
+            "or begin anew there with --overwrite"
         )
     return True
 
@@ -146,6 +147,19 @@ def _digest(source: Any, asked: RunOptions, ingest_on: IngestOn) -> str | None:
     with at_hand(source, asked.ingest.where) as files:
         digest: str = files.digest()
     return digest
+
+
+def _told(name: str, value: Any) -> str:
+    """A field of the options as a sentence names it."""
+    if name == "source":
+        return f"of {value}"
+    if name == "mode":
+        return f"{'with' if value == 'fingerprint' else 'without'} --count-only"
+    word = as_option({"largest": "top"}.get(name, name))
+    if value is None or value is False or value == ():
+        return f"without {word}"
+    shown = "" if value is True else f" {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
+    return f"with {word}{shown}"
 
 
 def _flat(options: dict[str, Any]) -> dict[str, Any]:

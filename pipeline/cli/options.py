@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 
 from pipeline.api.table import TABLE, Entry, entries_of
 from schemas.errors import InputError
-from schemas.option import GROUPS, Call
+from schemas.option import GROUPS, Call, as_option
 
 __all__ = [
     *("UNSAID", "add_options", "add_quiet", "add_run", "add_source", "chosen", "fill_in", "from_text", "from_value"),
@@ -106,8 +106,7 @@ class _Gather(argparse.Action):
 
 def word(entry: Entry) -> str:
     """An option as it is written on the command line. For a switch that is on by default, the option turns it off."""
-    hyphens = entry.name.replace("_", "-")
-    return f"--no-{hyphens}" if entry.is_switch and entry.default else f"--{hyphens}"
+    return as_option(f"no_{entry.name}" if entry.is_switch and entry.default else entry.name)
 
 
 def _add(place: Any, entry: Entry, calls: tuple[Call, ...]) -> None:

@@ -138,10 +138,10 @@ class _Side:
     def _objection(self, label: Label) -> str:
         """Why a label is none of this side, in one sentence."""
         side, other = self._side, _Side(self._run, _OTHER[self._side])
-        source, option = self._run.input["source"], f"containing_{side}"
+        source, option = self._run.input["source"], f"--containing-{side}"
         if other._place(label) is not None:
             there = f"a {other._side} label{other._name} of {source}, not a {side} one{self._name}"
-            return f"{label!r} is {there}; give it as containing_{other._side}"
+            return f"{label!r} is {there}; give it as --containing-{other._side}"
         if self._key(label) is None:
             kind, what = ("whole numbers", "none") if self._are_numbers else ("text", "a number")
             remedy = f"correct {option}" if self._are_numbers else f"give it as '{label}'"

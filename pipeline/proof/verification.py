@@ -126,9 +126,10 @@ def verify_run(
         if certify(run, ledger) != manifest.certificate or ledger.total.fingerprint != manifest.fingerprint:
             raise IncompleteError(f"the certificate of {path} is not that of its ledger; {_withdraw(path)}")
         bound = ledger.total
-    reading = _Reading(run, manifest, sample, seed, to_callback(progress))
+    on_progress = to_callback(progress)
+    reading = _Reading(run, manifest, sample, seed, on_progress)
     reading.run()
-    certain, uncertain = _of_the_largest(run, bound, bound_time, to_callback(progress))
+    certain, uncertain = _of_the_largest(run, bound, bound_time, on_progress)
     return Verification(
         count=reading.rows,
         fingerprint=reading.fingerprint,

@@ -119,9 +119,9 @@ def refuse_full(folder: str | os.PathLike[str]) -> None:
     refuse_url(folder)
     path = Path(folder)
     if path.is_dir() and any(path.iterdir()):
-        raise InputError(f"{path} is not empty; name another folder with per_vertex")
+        raise InputError(f"{path} is not empty; name another folder with --per-vertex")
     if os.path.lexists(path) and not path.is_dir():
-        raise InputError(f"{path} is no folder; name another one with per_vertex")
+        raise InputError(f"{path} is no folder; name another one with --per-vertex")
 
 
 def copy(run: Run, folder: Path) -> None:

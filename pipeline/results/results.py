@@ -15,7 +15,6 @@ from pipeline.results.forms import Forms
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
 from pipeline.run.pending import await_driver, place_of
-from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import LOCAL, open_part
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest, Outcome, Part
@@ -118,9 +117,8 @@ class Results(Forms, ById):
             If the run is not complete.
         """
         if self._manifest is None:
-            raise IncompleteError(
-                f"{self.path} is not complete; continue with: {how_to_resume(self.path, self.outcome)}"
-            )
+            limit = " without its limit" if self.outcome == "max_results" else ""
+            raise IncompleteError(f"{self.path} is not complete, and so has no manifest yet; resume it{limit}")
         return self._manifest
 
     @property
@@ -265,7 +263,7 @@ class Results(Forms, ById):
         """
         if self._run.job.rows == "none":
             if not self._run.options.search.sizes:
-                raise InputError(f"{self.path} was mined with --count-only and without --sizes; mine it again with")
+                raise InputError(f"{self.path} only counted, and not by size; mine it again with a list, or with sizes")
             ledger, _ = self._run.survey()
             return ledger.total.sizes or SizeCounts.empty()
         total = SizeCounts.empty()
@@ -315,7 +313,7 @@ class Results(Forms, ById):
 
     def _refuse_count_only(self) -> None:
         if self._run.job.rows == "none":
-            raise InputError(f"{self.path} was mined with --count-only and holds no bicliques; mine it again without")
+            raise InputError(f"{self.path} only counted and holds no bicliques; mine it again with a list of them")
 
     def _rows_of_total(self) -> pa.RecordBatch | None:
         """The rows so far of a run whose total holds them. None for other runs, and once the rows are in files."""

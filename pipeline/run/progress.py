@@ -1,12 +1,13 @@
-"""Says how far a run is: a record for callbacks, and a line on stderr for people."""
+"""Says how far a run is: a record for callbacks, and for people a line on stderr or below the cell of a notebook."""
 
 from __future__ import annotations
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TextIO
+from typing import Any, Literal, NamedTuple, TextIO
 
 from pipeline.process.logs import write_if_possible
 
@@ -26,7 +27,7 @@ _WORDS: dict[Step, str] = {
     "publish": "publishing",
 }
 
-#: Seconds between two lines where there is no terminal, and between two redraws of the bar on a terminal.
+#: Seconds between two lines where nothing can be redrawn, and between two redraws of the bar.
 _LINE_S, _BAR_S = 10.0, 0.2
 _BAR_WIDTH = 24
 
@@ -96,14 +97,23 @@ def to_callback(wish: OnProgress | bool | None, stream: TextIO | None = None) ->
         A callable is used as it is. True writes to `stream`. False writes nothing. None writes to `stream` if that is
         a terminal.
     stream : TextIO or None
-        None takes stderr. On a terminal one line is rewritten; elsewhere a line is written every 10 seconds.
+        None takes the output of the cell in a notebook, and elsewhere stderr. In a notebook the output is rewritten,
+        and on a terminal one line; elsewhere a line is written every 10 seconds.
+
+    Notes
+    -----
+    Each of these functions has an output of its own in a notebook. So a call makes one, and hands it on.
     """
-    stream = stream or sys.stderr
     if callable(wish):
         return wish
-    if wish is False or (wish is None and not stream.isatty()):
+    if wish is False:
         return lambda progress: None
-    return _Line(stream)
+    if stream is None and _in_notebook():
+        return _BelowCell()
+    stream = stream or sys.stderr
+    if wish is None and not stream.isatty():
+        return lambda progress: None
+    return _OnStream(stream)
 
 
 def pass_on(notes: Iterable[Progress], wish: OnProgress | bool | None) -> None:
@@ -113,31 +123,67 @@ def pass_on(notes: Iterable[Progress], wish: OnProgress | bool | None) -> None:
         on_progress(note)
 
 
-class _Line:
-    def __init__(self, stream: TextIO):
-        self.stream = stream
-        self.is_terminal = stream.isatty()
+def _in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook. IPython is not imported for that."""
+    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return find is not None and getattr(find(), "kernel", None) is not None
+
+
+class _Line(ABC):
+    """Says from time to time how far a step is. `redraws` is whether a line takes the place of the one before it."""
+
+    def __init__(self, redraws: bool):
+        self.redraws = redraws
         self.last = 0.0
-        self.open = False
         self.step = ""
 
     def __call__(self, progress: Progress) -> None:
         if progress.note:
             self._write(progress.note, keep=True)
             return
-        done_is_told = ("ingest", "build", "plan") if self.is_terminal else ("ingest", "build", "plan", "report")
-        if progress.step in done_is_told and progress.share >= 1.0:
+        untold = ("ingest", "build", "plan") if self.redraws else ("ingest", "build", "plan", "report")
+        if progress.step in untold and progress.share >= 1.0:
             return  # the line of the next step, or the result, shows that this step is done
         now = time.monotonic()
         new = progress.step != self.step or progress.share >= 1.0
-        if not new and now - self.last < (_BAR_S if self.is_terminal else _LINE_S):
+        if not new and now - self.last < (_BAR_S if self.redraws else _LINE_S):
             return
         self.last, self.step = now, progress.step
-        self._write(line(progress, self.is_terminal), keep=progress.share >= 1.0)
+        self._write(line(progress, self.redraws), keep=progress.share >= 1.0)
+
+    @abstractmethod
+    def _write(self, text: str, keep: bool) -> None:
+        """Show a line. Without `keep`, the next line takes its place where that can be."""
+
+
+class _OnStream(_Line):
+    def __init__(self, stream: TextIO):
+        super().__init__(stream.isatty())
+        self.stream = stream
 
     def _write(self, text: str, keep: bool) -> None:
-        line = f"\r\x1b[2K{text}" + ("\n" if keep else "") if self.is_terminal else f"{text}\n"
+        line = f"\r\x1b[2K{text}" + ("\n" if keep else "") if self.redraws else f"{text}\n"
         write_if_possible(self.stream, line)
+
+
+class _BelowCell(_Line):
+    """One output of a cell, with the lines that stay and the one that is to be replaced. The first line makes it."""
+
+    def __init__(self) -> None:
+        super().__init__(redraws=True)
+        self.kept: list[str] = []
+        self.shown: Any = None
+
+    def _write(self, text: str, keep: bool) -> None:
+        from IPython.display import display  # it is there, because IPython runs this process
+
+        data = {"text/plain": "\n".join([*self.kept, text.rstrip()])}
+        if keep:
+            self.kept.append(text.rstrip())
+        if self.shown is None:
+            self.shown = display(data, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self.shown.update(data, raw=True)
 
 
 def line(progress: Progress, with_bar: bool = False) -> str:

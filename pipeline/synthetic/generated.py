@@ -63,7 +63,7 @@ class Generated:
         self._truth = read_json(path / TRUTH_FILE)
         missing = [part["file"] for part in self._truth["parts"] if not (path / part["file"]).is_file()]
         if missing:
-            raise IncompleteError(f"{path / missing[0]} is missing; generate the graph again with overwrite")
+            raise IncompleteError(f"{path / missing[0]} is missing; generate the graph again with --overwrite")
 
     @property
     def truth(self) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from pipeline.synthetic.labels import label_array, relabellings
 from pipeline.synthetic.models import Part, RandomGraph, random_graph
 from pipeline.synthetic.wanted import Labels, Model, wanted
 from schemas.errors import InputError
+from schemas.option import as_option
 
 __all__ = ["PART_EDGES", "Estimate", "estimate", "generate"]
 
@@ -150,7 +151,7 @@ def generate(
     )
     for name, number in (("part_edges", part_edges), ("threads", 1 if threads is None else threads)):
         if number < 1:
-            raise InputError(f"{name} is {number}; it has to be at least 1")
+            raise InputError(f"{as_option(name)} is {number}; it has to be at least 1")
     place = Path(output)
     options = graph.to_json() | {"part_edges": part_edges}
     drawn = random_graph(graph)
@@ -208,8 +209,8 @@ def _looked_into(place: Path, options: dict[str, Any], overwrite: bool) -> Gener
     other = next((name for name in options if before.get(name) != options[name]), None)
     if other is not None:
         raise InputError(
-            f"the output folder {place} holds a graph with {other} {before.get(other)}, not {options[other]}; name "
-            "another folder, or replace it with --overwrite"
+            f"the output folder {place} holds a graph with {as_option(other)} {before.get(other)}, not "
+            f"{options[other]}; name another folder, or replace it with --overwrite"
         )
     return found
 

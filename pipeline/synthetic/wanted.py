@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from schemas.dtypes import MAX_VERTICES
 from schemas.errors import InputError
+from schemas.option import as_option
 
 __all__ = ["Labels", "Model", "Wanted", "wanted"]
 
@@ -114,12 +115,12 @@ def wanted(
         ("edges", edges, _MOST_EDGES - 1),
     ):
         if not 1 <= number <= most:
-            raise InputError(f"{name} is {number:,}; it has to be from 1 to {most:,}")
+            raise InputError(f"{as_option(name)} is {number:,}; it has to be from 1 to {most:,}")
     if not 0 <= seed < 2**64:
-        raise InputError(f"seed is {seed}; it has to be from 0 to {2**64 - 1}")
+        raise InputError(f"--seed is {seed}; it has to be from 0 to {2**64 - 1}")
     strangers = [name for kind, names in _OWN.items() if kind != model for name in names if of_model[name] is not None]
     if strangers:
-        raise InputError(f"the model {model} has no {strangers[0]}; leave it out, or choose another model")
+        raise InputError(f"the model {model} has no {as_option(strangers[0])}; leave it out, or choose another model")
     found = Wanted(
         n_left=n_left,
         n_right=n_right,
@@ -142,7 +143,7 @@ def wanted(
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise InputError(f"{name} is {value!r}; choose one of {', '.join(choices)}")
+        raise InputError(f"{as_option(name)} is {value!r}; choose one of {', '.join(choices)}")
 
 
 def _decimal(name: str, value: object, least: Decimal, most: Decimal) -> Decimal:
@@ -151,7 +152,9 @@ def _decimal(name: str, value: object, least: Decimal, most: Decimal) -> Decimal
     except InvalidOperation:
         number = Decimal("NaN")
     if not (number.is_finite() and least <= number <= most and len(number.as_tuple().digits) <= 20):
-        raise InputError(f"{name} is {value}; it has to be a number from {least} to {most} with at most 20 digits")
+        raise InputError(
+            f"{as_option(name)} is {value}; it has to be a number from {least} to {most} with at most 20 digits"
+        )
     return number.normalize() + 0
 
 

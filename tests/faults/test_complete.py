@@ -224,9 +224,7 @@ def test_a_folder_with_the_name_of_a_file_is_named(out: Path, name: str, is_comp
         (out / "manifest.json").unlink()
     (out / name).mkdir()
     for _ in range(2):
-        with pytest.raises(
-            IncompleteError, match=f"{out / name} .* move it away, then continue with: bicliques resume"
-        ):
+        with pytest.raises(IncompleteError, match=f"{out / name} .* move it away, then continue with: pipeline.resume"):
             pipeline.resume(out, workers=0, progress=False)
         assert (out / "manifest.json").exists() == is_complete
     (out / name).rmdir()

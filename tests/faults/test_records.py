@@ -133,7 +133,7 @@ def test_no_value_of_a_record_without_a_checksum_ends_in_a_traceback(out: Path, 
             except (IncompleteError, InputError) as error:
                 refused.append(str(error))
     assert refused
-    remedies = ("bicliques resume", "start the run again", "use version")
+    remedies = ("bicliques resume", "pipeline.resume", "start the run again", "use version")
     assert [text for text in refused if str(out) not in text or not any(word in text for word in remedies)] == []
 
 
@@ -298,7 +298,7 @@ def test_odd_counts_by_size_are_refused(n_left: Any) -> None:
 
 
 def test_a_value_that_no_user_could_choose_is_refused() -> None:
-    with pytest.raises(IncompleteError, match="max_results must be at least 1, not 0"):
+    with pytest.raises(IncompleteError, match="--max-results must be at least 1, not 0"):
         read_as(RunLimits, {"max_results": 0}, "limits")
     with pytest.raises(IncompleteError, match=r"options\.search\.mode is 'all', not one of count, fingerprint, list"):
         RunOptions.from_json(RunOptions(source="x").to_json() | {"search": vars(Search()) | {"mode": "all"}})

@@ -66,8 +66,8 @@ def test_the_same_run_is_gone_on_with_or_left_alone(day: Path) -> None:
 @pytest.mark.parametrize(
     ("others", "reason"),
     [
-        ({"search": Search(min_left=2)}, "holds a run with min_left 1, not 2, so a new run begins in"),
-        ({"engine": "reference"}, "holds a run with engine cpu, not reference"),
+        ({"search": Search(min_left=2)}, "holds a run with min_left=1, not with min_left=2, so a new run begins in"),
+        ({"engine": "reference"}, "holds a run with engine='cpu', not with engine='reference'"),
         ({}, "g.parquet has changed since"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_run_as_source_has_the_digest_of_its_input(day: Path, tmp_path: Path) 
     pipeline.mine(tmp_path / "latest", out, workers=0, progress=False, report=False, **search)  # type: ignore[arg-type]
     query = RunOptions(source=str(tmp_path / "latest"), search=Search(containing_left=("5",)), engine=engines.AUTO)
     assert folder_for(out, query, False) == out
-    with pytest.raises(InputError, match=r"holds a run with containing_left \('5',\), not \('8',\)"):
+    with pytest.raises(InputError, match=r"holds a run with containing_left=5, not with containing_left=8"):
         folder_for(out, replace(query, search=Search(containing_left=("8",))), False)
     source = write_edges(tmp_path / "other.parquet", EDGES[1:])
     other = pipeline.mine(source, tmp_path / "other", workers=0, progress=False, report=False).path

@@ -112,7 +112,9 @@ def test_a_limit_is_not_a_failure_and_a_second_call_goes_on(tmp_path: Path, sour
 def test_a_folder_with_another_run_is_refused(tmp_path: Path, source: Path) -> None:
     run(source, tmp_path / "out", max_results=10)
     message = refusal(run(source, tmp_path / "out", min_left=2))
-    assert message.startswith(f"{tmp_path / 'out'} holds a run with min_left 1, not 2; name another output folder")
+    assert message.startswith(
+        f"{tmp_path / 'out'} holds a run with min_left=1, not with min_left=2; name another output folder"
+    )
     write_edges(source, EDGES[1:])
     assert "has changed since" in refusal(run(source, tmp_path / "out"))
 

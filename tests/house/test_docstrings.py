@@ -60,7 +60,7 @@ def methods(home: type) -> dict[str, Callable[..., Any]]:
     return found
 
 
-HOMES = (pipeline.Results, Rows, Forms, ById, pipeline.Difference, Changed, *RECORDS)
+HOMES = (pipeline.Results, Rows, Forms, ById, pipeline.Difference, pipeline.MaximalBicliques, Changed, *RECORDS)
 METHODS = {name: one for home in HOMES for name, one in methods(home).items()}
 CALLS = FUNCTIONS | METHODS
 
@@ -139,7 +139,7 @@ def test_an_error_of_bad_input_is_told(name: str, tmp_path: Path) -> None:
     assert type(ended.value).__name__ in entries(sections(FUNCTIONS[name])["Raises"])
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "Results"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "Results", "MaximalBicliques"])
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)

@@ -153,6 +153,17 @@ except Exception as error:
     ]
 
 
+def test_the_estimator_without_scikit_learn_is_refused_in_a_sentence_that_names_the_extra(hidden, tmp_path):
+    program = (
+        "from bicliques import *\n"
+        "try:\n    from bicliques import MaximalBicliques\nexcept ModuleNotFoundError as error:\n    print(error)"
+    )
+    [sentence] = without(hidden, program, tmp_path)
+    assert sentence == (
+        "MaximalBicliques needs scikit-learn, which is not installed (pip install 'bicliques[sklearn]')"
+    )
+
+
 def test_sentences_that_tell_to_install_name_an_extra_that_there_is():
     extras = PROJECT["optional-dependencies"]
     named = [

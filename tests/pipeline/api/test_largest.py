@@ -97,7 +97,7 @@ def test_stopped_and_resumed_with_workers(source: Path, whole: pipeline.Results,
     assert not list((out / "bicliques").iterdir()), "rows are written once it is known which they are"
     first = next(iter(stopped))
     assert stopped.members(first.id) == first
-    with pytest.raises(IncompleteError, match="not complete; continue with: bicliques resume"):
+    with pytest.raises(IncompleteError, match=r"not complete, and so has no manifest yet; resume it$"):
         stopped.explain(first.id)
     found = pipeline.resume(out, time_limit=None, workers=2, **how)
     assert rows(found) == expected(whole)
@@ -153,7 +153,7 @@ def test_the_command(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--min-left", "0"], "min_left must be at least 1, not 0"),
+        (["--min-left", "0"], "--min-left must be at least 1, not 0"),
         (["--min-right", "2.5"], "invalid int value: '2.5'"),
     ],
 )

@@ -181,7 +181,7 @@ def test_a_source_run_that_is_damaged_or_not_read_is_refused(
             take_from_run(first, IngestOptions(), tmp_path)
     content = labels.read_bytes()
     labels.write_bytes(content[:-1] + b"!")
-    with pytest.raises(InputError, match=r"left.parquet is missing or damaged; mend it with: bicliques resume"):
+    with pytest.raises(InputError, match=r"left.parquet is missing or damaged; mend it with: pipeline.resume"):
         pipeline.mine(first, out, **MINE)
     labels.unlink()
     with pytest.raises(InputError, match=r"left.parquet is missing or damaged"):

@@ -46,7 +46,7 @@ def test_options_become_keywords(sentence: str) -> None:
 @pytest.mark.parametrize("path", ["OUT", "/a/b.c", "with blank", "it's", 'a"b', "x;y", "ü, (1)", "--left"])
 @pytest.mark.parametrize("outcome", ["", "max_results"])
 def test_how_to_go_on_becomes_a_call(path: str, outcome: str) -> None:
-    said = in_python(f"not complete; go on with: {how_to_resume(path, outcome)}; or not")
+    said = in_python(f"not complete; go on with: {how_to_resume(path, outcome)}; or not", "bicliques")
     found = re.fullmatch(r"not complete; go on with: bicliques\.(resume\(.*\)); or not", said)
     assert found is not None, said
     call = ast.parse(found[1], mode="eval").body
@@ -72,7 +72,7 @@ def test_an_interruption_keeps_what_there_is() -> None:
     def stopped() -> None:
         raise Interrupted("stopped; go on with: bicliques resume OUT", 7)
 
-    with pytest.raises(Interrupted, match=r"go on with: bicliques\.resume\('OUT'\)$") as raised:
+    with pytest.raises(Interrupted, match=r"go on with: pipeline\.resume\('OUT'\)$") as raised:
         speaking_python(stopped)()
     assert raised.value.so_far == 7
 

@@ -90,7 +90,7 @@ def test_counts_by_size_that_are_not_all_are_not_sealed_and_mined_again(source: 
 
 def test_a_run_that_did_not_count_sizes_says_so(source: Path, tmp_path: Path) -> None:
     counted = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False)
-    with pytest.raises(InputError, match="without --sizes"):
+    with pytest.raises(InputError, match="only counted, and not by size; mine it again"):
         counted.sizes()
     with pytest.raises(InputError, match="has them in its files"):
         pipeline.mine(source, tmp_path / "other", sizes=True)

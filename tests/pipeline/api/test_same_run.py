@@ -86,7 +86,10 @@ def test_an_object_in_memory_is_compared_by_its_edges(given: Any, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [({"min_left": 3}, "a run with min_left 1, not 3"), ({"ids": "dense"}, "ids labels, not dense")],
+    [
+        ({"min_left": 3}, "a run with min_left=1, not with min_left=3"),
+        ({"ids": "dense"}, "with ids='labels', not with ids='dense'"),
+    ],
 )
 def test_another_run_is_refused_with_what_is_different(
     options: dict[str, Any], reason: str, source: Path, tmp_path: Path
@@ -94,7 +97,9 @@ def test_another_run_is_refused_with_what_is_different(
     out = tmp_path / "out"
     pipeline.mine(source, out, **QUIET)
     before = files(out)
-    with pytest.raises(InputError, match=f"{reason}; name another output folder, .* begin anew there with overwrite"):
+    with pytest.raises(
+        InputError, match=f"{reason}; name another output folder, .* begin anew there with overwrite=True"
+    ):
         pipeline.mine(source, out, **options, **QUIET)
     assert files(out) == before
 

@@ -82,7 +82,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
         (GRAPH, "needs a folder; name it with --output"),
         ([*GRAPH, "--plant", "3", "--dry-run"], "'3' is not of the form 60x40"),
         ([*GRAPH, "--edges", "60001", "--dry-run"], "have room for"),
-        ([*GRAPH, "--quadrants", "1,0,0,0", "--dry-run"], "the model chung-lu has no quadrants"),
+        ([*GRAPH, "--quadrants", "1,0,0,0", "--dry-run"], "the model chung-lu has no --quadrants"),
     ],
 )
 def test_errors_are_one_sentence(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,9 +63,9 @@ def test_none_is_an_answer_with_a_reason(source: Path, tmp_path: Path, capsys: p
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--containing-left", "6"], "has the label '6'; near it are 5, 8; correct containing_left"),
+        (["--containing-left", "6"], "has the label '6'; near it are 5, 8; correct --containing-left"),
         (["--containing-left", "1"], "'1' is a right label (item) of"),
-        (["--containing-left=-x"], "'-x' is none; correct containing_left"),
+        (["--containing-left=-x"], "'-x' is none; correct --containing-left"),
         (["--containing-left"], "expected at least one argument"),
         (["--containing-right-from", "nowhere"], "nowhere cannot be read"),
     ],

@@ -121,7 +121,7 @@ def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs() -> None:
         ("where = [true]", "bicliques.toml: where is [True], and should be CONDITION"),
         ("per_vertex = true", "bicliques.toml gives per_vertex, which is not the same for all commands"),
         ("[count]\nper_vertex = true", "bicliques.toml [count]: per_vertex is True, and should be FOLDER"),
-        ("min_left = -2", "min_left must be at least 1, not -2 (bicliques.toml sets min_left)"),
+        ("min_left = -2", "--min-left must be at least 1, not -2 (bicliques.toml sets min_left)"),
         ("time_limit = -1", "the time limit must be more than 0 seconds, not -1.0 (bicliques.toml sets time_limit)"),
     ],
 )
@@ -141,7 +141,7 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(
         ("ENGINE", "fast", "BICLIQUES_ENGINE is 'fast', and should be one of auto, "),
         ("MIN_LFET", "3", "there is no option for BICLIQUES_MIN_LFET (did you mean BICLIQUES_MIN_LEFT?); unset it"),
         ("PER_VERTEX", "1", "BICLIQUES_PER_VERTEX gives per_vertex, which is not the same for all commands"),
-        ("MIN_LEFT", "0", "min_left must be at least 1, not 0 (BICLIQUES_MIN_LEFT sets min_left)"),
+        ("MIN_LEFT", "0", "--min-left must be at least 1, not 0 (BICLIQUES_MIN_LEFT sets min_left)"),
     ],
 )
 def test_what_is_wrong_in_the_environment_is_said_with_its_place(

@@ -212,7 +212,7 @@ class CtrlC:
 def test_ctrl_c_is_an_exception_after_the_commit(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", LARGE), tmp_path / "out"
     options: dict[str, Any] = {"workers": 0, "slice_seconds": 0.05}
-    with pytest.raises(KeyboardInterrupt, match="go on with: bicliques resume") as caught:
+    with pytest.raises(KeyboardInterrupt, match="go on with: pipeline") as caught:
         pipeline.mine(source, out, progress=CtrlC(), **options)
     assert isinstance(caught.value, Interrupted)
     assert len(caught.value.so_far) == len(pipeline.open_run(out)) > 0

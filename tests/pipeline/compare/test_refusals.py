@@ -59,12 +59,12 @@ def test_runs_that_do_not_hold_all_bicliques(nights: tuple[Path, Path], tmp_path
     stopped = pipeline.mine(source, tmp_path / "stopped", max_results=3, **QUIET).path
     for k in (0, 1):
         for path, error, words in (
-            (counted, InputError, "was mined with --count-only and holds no bicliques; mine it again without"),
+            (counted, InputError, "was mined with count_only=True and holds no bicliques; mine it again without"),
             (largest, InputError, "holds only the largest bicliques"),
             (
                 stopped,
                 IncompleteError,
-                f"is not complete; continue with: bicliques resume {stopped} --max-results none",
+                f"is not complete; continue with: pipeline.resume('{stopped}', max_results=None)",
             ),
         ):
             runs = (path, nights[1]) if k == 0 else (nights[0], path)
@@ -85,7 +85,7 @@ def test_labels_of_other_types(nights: tuple[Path, Path], tmp_path: Path) -> Non
 
 def test_sides_that_are_the_other_way_round(nights: tuple[Path, Path], tmp_path: Path) -> None:
     turned = night(tmp_path / "turned", {(b, a) for a, b in EDGES}, ("film", "user"))
-    words = "left is user and right is film in", "and the other way round in", "--left user --right film"
+    words = "left is user and right is film in", "and the other way round in", "left='user', right='film'"
     refused(nights[0], turned, tmp_path / "diff", InputError, *words)
 
 
@@ -164,8 +164,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "the summary is damaged": (_changed("summary/left.parquet"), "cannot be read"),
     "the summary is of other rows": (_another_summary, "is not in as many bicliques as the rows say"),
     "labels are missing": (_without("graph/left_labels.arrow"), "cannot be read"),
-    "the manifest is missing": (_without("manifest.json"), "is not complete; continue with: bicliques resume"),
-    "the manifest is damaged": (_changed("manifest.json"), "mend it with: bicliques resume"),
+    "the manifest is missing": (_without("manifest.json"), "is not complete; continue with: pipeline.resume"),
+    "the manifest is damaged": (_changed("manifest.json"), "mend it with: pipeline.resume"),
     "the manifest is of other rows": (_another_fingerprint, "but its manifest says"),
 }
 

@@ -28,11 +28,11 @@ def refused(run: Path, url: str | Path, said: str, kind: type[BicliqueError] = I
 def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     out = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=20).path
-    said = f"^{out} is not complete, and only a complete run is published; continue with: bicliques resume {out} --max-"
+    said = f"^{out} is not complete, and only a complete run is published; continue with: pipeline"
     refused(out, tmp_path / "x", said, IncompleteError)
     refused(tmp_path, tmp_path / "x", "is not the folder of a run: it has no options.json$")
     counted = pipeline.mine(source, tmp_path / "counted", count_only=True, progress=False, report=False).path
-    refused(counted, tmp_path / "x", "was mined with --count-only and holds no bicliques to publish; mine it again")
+    refused(counted, tmp_path / "x", "was mined with count_only=True and holds no bicliques to publish; mine it again")
     assert not (tmp_path / "x").exists()
 
 
@@ -63,7 +63,7 @@ def flip(file: Path) -> None:
 def test_a_run_that_is_damaged(run: Path, tmp_path: Path, pattern: str, harm: Callable[[Path], None]) -> None:
     copy = shutil.copytree(run, tmp_path / "copy")
     harm(next(copy.glob(pattern)))
-    refused(copy, tmp_path / "x", "bicliques resume", IncompleteError)
+    refused(copy, tmp_path / "x", "pipeline.resume", IncompleteError)
     assert not (tmp_path / "x").exists()
     pipeline.resume(copy, workers=0, progress=False)
     pipeline.publish(copy, tmp_path / "x", progress=False)

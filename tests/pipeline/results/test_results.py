@@ -131,7 +131,9 @@ def test_an_incomplete_run_has_rows_but_no_manifest(tmp_path: Path) -> None:
     results = pipeline.mine(source, tmp_path / "out", max_results=50, workers=0, progress=False)
     assert len(results.to_pandas()) == len(results) == 50
     assert not results.complete
-    with pytest.raises(IncompleteError, match="bicliques resume"):
+    with pytest.raises(
+        IncompleteError, match="is not complete, and so has no manifest yet; resume it without its limit"
+    ):
         _ = results.manifest
 
 

@@ -152,7 +152,7 @@ def test_the_same_call_returns_what_is_there_and_another_is_refused(tmp_path: Pa
     before = {path.name: path.stat().st_mtime_ns for path in graph.path.iterdir()}
     assert generate(tmp_path / "g", **SMALL, threads=3).fingerprint == graph.fingerprint
     assert {path.name: path.stat().st_mtime_ns for path in graph.path.iterdir()} == before
-    with pytest.raises(InputError, match=r"holds a graph with seed 1, not 2; .*overwrite"):
+    with pytest.raises(InputError, match=r"holds a graph with seed=1, not 2; .*overwrite=True"):
         generate(tmp_path / "g", **SMALL | {"seed": 2})
     assert {path.name: path.stat().st_mtime_ns for path in graph.path.iterdir()} == before
     other = generate(tmp_path / "g", **SMALL | {"seed": 2, "plant": []}, overwrite=True, part_edges=1000)

@@ -1,0 +1,174 @@
+"""Progress below the cell of a notebook: one output per call, which is rewritten, and none where none is wanted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import nbformat
+import pytest
+
+import pipeline
+from pipeline.run.progress import Progress, to_callback
+from tests.support.runs import environment, random_edges, write_edges
+
+
+class Output:
+    """An output below a cell, with all texts that it has had."""
+
+    def __init__(self, text: str):
+        self.texts = [text]
+
+    def update(self, data: dict[str, str], raw: bool) -> None:
+        assert raw
+        self.texts.append(data["text/plain"])
+
+
+@pytest.fixture
+def outputs(monkeypatch: pytest.MonkeyPatch) -> list[Output]:
+    """The outputs of a cell, in a process that takes itself for the kernel of a notebook."""
+    found: list[Output] = []
+
+    def display(data: dict[str, str], raw: bool, display_id: bool) -> Output:
+        assert raw
+        assert display_id
+        found.append(Output(data["text/plain"]))
+        return found[-1]
+
+    ipython, shows = ModuleType("IPython"), ModuleType("IPython.display")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=object())  # type: ignore[attr-defined]
+    shows.display = display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", shows)
+    return found
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_edges(tmp_path_factory.mktemp("progress") / "g.parquet", random_edges(15, 12, 0.4, 1))
+
+
+def test_lines_that_stay_are_above_the_one_that_is_replaced(
+    outputs: list[Output], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.run.progress._BAR_S", float("inf"))
+    on_progress = to_callback(None)
+    assert outputs == []
+    on_progress(Progress("ingest"))
+    on_progress(Progress("ingest", share=1.0))
+    on_progress(Progress("mine", note="engine cpu: no GPU"))
+    on_progress(Progress("mine", share=0.5, bicliques=10))
+    on_progress(Progress("mine", share=0.6, bicliques=11))  # too early
+    on_progress(Progress("mine", share=1.0, bicliques=20))
+    on_progress(Progress("prove", share=0.25, bicliques=5))
+    [output] = outputs
+    half = "mining     [############............]   50.0 % of the work  10 bicliques"
+    done = "mining     [########################]  100.0 % of the work  20 bicliques"
+    prove = "proving    [######..................]   25.0 % of the work  5 bicliques"
+    note = "engine cpu: no GPU"
+    assert output.texts == ["reading", note, f"{note}\n{half}", f"{note}\n{done}", f"{note}\n{done}\n{prove}"]
+
+
+def calls(source: Path, folder: Path, progress: Any) -> list[Any]:
+    """The results of all calls that tell of progress."""
+    own = {"workers": 0, "progress": progress}
+    (folder / "place").mkdir()
+    return [
+        pipeline.mine(source, folder / "run", **own),
+        pipeline.mine(source, folder / "short", max_results=5, **own),
+        pipeline.resume(folder / "short", max_results=None, **own),
+        pipeline.largest(source, folder / "best", **own),
+        pipeline.count(source, **own),
+        pipeline.dry_run(source, sample_time=0.01, **own),
+        pipeline.verify(folder / "run", progress=progress),
+        pipeline.verify(folder / "best", progress=progress),
+        pipeline.diff(folder / "run", folder / "short", folder / "changes", progress=progress),
+        list(pipeline.maximal_bicliques(source, folder=folder / "place", **own)),
+        pipeline.generate(folder / "graph", n_left=5, n_right=5, edges=9, progress=progress),
+    ]
+
+
+@pytest.mark.parametrize("progress", [None, True])
+def test_every_call_has_one_output_and_nothing_is_written_to_stderr(
+    source: Path, tmp_path: Path, outputs: list[Output], capsys: pytest.CaptureFixture[str], progress: bool | None
+) -> None:
+    results = calls(source, tmp_path, progress)
+    assert len(outputs) == len(results)
+    assert capsys.readouterr() == ("", "")
+    for output in outputs:
+        lines = output.texts[-1].splitlines()
+        assert len(lines) == len(set(lines)), "nothing is shown twice"
+    assert "mining     [########################]  100.0 %" in outputs[0].texts[-1]
+    assert "proving    [########################]  100.0 %" in outputs[0].texts[-1]
+
+
+def test_there_is_none_where_none_is_wanted(
+    source: Path, tmp_path: Path, outputs: list[Output], capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls(source, tmp_path, False)
+    seen: list[Progress] = []
+    pipeline.count(source, workers=0, progress=seen.append)
+    assert seen
+    assert outputs == []
+    assert capsys.readouterr() == ("", "")
+
+
+def test_ipython_in_a_terminal_is_no_notebook(
+    outputs: list[Output], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for shell in (None, SimpleNamespace()):
+        monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda shell=shell: shell)
+        to_callback(True)(Progress("mine"))
+    assert capsys.readouterr().err.count("mining") == 2
+    assert outputs == []
+
+
+def test_ipython_is_not_imported(source: Path) -> None:
+    program = (
+        "import sys, pipeline\n"
+        f"pipeline.count({str(source)!r}, workers=0, progress=True)\n"
+        "print([name for name in sys.modules if name.startswith('IPython')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "[]\n"
+    assert "mining" in done.stderr
+
+
+def test_a_real_notebook_shows_one_output_per_call(source: Path, tmp_path: Path) -> None:
+    cells = [
+        f"import pipeline; source = {str(source)!r}",
+        "r = pipeline.mine(source, 'OUT', workers=0)",
+        "for k in range(3): pipeline.count(source, workers=0)",
+        "r = pipeline.count(source, workers=0, progress=False)",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbformat.write(notebook, tmp_path / "in.ipynb")
+    program = (
+        "import nbclient, nbformat\n"
+        "notebook = nbformat.read('in.ipynb', 4)\n"
+        "nbclient.NotebookClient(notebook, timeout=300, kernel_name='python3').execute()\n"
+        "nbformat.write(notebook, 'out.ipynb')\n"
+    )
+    own = {"IPYTHONDIR": str(tmp_path), "JUPYTER_PLATFORM_DIRS": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment() | own,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    shown = [cell["outputs"] for cell in json.loads((tmp_path / "out.ipynb").read_text())["cells"]]
+    assert [len(outputs) for outputs in shown] == [0, 1, 3, 0]
+    assert {output["output_type"] for outputs in shown for output in outputs} == {"display_data"}
+    text = "".join(shown[1][0]["data"]["text/plain"])
+    assert "mining     [########################]  100.0 % of the work" in text
+    assert "reading" not in text
