@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import shutil
 import signal
 import threading
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import InputError
 from tests.support.pools import FakePool
-from tests.support.runs import ROOT, answer, bicliques, random_edges, write_edges
+from tests.support.runs import answer, bicliques, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
 #: Two million: seconds of work.
@@ -169,15 +167,6 @@ def test_an_engine_that_is_passed_over_is_told_once_the_input_is_good(source: Pa
     notes: list[str] = []
     pipeline.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
     assert any(note.startswith("engine cpu: the fastest that can run here") for note in notes)
-
-
-def test_what_is_to_be_installed_can_be_pasted_anywhere() -> None:
-    """Not ``.[gpu]``, which only a clone of the project has: an extra of what is installed, or versions as there."""
-    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["gpu"]
-    told = [re.findall(r"pip install '(.*?)'", path.read_text()) for path in (ROOT / "pipeline").rglob("*.py")]
-    told.append(re.findall(r"pip install '(.*?)'", (ROOT / "kernels/gpu/device.py").read_text()))
-    named = [name for names in told for name in names if not name.startswith("bicliques[")]
-    assert len([name for name in named if name in extra]) == len(named) >= 3
 
 
 def test_count_tells_what_mine_tells(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:
