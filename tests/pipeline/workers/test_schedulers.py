@@ -79,13 +79,15 @@ def test_every_call_takes_a_client(tmp_path: Path, source: Path, client: distrib
 
 
 def test_a_cluster_is_used_and_left_running_and_our_client_goes(
-    tmp_path: Path, source: Path, cluster: distributed.LocalCluster
+    tmp_path: Path, source: Path, cluster: distributed.LocalCluster, client: distributed.Client
 ) -> None:
     clients = set(cluster.scheduler.clients)
     results = pipeline.mine(source, tmp_path / "out", scheduler=cluster, progress=False, report=False)
     assert (results.manifest.count, results.manifest.fingerprint) == answer(EDGES)
     assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {cluster.scheduler_address}"
     assert cluster.status == distributed.Status.running
+    assert distributed.default_client() is client
+    assert becomes_true(lambda: run_in_worker._opened.cache_info().currsize == 0), "the worker holds the run no more"
     assert becomes_true(lambda: set(cluster.scheduler.clients) - {"fire-and-forget"} == clients - {"fire-and-forget"})
 
 
