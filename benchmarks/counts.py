@@ -7,7 +7,7 @@
 
 A run is a folder, or its manifest. Runs of the same input are one graph. Their counts and fingerprints must agree with
 each other and with what is recorded. Each is added with its engine, root side, seconds of mining, and joules of GPUs
-where they were measured. A run that is recorded already is not added again.
+where they were measured. A run that is recorded already takes the place of its former entry.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def added(recorded: dict[str, Any], manifest: dict[str, Any], machine: str, of_c
     Raises
     ------
     InputError
-        If the run does not list every biclique, and so has no number to compare.
+        If the run does not count every biclique, or if another graph of the same name is recorded.
     ResourceError
         If its count or fingerprint is not that of another run of the same input.
     """
@@ -58,11 +58,11 @@ def added(recorded: dict[str, Any], manifest: dict[str, Any], machine: str, of_c
         "digest": of_input["digest"],
         "runs": [],
     }
-    for what, found in (("bicliques", manifest["count"]), ("fingerprint", manifest["fingerprint"])):
-        if entry["digest"] == of_input["digest"] and entry[what] != found:
-            raise ResourceError(f"{what} of {name}: {options['engine']} found {found}, and recorded is {entry[what]}")
     if entry["digest"] != of_input["digest"]:
         raise InputError(f"{name} is another graph than the recorded one of that name; rename its file")
+    for what, found in (("bicliques", manifest["count"]), ("fingerprint", manifest["fingerprint"])):
+        if entry[what] != found:
+            raise ResourceError(f"{what} of {name}: {options['engine']} found {found}, and recorded is {entry[what]}")
     gpus = mining["energy"].get("gpus", {})
     one = {
         "run": manifest["run"]["run"],
