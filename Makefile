@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all check browser environment constraints budget machine-code wheel gpu-test gpu-bench clean
+.PHONY: demo test test-all check browser environment tutorial constraints budget machine-code wheel gpu-test gpu-bench clean
 
 environment: $(STAMP)  ## the pinned environment in .venv
 
@@ -37,6 +37,9 @@ check: $(STAMP)  ## format, lint, types, layers, images
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@if [ -x $(BIN)/hadolint ]; then $(BIN)/hadolint Dockerfile Dockerfile.cuda; else echo "no hadolint for this machine"; fi
+
+tutorial: $(STAMP)  ## run docs/tutorial.ipynb and store what it shows
+	$(BIN)/python -m tests.tutorial --write
 
 constraints: $(STAMP)  ## pin again what pyproject.toml allows now
 	$(BIN)/pip install --quiet --disable-pip-version-check uv

@@ -18,6 +18,7 @@ from pipeline.results.matrix import Line, drawn
 from pipeline.run.files import whole_file
 from pipeline.run.labels import ids_of
 from pipeline.run.opened import Run
+from pipeline.run.progress import size
 from schemas.errors import InputError
 from schemas.search import Side
 
@@ -37,6 +38,9 @@ class Picture:
     """
 
     svg: str
+
+    def __repr__(self) -> str:
+        return f"<picture of a biclique, SVG of {size(len(self.svg.encode()))}>"
 
     def _repr_svg_(self) -> str:
         return self.svg

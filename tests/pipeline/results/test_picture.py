@@ -123,3 +123,7 @@ def test_marks_are_bounded(results: Results, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(picture, "_MEMBERS", 3)
     row = results.top(1, by="balance").to_pylist()[0]
     assert len(squares(parsed(results.plot(row["id"]).svg), "own")) == 10
+
+
+def test_as_text_a_picture_is_a_few_words() -> None:
+    assert repr(picture.Picture("<svg>" + "ü" * 1000)) == "<picture of a biclique, SVG of 2.0 kB>"
