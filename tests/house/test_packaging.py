@@ -108,7 +108,7 @@ def output_of(site: Path, *command: str) -> str:
     """What a command prints that imports the installed packages."""
     environment = clean_environment(PYTHONPATH=str(site), COLUMNS="120")
     result = subprocess.run(
-        command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False, timeout=500
     )
     assert result.returncode == 0, result.stderr[-2000:]
     return result.stdout
