@@ -80,6 +80,7 @@ def _blank(n: int) -> np.ndarray:
 
 def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subtrees:
     """The nodes that items of any kind still have to explore."""
+    items = _joined(items)
     kind, listed = items["kind"], items["cand_at"] != NOBODY
     first_level = (kind == HUB) & (items["bound"] != NOBODY)
     nodes = [_listed(graph, items[(kind == k) & ~first_level & listed], k, pool) for k in (PATH, WORD, HUB)]
@@ -87,6 +88,24 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
     nodes.append(_first_level(graph, items[first_level]))
     nodes.append(Subtrees.of_roots(items["bound"][kind == ROOT]))
     return Subtrees.concat(nodes)
+
+
+def _joined(items: np.ndarray) -> np.ndarray:
+    """The items, where a run of them that were given away together, and that no warp took, becomes one again.
+
+    They share their lists, and each node of `Subtrees` has lists of its own. A launch that ends early can leave 100,000
+    such items with thousands of candidates each.
+    """
+    if len(items) < 2:
+        return items
+    before, after = items[:-1], items[1:]
+    joins = (after["begin"] == before["end"]) & (after["fresh"] == 0) & (after["kind"] != ROOT)
+    for name in ("kind", "bound", "base_at", "closure_at", "cand_at", "n_base", "n_closure", "n_cand"):
+        joins &= after[name] == before[name]
+    first = np.append(True, ~joins)
+    joined = items[first]
+    joined["end"] = items["end"][np.append(first[1:], True)]
+    return joined
 
 
 def _paths(items: np.ndarray, kind: int, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

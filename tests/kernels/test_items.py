@@ -7,7 +7,7 @@ import pytest
 
 from kernels.bitmatrix import items as module
 from kernels.bitmatrix.items import items_of, subtrees_of
-from kernels.bitmatrix.layout import HUB
+from kernels.bitmatrix.layout import HUB, ITEM, WORD
 from kernels.cpu.engine import CpuEngine
 from schemas.emit import nowhere
 from schemas.graph import MiningGraph
@@ -49,3 +49,19 @@ def test_any_part_of_the_ranges_and_the_rest_make_the_whole(
         halves = [mined(graph, subtrees_of(graph, items[own], pool).spread(pieces)) for own in (some, ~some)]
         assert sum(half[0] for half in halves) == count
         assert sum(half[1] for half in halves) % 2**64 == total
+
+
+def test_parts_of_a_node_that_were_given_away_together_become_one_node() -> None:
+    """Not with parts of another node, and not where one of them is missing because a warp took it."""
+    graph = graph_of(intervals(100), BuildOptions(root_side="right"))
+    pool = np.concatenate([graph.root_indices[:40], np.arange(60, 100, dtype=np.int32)])
+    items = np.zeros(7, ITEM)
+    items["kind"], items["bound"], items["closure_at"], items["n_base"], items["n_cand"] = WORD, -1, -1, 3, 40
+    items["cand_at"], items["base_at"] = 40, [0, 0, 0, 0, 8, 8, 8]
+    items["begin"], items["end"] = [0, 5, 9, 20, 20, 22, 23], [5, 9, 12, 21, 22, 23, 40]
+    items["fresh"] = [1, 0, 0, 0, 0, 0, 1]
+    nodes = subtrees_of(graph, items, pool)
+    assert nodes.todo.tolist() == [12, 1, 3, 17]
+    assert np.diff(nodes.candidate_indptr).tolist() == [40, 20, 20, 17]
+    assert nodes.fresh.tolist() == [True, False, False, True]
+    assert len(subtrees_of(graph, items[:0], pool)) == 0
