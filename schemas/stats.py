@@ -26,6 +26,8 @@ class EngineStats:
         Counters of one engine, as tests of candidates.
     phases : dict of str to float
         Seconds of `kernel_s` by phase, if the engine measures phases.
+    device_bytes : int
+        Most device memory that was in use, by all processes, when a call ended. 0 without a device.
     """
 
     seconds: float = 0.0
@@ -36,6 +38,7 @@ class EngineStats:
     cpu_nodes: int = 0
     counters: dict[str, int] = field(default_factory=dict)
     phases: dict[str, float] = field(default_factory=dict)
+    device_bytes: int = 0
 
     def __add__(self, other: EngineStats) -> EngineStats:
         return EngineStats(
@@ -47,6 +50,7 @@ class EngineStats:
             cpu_nodes=self.cpu_nodes + other.cpu_nodes,
             counters={k: self.counters.get(k, 0) + other.counters.get(k, 0) for k in (self.counters | other.counters)},
             phases={k: self.phases.get(k, 0.0) + other.phases.get(k, 0.0) for k in (self.phases | other.phases)},
+            device_bytes=max(self.device_bytes, other.device_bytes),
         )
 
     @property

@@ -29,6 +29,12 @@ def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
     return workspace_bytes(GpuSizes(), search)
 
 
+def _device_bytes(graph: MiningGraph, search: Search) -> int:
+    from kernels.bitmatrix.memory import GpuSizes, device_bytes
+
+    return device_bytes(graph, search, GpuSizes())
+
+
 KIND = EngineKind(
     name="bitmatrix",
     description="bit-matrix search on a CUDA GPU, one GPU per worker",
@@ -36,5 +42,6 @@ KIND = EngineKind(
     make=_make,
     why_not=CUDA.why_absent,
     workspace_bytes=_workspace_bytes,
+    device_bytes=_device_bytes,
     jobs=frozenset({"all", "largest", "vertices"}),
 )

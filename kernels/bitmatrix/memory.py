@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.bitmatrix.layout import ITEM, PARAMS
-from kernels.gpu.buffers import Buffer
 from kernels.gpu.device import Device
 from kernels.gpu.device_graph import DeviceGraph
 from kernels.gpu.records import RECORD, SIZE, WORD_BITS, parameters
+from kernels.gpu.sizes import Buffer, search_bytes
 from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
+from schemas.search import Search
 
 __all__ = [
     "BUFFERS",
@@ -32,6 +33,7 @@ __all__ = [
     "HubGraph",
     "Launch",
     "defines_of",
+    "device_bytes",
     "scratch",
     "sieve",
     "sieve_scratch",
@@ -270,12 +272,9 @@ class HubGraph(DeviceGraph):
 
     def __init__(self, device: Device, graph: MiningGraph, hub_bytes: int) -> None:
         super().__init__(device, graph)
-        large = np.flatnonzero(np.diff(graph.root_indptr) > WORD_BITS)
-        self.first_hub = int(large[0]) if len(large) else graph.n_roots
-        self.hub_words = -(-graph.n_base // 32)
+        self.first_hub, self.hub_words = _hubs_of(graph)
         self.params |= {"first_hub": self.first_hub}
-        n_words = (graph.n_roots - self.first_hub) * self.hub_words
-        if 0 < 4 * n_words <= hub_bytes:
+        if n_words := _bit_words(graph, hub_bytes):
             self._make_hub_bits(device, n_words)
 
     def _make_hub_bits(self, device: Device, n_words: int) -> None:
@@ -285,6 +284,19 @@ class HubGraph(DeviceGraph):
         device.launch(
             HUB_BITS, HUB_BITS_DEFINES, 4 * device.n_multiprocessors, THREADS, parameters(PARAMS, self.params)
         )
+
+
+def _hubs_of(graph: MiningGraph) -> tuple[int, int]:
+    """The first hub, and the words of 32 bits in the bit row of each."""
+    large = np.flatnonzero(np.diff(graph.root_indptr) > WORD_BITS)
+    return int(large[0]) if len(large) else graph.n_roots, -(-graph.n_base // 32)
+
+
+def _bit_words(graph: MiningGraph, hub_bytes: int) -> int:
+    """Words of the bit rows of all roots from the first hub on. 0 if they do not fit into `hub_bytes`."""
+    first_hub, hub_words = _hubs_of(graph)
+    n_words = (graph.n_roots - first_hub) * hub_words
+    return n_words if 4 * n_words <= hub_bytes else 0
 
 
 #: The arrays of the bit-matrix search: items given away in a launch, items left over, lists of both, and the output.
@@ -298,3 +310,8 @@ BUFFERS = {
     "records": Buffer("records", RECORD, "n_records", "listing"),
     "sizes": Buffer("size_slots", SIZE, "n_sizes", "sizing"),
 }
+
+
+def device_bytes(graph: MiningGraph, search: Search, sizes: GpuSizes) -> int:
+    """Device memory of a search as it begins, besides the scratch memory of its warps, in bytes."""
+    return search_bytes(graph, search, sizes, BUFFERS) + 4 * _bit_words(graph, sizes.hub_bytes)

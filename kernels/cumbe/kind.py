@@ -29,6 +29,13 @@ def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
     return workspace_bytes(CumbeSizes(), search)
 
 
+def _device_bytes(graph: MiningGraph, search: Search) -> int:
+    from kernels.cumbe.memory import CUMBE_BUFFERS, CumbeSizes
+    from kernels.gpu.sizes import search_bytes
+
+    return search_bytes(graph, search, CumbeSizes(), CUMBE_BUFFERS)
+
+
 KIND = EngineKind(
     name="cumbe",
     description="the published GPU algorithm cuMBE, to compare with",
@@ -36,4 +43,5 @@ KIND = EngineKind(
     make=_make,
     why_not=CUDA.why_absent,
     workspace_bytes=_workspace_bytes,
+    device_bytes=_device_bytes,
 )

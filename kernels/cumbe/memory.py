@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.cumbe.layout import CUMBE_ITEM, LEVEL_INTS, SHELF
-from kernels.gpu.buffers import Buffer
 from kernels.gpu.device import Device
 from kernels.gpu.records import RECORD, SIZE
+from kernels.gpu.sizes import Buffer
 from kernels.gpu.source import Variant
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, ResourceError

@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from kernels.gpu.device import Device
-from kernels.gpu.sizes import Sizes
+from kernels.gpu.sizes import Buffer, Sizes, entries_of
 from schemas.errors import DeviceMemoryError
 from schemas.search import Search
 
-__all__ = ["Buffer", "Buffers"]
+__all__ = ["Buffers"]
 
 #: A buffer that is too short becomes so many times as long, if that takes at most this share of the free memory.
 _FACTOR, _SHARE = 4, 0.25
 
 #: The knobs of an engine.
 S = TypeVar("S", bound=Sizes)
-
-
-class Buffer(NamedTuple):
-    """One array on the device.
-
-    Parameters
-    ----------
-    knob : str
-        The field of the sizes that says how many entries the buffer has. Several buffers may share one.
-    dtype : dtype
-    length : str
-        The launch parameter that tells the kernel how many entries the buffer has.
-    when : "always", "listing" or "sizing"
-        The searches that use the buffer. In others it has a single entry.
-    """
-
-    knob: str
-    dtype: np.dtype | type
-    length: str
-    when: Literal["always", "listing", "sizing"] = "always"
 
 
 class Buffers(Generic[S]):
@@ -66,7 +46,7 @@ class Buffers(Generic[S]):
         self.queue_dtype = queue
         self.queue = device.zeros(1, queue)
         self._device, self._table = device, table
-        self._used = {"always": True, "listing": search.mode == "list", "sizing": search.sizes}
+        self._search = search
         self._handles: dict[str, Any] = {name: self._new(name) for name in table}
 
     def __getitem__(self, name: str) -> Any:
@@ -74,17 +54,15 @@ class Buffers(Generic[S]):
 
     def entries(self, name: str) -> int:
         """How many entries a buffer has. 0 when this search does not use it."""
-        buffer = self._table[name]
-        return int(getattr(self.sizes, buffer.knob)) if self._used[buffer.when] else 0
+        return entries_of(self._table[name], self.sizes, self._search)
 
     @property
     def params(self) -> dict[str, int]:
         """Launch parameters: where the buffers are, and how long they are."""
         values = {"queue": self._device.address(self.queue)}
         for name, buffer in self._table.items():
-            is_used = self._used[buffer.when]
-            values[name] = self._device.address(self._handles[name]) if is_used else 0
             values[buffer.length] = self.entries(name)
+            values[name] = self._device.address(self._handles[name]) if values[buffer.length] else 0
         return values
 
     def grow(self, knob: str, least: int = 0) -> bool:
@@ -95,7 +73,7 @@ class Buffers(Generic[S]):
         bool
             False when the device has no room for that. Then the buffers are as long as before.
         """
-        names = [name for name, buffer in self._table.items() if buffer.knob == knob and self._used[buffer.when]]
+        names = [name for name, buffer in self._table.items() if buffer.knob == knob and self.entries(name)]
         before: int = getattr(self.sizes, knob)
         width = sum(np.dtype(self._table[name].dtype).itemsize for name in names)
         room = int(_SHARE * (self._device.free_bytes() + before * width))

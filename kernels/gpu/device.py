@@ -38,6 +38,10 @@ class Device(Protocol):
         """Device memory that can still be allocated."""
         ...
 
+    def used_bytes(self) -> int:
+        """Device memory that is in use, by all processes."""
+        ...
+
     def upload(self, array: np.ndarray) -> Any:
         """A device copy of `array`."""
         ...
@@ -159,6 +163,11 @@ class CudaDevice:
     def free_bytes(self) -> int:
         """See `Device`."""
         return free_memory(self._cupy)
+
+    def used_bytes(self) -> int:
+        """See `Device`."""
+        free, total = self._cupy.cuda.runtime.memGetInfo()
+        return int(total) - int(free)
 
     def upload(self, array: np.ndarray) -> Any:
         """See `Device`."""

@@ -234,6 +234,7 @@ class SliceRun(Generic[S]):
             cpu_nodes=self.cpu_nodes,
             counters=counters,
             phases={name: self.kernel_s * share for name, share in (phases or {}).items()},
+            device_bytes=self.device.used_bytes(),
         )
         found = Found(self.count, self.fingerprint, self.sizes)
         rest = Subtrees.concat([part for part in self.rest if len(part)])

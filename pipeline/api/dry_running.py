@@ -15,6 +15,7 @@ from pipeline.estimate.memory import MemoryBound, memory_bound
 from pipeline.estimate.sample import Estimate, estimate
 from pipeline.estimate.table import Guess
 from pipeline.process import startup
+from pipeline.run.accounts import peak_rss
 from pipeline.run.files import temporary_folder
 from pipeline.run.progress import OnProgress, to_callback
 from pipeline.workers.devices import Devices
@@ -39,7 +40,10 @@ class DryRun:
     engine : Choice
         The engine that the run would use, and why.
     memory : MemoryBound
-        Bounds on the memory of the run, in bytes.
+        Bounds on the memory of mining, in bytes.
+    peak_rss : int
+        Most main memory that this process had taken when the graph was built, in bytes. A run that is the first of its
+        process takes as much until then.
     estimate : Estimate or None
         Estimates from a sample, also for larger thresholds. None if the reduction leaves nothing of the graph.
     count_only : bool
@@ -54,6 +58,7 @@ class DryRun:
     plan: dict[str, Any]
     engine: Choice
     memory: MemoryBound
+    peak_rss: int
     estimate: Estimate | None
     count_only: bool
     workers: int | None
@@ -165,12 +170,14 @@ def dry_run(
         steps.started(source, temporary / "run", options, asked.limits, on_progress, ingest_on, keep=False) as run,
     ):
         preparing.prepare(run, on_progress)
+        taken = peak_rss()
         return DryRun(
             input=run.facts("ingest"),
             graph=run.facts("build"),
             plan=run.facts("plan"),
             engine=choice,
             memory=memory_bound(run),
+            peak_rss=taken,
             estimate=estimate(run, sample_time) if run.planned["n_roots"] else None,
             count_only=count_only,
             workers=n_workers,

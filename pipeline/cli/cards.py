@@ -130,6 +130,13 @@ def dry_run_card(dry: DryRun) -> str:
         ("engine", f"{dry.engine.name} ({dry.engine.reason})"),
         ("memory", _dry_memory(dry)),
     ]
+    if dry.memory.device:
+        rows.append(
+            (
+                "GPU memory",
+                f"{size(dry.memory.device)} for graph and buffers, and up to 60 % of the rest for the search",
+            )
+        )
     if guess is None:
         reason = graph.get("nothing", "the thresholds leave nothing of the graph")
         return _lines([*rows, ("bicliques", f"none: {reason}")])
@@ -155,7 +162,8 @@ def dry_run_card(dry: DryRun) -> str:
 
 
 def _dry_memory(dry: DryRun) -> str:
-    each = f"at most {size(dry.memory.shared)} shared, and {size(dry.memory.worker)} per worker"
+    each = f"reading and building took {size(dry.peak_rss)}; mining takes "
+    each += f"at most {size(dry.memory.shared)} shared, and {size(dry.memory.worker)} per worker"
     if dry.total_memory is None:
         return each
     who = f"{_sharers(dry.workers)} and this process, on one machine" if dry.workers else _sharers(dry.workers)

@@ -33,12 +33,16 @@ class MemoryBound:
     writing : int
         What each worker needs to write: a row group that is collected, and another one that is encoded. Also what it
         needs to look at all members, if it does.
+    device : int
+        Device memory of the search of each worker as it begins: the graph, and buffers. Scratch memory comes on top. It
+        takes up to 60 % of what is free then. 0 for an engine without a device.
     """
 
     shared: int
     process: int
     workspace: int
     writing: int
+    device: int
 
     @property
     def worker(self) -> int:
@@ -60,10 +64,12 @@ def memory_bound(run: Run) -> MemoryBound:
     compiles, which takes 200 MB more.
     """
     options, graph, tables = run.options, run.graph, run.tables
+    kind = engines.kind(options.engine)
     return MemoryBound(
         shared=graph.nbytes + sum(table.nbytes for table in tables or ()),
         process=PROCESS_BYTES,
-        workspace=engines.kind(options.engine).workspace_bytes(graph, run.job.of_engine),
+        workspace=kind.workspace_bytes(graph, run.job.of_engine),
         writing=(writer_bytes(tables) if run.job.rows == "slices" else 0)
         + (VERTEX_BYTES * (graph.n_left + graph.n_right) if run.job.looks_on else 0),
+        device=kind.device_bytes(graph, run.job.of_engine),
     )

@@ -277,6 +277,7 @@ def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
 def _mining_facts(ledger: Ledger, parts: tuple[Part, ...], mined: list[Session], platform: Platform) -> dict[str, Any]:
     workers = {
         worker: {"slices": own.slices, "bicliques": own.bicliques, "busy_seconds": own.busy_seconds}
+        | ({"device_bytes": own.device_bytes} if own.device_bytes else {})
         for worker, own in by_worker(ledger.entries.values()).items()
     }
     return {

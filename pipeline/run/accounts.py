@@ -51,6 +51,8 @@ class Account:
         End of the last slice, in seconds since 1970 (UTC).
     peak_rss : int
         Most main memory that a process had taken when one of the slices ended, in bytes.
+    device_bytes : int
+        Most device memory that was in use when one of the slices ended, in bytes. 0 without a device.
     joules : float
         Energy that the devices took. 0 where nothing was measured.
     peak_watts : float
@@ -62,6 +64,7 @@ class Account:
     busy_seconds: float
     last_seen: float
     peak_rss: int
+    device_bytes: int
     joules: float
     peak_watts: float
 
@@ -75,6 +78,7 @@ class Account:
             busy_seconds=sum(result.seconds for result in results),
             last_seen=max(result.began + result.seconds for result in results),
             peak_rss=max(result.stats.peak_rss for result in results),
+            device_bytes=max(result.stats.engine.device_bytes for result in results),
             joules=sum(result.stats.joules or 0.0 for result in results),
             peak_watts=max(result.stats.peak_watts or 0.0 for result in results),
         )

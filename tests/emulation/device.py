@@ -78,6 +78,9 @@ class EmulatedDevice:
     def free_bytes(self) -> int:
         return 1 << 33
 
+    def used_bytes(self) -> int:
+        return sum(len(whole) - 2 * len(GUARD) for whole in (buffer() for buffer in self._buffers) if whole is not None)
+
     def _buffer(self, n_bytes):
         whole = np.empty(n_bytes + 2 * len(GUARD), dtype=np.uint8)
         whole[: len(GUARD)] = whole[-len(GUARD) :] = GUARD

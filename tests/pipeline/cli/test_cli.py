@@ -157,7 +157,14 @@ def test_a_dry_run_touches_nothing(capsys: pytest.CaptureFixture[str], source: P
         capsys, "mine", source, "-o", tmp_path / "out", "--dry-run", "--sample-time", "0.5", "--quiet"
     )
     assert code == 0
-    for word in ("degrees left", "root side", "plan", "memory: at most", "output: about", "time: about"):
+    for word in (
+        "degrees left",
+        "root side",
+        "plan",
+        "memory: reading and building took",
+        "output: about",
+        "time: about",
+    ):
         assert word in output
     assert sorted(tmp_path.rglob("*")) == before
 

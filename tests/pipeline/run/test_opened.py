@@ -17,7 +17,7 @@ from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import PLAN
 from schemas.options import RunLimits, RunOptions
-from schemas.stats import SliceStats
+from schemas.stats import EngineStats, SliceStats
 from tests.support.runs import answer, ledger_entry, random_edges, write_edges
 
 EDGES = random_edges(30, 20, 0.3, 4)
@@ -93,18 +93,22 @@ def test_what_is_not_there_yet_is_said(tmp_path: Path) -> None:
 
 
 def test_sums_by_worker() -> None:
-    stats = [SliceStats(joules=2.0, peak_watts=70.0, peak_rss=9), SliceStats(peak_rss=4), SliceStats(joules=1.0)]
+    stats = [
+        SliceStats(EngineStats(device_bytes=5 << 30), joules=2.0, peak_watts=70.0, peak_rss=9),
+        SliceStats(peak_rss=4),
+        SliceStats(EngineStats(device_bytes=3 << 30), joules=1.0),
+    ]
     entries = [
         ledger_entry(0, (PLAN, 0, 1), count=5, seconds=2.0, began=10.0, worker="b:1", stats=stats[0]),
         ledger_entry(1, (PLAN, 1, 2), count=1, seconds=0.5, began=11.0, worker="a:1", stats=stats[1]),
         ledger_entry(2, (PLAN, 2, 3), count=2, seconds=1.0, began=14.0, worker="b:1", stats=stats[2]),
     ]
     assert by_worker(entries) == {
-        "b:1": Account(2, 7, 3.0, 15.0, 9, 3.0, 70.0),
-        "a:1": Account(1, 1, 0.5, 11.5, 4, 0.0, 0.0),
+        "b:1": Account(2, 7, 3.0, 15.0, 9, 5 << 30, 3.0, 70.0),
+        "a:1": Account(1, 1, 0.5, 11.5, 4, 0, 0.0, 0.0),
     }
     assert list(by_worker(entries)) == ["b:1", "a:1"], "in the order of their first slices"
-    assert Account.of(entries) == Account(3, 8, 3.5, 15.0, 9, 3.0, 70.0)
+    assert Account.of(entries) == Account(3, 8, 3.5, 15.0, 9, 5 << 30, 3.0, 70.0)
 
 
 def test_peak_memory_by_process(planned: Run) -> None:
