@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
+import pipeline
 from kernels import engines
 from pipeline.api import steps
+from pipeline.cli.cards import dry_run_card
 from pipeline.estimate.memory import PROCESS_BYTES, memory_bound
+from pipeline.run.accounts import peak_rss
 from pipeline.run.opened import Run
+from pipeline.run.progress import size
 from schemas.options import RunLimits, RunOptions
 from schemas.search import Search
+from tests.support.emulated import runnable
 from tests.support.runs import environment, random_edges, write_edges
 
 EDGES = random_edges(300, 90, 0.35, 7)
@@ -75,3 +80,18 @@ def test_the_bound_is_made_of_what_it_says(tmp_path: Path, mode: str) -> None:
     assert (bound.writing > 200 << 20) == (mode == "list")
     assert bound.total(4) - bound.total(3) == bound.worker
     assert bound.shared > 1000
+
+
+@pytest.mark.parametrize(("engine", "has_device"), [("bitmatrix", True), ("cpu", False)])
+def test_device_memory_is_told_before_a_run_and_recorded_after_it(
+    tmp_path: Path, engine: str, has_device: bool
+) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
+    with runnable(engine):
+        dry = pipeline.dry_run(source, engine=engine, workers=0, sample_time=0.1, progress=False)
+        results = pipeline.mine(source, tmp_path / "out", engine=engine, workers=0, report=False, progress=False)
+    assert (dry.memory.device > 0) == ("GPU memory: " in dry_run_card(dry)) == has_device
+    assert f"reading and building took {size(dry.peak_rss)}; mining takes at most" in dry_run_card(dry)
+    assert 50 << 20 < dry.peak_rss <= peak_rss()
+    [worker] = results.manifest.mining["workers"].values()
+    assert (worker.get("device_bytes", 0) > 0) == has_device
