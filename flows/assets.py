@@ -14,10 +14,11 @@ from prefect.cache_policies import NO_CACHE
 from prefect.tasks import MaterializingTask
 
 from pipeline.ingest.sources.names import STDIN
+from pipeline.publishing.publish_run import Published
 from pipeline.results.results import Results
 from pipeline.run.names import url_of
 
-__all__ = ["asset_key", "record_asset"]
+__all__ = ["asset_key", "record_asset", "record_published"]
 
 #: Most characters of a key.
 _LONGEST = 512
@@ -65,18 +66,45 @@ def record_asset(results: Results, series: str, place: str) -> None:
         The folder of the run, with placeholders in place of days.
     """
     manifest = results.manifest
-    facts = {
-        "folder": str(results.path.absolute()),
-        "count": manifest.count,
-        "fingerprint": None if manifest.fingerprint is None else str(manifest.fingerprint),
+    facts = _facts(results) | {
         "input": manifest.input["digest"],
         **{name: manifest.input[name] for name in ("n_left", "n_right", "n_edges")},
     }
     words = AssetProperties(name=f"bicliques of {series}", description="Maximal bicliques in Parquet, and their proof")
-    asset = Asset(key=asset_key(place), properties=words)
-    inputs: list[Asset | str] = [] if series == STDIN else [Asset(key=asset_key(series))]
+    _record(Asset(key=asset_key(place), properties=words), [] if series == STDIN else [series], facts)
+
+
+def record_published(published: Published, results: Results, folder: str, place: str) -> None:
+    """Tell Prefect that a place has got a copy of a complete run.
+
+    Parameters
+    ----------
+    published : Published
+    results : Results
+    folder : str
+        The folder of the run, with placeholders in place of days. The copy depends on it.
+    place : str
+        Where the run was published, as `folder`, without secrets and options.
+    """
+    facts = _facts(results) | {"url": published.url, "files": published.files, "bytes": published.bytes}
+    words = AssetProperties(name=f"published at {place}", description="A copy of a complete run, for other programs")
+    _record(Asset(key=asset_key(place), properties=words), [folder], facts)
+
+
+def _facts(results: Results) -> dict[str, Any]:
+    manifest = results.manifest
+    return {
+        "folder": str(results.path.absolute()),
+        "count": manifest.count,
+        "fingerprint": None if manifest.fingerprint is None else str(manifest.fingerprint),
+    }
+
+
+def _record(asset: Asset, inputs: list[str], facts: dict[str, Any]) -> None:
+    """Run a task that makes the asset from other places."""
+    sources: list[Asset | str] = [Asset(key=asset_key(place)) for place in inputs]
     task: MaterializingTask[..., None] = MaterializingTask(
-        _add, name="record", assets=[asset], asset_deps=inputs, materialized_by="bicliques", cache_policy=NO_CACHE
+        _add, name="record", assets=[asset], asset_deps=sources, materialized_by="bicliques", cache_policy=NO_CACHE
     )
     task(asset, facts)
 

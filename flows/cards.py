@@ -39,7 +39,7 @@ _PICTURES = {
 }
 
 
-def publish_run(results: Results, keys: Keys, page: Path | None = None) -> None:
+def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str | None = None) -> None:
     """Publish the run card. Of a complete run also its numbers, the shares of the workers and the largest bicliques.
 
     Parameters
@@ -49,9 +49,12 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None) -> None:
         The keys of the artifacts.
     page : Path or None
         The page of the run. If there is one, its pictures are published, too.
+    url : str or None
+        Where there is a copy of the run for other programs. The card says so.
     """
     where = plain(str(results.path))
-    create_markdown_artifact(facts_of(cards.run_card(results)), key=keys.key("run-card"), description=where)
+    card = cards.run_card(results) + (f"\npublished: {url}" if url is not None else "")
+    create_markdown_artifact(facts_of(card), key=keys.key("run-card"), description=where)
     if not results.complete:
         return
     manifest = results.manifest

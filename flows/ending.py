@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from prefect.logging import get_run_logger
 
 from flows import tasks
-from flows.assets import record_asset
+from flows.assets import record_asset, record_published
 from flows.cards import publish_changes, publish_run
 from flows.events import emit_complete
 from flows.identity import nightly
 from flows.keys import Keys
+from flows.publishing import Target
 from pipeline.compare.difference import Difference
+from pipeline.publishing.publish_run import Published
 from pipeline.results.results import Results
 from schemas.errors import BicliqueError
 
-__all__ = ["announce_complete", "compare", "finish", "much"]
+__all__ = ["Ending", "announce_complete", "compare", "finish", "much"]
 
 T = TypeVar("T")
+
+Announce: TypeAlias = Callable[[bool, Published | None], None]
+
+
+@dataclass
+class Ending:
+    """What came of all that comes after the proof.
+
+    Parameters
+    ----------
+    problems : list of str
+        What went wrong.
+    published : Published or None
+        None if the run was not published.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    published: Published | None = None
 
 
 def compare(path: Path, keys: Keys, problems: list[str]) -> Difference | None:
@@ -42,8 +63,15 @@ def much(found: Difference | None, above: float | None) -> str | None:
 
 
 def finish(
-    results: Results, keys: Keys, report: bool, latest: bool, keep: int | None, announce: Callable[[], None]
-) -> list[str]:
+    results: Results,
+    keys: Keys,
+    report: bool,
+    latest: bool,
+    keep: int | None,
+    target: Target | None,
+    announce: Announce,
+    ending: Ending,
+) -> None:
     """Do all that comes after the proof and the comparison.
 
     Parameters
@@ -53,32 +81,41 @@ def finish(
     keys : Keys
     report, latest, keep
         As of `flows.mine.mine`.
+    target : Target or None
+        Where the run is published.
     announce : callable
-        Is called once in the life of a run that is and stays complete: when the mark is put on it.
-
-    Returns
-    -------
-    list of str
-        What went wrong.
+        Called with whether the run has just become complete, which is when the mark is put on it, and with what was
+        published; if either is new.
+    ending : Ending
+        Gets what was published, and what went wrong.
     """
-    path = results.path
-    problems: list[str] = []
+    path, problems = results.path, ending.problems
     page = _tried(problems, lambda: tasks.report(path), "the page could not be written") if report else None
-    publish_run(results, keys, page)
+    if target is not None:
+        ending.published = _tried(problems, lambda: target.publish(path, keys), "it could not be published")
+    published = ending.published
+    publish_run(results, keys, page, None if published is None else published.url)
     is_new = _tried(problems, lambda: tasks.mark(path))
     if latest and is_new is not None:
         _tried(problems, lambda: tasks.link(path))
-    if is_new:  # only now, because whoever hears of it may follow the link
-        _tried(problems, announce, "the run could not be announced")
+    if is_new or (published is not None and published.changed):
+        # only now, because whoever hears of it may follow the link, or read what was published
+        _tried(problems, lambda: announce(bool(is_new), published), "the run could not be announced")
     if keep is not None and (pruning := _tried(problems, lambda: tasks.prune(path, keep))) is not None:
         problems += pruning.problems
-    return problems
 
 
 def announce_complete(
-    results: Results, series: str, output: str, found: Difference | None, above: float | None
+    results: Results,
+    series: str,
+    output: str,
+    found: Difference | None,
+    above: float | None,
+    target: Target | None,
+    is_new: bool,
+    published: Published | None,
 ) -> None:
-    """Tell the Prefect server that a run has become complete: as an asset, and as events.
+    """Tell the Prefect server that a run has become complete, or was published: as assets, and as events.
 
     Parameters
     ----------
@@ -89,9 +126,20 @@ def announce_complete(
         The folder of the run, or the template of it.
     found, above
         As of `flows.events.emit_complete`.
+    target : Target or None
+        Where the run is published.
+    is_new : bool
+        Whether the run has become complete. If not, it was only published.
+    published : Published or None
+        What was published.
     """
-    record_asset(results, series, nightly(output))
-    emit_complete(results, series, found, above)
+    folder = nightly(output)
+    url = None if published is None else published.url
+    if is_new:
+        record_asset(results, series, folder)
+    if target is not None and published is not None:
+        record_published(published, results, folder, target.place)
+    emit_complete(results, series, found, above, url, is_new)
 
 
 def _tried(problems: list[str], do: Callable[[], T], words: str = "") -> T | None:

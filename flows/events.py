@@ -1,4 +1,4 @@
-"""Events that tell other programs, through the Prefect server, that a run is complete and what changed in it.
+"""Events that tell other programs, through the Prefect server, that a run is complete, changed, or was published.
 
 An automation of the server can start whatever comes next. docs/operations.md has examples.
 """
@@ -13,14 +13,22 @@ from pipeline.compare.difference import Difference
 from pipeline.results.results import Results
 from pipeline.run.folder import RunFolder
 
-__all__ = ["CHANGED", "COMPLETE", "emit_complete"]
+__all__ = ["CHANGED", "COMPLETE", "PUBLISHED", "emit_complete"]
 
 COMPLETE = "bicliques.run.complete"
 CHANGED = "bicliques.run.changed"
+PUBLISHED = "bicliques.run.published"
 
 
-def emit_complete(results: Results, series: str, found: Difference | None = None, above: float | None = None) -> None:
-    """Send the event that a run has become complete, and after it that much has changed, if that is so.
+def emit_complete(
+    results: Results,
+    series: str,
+    found: Difference | None = None,
+    above: float | None = None,
+    url: str | None = None,
+    is_new: bool = True,
+) -> None:
+    """Send the event that a run has become complete; after it that much has changed, and that the run was published.
 
     Parameters
     ----------
@@ -32,6 +40,10 @@ def emit_complete(results: Results, series: str, found: Difference | None = None
         What changed since the run before. None if nothing was compared.
     above : float or None
         The share from 0 to 1 above which much has changed. None: any change is told.
+    url : str or None
+        Where the run was published. None if it was not.
+    is_new : bool
+        Whether the run has become complete. If not, only the event of its publication is sent.
 
     Notes
     -----
@@ -51,10 +63,13 @@ def emit_complete(results: Results, series: str, found: Difference | None = None
         "fingerprint": None if manifest.fingerprint is None else str(manifest.fingerprint),
         "seconds": round(sum(manifest.seconds.values()), 3),
     }
-    changes = {} if found is None else _changes(found)
-    first = emit_event(COMPLETE, resource, payload=facts | changes)
-    if found is not None and found.share > (above or 0.0):
-        emit_event(CHANGED, resource, payload=facts | changes, follows=first)
+    facts |= {} if found is None else _changes(found)
+    facts |= {} if url is None else {"published": url}
+    first = emit_event(COMPLETE, resource, payload=facts) if is_new else None
+    if is_new and found is not None and found.share > (above or 0.0):
+        emit_event(CHANGED, resource, payload=facts, follows=first)
+    if url is not None:
+        emit_event(PUBLISHED, resource, payload=facts, follows=first)
 
 
 def _changes(found: Difference) -> dict[str, Any]:

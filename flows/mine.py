@@ -15,26 +15,26 @@ from prefect.states import Cancelled, Completed
 
 from flows import tasks
 from flows.cards import publish_run
-from flows.ending import announce_complete, compare, finish, much
+from flows.ending import Ending, announce_complete, compare, finish, much
 from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from flows.keys import Keys
 from flows.logs import run_logs
 from flows.names import OUTPUT, name_of, name_of_mining
 from flows.notify import note, tell
+from flows.publishing import Target
+from flows.refusals import check_share, refuse_secrets
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
 from pipeline.api.python_words import speaking_python
 from pipeline.ingest.sources.names import recorded
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
-from pipeline.remote.urls import HIDDEN
 from pipeline.results.results import Results, open_results
 from pipeline.run.folder import RunFolder, without_days
 from pipeline.run.resuming import how_to_resume
 from pipeline.series.runs import is_run
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
-from schemas.errors import InputError
 from schemas.options import RunOptions
 
 __all__ = ["mine"]
@@ -70,6 +70,7 @@ def mine(
     notify: str | None = None,
     changes: bool = False,
     notify_above: float | None = None,
+    publish: str | None = None,
 ) -> Any:
     """Write every maximal biclique of a bipartite graph to Parquet.
 
@@ -101,10 +102,14 @@ def mine(
             into its folder, below changes/.
         notify_above: With changes: a share from 0 to 1. If more of all bicliques of the two runs are in one of them
             only, the run ends as Much has changed, of which `notify` is told.
+        publish: A folder or a URL, such as s3://lake/nights/{date}, where other programs get a copy of the run once it
+            is complete. {date} and {time} are filled in, as in the output. A run that was published there is replaced.
+            Nothing secret may be in it, because the worker has the credentials.
     """
-    _refuse_secrets(source)
-    _check_share(notify_above, changes)
+    refuse_secrets("source", source)
+    check_share(notify_above, changes)
     moment = moment_of(date)
+    target = Target.of(publish, moment, lists=not result.count_only)
     named = Path(fill_in(output, moment))
     note(named)
     options = given(result, thresholds, limits, search, workers, reading)
@@ -129,36 +134,18 @@ def mine(
         worth_them = session.count > ROWS_WORTH_WORKERS
         tasks.prove(path, provers if worth_them else WorkerOptions(workers=0), keys)
     results = open_results(path)
-    problems: list[str] = []
-    found = None
+    ending, found = Ending(), None
     if results.complete:
-        found = compare(path, keys, problems) if changes else None
-        announce = partial(announce_complete, results, without_days(series), output, found, notify_above)
-        problems += finish(results, keys, asked.call.report, latest, keep, announce)
+        found = compare(path, keys, ending.problems) if changes else None
+        announce = partial(announce_complete, results, without_days(series), output, found, notify_above, target)
+        finish(results, keys, asked.call.report, latest, keep, target, announce, ending)
     else:
         publish_run(results, keys)
-    state = _state(results, since, problems, much(found, notify_above))
+    state = _state(results, since, ending, much(found, notify_above))
     context = FlowRunContext.get()
     if state.is_cancelled() and context is not None and context.flow_run is not None:
         tell(mine, context.flow_run, state)  # Prefect calls no hook for a state that a flow returns
     return state
-
-
-def _refuse_secrets(source: str) -> None:
-    if HIDDEN in (shown := recorded(source)):
-        raise InputError(
-            f"the source {shown} has a password or a key, and Prefect records what a flow is started with; let the "
-            "worker have credentials instead"
-        )
-
-
-def _check_share(share: float | None, changes: bool) -> None:
-    if share is None:
-        return
-    if not 0 <= share <= 1:
-        raise InputError(f"notify_above is a share from 0 to 1, not {share}")
-    if not changes:
-        raise InputError(f"notify_above is {share}, but nothing is compared; set changes, too")
 
 
 def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
@@ -175,7 +162,7 @@ def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
     return options
 
 
-def _state(results: Results, since: str | None, problems: list[str], much: str | None) -> State[Any]:
+def _state(results: Results, since: str | None, ending: Ending, much: str | None) -> State[Any]:
     folder, outcome = results.path, results.outcome
     if outcome == "interrupted":
         return Cancelled(message=f"stopped; run it again, or go on with: {how_to_resume(folder)}")
@@ -192,7 +179,11 @@ def _state(results: Results, since: str | None, problems: list[str], much: str |
         return Completed(name="Limit reached", message=message, data=summary)
     message = f"{len(results):,} bicliques, all of them, in {folder}"
     message += f", complete since {since} and left alone" if since else ""
+    if ending.published is not None:
+        message += f", published at {ending.published.url}"
+        summary["published"] = ending.published.url
     message += f"; {much}" if much else ""
-    if problems:
-        return Completed(name="Needs attention", message=f"{message}; but {'; '.join(problems)}", data=summary)
+    if ending.problems:
+        problems = "; ".join(ending.problems)
+        return Completed(name="Needs attention", message=f"{message}; but {problems}", data=summary)
     return Completed(name="Much has changed" if much else None, message=message, data=summary)

@@ -23,17 +23,32 @@ from pipeline.compare.difference import Difference
 from pipeline.compare.in_run import changes_since_the_run_before
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.proof.verification import Verification, verify_run
+from pipeline.publishing.publish_run import Published
+from pipeline.publishing.publish_run import publish as publish_run
 from pipeline.run.folder import RunFolder
 from pipeline.run.session import MiningSession
 from pipeline.series.marks import LATEST, mark_complete, point_to_newest
 from pipeline.series.pruning import Pruning, prune_after
-from pipeline.series.runs import is_run
+from pipeline.series.runs import is_run, run_after
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 
-__all__ = ["build", "compare", "ingest", "link", "mark", "mine", "plan", "prove", "prune", "report", "verify"]
+__all__ = [
+    "build",
+    "compare",
+    "ingest",
+    "link",
+    "mark",
+    "mine",
+    "plan",
+    "prove",
+    "prune",
+    "publish",
+    "report",
+    "verify",
+]
 
 #: Seconds before the first and the second retry. It takes time until somebody mends a full disk or a missing worker.
 _DELAYS_S = [10.0, 60.0]
@@ -113,6 +128,19 @@ def report(path: Path) -> Path:
         return folder.report
     with run_logs():
         return steps.report(path, progress=False)
+
+
+@task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
+def publish(path: Path, url: str, keys: Keys, only_newest: bool) -> Published | None:
+    """Publish the run, in the place of one that was published there; see `pipeline.publishing.publish_run`.
+
+    With `only_newest` nothing is done, and None returned, if there is a newer run of the same series and question.
+    """
+    if only_newest and (newer := run_after(path)) is not None:
+        get_run_logger().info("%s is not published: %s is newer, and the place is the same for both", path, newer.path)
+        return None
+    with run_logs(), ProgressArtifact(keys.key("publishing")) as on_progress:
+        return publish_run(path, url, overwrite=True, progress=on_progress)
 
 
 @task(cache_policy=NO_CACHE)

@@ -31,11 +31,14 @@ class Done:
         All files of the run that are in the place now.
     written, removed : tuple of str
         Those that were written, and those of an earlier publication that were removed.
+    changed : bool
+        Whether anything in the place was changed.
     """
 
     files: dict[str, Listed]
     written: tuple[str, ...]
     removed: tuple[str, ...]
+    changed: bool
 
 
 class Publication:
@@ -63,10 +66,11 @@ class Publication:
         self._bytes = sum(listed.bytes for listed in self._files.values())
         to_write = [name for name in self._contents.names if name not in self._files]
         stale = before.names - set(self._contents.names) if before is not None else set()
-        if SUCCESS_FILE not in there or not self._is_told(before):
+        changed = SUCCESS_FILE not in there or not self._is_told(before)
+        if changed:
             gone = sorted((*stale, *(name for name in to_write if name in there)), key=_order_of_removal)
             self._change(there, to_write, gone)
-        return Done(self._files, tuple(to_write), tuple(sorted(stale & there.keys())))
+        return Done(self._files, tuple(to_write), tuple(sorted(stale & there.keys())), changed)
 
     def _is_told(self, before: Listing | None) -> bool:
         """Whether the record says all that there is to say."""

@@ -40,6 +40,8 @@ class Published:
         Those of them that this call has written. The others were there already.
     removed : int
         Files of an earlier publication that this call has removed.
+    changed : bool
+        Whether this call has changed anything there. If not, the run was published already.
     seconds : float
     """
 
@@ -52,6 +54,7 @@ class Published:
     written: int
     written_bytes: int
     removed: int
+    changed: bool
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
@@ -121,6 +124,7 @@ def publish(
         written=len(done.written),
         written_bytes=sum(done.files[name].bytes for name in done.written),
         removed=len(done.removed),
+        changed=done.changed,
         seconds=time.perf_counter() - started,
     )
     facts: dict[str, Any] = {"url": found.url, "run": found.run, "files": found.files, "bytes": found.bytes}

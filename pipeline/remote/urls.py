@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-__all__ = ["HIDDEN", "secrets_of", "without_secrets"]
+__all__ = ["HIDDEN", "has_secrets", "secrets_of", "without_secrets"]
 
 #: What stands in the place of a secret.
 HIDDEN = "***"
@@ -24,10 +24,21 @@ def without_secrets(url: str) -> str:
 def secrets_of(url: str) -> tuple[str, ...]:
     """The pieces of the hidden parts of a URL that an exception could tell."""
     _, user, _, query = _parts(url)
-    query = re.sub(rf"(^|&)({_HARMLESS})=[^&#]*", "", query)
+    query = _unknown(query)
     texts = [text for part in (user, query) for text in (part, unquote(part))]
     pieces = {piece for text in texts for piece in re.split("[:/@&=;#]", text)}
     return tuple(piece for piece in pieces if len(piece) >= _SHORTEST)
+
+
+def has_secrets(url: str) -> bool:
+    """Whether the URL has a user, or in its query more than options of Arrow that are known to be no secrets."""
+    _, user, _, query = _parts(url)
+    return bool(user) or "@" in unquote(query) or _unknown(query) != ""
+
+
+def _unknown(query: str) -> str:
+    """A query without the options of Arrow that are no secrets."""
+    return re.sub(rf"(^|&)({_HARMLESS})=[^&#]*", "", query)
 
 
 def _parts(url: str) -> tuple[str, str, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from pipeline.run.names import OPTIONS_FILE, is_file, is_folder
 from schemas.errors import BicliqueError, ResourceError
 from schemas.options import RunOrigin
 
-__all__ = ["FoundRun", "entries_of", "is_run", "newest_complete", "run_before", "runs_in", "series_of"]
+__all__ = ["FoundRun", "entries_of", "is_run", "newest_complete", "run_after", "run_before", "runs_in", "series_of"]
 
 
 @dataclass(frozen=True)
@@ -68,24 +69,34 @@ def run_before(run: Path) -> RunFolder | None:
 
     Runs that cannot be read are passed over. None if there is none.
     """
+    return next(_alike(run, newer=False), None)
+
+
+def run_after(run: Path) -> RunFolder | None:
+    """The newest complete run of all that are newer than this one; otherwise as `run_before`."""
+    return next(_alike(run, newer=True), None)
+
+
+def _alike(run: Path, newer: bool) -> Iterator[RunFolder]:
+    """Complete runs beside this one that are newer, or older, of its series and with its question, the newest first."""
     own = RunFolder(run.absolute())
     origin, search = own.origin(), own.options().search
     if (series := series_of(origin)) is None:
-        return None
-    older = []
+        return
+    others = []
     for path in entries_of(own.path.parent):
         if path.name.startswith(".") or path == own.path or not is_run(path):
             continue
         with suppress(BicliqueError):
             other = RunFolder(path).origin()
-            if series_of(other) == series and other.moment < origin.moment:
-                older.append((other.moment, path.name, path))
-    for _, _, path in sorted(older, reverse=True):
+            is_meant = other.moment > origin.moment if newer else other.moment < origin.moment
+            if series_of(other) == series and is_meant:
+                others.append((other.moment, path.name, path))
+    for _, _, path in sorted(others, reverse=True):
         with suppress(BicliqueError):
             found = RunFolder(path)
             if found.options().search == search and found.manifest() is not None:
-                return found
-    return None
+                yield found
 
 
 def entries_of(place: Path) -> list[Path]:

@@ -16,8 +16,9 @@ from prefect.client.schemas.filters import (
     LogFilterFlowRunId,
 )
 from prefect.client.schemas.objects import FlowRun, State
+from prefect.events.filters import EventFilter, EventRelatedFilter
 
-__all__ = ["artifacts", "logged", "read", "tries"]
+__all__ = ["artifacts", "everything", "logged", "read", "tries"]
 
 
 def artifacts(state: State[Any]) -> dict[str, Any]:
@@ -38,6 +39,24 @@ def read(state: State[Any]) -> FlowRun:
         return client.read_flow_run(state.state_details.flow_run_id)
 
 
+def everything(state: State[Any]) -> str:
+    """All that the server shows of a flow run: itself, its tasks, their states, artifacts, events and lines of log."""
+    found = state.state_details.flow_run_id
+    assert found
+    assert logged(state, "Finished in state", of_flow=True), "it is the last line, and Prefect sends lines now and then"
+    of_it = FlowRunFilter(id=FlowRunFilterId(any_=[found]))
+    its_events = EventFilter(related=EventRelatedFilter(id=[f"prefect.flow-run.{found}"]))
+    with get_client(sync_client=True) as client:
+        things = [
+            client.read_flow_run(found),
+            *client.read_task_runs(flow_run_filter=of_it),
+            *client.read_artifacts(artifact_filter=ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[found]))),
+            *client.read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[found]))),
+            *client.read_events(its_events, limit=50).events,
+        ]
+    return "\n".join(thing.model_dump_json() for thing in things)
+
+
 def tries(state: State[Any]) -> set[int]:
     """How often the tasks of the flow run have been run."""
     assert state.state_details.flow_run_id
@@ -46,13 +65,14 @@ def tries(state: State[Any]) -> set[int]:
         return {run.run_count for run in client.read_task_runs(flow_run_filter=of_it)}
 
 
-def logged(state: State[Any], start: str) -> bool:
-    """Whether a line that starts so comes into the log of the flow run; Prefect sends them now and then."""
+def logged(state: State[Any], start: str, of_flow: bool = False) -> bool:
+    """Whether a line that starts so comes into the log of the flow run or a task; Prefect sends lines now and then."""
     assert state.state_details.flow_run_id
     wanted = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[state.state_details.flow_run_id]))
     with get_client(sync_client=True) as client:
         for _ in range(600):
-            if any(record.message.startswith(start) for record in client.read_logs(wanted)):
-                return True
+            for record in client.read_logs(wanted):
+                if record.message.startswith(start) and not (of_flow and record.task_run_id):
+                    return True
             time.sleep(0.1)
     return False

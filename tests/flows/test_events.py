@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
-from prefect.events.filters import EventFilter, EventNameFilter, EventOrder, EventResourceFilter
-from prefect.events.schemas.events import ReceivedEvent
 
 from flows import ending
 from flows.assets import asset_key
 from flows.mine import mine
 from pipeline.run.folder import RunFolder
+from tests.flows.emitted import CHANGED, COMPLETE, MADE, READ, events
 from tests.flows.grouped import grouped
 from tests.support.compared import maximal_bicliques
 from tests.support.runs import answer, random_edges, write_edges
 
 EDGES = random_edges(12, 9, 0.4, 1)
-COMPLETE, CHANGED = "bicliques.run.complete", "bicliques.run.changed"
-MADE, READ = "prefect.asset.materialization.succeeded", "prefect.asset.referenced"
 
 
 @pytest.fixture
@@ -34,22 +29,6 @@ def source(tmp_path: Path) -> Path:
 
 def run(source: Path | str, output: Path | str, **options: Any) -> State[Any]:
     return mine(str(source), str(output), **grouped(workers=0, report=False, **options), return_state=True)
-
-
-def events(n: int, beginning: str, **resource: str) -> list[ReceivedEvent]:
-    """The first events of a resource whose names begin so, at least `n`, in the order in which they were sent."""
-    wanted = EventFilter(
-        event=EventNameFilter(prefix=[beginning]),
-        resource=EventResourceFilter(labels={f"prefect.resource.{name}": [value] for name, value in resource.items()}),
-        order=EventOrder.ASC,
-    )
-    deadline = time.monotonic() + 120
-    with get_client(sync_client=True) as client:
-        while True:
-            found = client.read_events(wanted, limit=50).events
-            if len(found) >= n or time.monotonic() > deadline:
-                return list(found)
-            time.sleep(0.1)
 
 
 @pytest.mark.usefixtures("prefect_server")

@@ -60,5 +60,16 @@ def test_the_flow_mine_takes_the_options_of_the_table_in_its_groups() -> None:
         expected = {each.name: each.default_on("flow") for each in entries_of("flow") if each.told.group == name}
         assert usual.model_dump() == expected
     assert {name for name in parameters if name not in groups} == {
-        *("source", "output", "date", "keep", "latest", "concurrency_limit", "notify", "changes", "notify_above")
+        *(
+            "source",
+            "output",
+            "date",
+            "keep",
+            "latest",
+            "concurrency_limit",
+            "notify",
+            "changes",
+            "notify_above",
+            "publish",
+        )
     }

@@ -1,0 +1,46 @@
+"""What the flow `mine` is asked for and cannot do. It is refused before anything is read."""
+
+from __future__ import annotations
+
+from pipeline.remote.urls import has_secrets, without_secrets
+from pipeline.run.names import url_of
+from schemas.errors import InputError
+
+__all__ = ["check_share", "refuse_secrets"]
+
+
+def refuse_secrets(what: str, place: str) -> None:
+    """Refuse a URL with a password or a key, because Prefect records the parameters of a flow and shows them.
+
+    Parameters
+    ----------
+    what : str
+        The parameter.
+    place : str
+        A path or a URL.
+
+    Raises
+    ------
+    InputError
+    """
+    url = url_of(place)
+    if url is not None and has_secrets(url):
+        raise InputError(
+            f"the {what} {without_secrets(url)} has a password or a key, and Prefect records what a flow is started "
+            "with; let the worker have credentials instead"
+        )
+
+
+def check_share(share: float | None, changes: bool) -> None:
+    """Refuse a share that is none, or that nothing is compared with.
+
+    Raises
+    ------
+    InputError
+    """
+    if share is None:
+        return
+    if not 0 <= share <= 1:
+        raise InputError(f"notify_above is a share from 0 to 1, not {share}")
+    if not changes:
+        raise InputError(f"notify_above is {share}, but nothing is compared; set changes, too")
