@@ -58,7 +58,11 @@ def test_thresholds_keep_what_a_full_enumeration_finds_of_that_size(name):
 @pytest.mark.golden
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("name", "least", "count"), [("movielens_100k", (30, 30), 1542), ("movielens_100k", (40, 40), 0)]
+    ("name", "least", "count"),
+    [
+        pytest.param("movielens_100k", (30, 30), 1542, marks=pytest.mark.exhaustive),
+        ("movielens_100k", (40, 40), 0),
+    ],
 )
 def test_thresholds_of_graphs_that_are_too_dense_to_list(name, least, count):
     """A program that shares nothing with this one has counted 1,542 from both root sides."""

@@ -20,7 +20,7 @@ from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
 from kernels.gpu import loading, machine_code, pack, source
 from kernels.gpu.loading import load
-from kernels.gpu.machine_code import ARCHITECTURES, COMPILER, LATER, code_for, file_name
+from kernels.gpu.machine_code import COMPILER, LATER, code_for, file_name
 from kernels.gpu.records import RECORD
 from kernels.gpu.row_hashes import Lists, RowHasher
 from kernels.gpu.source import FOLDER, Variant
@@ -300,12 +300,11 @@ def test_a_kernel_that_does_not_compile_ends_the_build(tmp_path):
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("compiler")
-def test_all_that_is_shipped_compiles_for_every_architecture(tmp_path):
-    """It takes one or two minutes on two cores."""
-    made = shipped.build(tmp_path)
-    assert made.files == len(list(tmp_path.iterdir())) - 1 == 16 * 5
-    assert 5e6 < made.n_bytes < 30e6
-    for major, minor in ARCHITECTURES:
-        for variant in shipped.shipped():
-            assert code_for(variant, (major, minor), 13000, tmp_path).kind == "cubin"
-            assert code_for(variant, (13, 0), 13000, tmp_path).kind == "ptx"
+def test_all_that_is_shipped_compiles(tmp_path):
+    """For one architecture and those to come. `test_cuda_compiles` has every kernel for every architecture."""
+    made = shipped.build(tmp_path, targets=("sm_90", LATER))
+    assert made.files == len(list(tmp_path.iterdir())) - 1 == 16 * 2
+    assert 2e6 < made.n_bytes < 12e6
+    for variant in shipped.shipped():
+        assert code_for(variant, (9, 0), 13000, tmp_path).kind == "cubin"
+        assert code_for(variant, (13, 0), 13000, tmp_path).kind == "ptx"
