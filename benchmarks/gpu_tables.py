@@ -1,4 +1,4 @@
-"""The measured tables of docs/multi-gpu.md, docs/output.md and docs/power.md, from the JSON files in ``benchmarks/``.
+"""The measured tables of multi-gpu.md, operations.md, output.md and power.md in docs/, from JSON in ``benchmarks/``.
 
     python -m benchmarks.gpu_tables --write
     python -m benchmarks.gpu_tables --check
@@ -15,10 +15,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from benchmarks import sizing
 from benchmarks.command import new_parser, run
 from benchmarks.facts import FOLDER, ROOT
 
-PAGES = tuple(ROOT / "docs" / name for name in ("multi-gpu.md", "output.md", "power.md"))
+PAGES = tuple(ROOT / "docs" / name for name in ("multi-gpu.md", "operations.md", "output.md", "power.md"))
 
 #: Rows of the table of layouts.
 _LAYOUTS = (
@@ -125,6 +126,7 @@ TABLES: dict[str, tuple[str, Callable[[Any], list[str]]]] = {
     "writing": ("h200_write.json", writing),
     "ingest": ("h200_ingest.json", ingesting),
     "power": ("h200_power.json", power),
+    "sizing": ("sizing.json", sizing.table),
 }
 
 

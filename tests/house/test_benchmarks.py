@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import commands, cpu, facts
+from benchmarks import commands, cpu, facts, sizing
 from benchmarks.command import output_file, run
 from benchmarks.rivals import KNOWN, named
 from benchmarks.runs import Edges, read
@@ -317,3 +317,30 @@ def test_numbers_that_were_just_recorded_do_not_change_the_commit(tmp_path, monk
     assert facts.commit() == clean
     (tmp_path / "benchmarks/program.py").write_text("2")
     assert facts.commit() == f"{clean}+"
+
+
+def test_sizes_are_told_and_taken(tmp_path, capsys):
+    file = tmp_path / "sizing.json"
+    words = ["--edges", "100000", "--place", str(tmp_path), "--engine", "cpu", "--output", str(file)]
+    sizing.main(words)
+    [(kind, result)] = json.loads(file.read_text()).items()
+    entry = result["graphs"]["100000"]["integers"]
+    assert (entry["complete"], entry["engine"], entry["bicliques"]) == (True, "cpu", 1)
+    assert min(entry["told"]["prepare"], entry["peak_rss"]) > 50 << 20
+    assert entry["peak_rss"] < max(entry["told"]["prepare"], entry["told"]["mine"])
+    capsys.readouterr()
+    sizing.main(["--table", str(file)])
+    assert capsys.readouterr().out.splitlines()[2].startswith(f"| {kind} | 100,000 | integers | ")
+    with pytest.raises(InputError, match="100,000 edges or more"):
+        sizing.main(["--edges", "1000", "--place", str(tmp_path)])
+
+
+def test_a_run_that_does_not_end_in_time_has_no_row_of_numbers(tmp_path):
+    file = tmp_path / "sizing.json"
+    words = ["--edges", "100000", "--place", str(tmp_path), "--engine", "cpu", "--output", str(file)]
+    sizing.main([*words, "--patience", "1e-9"])
+    [entry] = [
+        graph["integers"] for result in json.loads(file.read_text()).values() for graph in result["graphs"].values()
+    ]
+    assert not entry["complete"]
+    assert "not complete in " in sizing.table(json.loads(file.read_text()))[-1]
