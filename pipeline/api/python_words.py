@@ -1,18 +1,21 @@
 """Errors in the words of Python. A sentence names the options of the command line; a caller of Python has keywords.
 
-The functions of `pipeline` and `bicliques` are those of the rooms with `speaking_python` around them. Commands and
-flows call the rooms. Nothing that is needed for the words alone is imported before there is an error.
+The functions of `pipeline` and `bicliques` are those of the rooms with `speaking_python` around them, and so are the
+methods of the results that they return. Commands and flows call the rooms. Nothing that is needed for the words alone
+is imported before there is an error.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache, wraps
-from types import GeneratorType
-from typing import ParamSpec, TypeVar
+from inspect import getattr_static
+from types import FunctionType, GeneratorType
+from typing import Any, ParamSpec, TypeVar
 
 from schemas.errors import BicliqueError
 
@@ -23,8 +26,12 @@ T = TypeVar("T")
 
 #: How a sentence says how to go on; the path is quoted for a shell.
 _RESUME = re.compile(r"bicliques resume ((?:'[^']*'|\"'\"|[^\s;,'\"])+)( --max-results none)?")
+#: Another command. The sentence has named the runs before.
+_VERIFY = re.compile(r"with: bicliques verify\b")
 #: Two columns that are named or numbered.
 _COLUMNS = re.compile(r"--left (?!and\b|or\b)('[^']*'|[^\s,;]+) --right ('[^']*'|[^\s,;]+)")
+#: Methods without a plain name that users call by what they write.
+_CALLED_BY_PYTHON = frozenset({"__arrow_c_stream__", "__getitem__", "__iter__", "_repr_html_"})
 #: An option, and what may be its value. No option stands in quotes: that is a label.
 _OPTION = re.compile(r"(?<![\w'\"-])(with )?--(no-)?([a-z]+(?:-[a-z]+)*)(?: ([a-z]+|\d+)\b)?")
 
@@ -46,12 +53,13 @@ def in_python(sentence: str, package: str = "pipeline") -> str:
     "OUT is not complete; continue with: pipeline.resume('OUT', max_results=None)"
     """
     sentence = _RESUME.sub(lambda found: _call(found, package), sentence)
+    sentence = _VERIFY.sub(f"with: {package}.verify", sentence)
     sentence = _COLUMNS.sub(lambda found: f"left={_column(found[1])}, right={_column(found[2])}", sentence)
     return _OPTION.sub(_keyword, sentence)
 
 
 def speaking_python(function: Callable[P, T], package: str = "pipeline") -> Callable[P, T]:
-    """The same function, whose errors are in the words of Python, also those of an iterator that it returns.
+    """The same function, whose errors are in the words of Python; also those of an iterator or results that it returns.
 
     It belongs to `package`, where `pickle` finds it.
     """
@@ -63,13 +71,45 @@ def speaking_python(function: Callable[P, T], package: str = "pipeline") -> Call
         except (BicliqueError, KeyboardInterrupt) as error:
             _translate(error, package)
             raise
-        return _speaking(value, package) if isinstance(value, GeneratorType) else value  # type: ignore[return-value]
+        return _speaking(value, package)
 
     call.__module__ = package
     return call
 
 
-def _speaking(rows: Iterator[T], package: str) -> Generator[T, None, None]:
+def _speaking(value: Any, package: str) -> Any:
+    """What a function returns, in the words of Python from then on."""
+    if isinstance(value, GeneratorType):
+        return _speaking_rows(value, package)
+    if _is("pipeline.results.results", "Results", value):
+        value.__class__ = _speaking_class(value.__class__, package)
+    elif _is("pipeline.results.run_status", "Status", value):
+        told = {name: in_python(getattr(value, name), package) for name in ("why", "go_on")}
+        return replace(value, **told, problems=tuple(in_python(each, package) for each in value.problems))
+    return value
+
+
+def _is(module: str, name: str, value: object) -> bool:
+    """Whether a value is of a class. It is not if the module of the class was not imported."""
+    return module in sys.modules and type(value) is getattr(sys.modules[module], name)
+
+
+@cache
+def _speaking_class(of: type, package: str) -> type:
+    """A class of the same name whose public methods and properties have errors in the words of Python."""
+    members: dict[str, Any] = {"__module__": of.__module__, "__doc__": of.__doc__}
+    for name in dir(of):
+        own = getattr_static(of, name)
+        if name.startswith("_") and name not in _CALLED_BY_PYTHON:
+            continue
+        if isinstance(own, FunctionType):
+            members[name] = speaking_python(own, package)
+        elif isinstance(own, property) and own.fget is not None:
+            members[name] = property(speaking_python(own.fget, package), doc=own.__doc__)
+    return type(of.__name__, (of,), members)
+
+
+def _speaking_rows(rows: Iterator[T], package: str) -> Generator[T, None, None]:
     try:
         yield from rows
     except (BicliqueError, KeyboardInterrupt) as error:

@@ -17,7 +17,7 @@ from pipeline.rows.collection import Rows
 from pipeline.run.files import read_json
 from pipeline.run.names import temporary_name
 from pipeline.run.own_folder import remove_own
-from pipeline.run.tables import LOCAL, read_table
+from pipeline.run.tables import LOCAL, open_part, read_table
 from schemas.difference import ComparedRun, Record
 from schemas.errors import IncompleteError, InputError
 from schemas.search import By
@@ -98,6 +98,11 @@ class Changed(Rows):
 
         with _reading(self.path):
             return ds.dataset(str(self.path), format="parquet", filesystem=LOCAL)
+
+    @contextmanager
+    def _opened(self, file: Path) -> Iterator[pq.ParquetFile]:
+        with _reading(file), open_part(file) as part:
+            yield part
 
     def top(self, n: int = 20, by: By = "edges") -> pa.Table:
         """The `n` largest bicliques, the largest first.

@@ -154,7 +154,7 @@ class Forms(Rows):
     def _lists(self, side: Side) -> tuple[pa.Array, pa.ListArray]:
         """The id of every biclique, and its members on a side."""
         _number(side)
-        table = self.dataset().to_table(columns=["id", side])
+        table = self.to_arrow(columns=["id", side])
         ids, lists = (table[name].combine_chunks() for name in ("id", side))
         return ids, pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
 

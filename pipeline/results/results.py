@@ -23,7 +23,10 @@ from schemas.sizes import SizeCounts
 from schemas.totals import Best
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
 
 __all__ = ["Results", "open_results"]
 
@@ -140,6 +143,9 @@ class Results(Forms, ById):
     def lists_rows(self) -> bool:
         """Whether the run lists bicliques. False if it only counts."""
         return self._run.job.rows != "none"
+
+    def _opened(self, file: Path) -> AbstractContextManager[pq.ParquetFile]:
+        return open_part(file)
 
     def _tables(self) -> Tables:
         return self._run.tables if self._run.has("build") else None

@@ -92,7 +92,7 @@ class Status:
     problems : tuple of str
         One sentence for each file that does not count any more. Its slice is mined again.
     go_on : str
-        The command that continues the run. Empty if the run is complete or running.
+        The call that continues the run, for the command line the command. Empty if the run is complete or running.
     """
 
     folder: Path
@@ -149,7 +149,7 @@ def status(folder: PathLike) -> Status:
     >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-status", max_results=1000)
     >>> now = pipeline.status("OUT-status")
     >>> now.state, now.count, now.go_on
-    ('stopped', 1000, 'bicliques resume OUT-status --max-results none')
+    ('stopped', 1000, "pipeline.resume('OUT-status', max_results=None)")
     """
     run = Run.at(Path(folder))
     return status_of(run, run.survey())

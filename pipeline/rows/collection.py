@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -14,8 +15,11 @@ from pipeline.rows.notebook import html_table
 from pipeline.run.tables import open_part
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     import pandas as pd
     import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
 
 __all__ = ["Biclique", "Rows", "bicliques_of"]
 
@@ -67,6 +71,7 @@ class Rows:
         @property
         def names(self) -> tuple[str, str]: ...  # noqa: D102
         def dataset(self) -> ds.Dataset: ...  # noqa: D102
+        def _opened(self, file: Path) -> AbstractContextManager[pq.ParquetFile]: ...
         def top(self, n: int = 20) -> pa.Table: ...  # noqa: D102
         def __len__(self) -> int: ...
 
@@ -84,8 +89,11 @@ class Rows:
         ------
         InputError
             If the run only counted.
+        IncompleteError
+            If a file is missing or damaged.
         """
-        return self.dataset().to_table(columns=columns, filter=filter)
+        with self._all_read():
+            return self.dataset().to_table(columns=columns, filter=filter)
 
     def to_pandas(self, columns: list[str] | None = None, filter: Any = None, lists: Lists = "array") -> pd.DataFrame:
         """The rows of `to_arrow` as a pandas frame.
@@ -102,6 +110,8 @@ class Rows:
         ------
         InputError
             If the run only counted, or `lists` is another word.
+        IncompleteError
+            If a file is missing or damaged.
         """
         return to_pandas(self.to_arrow(columns, filter), lists)
 
@@ -112,6 +122,8 @@ class Rows:
         ------
         InputError
             If the run only counted.
+        IncompleteError
+            If a file is missing or damaged.
 
         Examples
         --------
@@ -134,10 +146,31 @@ class Rows:
         ------
         InputError
             If the run only counted.
+        IncompleteError
+            If a file is missing or damaged.
         """
         how = {"batch_size": _BATCH, "batch_readahead": 1, "fragment_readahead": 1}
-        found: Iterator[pa.RecordBatch] = self.dataset().scanner(columns=columns, **how).to_batches()
-        return found
+        with self._all_read():
+            scanner = self.dataset().scanner(columns=columns, **how)
+        return self._batches_of(scanner)
+
+    def _batches_of(self, scanner: ds.Scanner) -> Iterator[pa.RecordBatch]:
+        with self._all_read():
+            yield from scanner.to_batches()
+
+    @contextmanager
+    def _all_read(self) -> Iterator[None]:
+        """Arrow says what is wrong with a file, and not what helps. So the files are read again, one by one."""
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            if isinstance(error, MemoryError):
+                raise
+            for file in self.files:
+                with self._opened(file) as part:
+                    for group in range(part.num_row_groups):
+                        part.read_row_group(group)
+            raise  # no file is damaged, but a filter or a column is wrong
 
     @overload
     def __getitem__(self, which: int) -> Biclique: ...
@@ -181,7 +214,8 @@ class Rows:
         InputError
             If the run only counted.
         """
-        scanned = self.dataset().scanner(batch_size=_BATCH, batch_readahead=1, fragment_readahead=1)
+        with self._all_read():
+            scanned = self.dataset().scanner(batch_size=_BATCH, batch_readahead=1, fragment_readahead=1)
         return scanned.to_reader().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:

@@ -35,6 +35,7 @@ SENTENCES = {
     "the label '--left' is there twice": "the label '--left' is there twice",
     "my--left file.csv, a --- b": "my--left file.csv, a --- b",
     "lift it with --max-results none": "lift it with max_results=None",
+    "find the damage with: bicliques verify": "find the damage with: pipeline.verify",
 }
 
 

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
+import bicliques as bq
 import pipeline
 from pipeline.api import steps
 from pipeline.cli import main
+from pipeline.results.run_status import status_of
 from pipeline.run.folder import RunFolder
 from pipeline.run.lock import holder, locked
+from pipeline.run.opened import Run
 from schemas.errors import InputError, ResourceError
 from tests.support.runs import ROOT, environment, random_edges, write_edges
 
@@ -50,11 +53,14 @@ def test_a_limit_is_named_and_lifted(source: Path, tmp_path: Path, capsys: pytes
     found = pipeline.status(out)
     assert (found.state, found.step, found.count) == ("stopped", "mine", 50)
     assert "limit on the number of results" in found.why
-    assert found.go_on == f"bicliques resume {out} --max-results none"
+    assert found.go_on == f"pipeline.resume({str(out)!r}, max_results=None)"
+    assert bq.status(out).go_on == f"bicliques.resume({str(out)!r}, max_results=None)"
+    command = status_of(run := Run.at(out), run.survey()).go_on
+    assert command == f"bicliques resume {out} --max-results none"
     assert found.share is not None
     assert 0 <= found.share < 1
     assert found.nodes_left
-    code = main.main([*found.go_on.split()[1:], "--workers", "0", "--quiet"])
+    code = main.main([*command.split()[1:], "--workers", "0", "--quiet"])
     assert code == 0
     capsys.readouterr()
     assert main.main(["status", str(out)]) == 0

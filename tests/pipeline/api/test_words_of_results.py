@@ -1,0 +1,147 @@
+"""Results say in Python how to mend a run with a call, and to a command with a command, whatever is damaged."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+
+import bicliques as bq
+import pipeline
+from pipeline.api.python_words import _speaking_class
+from pipeline.cli.main import main
+from pipeline.results.results import Results, open_results
+from schemas.errors import BicliqueError, IncompleteError, InputError
+from tests.support.runs import random_edges, write_edges
+
+EDGES = random_edges(20, 15, 0.4, 3)
+#: All that reads rows, except the Arrow stream, which its consumer reads.
+READERS: dict[str, Callable[[Any], Any]] = {
+    "iteration": list,
+    "batches": lambda results: list(results.batches()),
+    "one row": lambda results: results[0],
+    "a slice": lambda results: results[:3],
+    "head": lambda results: results.head(),
+    "to_arrow": lambda results: results.to_arrow(),
+    "to_pandas": lambda results: results.to_pandas(),
+    "top": lambda results: results.top(200),
+    "surprise": lambda results: results.top(3, by="surprise"),
+    "distinct": lambda results: results.top(3, distinct=0.5),
+    "cover": lambda results: results.cover(3),
+    "sample": lambda results: results.sample(3),
+    "sizes": lambda results: results.sizes(),
+    "members": lambda results: results.members(1),
+    "explain": lambda results: results.explain(1),
+    "plot": lambda results: results.plot(1),
+    "memberships": lambda results: results.memberships(),
+    "export": lambda results: results.export("csv", "rows.csv"),
+    "a notebook": lambda results: results._repr_html_(),
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A complete run in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    return bq.mine(source, "OUT", workers=0, progress=False, report=False).path
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_missing_part_is_mended_with_a_call_or_a_command(reader: str, run: Path) -> None:
+    objects = {"bicliques": bq.open_run(run), "pipeline": pipeline.open_run(run), "": open_results(run)}
+    (part,) = objects[""].files
+    part.unlink()
+    for package, results in objects.items():
+        with pytest.raises(IncompleteError) as raised:
+            READERS[reader](results)
+        remedy = f"{package}.resume('OUT')" if package else "bicliques resume OUT"
+        assert str(raised.value) == f"{part} cannot be read (it is missing); mend it with: {remedy}"
+
+
+@pytest.mark.parametrize("reader", ["iteration", "batches", "to_arrow", "to_pandas", "memberships", "export"])
+def test_a_damaged_part_is_named_by_all_that_reads_every_row(reader: str, run: Path) -> None:
+    (part,) = open_results(run).files
+    data = bytearray(part.read_bytes())
+    data[len(data) // 3] ^= 255
+    part.write_bytes(data)
+    with pytest.raises(IncompleteError, match=rf"^{part} cannot be read \(.*\); delete it and resume the run$"):
+        READERS[reader](bq.open_run(run))
+
+
+def test_what_is_wrong_with_a_filter_is_no_damage(run: Path) -> None:
+    results = bq.open_run(run)
+    with pytest.raises(Exception, match=r"No match for FieldRef\.Name\(size\)"):
+        results.to_arrow(filter=ds.field("size") > 3)
+    with pytest.raises(Exception, match=r"FieldRef\.Name\(size\)"):
+        results.batches(["size"])
+
+
+@pytest.mark.parametrize("package", [bq, pipeline], ids=["bicliques", "pipeline"])
+def test_other_files_and_calls_are_named_in_words_of_python(package: ModuleType, run: Path) -> None:
+    results = package.open_run(run)
+    id = results[0].id
+    for file in ("edges/edges.parquet", "summary/left.parquet"):
+        (run / file).rename(run / "away")
+        with pytest.raises(IncompleteError, match=rf"mend it with: {package.__name__}\.resume\('OUT'\)$"):
+            results.explain(id)
+        (run / "away").rename(run / file)
+
+
+def test_a_status_names_calls(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = run.parent / "g.parquet"
+    bq.mine(source, "SHORT", workers=0, progress=False, max_results=3)
+    assert bq.status("SHORT").go_on == "bicliques.resume('SHORT', max_results=None)"
+    assert pipeline.status("SHORT").go_on == "pipeline.resume('SHORT', max_results=None)"
+    open_results(run).files[0].unlink()
+    assert bq.status(run).go_on == "bicliques.resume('OUT')"
+    assert main(["status", "SHORT"]) == 3
+    assert "go on with: bicliques resume SHORT --max-results none" in capsys.readouterr().out
+
+
+def test_results_in_words_of_python_are_results(run: Path) -> None:
+    results = bq.open_run(run)
+    assert isinstance(results, pipeline.Results)
+    assert (type(results).__name__, type(results).__module__) == ("Results", "pipeline.results.results")
+    assert inspect.signature(results.top) == inspect.signature(open_results(run).top)
+    assert inspect.getdoc(results.top) == inspect.getdoc(Results.top)
+    assert inspect.getdoc(type(results).manifest) == inspect.getdoc(Results.manifest)
+    assert len(copy.copy(results)) == len(results) == len(list(results))
+    assert results.names == ("user", "item")
+    assert type(results) is type(bq.open_run(run))
+
+
+def test_every_public_method_that_could_fail_speaks_python() -> None:
+    """Those that are added later, too."""
+    spoken = _speaking_class(Results, "bicliques")
+    for name in dir(Results):
+        if name.startswith("_"):
+            continue
+        own = inspect.getattr_static(spoken, name)
+        function = own.fget if isinstance(own, property) else own
+        assert hasattr(function, "__wrapped__"), name
+
+
+@pytest.mark.parametrize("call", ["manifest", "sizes", "head", "unknown"])
+def test_refusals_name_no_options(call: str, run: Path) -> None:
+    source = run.parent / "g.parquet"
+    bq.mine(source, "SHORT", workers=0, progress=False, max_results=3)
+    bq.mine(source, "COUNTED", workers=0, progress=False, count_only=True)
+    refused: dict[str, Callable[[], Any]] = {
+        "manifest": lambda: bq.open_run("SHORT").manifest,
+        "sizes": lambda: bq.open_run("COUNTED").sizes(),
+        "head": lambda: bq.open_run("COUNTED").head(),
+        "unknown": lambda: bq.open_run(run).members(7),
+    }
+    with pytest.raises(BicliqueError) as raised:
+        refused[call]()
+    assert re.search(r"--[a-z]|bicliques resume", str(raised.value)) is None
+    if call in ("sizes", "head"):
+        assert isinstance(raised.value, InputError)
