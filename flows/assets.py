@@ -15,6 +15,7 @@ from prefect.tasks import MaterializingTask
 
 from pipeline.ingest.sources.names import STDIN
 from pipeline.publishing.publish_run import Published
+from pipeline.results.listing import shown
 from pipeline.results.results import Results
 from pipeline.run.names import url_of
 
@@ -70,7 +71,9 @@ def record_asset(results: Results, series: str, place: str) -> None:
         "input": manifest.input["digest"],
         **{name: manifest.input[name] for name in ("n_left", "n_right", "n_edges")},
     }
-    words = AssetProperties(name=f"bicliques of {series}", description="Maximal bicliques in Parquet, and their proof")
+    words = AssetProperties(
+        name=shown(f"bicliques of {series}"), description="Maximal bicliques in Parquet, and their proof"
+    )
     _record(Asset(key=asset_key(place), properties=words), [] if series == STDIN else [series], facts)
 
 
@@ -87,7 +90,9 @@ def record_published(published: Published, results: Results, folder: str, place:
         Where the run was published, as `folder`, without secrets and options.
     """
     facts = _facts(results) | {"url": published.url, "files": published.files, "bytes": published.bytes}
-    words = AssetProperties(name=f"published at {place}", description="A copy of a complete run, for other programs")
+    words = AssetProperties(
+        name=shown(f"published at {place}"), description="A copy of a complete run, for other programs"
+    )
     _record(Asset(key=asset_key(place), properties=words), [folder], facts)
 
 

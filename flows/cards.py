@@ -5,18 +5,18 @@ Text from files is shown as it is, because everything in it that would be Markdo
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from textwrap import wrap
 
 import pyarrow as pa
 from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
 
 from flows.keys import Keys
+from flows.markdown import cell_of, plain, table
 from pipeline.cli import cards
 from pipeline.compare.difference import Difference
 from pipeline.proof.verification import Verification
+from pipeline.results.listing import shown
 from pipeline.results.results import Results
 from pipeline.run.opened import Run
 from schemas.search import By
@@ -53,7 +53,7 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
         Where there is a copy of the run for other programs. The card says so.
     """
     where = plain(str(results.path))
-    card = cards.run_card(results) + (f"\npublished: {url}" if url is not None else "")
+    card = cards.run_card(results) + (f"\npublished: {shown(url)}" if url is not None else "")
     create_markdown_artifact(facts_of(card), key=keys.key("run-card"), description=where)
     if not results.complete:
         return
@@ -66,7 +66,7 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
         description=f"Bicliques, input, bytes written and seconds of each step of {where}",
     )
     create_table_artifact(
-        [{"worker": name, **facts} for name, facts in manifest.mining["workers"].items()],
+        [{"worker": plain(name), **facts} for name, facts in manifest.mining["workers"].items()],
         key=keys.key("workers"),
         description=f"Slices, bicliques and busy seconds of every worker of {where}",
     )
@@ -96,7 +96,8 @@ def publish_changes(found: Difference, keys: Keys) -> None:
         create_markdown_artifact(text, key=keys.key("new-ones"), description=f"The largest new bicliques of {where}")
     if vertices := found.most_changed(_LARGEST):
         words = f"The vertices that changed most in {where}"
-        create_table_artifact(vertices, key=keys.key("vertices"), description=words)
+        rows = [{name: cell_of(value) for name, value in vertex.items()} for vertex in vertices]
+        create_table_artifact(rows, key=keys.key("vertices"), description=words)
 
 
 def _publish_page(results: Results, where: str, keys: Keys) -> None:
@@ -106,7 +107,7 @@ def _publish_page(results: Results, where: str, keys: Keys) -> None:
 
     content = content_of(Run.at(results.path))
     rows = [
-        {"side": side, "label": one.label, "bicliques": one.bicliques, "neighbours": one.degree}
+        {"side": side, "label": cell_of(one.label), "bicliques": one.bicliques, "neighbours": one.degree}
         for side, found in content.participants.items()
         for one in found
     ]
@@ -124,14 +125,9 @@ def publish_verification(found: Verification, path: Path, keys: Keys) -> None:
     create_markdown_artifact("\n".join(text), key=keys.key("verification"), description=plain(str(path)))
 
 
-def plain(text: str) -> str:
-    """Markdown that shows `text` as it is, on one line."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|&~-])", r"\\\1", " ".join(text.split()))
-
-
 def facts_of(card: str) -> str:
     """The lines ``key: value`` of a card, as a Markdown table."""
-    return _table(["", ""], [line.partition(": ")[::2] for line in card.splitlines()], _CARD_WIDTH)
+    return table(["", ""], [line.partition(": ")[::2] for line in card.splitlines()], _CARD_WIDTH)
 
 
 def _item(line: str) -> str:
@@ -153,16 +149,9 @@ def table_of(rows: pa.Table) -> str:
         )
         for rank, row in enumerate(rows.to_pylist(), start=1)
     ]
-    return _table(["#", "left", "right", "edges", "left members", "right members"], lines, _LIST_WIDTH)
-
-
-def _table(names: Sequence[str], rows: Iterable[Sequence[object]], width: int) -> str:
-    """A Markdown table. Cells are broken into lines of at most `width` characters, because Prefect's page does not."""
-    lines = [names, ["---"] * len(names)]
-    cells = [["<br>".join(map(plain, wrap(str(cell), width, break_on_hyphens=False))) for cell in row] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *cells])
+    return table(["#", "left", "right", "edges", "left members", "right members"], lines, _LIST_WIDTH)
 
 
 def _members(labels: Iterable[object]) -> str:
-    text = ", ".join(map(str, labels))
+    text = ", ".join(map(shown, labels))
     return text if len(text) <= _MEMBERS else f"{text[:_MEMBERS]} ..."

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, TypeVar
-
-from prefect.logging import get_run_logger
 
 from flows import tasks
 from flows.assets import record_asset, record_published
@@ -15,6 +14,7 @@ from flows.cards import publish_changes, publish_run
 from flows.events import emit_complete
 from flows.identity import nightly
 from flows.keys import Keys
+from flows.logs import say
 from flows.publishing import Target
 from pipeline.compare.difference import Difference
 from pipeline.publishing.publish_run import Published
@@ -58,7 +58,7 @@ def much(found: Difference | None, above: float | None) -> str | None:
         return None
     words = f"{len(found.gone):,} are gone and {len(found.new):,} are new since {found.old_run.folder}"
     words += f", {100 * found.share:.3g} % of all"
-    get_run_logger().warning("much has changed: %s", words)
+    say(f"much has changed: {words}", logging.WARNING)
     return words
 
 

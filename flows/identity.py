@@ -6,9 +6,9 @@ import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
+from flows.logs import say
 from pipeline.api.python_words import in_python
 from pipeline.api.same_run import digest_by_name, why_another
 from pipeline.proof.wholeness import why_not_whole
@@ -104,7 +104,7 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
                 f"{reason}; name another output folder, or finish that run as it is with: {how_to_resume(last)}"
             )
     new = named.with_name(f"{named.name}.{max([1, *numbered]) + 1}")
-    get_run_logger().info("%s, so a new run begins in %s", reason, new)
+    say(f"{reason}, so a new run begins in {new}")
     return new
 
 

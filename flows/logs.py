@@ -8,7 +8,9 @@ from contextlib import contextmanager
 
 from prefect.logging import get_run_logger
 
-__all__ = ["run_logs"]
+from pipeline.results.listing import shown
+
+__all__ = ["run_logs", "say"]
 
 _OURS = ("pipeline", "kernels")
 
@@ -19,7 +21,12 @@ class _ToRun(logging.Handler):
         self.log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.log.log(record.levelno, record.getMessage(), exc_info=record.exc_info)
+        self.log.log(record.levelno, "%s", shown(record.getMessage()), exc_info=record.exc_info)
+
+
+def say(text: str, level: int = logging.INFO) -> None:
+    """Write one line into the log of the flow or task, whatever the names in it are."""
+    get_run_logger().log(level, "%s", shown(text))
 
 
 @contextmanager

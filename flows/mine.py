@@ -10,7 +10,6 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
-from prefect.logging import get_run_logger
 from prefect.states import Cancelled, Completed
 
 from flows import tasks
@@ -19,7 +18,7 @@ from flows.ending import Ending, announce_complete, compare, finish, much
 from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from flows.keys import Keys
-from flows.logs import run_logs
+from flows.logs import run_logs, say
 from flows.names import OUTPUT, name_of, name_of_mining
 from flows.notify import note, tell
 from flows.publishing import Target
@@ -29,6 +28,7 @@ from pipeline.api.choices import Asked, with_engine
 from pipeline.api.python_words import speaking_python
 from pipeline.ingest.sources.names import recorded
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
+from pipeline.results.listing import shown
 from pipeline.results.results import Results, open_results
 from pipeline.run.folder import RunFolder, without_days
 from pipeline.run.resuming import how_to_resume
@@ -150,22 +150,21 @@ def mine(
 
 def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
     """The options of the run in `path`. If there is none, the options that are asked for, with the engine chosen."""
-    log = get_run_logger()
     if not is_run(path):
         with run_logs():
             return with_engine(asked.options, asked.workers.scheduler)
     options = RunFolder(path).options()
     if since is None:
-        log.info("going on with the run in %s, engine %s as before", path, options.engine)
+        say(f"going on with the run in {path}, engine {options.engine} as before")
     else:
-        log.info("%s is complete since %s, from the same input with the same options; it is left alone", path, since)
+        say(f"{path} is complete since {since}, from the same input with the same options; it is left alone")
     return options
 
 
 def _state(results: Results, since: str | None, ending: Ending, much: str | None) -> State[Any]:
     folder, outcome = results.path, results.outcome
     if outcome == "interrupted":
-        return Cancelled(message=f"stopped; run it again, or go on with: {how_to_resume(folder)}")
+        return Cancelled(message=shown(f"stopped; run it again, or go on with: {how_to_resume(folder)}"))
     number = results.manifest.fingerprint if results.complete else None
     summary = {
         "folder": str(folder.absolute()),
@@ -176,7 +175,7 @@ def _state(results: Results, since: str | None, ending: Ending, much: str | None
     if outcome != "complete":
         go_on = how_to_resume(folder, outcome)
         message = f"{len(results):,} bicliques in {folder}, not all: {outcome}; go on with: {go_on}"
-        return Completed(name="Limit reached", message=message, data=summary)
+        return Completed(name="Limit reached", message=shown(message), data=summary)
     message = f"{len(results):,} bicliques, all of them, in {folder}"
     message += f", complete since {since} and left alone" if since else ""
     if ending.published is not None:
@@ -185,5 +184,5 @@ def _state(results: Results, since: str | None, ending: Ending, much: str | None
     message += f"; {much}" if much else ""
     if ending.problems:
         problems = "; ".join(ending.problems)
-        return Completed(name="Needs attention", message=f"{message}; but {problems}", data=summary)
-    return Completed(name="Much has changed" if much else None, message=message, data=summary)
+        return Completed(name="Needs attention", message=shown(f"{message}; but {problems}"), data=summary)
+    return Completed(name="Much has changed" if much else None, message=shown(message), data=summary)

@@ -14,6 +14,7 @@ from prefect.runtime import flow_run
 from flows.identity import fill_in, moment_of
 from pipeline.ingest.sources.names import recorded
 from pipeline.remote.urls import without_secrets
+from pipeline.results.listing import shown
 from pipeline.run.names import url_of
 from schemas.errors import InputError
 
@@ -31,8 +32,8 @@ def name_of(source: str, folder: str) -> str:
     >>> name_of("https://ann:geheim@host/in/purchases.csv?sig=c0ffee", "runs/2026-01-31")
     'purchases.csv?*** to runs/2026-01-31'
     """
-    shown = recorded(source)
-    return f"{PurePosixPath(shown).name or shown} to {_shown(folder)}"
+    name = recorded(source)
+    return shown(f"{PurePosixPath(name).name or name} to {_named(folder)}")
 
 
 def name_of_mining() -> str:
@@ -47,7 +48,7 @@ def name_of_mining() -> str:
 def name_of_verifying() -> str:
     """The name of the current run of the flow `verify`. It never raises."""
     try:
-        return f"verify {_shown(flow_run.parameters['output'])}"
+        return shown(f"verify {_named(flow_run.parameters['output'])}")
     except Exception:  # as above
         return "verify"
 
@@ -59,6 +60,6 @@ def _filled_in(output: str, day: datetime.date | None) -> str:
         return output
 
 
-def _shown(folder: str) -> str:
+def _named(folder: str) -> str:
     url = url_of(folder)
     return str(PurePosixPath(folder)) if url is None else without_secrets(url)

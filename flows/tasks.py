@@ -13,10 +13,9 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectNotFound
-from prefect.logging import get_run_logger
 
 from flows.keys import Keys
-from flows.logs import run_logs
+from flows.logs import run_logs, say
 from flows.progress import ProgressArtifact
 from pipeline.api import steps
 from pipeline.compare.difference import Difference
@@ -116,7 +115,7 @@ def compare(path: Path) -> Difference | None:
     with run_logs():
         found = changes_since_the_run_before(path)
     if found is None:
-        get_run_logger().info("%s has no run before it in its series, so there is nothing to compare with", path)
+        say(f"{path} has no run before it in its series, so there is nothing to compare with")
     return found
 
 
@@ -137,7 +136,7 @@ def publish(path: Path, url: str, keys: Keys, only_newest: bool) -> Published | 
     With `only_newest` nothing is done, and None returned, if there is a newer run of the same series and question.
     """
     if only_newest and (newer := run_after(path)) is not None:
-        get_run_logger().info("%s is not published: %s is newer, and the place is the same for both", path, newer.path)
+        say(f"{path} is not published: {newer.path} is newer, and the place is the same for both")
         return None
     with run_logs(), ProgressArtifact(keys.key("publishing")) as on_progress:
         return publish_run(path, url, overwrite=True, progress=on_progress)
@@ -155,7 +154,7 @@ def mark(path: Path) -> bool:
 @task(cache_policy=NO_CACHE)
 def link(path: Path) -> None:
     """Let the link ``latest`` lead to the newest complete run of the series; see `pipeline.series.marks`."""
-    get_run_logger().info("%s leads to %s", path.absolute().parent / LATEST, point_to_newest(path))
+    say(f"{path.absolute().parent / LATEST} leads to {point_to_newest(path)}")
 
 
 @task(cache_policy=NO_CACHE)

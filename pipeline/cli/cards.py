@@ -19,6 +19,7 @@ from pipeline.results.facts import (
     share,
     why_none,
 )
+from pipeline.results.listing import shown
 from pipeline.results.run_status import status
 from pipeline.run.progress import size
 from pipeline.run.resuming import how_to_resume
@@ -214,4 +215,4 @@ def _range(guess: Guess, write: Any) -> str:
 
 
 def _lines(rows: Iterable[tuple[str, object]]) -> str:
-    return "\n".join(f"{key}: {value}" for key, value in rows)
+    return "\n".join(f"{key}: {shown(value)}" for key, value in rows)

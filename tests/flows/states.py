@@ -15,21 +15,33 @@ from prefect.client.schemas.filters import (
     LogFilter,
     LogFilterFlowRunId,
 )
-from prefect.client.schemas.objects import FlowRun, State
+from prefect.client.schemas.objects import Artifact, FlowRun, State
 from prefect.events.filters import EventFilter, EventRelatedFilter
 
-__all__ = ["artifacts", "everything", "logged", "read", "tries"]
+__all__ = ["artifacts", "descriptions", "everything", "logged", "read", "tries"]
 
 
 def artifacts(state: State[Any]) -> dict[str, Any]:
     """Data by what the artifact is of; the beginning of the keys, which all of a run share, is under ""."""
+    found = {str(one.key): one.data for one in _artifacts(state)}
+    (begin,) = {part[1] for part in map(_parts, found) if part}
+    return {part[2]: found[key] for key in found if (part := _parts(key))} | {"": begin}
+
+
+def descriptions(state: State[Any]) -> dict[str, str]:
+    """Descriptions by what the artifact is of."""
+    return {part[2]: one.description or "" for one in _artifacts(state) if (part := _parts(str(one.key)))}
+
+
+def _parts(key: str) -> re.Match[str] | None:
+    return re.fullmatch(r"(.*-[0-9a-f]{6})-([a-z-]+)", key)
+
+
+def _artifacts(state: State[Any]) -> list[Artifact]:
     assert state.state_details.flow_run_id
     wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[state.state_details.flow_run_id]))
     with get_client(sync_client=True) as client:
-        found = {str(one.key): one.data for one in client.read_artifacts(artifact_filter=wanted)}
-    parts = {key: re.fullmatch(r"(.*-[0-9a-f]{6})-([a-z-]+)", key) for key in found}
-    (begin,) = {part[1] for part in parts.values() if part}
-    return {part[2]: found[key] for key, part in parts.items() if part} | {"": begin}
+        return client.read_artifacts(artifact_filter=wanted)
 
 
 def read(state: State[Any]) -> FlowRun:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from flows import cards
+from flows.markdown import plain
 
 
 @pytest.mark.parametrize("text", ["a|b", "a\nb", "[x](http://y)", "<img src=x>", "`*_~#", "a\\|b", "&amp;"])
@@ -13,7 +14,7 @@ def test_no_label_changes_a_table(text: str) -> None:
     rows = pa.table({"n_left": [1], "n_right": [2], "left": [[text]], "right": [["b", text]]})
     *_, row = cards.table_of(rows).splitlines()
     assert row.replace("\\\\", "").replace("\\|", "").count("|") == 7
-    shown = cards.plain(text)
+    shown = plain(text)
     assert "\n" not in shown
     assert f" {shown} | b, {shown} |" in row.replace("<br>", " ")
     special = set("|[]()<>`*_~#&")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import pipeline
-from flows import identity
+from flows import identity, logs
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from kernels import engines
 from pipeline.api import steps
@@ -30,7 +30,7 @@ EDGES = random_edges(12, 9, 0.4, 1)
 
 @pytest.fixture(autouse=True)
 def _log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity, "get_run_logger", lambda: logging.getLogger("test"))
+    monkeypatch.setattr(logs, "get_run_logger", lambda: logging.getLogger("test"))
 
 
 @pytest.fixture(scope="module")
