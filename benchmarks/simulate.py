@@ -4,8 +4,10 @@
     python -m benchmarks.simulate roots mine.csv --output roots.json
     python -m benchmarks.simulate run --roots roots.json
 
+    python -m benchmarks.simulate run --workers 1000 --drivers 16 --event-ms 2.5
+
 The first line simulates with the roots that are recorded in benchmarks/. The second line records the roots of other
-graphs, and the third simulates with those.
+graphs, and the third simulates with those. The fourth line shares roots and workers among 16 drivers, at random.
 
 The scheduler is the real one (`pipeline.mining.schedule`), but time is simulated. A node of the plan is a recorded
 root, drawn with replacement. Its weight is the estimate of `pipeline.prepare.weights`, and its work is the time that it
@@ -22,7 +24,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +217,23 @@ class _Simulation:
         return budget + self.world.slice_s, left
 
 
+def simulate_apart(nodes: Nodes, world: World, policy: Policy, drivers: int, seed: int = 0) -> tuple[float, float]:
+    """Share roots and workers among drivers that know nothing of one another, and let each work to its end.
+
+    Returns
+    -------
+    (float, float)
+        Efficiency if the workers of a driver that is done are idle until the last one is done, and if they went to
+        other drivers at once and without any loss. The truth of two levels of dealing is between the two.
+    """
+    of = np.random.default_rng(seed).integers(drivers, size=len(nodes.work))
+    each = replace(world, workers=world.workers // drivers)
+    shares = [Nodes(nodes.weights[of == k], nodes.work[of == k]) for k in range(drivers)]
+    seconds = [simulate(share, each, policy, seed).seconds for share in shares]
+    ideal = float(nodes.work.sum()) / (each.workers * drivers)
+    return ideal / max(seconds), ideal / float(np.mean(seconds))
+
+
 def draw(recorded: dict[str, Any], n_roots: int, total_s: float, seed: int) -> Nodes:
     """`n_roots` recorded roots, drawn with replacement. Their work is scaled to `total_s` seconds of one worker."""
     rng = np.random.default_rng(seed)
@@ -267,6 +286,8 @@ def parser() -> argparse.ArgumentParser:
     running.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 64, 256, 1000])
     running.add_argument("--minutes", type=float, nargs="+", default=[0.5, 10.0], help="minutes of work per worker")
     running.add_argument("--slice-seconds", type=float, default=10.0)
+    running.add_argument("--event-ms", type=float, default=3.0, help="what an event takes a driver, in milliseconds")
+    running.add_argument("--drivers", type=int, default=1, help="drivers that share workers and roots")
     add_output(running, "simulated.json")
     return parser
 
@@ -292,8 +313,14 @@ def _table(words: argparse.Namespace) -> list[dict[str, Any]]:
             for workers in words.workers:
                 seconds = 60 * minutes * workers
                 nodes = draw(recorded, max(recorded["roots"], 20 * workers), seconds, 1)
-                world = World(workers)
-                found = simulate(nodes, world, Policy(words.slice_seconds, event_seconds=world.commit_s))
+                world = World(workers, commit_s=words.event_ms / 1e3)
+                policy = Policy(words.slice_seconds, event_seconds=world.commit_s)
+                if words.drivers > 1:
+                    least, most = simulate_apart(nodes, world, policy, words.drivers)
+                    lines.append({"graph": name, "workers": workers, "minutes": minutes, "least": least, "most": most})
+                    print(f"| {name} | {workers:,} | {60 * minutes:.0f} s | | {least:.3f}-{most:.3f} | | |", flush=True)
+                    continue
+                found = simulate(nodes, world, policy)
                 lines.append({"graph": name, "workers": workers, "minutes": minutes} | vars(found))
                 print(
                     f"| {name} | {workers:,} | {60 * minutes:.0f} s | {found.seconds:.1f} s | {found.efficiency:.3f} "

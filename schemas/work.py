@@ -305,3 +305,10 @@ class Engine(Protocol):
         during the call. No biclique is emitted by both a slice and its left-over, and none by neither.
         """
         ...
+
+    def stop(self) -> None:
+        """End the running `mine` early, as if its time were over, or the next one if none runs.
+
+        Another thread calls this.
+        """
+        ...

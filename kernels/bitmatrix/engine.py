@@ -81,7 +81,7 @@ class BitMatrixEngine:
             if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
                 self._memory = Buffers(self._device, search, self._sizes, QUEUE, BUFFERS)
             self._search = search
-            self._host[:] = self._found_before = 0
+            self._host[1] = self._found_before = 0
             run = _Run(
                 self._device,
                 self._graph,
@@ -94,6 +94,7 @@ class BitMatrixEngine:
                 engine=self,
             )
             run.work(*items_of(graph, subtrees, search.prunes))
+            self._host[0] = 0
             return run.result()
 
     def last_resort(self) -> Engine:
@@ -103,12 +104,14 @@ class BitMatrixEngine:
         return self._last_resort
 
     def stop(self) -> None:
-        """End the running `mine` early, as if its time were over. Another thread calls this."""
+        """See `schemas.work.Engine`."""
         self._host[0] = 1
+        if self._last_resort is not None:
+            self._last_resort.stop()
 
     @property
     def is_asked_to_stop(self) -> bool:
-        """Whether `stop` was called since `mine` began."""
+        """Whether the running `mine` is to end."""
         return bool(self._host[0])
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -67,6 +68,7 @@ class CpuEngine:
         self._graph: MiningGraph | None = None
         self._search: Search | None = None
         self._memory: tuple[Graph, Word, Hub, Sieve, Output] | None = None
+        self._is_asked_to_stop = False
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
@@ -77,10 +79,18 @@ class CpuEngine:
         state = self._memory[4].state[0]
         wants_all = state["min_base"] <= 1 and not search.has_filters  # of the nodes with enough root members
         state["plain"] = wants_all and search.mode == "count" and not search.sizes and limits.rows is None
-        run = _Run(graph, *self._memory, subtrees, limits, job.taker(emit, limits), job)
-        result = run.slice()
+        take = job.taker(emit, limits)
+        run = _Run(graph, *self._memory, subtrees, limits, take, job, lambda: self._is_asked_to_stop)
+        try:
+            result = run.slice()
+        finally:
+            self._is_asked_to_stop = False
         self._memory = (*self._memory[:4], run.out)
         return result
+
+    def stop(self) -> None:
+        """See `schemas.work.Engine`."""
+        self._is_asked_to_stop = True
 
 
 class _Run:
@@ -98,11 +108,12 @@ class _Run:
         limits: Limits,
         take: Emit,
         job: Job,
+        is_asked_to_stop: Callable[[], bool],
     ) -> None:
         self.started = time.perf_counter()
         self.source = source
         self.graph, self.word, self.hub, self.sieve, self.out = graph, word, hub, sieve, out
-        self.limits, self.take, self.job = limits, take, job
+        self.limits, self.take, self.job, self.is_asked_to_stop = limits, take, job, is_asked_to_stop
         self.waiting = [subtrees]
         self.odd = SizeCounts.empty()
         self.state = out.state[0]
@@ -139,6 +150,7 @@ class _Run:
                     self._drain_rows()
                 pulse = int(np.clip(pulse * _PULSE_S / max(ended - began, 1e-6), 100, 1 << 30))
             late = self.limits.seconds is not None and ended - self.started > self.limits.seconds
+            late |= self.is_asked_to_stop()
             if late and (status != FULL or self.state["count"] > 0):  # otherwise a buffer has grown and nothing is done
                 break
         self._drain_rows()

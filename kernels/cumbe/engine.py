@@ -7,6 +7,7 @@ docs/kernels.md.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -54,6 +55,7 @@ class CumbeEngine:
         self._search: Search | None = None
         self._memory: Buffers[CumbeSizes] | None = None
         self._last_resort: Engine | None = None
+        self._is_asked_to_stop = False
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
@@ -79,10 +81,18 @@ class CumbeEngine:
                 started,
                 self.last_resort,
                 arenas=self._arenas,
+                is_asked_to_stop=lambda: self._is_asked_to_stop,
             )
             run.work(subtrees)
+            self._is_asked_to_stop = False
             self._arenas = run.arenas
             return run.result()
+
+    def stop(self) -> None:
+        """See `schemas.work.Engine`. A launch that runs is not ended."""
+        self._is_asked_to_stop = True
+        if self._last_resort is not None:
+            self._last_resort.stop()
 
     def last_resort(self) -> Engine:
         """The engine that mines what does not fit on the device. It is made when it is first needed."""
@@ -96,6 +106,7 @@ class _Run(SliceRun[CumbeSizes]):
     """One slice."""
 
     arenas: Arenas = field(kw_only=True)
+    is_asked_to_stop: Callable[[], bool] = field(kw_only=True)
     ticks: np.ndarray = field(default_factory=lambda: np.zeros(len(PHASES)))
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("tests", "published", "stolen"), 0))
 
@@ -125,7 +136,7 @@ class _Run(SliceRun[CumbeSizes]):
         self.rest.append(subtrees)
 
     def _is_over(self) -> bool:
-        return self.launches > self.voided and (self.is_late or self.rows_left == 0)
+        return self.launches > self.voided and (self.is_late or self.is_asked_to_stop() or self.rows_left == 0)
 
     def _in_parts(self, listed: Subtrees, later: Subtrees) -> None:
         """Work in two halves, because the lists of both together are too long for the device."""

@@ -44,6 +44,9 @@ class ReferenceEngine:
 
     name = "reference"
 
+    def __init__(self) -> None:
+        self._is_asked_to_stop = False
+
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
         started = time.perf_counter()
@@ -54,7 +57,8 @@ class ReferenceEngine:
         count = total = visits = 0
         sizes: list[tuple[int, int]] = []
         while stack:
-            if visits and limits.seconds is not None and time.perf_counter() - started > limits.seconds:
+            late = limits.seconds is not None and time.perf_counter() - started > limits.seconds
+            if visits and (late or self._is_asked_to_stop):
                 break
             visits += 1
             node = stack.pop()
@@ -74,6 +78,7 @@ class ReferenceEngine:
             child = tree.next_child(node)
             if child is not None:
                 stack += [node, child]
+        self._is_asked_to_stop = False
         left_over = Subtrees.concat([node.as_subtree() for node in reversed(stack)])
         by_size = SizeCounts.of(*np.array(sizes, VERTEX).reshape(-1, 2).T) if search.sizes else None
         return Slice(
@@ -81,3 +86,7 @@ class ReferenceEngine:
             left_over,
             EngineStats(seconds=time.perf_counter() - started),
         )
+
+    def stop(self) -> None:
+        """See `schemas.work.Engine`."""
+        self._is_asked_to_stop = True

@@ -31,6 +31,9 @@ from schemas.manifest import Outcome, Range
 
 __all__ = ["Scheduler"]
 
+#: A slice that took fewer seconds and left work over was ended by its worker, and says nothing of how fast workers are.
+_TOO_SHORT_S = 0.01
+
 
 @dataclass
 class _Dealt:
@@ -158,7 +161,8 @@ class Scheduler:
         self._left = max(self._left - dealt.weight, 0.0)
         self._busy_s += seconds
         left_weights = left_weights * min(1.0, dealt.weight / max(float(left_weights.sum()), 1e-300))
-        if dealt.weight > 0:
+        ended_early = len(left_weights) > 0 and seconds < _TOO_SHORT_S
+        if dealt.weight > 0 and not ended_early:
             self._rate.add(max(dealt.weight - float(left_weights.sum()), 1e-3 * dealt.weight), seconds)
         self.add_source(number, left_weights, [(0, len(left_weights))], is_plan=False, band_at=lambda node: band)
         return self.deal()

@@ -65,11 +65,12 @@ class SliceSearch:
         self.stats = EngineStats()
         self.left_over: list[Subtrees] = []
         self.timed: list[tuple[int, float]] = []
+        self._is_asked_to_stop = False
 
     def _mine(self, work: Subtrees, seconds: float | None) -> Slice | None:
         """Mine `work` for at most `seconds`. If the slice's limits are reached, return None; all of it is left over."""
         rows = None if self.limits.rows is None else self.limits.rows - self._sum.seen
-        if rows == 0 or (seconds is not None and seconds <= 0):
+        if rows == 0 or self._is_asked_to_stop or (seconds is not None and seconds <= 0):
             self.left_over.append(work)
             return None
         found = self.engine.mine(self.graph, work, self._job.of_engine, Limits(seconds, rows, self._bound), self._emit)
@@ -96,6 +97,11 @@ class SliceSearch:
     def writing(self) -> float:
         """Seconds in which the search waited for the output."""
         return self._emit.seconds
+
+    def stop(self) -> None:
+        """End the search as if its time were over. Another thread calls this; see `schemas.work.Engine.stop`."""
+        self._is_asked_to_stop = True
+        self.engine.stop()
 
     def _seconds_left(self) -> float | None:
         return None if self.limits.seconds is None else self.limits.seconds - (time.perf_counter() - self.started)

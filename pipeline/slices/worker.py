@@ -28,6 +28,7 @@ from pipeline.run.accounts import peak_rss
 from pipeline.run.opened import Run
 from pipeline.run.version import __version__
 from pipeline.slices import engine_turns, first_use
+from pipeline.slices.ending import may_end
 from pipeline.slices.engine_turns import Server, turn
 from pipeline.slices.left_over import LeftOver, Packed, unpacked
 from pipeline.slices.power import COUNTERS, PowerMeter, Usage
@@ -173,7 +174,8 @@ def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple
     try:
         search, graph = run.bands[task.band]
         session = SliceSearch(server.engine, graph, search, task.limits, writer)
-        session.all_of(work, server.kind.platform.timed_roots)
+        with may_end(session.stop):
+            session.all_of(work, server.kind.platform.timed_roots)
     except BaseException:
         writer.discard()
         raise

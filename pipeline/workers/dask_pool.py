@@ -29,6 +29,7 @@ from pipeline.slices import worker
 from pipeline.workers.dask_client import check_environment, client_of
 from pipeline.workers.dask_cuda import start_cluster
 from pipeline.workers.dask_tasks import DaskTasks
+from pipeline.workers.notice import bring_notice
 from pipeline.workers.options import Scheduler, address_of
 from pipeline.workers.pool import Result
 from schemas.errors import ResourceError
@@ -192,6 +193,7 @@ class DaskPool:
         pool = cls(client, None, f"workers of {address}", platform, closes=is_ours)
         try:
             check_environment(client, address, platform, command)
+            bring_notice(client)
         except BaseException:
             pool.close()
             raise

@@ -20,6 +20,7 @@ from typing import Any
 import distributed
 
 from pipeline.workers.dask_cuda import guarded
+from pipeline.workers.notice import OURS
 from pipeline.workers.pool import Result, WorkerLostError
 
 __all__ = ["DaskTasks"]
@@ -97,7 +98,7 @@ class DaskTasks:
     def _mapped(self, function: Callable[[Any], Any], tasks: list[tuple[int, Any]]) -> list[distributed.Future]:
         """Each task has a key of its own. Dask would not run the same task twice, and a slice may need it."""
         now = time.monotonic_ns()
-        keys = [f"bicliques-{function.__name__}-{tag}-{now}" for tag, _ in tasks]
+        keys = [f"{OURS}{function.__name__}-{tag}-{now}" for tag, _ in tasks]
         if self._fatal:
             function = partial(guarded, function, self._fatal)
         with warnings.catch_warnings():

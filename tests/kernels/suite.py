@@ -197,6 +197,18 @@ class EngineSuite:
         assert (count, total) == (truth.count, truth.fingerprint)
         assert turn > 2
 
+    def test_a_call_that_is_told_to_end_leaves_the_rest_over(self, shape, truth):
+        """It is told before it begins. The next call does not know of it."""
+        graph, engine, rows = graph_of(shape), self.subject.tight[0](), []
+        emit = emit_to(lambda found: rows.extend(found.to_pairs()))
+        engine.stop()
+        everything = Subtrees.of_roots(np.arange(graph.n_roots))
+        first = engine.mine(graph, everything, Search("list"), Limits(), emit)
+        assert first.count < truth.count
+        rest = engine.mine(graph, first.left_over, Search("list"), Limits(), emit)
+        assert len(rest.left_over) == 0
+        assert sorted(rows) == sorted(truth.rows)
+
     @pytest.mark.parametrize("order", ORDERS)
     def test_left_over_nodes_that_are_not_fresh_have_their_whole_closure_in_the_path(self, shape, truth, order):
         """`Subtrees.spread` may cut such a node, because nothing of its closure is missing."""

@@ -94,6 +94,10 @@ class FakeGpuEngine:
         finally:
             self.gpu.searching.release()
 
+    def stop(self) -> None:
+        """As the CPU engine."""
+        self.engine.stop()
+
 
 @contextmanager
 def fake_gpu(platform: Platform = TOY_GPU) -> Iterator[FakeGpu]:

@@ -151,6 +151,9 @@ class Slow:
         self._clock[0] += 0.5 * found.count
         return found
 
+    def stop(self) -> None:
+        self._engine.stop()
+
 
 def test_the_time_is_that_of_the_engine_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The counting engine takes no time by this clock, and the engine of the run half a second per biclique."""

@@ -33,6 +33,9 @@ class OneNode:
     def mine(self, graph: MiningGraph, work: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         return self._engine.mine(graph, work, search, Limits(0.0), emit)
 
+    def stop(self) -> None:
+        self._engine.stop()
+
 
 def walker(graph: MiningGraph, engine: Any = None, **search: Any) -> Walker:
     return Walker(engine or OneNode(), graph, RootWeights(graph), Search("count", sizes=True, **search), GRID)

@@ -7,8 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.simulate import RECORDED, Nodes, World, draw, simulate
+from benchmarks.simulate import RECORDED, Nodes, World, draw, simulate, simulate_apart
 from pipeline.mining.instructions import Policy
+from pipeline.mining.schedule import Scheduler
+from schemas.manifest import PLAN
 
 RECORDINGS = json.loads(RECORDED.read_text())
 
@@ -35,6 +37,24 @@ def test_a_driver_without_pacing_is_less_efficient() -> None:
     minded = simulate(nodes, World(256), Policy(event_seconds=0.003), seed=3)
     overrun = simulate(nodes, World(256), Policy(event_seconds=0.0), seed=3)
     assert minded.efficiency > 1.2 * overrun.efficiency
+
+
+def test_drivers_that_share_workers_serve_them_faster_than_one() -> None:
+    nodes = draw(RECORDINGS["youtube"], 5120, 10 * 256, seed=3)
+    world, policy = World(256, commit_s=0.01), Policy(event_seconds=0.01)
+    alone = simulate(nodes, world, policy, seed=3)
+    least, most = simulate_apart(nodes, world, policy, drivers=8)
+    assert alone.efficiency < least < most < 1
+
+
+def test_a_slice_that_its_worker_ended_at_once_says_nothing_of_the_rate() -> None:
+    machine = Scheduler(Policy(), 0, 1000.0)
+    machine.add_source(PLAN, np.ones(1000), [(0, 1000)], is_plan=True)
+    machine.set_slots(4)
+    machine.returned(0, 1.0, 0, np.empty(0))
+    before = machine.seconds_left
+    machine.returned(1, 1e-4, 0, np.ones(int(machine.weight(1))))
+    assert machine.seconds_left == pytest.approx(before, rel=0.2)
 
 
 def test_lost_workers_cost_their_slices_and_no_work() -> None:

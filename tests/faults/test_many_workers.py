@@ -1,0 +1,82 @@
+"""Many workers of one Dask scheduler, which join and are ended at random while a run goes on."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from pipeline.mining import driver
+from pipeline.mining.instructions import Policy
+from pipeline.proof import proving
+from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
+from pipeline.workers.pool import InProcess
+from schemas.options import RunLimits
+from schemas.search import Search
+from tests.support.dask_commands import ManyWorkers, connected, dask_scheduler
+from tests.support.held import short_slice
+from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
+
+#: Two seconds of the reference engine on one core. These are 4,980 bicliques, so at least 332 short slices.
+EDGES = random_edges(90, 80, 0.18, 11)
+#: Whatever happens to workers, so many are left.
+_FEWEST = 4
+
+
+@pytest.fixture
+def workers() -> Iterator[ManyWorkers]:
+    with dask_scheduler() as address:
+        workers = ManyWorkers(address)
+        yield workers
+        workers.close()
+
+
+class Fate:
+    """Ends and starts workers: one of them after every few entries of the ledger. A seed decides which, and how."""
+
+    def __init__(self, folder: RunFolder, workers: ManyWorkers, entries_each: int, seed: int) -> None:
+        self._ledger, self._workers, self._entries_each = folder.ledger, workers, entries_each
+        self._random = random.Random(seed)
+        self.done: Counter[str] = Counter()
+
+    def __call__(self, progress: object) -> None:
+        """Look at the ledger, and act."""
+        while self.done.total() < len(list(self._ledger.glob("*.json"))) // self._entries_each:
+            what = self._random.choice(["killed", "told", "joined", "joined"])
+            if what != "joined" and len(self._workers.pids) <= _FEWEST:
+                what = "joined"
+            self.done[what] += 1
+            if what == "joined":
+                self._workers.start()
+            else:
+                number = signal.SIGKILL if what == "killed" else signal.SIGTERM
+                self._workers.end(self._random.choice(sorted(self._workers.pids)), number)
+
+
+@pytest.mark.parametrize(("n", "entries_each"), [(8, 10), pytest.param(64, 5, marks=pytest.mark.exhaustive)])
+def test_workers_join_and_end_at_random(
+    tmp_path: Path, workers: ManyWorkers, monkeypatch: pytest.MonkeyPatch, n: int, entries_each: int
+) -> None:
+    monkeypatch.setattr(driver, "mine_slice", short_slice)
+    # it may be bad luck again and again, which would be too much for a run that nobody plays with
+    monkeypatch.setattr(driver, "Policy", partial(Policy, attempts=1000))
+    folder = prepared_run(tmp_path, EDGES, Search(mode="list"), "reference")
+    workers.start(n)
+    pool = connected(workers.address, n)
+    fate = Fate(folder, workers, entries_each, seed=n)
+    session = driver.mine_run(Run(folder), pool, RunLimits(), fate)
+    pool.close()
+    assert session.outcome == "complete"
+    assert min(fate.done[what] for what in ("killed", "told", "joined")) >= 2, fate.done
+    manifest = proving.prove(Run(folder), InProcess(), quiet)
+    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
+    ledger = load_ledger(folder.path)
+    assert ledger.outstanding() == {}
+    assert list(ledger.orphans()) == []
+    assert len({entry.result.worker for entry in ledger.entries.values()}) > n / 2

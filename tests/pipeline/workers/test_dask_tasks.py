@@ -1,0 +1,66 @@
+"""Tasks that wait to be sent to Dask, without a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+import distributed
+
+from pipeline.workers.dask_tasks import DaskTasks
+
+
+class BusyClient:
+    """A client whose loop has no time yet: what is to be done waits until `catch_up`."""
+
+    def __init__(self) -> None:
+        self.loop = self
+        self.waiting: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        self.sent: list[Any] = []
+        self.cancelled: list[Any] = []
+
+    def add_callback(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self.waiting.append((function, arguments))
+
+    def sync(self, function: Callable[[], Any]) -> Any:
+        return asyncio.run(function())
+
+    def map(self, function: Any, arguments: list[Any], **how: Any) -> list[Any]:
+        self.sent += arguments
+        return [object() for _ in arguments]
+
+    async def cancel(self, futures: list[Any]) -> None:
+        self.cancelled += futures
+
+    def catch_up(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for function, arguments in waiting:
+            function(*arguments)
+
+
+def tasks_of(client: BusyClient) -> DaskTasks:
+    return DaskTasks(cast(distributed.Client, client), frozenset(), str)
+
+
+def test_tasks_that_gather_while_the_loop_is_busy_are_sent_in_one_message() -> None:
+    client = BusyClient()
+    tasks = tasks_of(client)
+    for tag in range(3):
+        tasks.submit(tag, abs, -tag)
+    assert (client.sent, len(client.waiting)) == ([], 1)
+    client.catch_up()
+    assert client.sent == [0, -1, -2]
+
+
+def test_what_is_cancelled_before_it_was_sent_is_never_sent() -> None:
+    """A run may end by a second Ctrl-C while tasks wait, and the client of a user stays open after it."""
+    client = BusyClient()
+    tasks = tasks_of(client)
+    tasks.submit(0, abs, -7)
+    tasks.cancel()
+    client.catch_up()
+    assert client.sent == []
+    tasks.submit(1, abs, -8)
+    client.catch_up()
+    assert client.sent == [-8], "a task that comes later waits without end"

@@ -1,0 +1,63 @@
+"""Workers that are told to end by SIGTERM hand their slices back before they do."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pipeline.mining import driver
+from pipeline.proof import proving
+from pipeline.run.opened import Run
+from pipeline.workers.pool import InProcess
+from schemas.options import RunLimits
+from tests.support.dask_commands import connected, dask_scheduler, start_worker
+from tests.support.held import held_slice
+from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
+
+EDGES = random_edges(40, 30, 0.3, seed=5)
+
+
+@pytest.mark.parametrize("words", [(), ("--no-nanny",)], ids=["nanny", "no nanny"])
+def test_a_worker_that_is_told_to_end_hands_its_slice_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """Both workers hold their first slices. One is told to end; the other one goes on when that one has ended."""
+    monkeypatch.setattr(driver, "mine_slice", held_slice)
+    folder = prepared_run(tmp_path, EDGES, engine="reference")
+    told: list[str] = []
+    with dask_scheduler() as address:
+        first, second = (start_worker(address, *words) for _ in range(2))
+        pool = connected(address, 2)
+
+        def watch(progress: object) -> None:
+            holding = {pool.who(tag) for tag in range(2)} - {""}
+            mine = [name for name in holding if first.pid in family(name)]
+            if not told and len(holding) == 2 and mine:
+                told.extend(mine)
+                first.send_signal(signal.SIGTERM)
+            elif told and first.poll() is not None:
+                (tmp_path / "go").touch()
+
+        session = driver.mine_run(Run(folder), pool, RunLimits(), watch)
+        pool.close()
+        second.kill()
+        second.wait()
+    assert first.returncode == 0
+    assert (session.outcome, session.retries) == ("complete", 0)
+    manifest = proving.prove(Run(folder), InProcess(), quiet)
+    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
+    [handed_back] = [e for e in load_ledger(folder.path).entries.values() if e.result.worker == told[0]]
+    assert handed_back.result.n_left_over == sum(stop - start for _, start, stop in handed_back.took)
+    assert handed_back.result.total.seen == 0
+
+
+def family(name: str) -> set[int]:
+    """The process of a worker, and the one that started it, from the name of the worker."""
+    pid = name.rpartition(":")[2]
+    try:
+        return {int(pid), psutil.Process(int(pid)).ppid()}
+    except (psutil.NoSuchProcess, ValueError):  # an address, because the name is not known yet
+        return set()
