@@ -24,7 +24,8 @@ def to_pandas(rows: Any, lists: Lists = "tuple") -> pd.DataFrame:
     Parameters
     ----------
     rows : Table or Results
-        An Arrow table, as `Results.top`, `cover`, `sample` and slices of results are, or results as a whole.
+        An Arrow table, as `Results.top`, `cover`, `sample` and slices of results are, or results as a whole; also what
+        another library made of these, such as a frame of Polars.
     lists : "tuple", "json" or "array"
         What each list becomes: a tuple, by which pandas can group, compare and drop; text, a JSON array, which
         `json.loads` reads back from a file; or a NumPy array, which takes least time.
@@ -51,11 +52,27 @@ def to_pandas(rows: Any, lists: Lists = "tuple") -> pd.DataFrame:
     if not hasattr(rows, "__arrow_c_stream__"):
         raise InputError(f"{rows!r:.60} is no table of rows; take results, or what their top, cover or sample return")
     table = rows if isinstance(rows, pa.Table) else pa.table(rows)
-    frame = table.to_pandas()
-    for field in table.schema if lists != "array" else ():
-        if pa.types.is_list(field.type):
-            frame[field.name] = frame[field.name].map(_AS[lists])
+    plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema], table.schema.metadata)
+    frame = table.cast(plain).to_pandas()
+    for field in plain if lists != "array" else ():
+        if _is_list(field.type):
+            frame[field.name] = frame[field.name].map(_AS[lists], na_action="ignore")
     return frame
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A type that Arrow can hand to pandas, for lists of those with which Polars holds text and lists."""
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if _is_list(kind) and _plain(kind.value_type) != kind.value_type:
+        return pa.large_list(_plain(kind.value_type))
+    return kind
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def json_text(value: Any) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -115,3 +116,31 @@ def test_what_changed_is_a_collection_as_results_are(tmp_path: Path) -> None:
     gone.path.write_bytes(gone.path.read_bytes()[:-9])
     with pytest.raises(IncompleteError, match="compare the two runs again"):
         _ = gone[0]
+
+
+@pytest.mark.parametrize("lists", ["tuple", "json", "array"])
+def test_a_frame_of_polars_is_as_the_rows_that_it_was_made_of(results: Results, lists: Any) -> None:
+    """Polars holds text and lists in types of their own."""
+    best = results.top(20).select(COLUMNS)
+    found = pipeline.to_pandas(pl.DataFrame(best), lists)
+    expected = pipeline.to_pandas(best, lists)
+    if lists == "array":
+        for frame in (found, expected):
+            frame[["left", "right"]] = frame[["left", "right"]].map(list)
+    pd.testing.assert_frame_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", [pl.List(pl.String), pl.Array(pl.String, 2), pl.List(pl.Int64)], ids=str)
+def test_columns_of_polars_beside_those_of_bicliques_come_too(kind: Any) -> None:
+    members = [[1, 2], None, [3, 4]] if kind == pl.List(pl.Int64) else [["a", "ü"], None, ["", "b"]]
+    more = {
+        "name": ["x", None, "y"],
+        "bytes": [b"1", b"2", None],
+        "kind": pl.Series(["p", "q", "p"], dtype=pl.Categorical),
+    }
+    frame = pipeline.to_pandas(pl.DataFrame({"members": pl.Series(members, dtype=kind), **more}))
+    assert [frame["members"][k] for k in (0, 2)] == [tuple(members[0]), tuple(members[2])]
+    assert frame["members"].isna().tolist() == [False, True, False]
+    assert frame["name"].dropna().tolist() == ["x", "y"]
+    assert frame["bytes"][0] == b"1"
+    assert frame["kind"].tolist() == ["p", "q", "p"]
