@@ -1,17 +1,23 @@
-"""The command ``explain``, about one biclique of a run."""
+"""The commands about one biclique of a run: ``explain`` and ``plot``."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline.cli.command import COMPLETE, Command, say
 from pipeline.cli.options import add_run, natural
-from schemas.errors import InputError
+from schemas.errors import InputError, ResourceError
+
+if TYPE_CHECKING:
+    from pipeline.results.results import Results
 
 __all__ = ["COMMANDS"]
 
 
-def _add_explain(command: argparse.ArgumentParser) -> None:
+def _add_which(command: argparse.ArgumentParser, n: int, of_what: str) -> None:
     add_run(command)
     command.add_argument(
         "--id", metavar="ID", help="id of the biclique, as show --ids prints it (default: the largest by edges)"
@@ -23,16 +29,35 @@ def _add_explain(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="a vertex nearly belongs if it misses at most so many members of the other side (default: 1)",
     )
-    command.add_argument(
-        "-n",
-        type=int,
-        default=20,
-        metavar="N",
-        help="most members, vertices that nearly belong, and overlapping bicliques (default: 20)",
-    )
+    command.add_argument("-n", type=int, default=n, metavar="N", help=f"most {of_what} (default: {n})")
+
+
+def _add_explain(command: argparse.ArgumentParser) -> None:
+    _add_which(command, 20, "members, vertices that nearly belong, and overlapping bicliques")
     command.add_argument(
         "--full", action="store_true", help="show all members, in long lines (default: as many as fit the terminal)"
     )
+
+
+def _add_plot(command: argparse.ArgumentParser) -> None:
+    _add_which(command, 8, "vertices that nearly belong, and overlapping bicliques")
+    command.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="an SVG file to write, or to replace (default: standard output)",
+    )
+
+
+def _chosen(arguments: argparse.Namespace, results: Results) -> int | str:
+    """The id of the biclique that is asked for."""
+    if arguments.id is not None:
+        return str(arguments.id)
+    largest: list[int] = results.top(1)["id"].to_pylist()
+    if not largest:
+        raise InputError(f"{results.path} has no biclique to {arguments.command}")
+    return largest[0]
 
 
 def _explain(arguments: argparse.Namespace) -> int:
@@ -40,14 +65,33 @@ def _explain(arguments: argparse.Namespace) -> int:
     from pipeline.results.results import open_results
 
     results = open_results(arguments.run)
-    id = arguments.id
-    if id is None:
-        largest = results.top(1)["id"].to_pylist()
-        if not largest:
-            raise InputError(f"{results.path} has no biclique to explain")
-        (id,) = largest
-    found = results.explain(id, arguments.missing, arguments.n)
+    found = results.explain(_chosen(arguments, results), arguments.missing, arguments.n)
     say(arguments, found.to_json, lambda: found.text(None if arguments.full else width()))
+    return COMPLETE
+
+
+def _plot(arguments: argparse.Namespace) -> int:
+    from pipeline.results.picture import svg_file
+    from pipeline.results.results import open_results
+
+    if arguments.output is not None:
+        svg_file(arguments.output)
+    elif arguments.json:
+        raise InputError("the picture goes to standard output, where --json prints, too; name a file with --output")
+    results = open_results(arguments.run)
+    id = _chosen(arguments, results)
+    picture = results.plot(id, arguments.missing, arguments.n)
+    if arguments.output is not None:
+        file = picture.save(arguments.output)
+        say(arguments, lambda: {"file": str(file), "id": str(id)}, lambda: f"biclique {id} in {file}")
+        return COMPLETE
+    try:
+        sys.stdout.buffer.write(f"{picture.svg}\n".encode())  # SVG is UTF-8, whatever the terminal is
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ResourceError(f"the picture cannot be written ({error.strerror}); make room where it goes") from error
     return COMPLETE
 
 
@@ -58,5 +102,12 @@ COMMANDS = (
         add_arguments=_add_explain,
         run=_explain,
         imports=("results.results", "results.explaining", "results.listing"),
+    ),
+    Command(
+        name="plot",
+        help="draw a biclique of a run as SVG: its edges, who nearly belongs, and what overlaps it",
+        add_arguments=_add_plot,
+        run=_plot,
+        imports=("results.results", "results.explaining", "results.picture"),
     ),
 )

@@ -22,7 +22,7 @@ from pipeline.run.progress import size
 from schemas.errors import InputError
 from schemas.search import Side
 
-__all__ = ["Picture", "picture_of"]
+__all__ = ["Picture", "picture_of", "svg_file"]
 
 #: Most members of a side that are drawn.
 _MEMBERS = 30
@@ -67,13 +67,25 @@ class Picture:
         ResourceError
             If the file cannot be written.
         """
-        target = Path(path)
-        if target.suffix.lower() != ".svg":
-            raise InputError(f"{target} cannot be written, because the picture is SVG; name a file that ends in .svg")
-        refuse_target(target)
+        target = svg_file(path)
         with whole_file(target) as file:
             file.write(self.svg.encode())
         return target
+
+
+def svg_file(path: str | os.PathLike[str]) -> Path:
+    """A file for a picture.
+
+    Raises
+    ------
+    InputError
+        If the name does not end in ``.svg``, or there is no such folder.
+    """
+    target = Path(path)
+    if target.suffix.lower() != ".svg":
+        raise InputError(f"{target} cannot be written, because the picture is SVG; name a file that ends in .svg")
+    refuse_target(target)
+    return target
 
 
 def picture_of(run: Run, found: Explanation) -> Picture:

@@ -114,6 +114,7 @@ IMPORTS = {
     "sizes RUN": TABLES,
     "sample RUN": SEARCH - {"blake3"},
     "explain RUN": SEARCH - {"blake3"},
+    "plot RUN": (SEARCH - {"blake3"}) | {"markupsafe"},
     "count SOURCE --quiet": SEARCH,
     "count SOURCE --quiet --workers 0": SEARCH,
     "mine SOURCE -o NEW --quiet --workers 0 --no-report": SEARCH,

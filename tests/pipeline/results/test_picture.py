@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pipeline
+from pipeline.cli.main import main
 from pipeline.results import picture
 from pipeline.results.results import Results
 from schemas.errors import InputError, ResourceError
@@ -127,3 +129,49 @@ def test_marks_are_bounded(results: Results, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_as_text_a_picture_is_a_few_words() -> None:
     assert repr(picture.Picture("<svg>" + "ü" * 1000)) == "<picture of a biclique, SVG of 2.0 kB>"
+
+
+def test_the_command_draws_the_same(results: Results, tmp_path: Path, capsysbinary: Any) -> None:
+    id, file = results[0].id, tmp_path / "one.svg"
+    assert main(["plot", str(results.path), "--id", str(id), "--missing", "2", "-n", "3", "--output", str(file)]) == 0
+    assert capsysbinary.readouterr().out.decode() == f"biclique {id} in {file}\n"
+    assert file.read_text() == results.plot(id, missing=2, n=3).svg
+    assert main(["plot", str(results.path), "--id", str(id)]) == 0
+    assert capsysbinary.readouterr().out.decode() == results.plot(id).svg + "\n"
+    assert main(["plot", str(results.path), "--json", "-o", str(file)]) == 0
+    largest = results.top(1)["id"][0].as_py()
+    assert json.loads(capsysbinary.readouterr().out) == {"file": str(file), "id": str(largest)}
+    assert file.read_text() == results.plot(largest).svg
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (
+            ["--output", "one.png"],
+            "one.png cannot be written, because the picture is SVG; name a file that ends in .svg",
+        ),
+        (["--output", "no/one.svg"], "no/one.svg cannot be written, because there is no folder no; make it"),
+        (["--json"], "the picture goes to standard output, where --json prints, too; name a file with --output"),
+        (["--id", "seven"], "an id is a whole number as in the column id, not 'seven'"),
+        (["--id", "7"], "has no biclique with the id 7; the column id of its rows has all ids"),
+        (["--missing", "-1"], "argument --missing: "),
+        (["-n", "0"], "the number of bicliques and vertices to show must be at least 1, not 0"),
+    ],
+)
+def test_what_the_command_cannot_draw_is_said_in_a_sentence(
+    words: list[str], why: str, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", str(results.path), *words]) == 2
+    told = capsys.readouterr()
+    assert why in told.err + told.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_without_bicliques_has_none_to_draw(results: Results, tmp_path: Path, capsys: Any) -> None:
+    source = results.path.parent / "g.parquet"
+    none = pipeline.mine(source, tmp_path / "none", min_left=29, min_right=19, **HOW)
+    assert len(none) == 0
+    assert main(["plot", str(none.path)]) == 2
+    assert capsys.readouterr().err == f"bicliques: {none.path} has no biclique to plot\n"
