@@ -22,6 +22,7 @@ from pipeline.cli.main import main
 from pipeline.slices import first_use
 from schemas.options import BuildOptions
 from schemas.search import Search
+from tests.faults.watching import watch
 
 KINDS = ("look", "open", "read", "write", "fsync", "close", "rename", "mkdir", "unlink", "ftruncate", "flock")
 HOWS = ("count", "once", "always", "kill")
@@ -58,6 +59,8 @@ def carry_out(shim: ctypes.CDLL | None, job: dict[str, Any]) -> None:
     (place / "pid").write_text(str(os.getpid()))
     if shim is not None:
         shim.shim_arm(job["below"].encode(), KINDS.index(job["kind"]), HOWS.index(job["how"]), job["at"], job["errno"])
+    if job["watched"]:
+        watch(Path(job["watched"]), place / "seen", job["killed_at"])
     try:
         code = main(job["words"])
     except BaseException:  # what a shell would see as a traceback

@@ -19,14 +19,30 @@ class Sweeper:
         self.process = process
 
     def run(
-        self, place: Path, words: list[str], kind: str = "look", how: str = "count", at: int = 0, error: int = 0
+        self,
+        place: Path,
+        words: list[str],
+        kind: str = "look",
+        how: str = "count",
+        at: int = 0,
+        error: int = 0,
+        watched: Path | None = None,
+        killed_at: int = 0,
     ) -> int:
+        """The exit code of a command. For `watched` and `killed_at` see `tests.faults.watching`: it writes ``seen``."""
         for name in ("out", "err", "calls"):
             (place / name).unlink(missing_ok=True)
         below, scratch = place / "below", place / "below" / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         job = {"place": str(place), "below": str(below), "scratch": str(scratch), "words": words}
-        job |= {"kind": kind, "how": how, "at": at, "errno": error}
+        job |= {
+            "kind": kind,
+            "how": how,
+            "at": at,
+            "errno": error,
+            "watched": str(watched or ""),
+            "killed_at": killed_at,
+        }
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         print(json.dumps(job), file=self.process.stdin, flush=True)
