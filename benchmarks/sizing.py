@@ -151,7 +151,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--engine", default="auto", metavar="NAME", help="(default: auto)")
     parser.add_argument("--patience", type=float, default=600, metavar="SECONDS", help="(default: 600)")
     add_output(parser, RESULT.name)
-    shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/sizing.json)"
+    shown = f"print the numbers of FILE as Markdown, and measure nothing (default: {RESULT.name}, beside this program)"
     parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
     return parser
 
