@@ -14,13 +14,12 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.house.tree import ROOT, clean_environment
+from tests.house.tree import PYTHONS, ROOT, clean_environment
 from tests.support.runs import random_edges, write_edges
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 #: Most packages that `pip install .` may bring.
 MOST_PACKAGES = 35
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def closure(requirements: list[str]) -> set[str]:
@@ -191,6 +190,54 @@ def test_only_the_extra_of_gpus_has_the_bounds_of_rapids():
             if requirement.name in bounded:
                 has_most = any(each.operator in ("<", "<=", "==") for each in requirement.specifier)
                 assert has_most == (extra == "gpu"), f"{extra}: {requirement}"
+
+
+def in_the_page() -> dict[str, int]:
+    """How many packages docs/install.md says that each extra brings; "" for the core."""
+    page = (ROOT / "docs" / "install.md").read_text()
+    lines = re.findall(r"(?m)^\| `pip install (?:\.|'\.\[(\w+)\]')` \|.*\| (\d+) \|$", page)
+    return {extra: int(number) for extra, number in lines}
+
+
+def flat(extra: str) -> list[str]:
+    """The requirements of the core and of an extra, with those of the extras that it names."""
+    lines = PROJECT["dependencies"] if not extra else PROJECT["optional-dependencies"][extra]
+    named = [own for line in lines for own in Requirement(line).extras if Requirement(line).name == PROJECT["name"]]
+    plain = [line for line in lines if Requirement(line).name != PROJECT["name"]]
+    return [*PROJECT["dependencies"], *plain, *(line for each in named for line in flat(each))]
+
+
+def test_the_page_says_how_many_packages_each_extra_brings():
+    """Of those that are installed here, which the pins are of."""
+    told = in_the_page()
+    assert told.keys() == {"", *PROJECT["optional-dependencies"]} - {"dev", "nvrtc"}
+    for extra in ("", "cluster", "prefect", "notebook", "sklearn"):
+        assert len(closure(flat(extra))) == told[extra], extra
+    assert f"The library alone is {told['']} packages" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.registry
+@pytest.mark.exhaustive
+def test_the_page_says_how_many_packages_all_extras_bring(tmp_path):
+    """Bokeh is not installed here, so a registry is asked what it needs."""
+    report = tmp_path / "report.json"
+    pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--report", str(report)]
+    pins = ["-c", str(ROOT / "constraints.txt"), "--python-version", "3.11", "--only-binary", ":all:"]
+    ended = subprocess.run(
+        [*pip, *pins, "--target", str(tmp_path / "site"), *flat("dashboard")],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    if re.search("NewConnectionError|NameResolutionError|ReadTimeout|ProxyError", ended.stderr):
+        pytest.skip("no package registry can be reached")
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    dashboard = {canonicalize_name(each["metadata"]["name"]) for each in json.loads(report.read_text())["install"]}
+    assert len(dashboard) == in_the_page()["dashboard"]
+    others = closure([line for line in flat("all") if Requirement(line).name != "bokeh"])
+    assert len(others | dashboard) == in_the_page()["all"]
 
 
 @pytest.mark.registry

@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 #: Highest layer first; each may import those after it.
 LAYERS = ("flows", "pipeline", "kernels", "schemas")
+#: The versions of Python that the project is for. Tests run with the first.
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def tracked() -> list[Path]:

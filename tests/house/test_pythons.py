@@ -1,0 +1,167 @@
+"""The core on other versions of Python: it counts where there is an interpreter, and has wheels for all of them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.house.tree import LAYERS, PYTHONS, ROOT, clean_environment, tracked
+from tests.support.runs import random_edges, write_edges
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+#: What pip says when it reaches no registry.
+_NO_REGISTRY = re.compile("NewConnectionError|NameResolutionError|ReadTimeout|ProxyError")
+_JUMPS = (ast.Return, ast.Break, ast.Continue)
+
+
+def sources() -> list[Path]:
+    return [ROOT / path for path in tracked() if path.suffix == ".py" and path.parts[0] in (*LAYERS, "bicliques.py")]
+
+
+def interpreter(python: str) -> str:
+    """The program of a version of Python, on the path or of pyenv. Skips where there is none that runs."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    places = [shutil.which(f"python{python}"), *map(str, sorted(pyenv.glob(f"{python}.*/bin/python")))]
+    for place in filter(None, places):
+        program = "import sys; print('%d.%d' % sys.version_info[:2])"
+        ended = subprocess.run([place, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+        if ended.stdout.strip() == python:
+            return place
+    pytest.skip(f"there is no interpreter of Python {python}; pyenv would have one")
+
+
+def pip(*words: str) -> None:
+    """Run pip with the pins. Skips where no registry can be reached."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt"), *words],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=800,
+    )
+    if _NO_REGISTRY.search(ended.stderr):
+        pytest.skip("no package registry can be reached")
+    assert ended.returncode == 0, ended.stderr[-2000:]
+
+
+@pytest.fixture
+def site() -> Iterator[Path]:
+    """A folder for packages. It goes afterwards, because the core takes 450 MB."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+PROGRAM = """
+import sys
+import bicliques as bq
+print(bq.count("g.parquet", workers=0, progress=False).count, bq.count("g.parquet", progress=False).count)
+results = bq.mine("g.parquet", "OUT", workers=0, progress=False)
+print(len(results), results.complete, bq.verify("OUT", progress=False).count, results.top(2).num_rows)
+print("%d.%d" % sys.version_info[:2])
+"""
+
+
+@pytest.mark.registry
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1800)  # a download and a compilation, on a machine that may be busy
+@pytest.mark.parametrize("python", PYTHONS[1:])
+def test_the_core_counts_and_mines_with_another_python(python: str, site: Path, tmp_path: Path) -> None:
+    """With the pins, warnings as errors, and nothing of this environment."""
+    program = interpreter(python)
+    pip("--only-binary", ":all:", "--python-version", python, "--target", str(site), *PROJECT["dependencies"])
+    write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 1))
+    here = clean_environment(
+        PYTHONPATH=os.pathsep.join([str(ROOT), str(site)]),
+        PYTHONDONTWRITEBYTECODE="1",
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
+        NUMBA_CACHE_DIR=str(tmp_path / "cache"),
+    )
+    ended = subprocess.run(
+        [program, "-W", "error", "-c", PROGRAM],
+        cwd=tmp_path,
+        env=here,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=800,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    counted, mined, version = ended.stdout.splitlines()
+    one, threads = counted.split()
+    assert one == threads != "0"
+    assert mined.split() == [one, "True", one, "2"]
+    assert version == python
+
+
+@pytest.mark.parametrize("python", PYTHONS[1:])
+def test_all_sources_are_compiled_by_another_python_without_a_warning(python: str, tmp_path: Path) -> None:
+    program = interpreter(python)
+    (tmp_path / "files.json").write_text(json.dumps([str(path) for path in sources()]))
+    compiling = "import json\nfor path in json.load(open('files.json')):\n    compile(open(path).read(), path, 'exec')"
+    ended = subprocess.run(
+        [program, "-W", "error", "-c", compiling],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+
+
+def test_all_sources_have_the_grammar_of_the_oldest_python_and_nothing_that_the_newest_warns_of() -> None:
+    """Python 3.14 warns of a jump out of a ``finally``."""
+    assert len(sources()) > 200
+    for path in sources():
+        tree = ast.parse(path.read_text(), feature_version=(3, 11))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Try):
+                inside = [each for line in node.finalbody for each in ast.walk(line)]
+                assert not [each for each in inside if isinstance(each, _JUMPS)], f"{path}: {node.lineno}"
+
+
+#: Modules of the standard library that are gone in a version up to 3.14, or are to go.
+_GONE = set(
+    "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis".split()
+    + "nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib".split()
+)
+
+
+def test_no_source_imports_a_module_that_a_later_python_lacks() -> None:
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            assert not {name.partition(".")[0] for name in names} & _GONE, path
+
+
+@pytest.mark.registry
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("python", PYTHONS[1:])
+def test_there_is_a_wheel_of_every_pinned_package_of_the_core(python: str, tmp_path: Path) -> None:
+    """As `pip install -c constraints.txt .` with this Python. Nothing is built, and no interpreter is needed."""
+    report = tmp_path / "report.json"
+    binary = ["--only-binary", ":all:", "--python-version", python, "--target", str(tmp_path / "site")]
+    pip("--dry-run", "--ignore-installed", "--report", str(report), *binary, *PROJECT["dependencies"])
+    found = [each["download_info"]["url"].rpartition("/")[2] for each in json.loads(report.read_text())["install"]]
+    tag = f"cp{python.replace('.', '')}"
+    assert all(name.endswith(".whl") for name in found)
+    assert {name.partition("-")[0] for name in found if tag in name} >= {
+        "numba",
+        "llvmlite",
+        "numpy",
+        "pandas",
+        "pyarrow",
+    }
