@@ -32,6 +32,15 @@ __device__ __forceinline__ Part part_of(i32 u, i32 bound, i32 which) {
     return {at + earlier, n - earlier};
 }
 
+// The neighbours of a base vertex with ranks from `first` to `last` - 1. NOBODY has none. Thread-level.
+__device__ __forceinline__ Part part_between(i32 u, i32 first, i32 last) {
+    if (u == NOBODY) return {0, 0};
+    i64 at = params.base_indptr[u];
+    i32 n = (i32)(params.base_indptr[u + 1] - at);
+    i32 begin = lower_bound(params.base_indices + at, n, first);
+    return {at + begin, lower_bound(params.base_indices + at, n, last) - begin};
+}
+
 // Call see(owner, v) for every entry v of the parts of all lanes; `owner` is the lane with the part. All lanes call it
 // together, with v = NOBODY where a lane has no entry.
 template <class See>

@@ -122,6 +122,40 @@ __device__ __forceinline__ i64 most_roots(i64 wedges, i32 bound, i32 which) {
     return smaller(wedges, which == EARLIER ? bound : which == LATER ? params.n_roots - bound : params.n_roots);
 }
 
+// As weigh, for the ranks from `first` to `last` - 1, where each has a counter of its own, as many ranks at a time as
+// there are counters. So each wedge is walked once, and only roots that hold `a` get a slot.
+__device__ inline bool weigh_ranks(Worker& w, Opening* o, i32 first, i32 last, bool later) {
+    Scratch* s = w.s;
+    u32* counts = (u32*)sieve_of(w).bits;
+    u32 a = (u32)least_base();
+    ROLLED for (; first < last; first += FILTER_CAP) {
+        i32 n = last - first < FILTER_CAP ? last - first : FILTER_CAP;
+        ROLLED for (i32 i = lane_id(); i < n; i += 32) counts[i] = 0;
+        __syncwarp();
+        ROLLED for (i32 chunk = 0; chunk < o->n_base; chunk += 32) {
+            i32 u = chunk + lane_id() < o->n_base ? o->base[chunk + lane_id()] : NOBODY;
+            i32 weight = u == NOBODY ? 0 : weight_of(u);
+            each_entry(part_between(u, first, first + n), [&](i32 owner, i32 v) {
+                i32 its = from(weight, owner);
+                if (v != NOBODY) atomicAdd(&counts[v - first], (u32)its);
+            });
+        }
+        __syncwarp();
+        ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
+            i32 i = chunk + lane_id();
+            u32 count = i < n ? counts[i] : 0;
+            if (!warp_any(count >= a)) continue;
+            if (o->n_roots + 32 > ROW_CAP) return false;
+            bool fresh;
+            i32 slot = take_slot(s, count >= a ? first + i : NOBODY, o, &fresh);
+            if (fresh && later) s->hi[slot] = (u32)(first + i);
+            if (count >= a && (later || !is_inside(s, slot))) s->lo[slot] += count;
+        }
+        __syncwarp();
+    }
+    return true;
+}
+
 // Weigh what the roots that neighbours.cuh calls `which` have of L, and enter those that may hold `a`. The roots are
 // `later` ones, whose place is their rank, or they stay OUTSIDE; roots that are inside keep what they have. False when
 // the table is full.
@@ -133,6 +167,8 @@ __device__ inline bool weigh(Worker& w, Opening* o, i32 bound, i32 which, i64 we
     // The counters of a large filter come in parts, one after the other.
     u32 counters = 0;
     if (o->n_roots + most_roots(wedges, bound, which) > TABLE_ROOM) {
+        i32 first = which == LATER ? bound : 0, last = which == EARLIER ? bound : (i32)params.n_roots;
+        if (last - first <= 2 * wedges) return weigh_ranks(w, o, first, last, later);
         counters = 1024;
         ROLLED while (counters < FILTER_MOST && counters < 2 * wedges) counters *= 2;
     }
