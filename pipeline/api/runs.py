@@ -17,13 +17,15 @@ from pipeline.process.interrupts import Interrupted
 from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
-from pipeline.run.names import REPORT_FILE
+from pipeline.run.names import REPORT_FILE, url_of
 from pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
+from pipeline.run.stored import here
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import Scheduler, WorkerOptions
+from schemas.errors import InputError
 from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
 from schemas.search import By
@@ -130,7 +132,7 @@ def mine(
     [763, 12]
     """
     asked = Asked.of(source, locals(), mode="fingerprint" if count_only else "list")
-    return _new_run(source, Path(output), asked, progress, stop)
+    return _new_run(source, _output(output, overwrite), asked, progress, stop)
 
 
 @described("largest")
@@ -208,7 +210,18 @@ def largest(
     [763, 672]
     """
     asked = Asked.of(source, {**locals(), "top": 1 if top is None else top}, mode="list")
-    return _new_run(source, Path(output), asked, progress, stop)
+    return _new_run(source, _output(output, overwrite), asked, progress, stop)
+
+
+def _output(output: PathLike, overwrite: bool) -> Path:
+    """The folder of a run, or the working folder of one that is kept in a store."""
+    path = Path(output)
+    folder = here(path)
+    if overwrite and folder != path:
+        raise InputError(
+            f"a run in a store is not overwritten; remove what is at {url_of(path)}, or name another place"
+        )
+    return folder
 
 
 def _new_run(
@@ -319,7 +332,7 @@ def resume(
     >>> len(pipeline.resume("OUT-in-two-calls", max_results=None))
     56688
     """
-    given, path, progress = locals(), Path(folder), to_callback(progress)
+    given, path, progress = locals(), here(Path(folder)), to_callback(progress)
     limits = record(RunLimits, given, before=RunFolder(path).limits())
     session = steps.run(path, record(WorkerOptions, given), limits, progress, stop)
     return _results(path, session, report, progress)

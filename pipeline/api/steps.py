@@ -37,6 +37,7 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession, last_session, mend_sessions
+from pipeline.run.stored import keep_result, url_at
 from pipeline.series.marks import withdraw_mark
 from pipeline.slices import first_use
 from pipeline.workers.all_cores import are_faster, on_all_cores
@@ -259,6 +260,7 @@ def complete_run(
     mend_sessions(folder, manifest)
     if manifest is not None:
         _mend_summary(run, manifest, workers, on_progress)
+        keep_result(folder)  # the driver may have been killed before it had put all into the store
         return None
     if limits != folder.limits():
         folder.write_options(run.options, limits)
@@ -309,7 +311,7 @@ def _get_ready_to_prove(run: Run, on_device: bool) -> None:
 
 def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
     """Whether the GPUs that mine read the parts back, too."""
-    if not _platform(run).works_with_cudf or run.job.rows != "slices":
+    if not _platform(run).works_with_cudf or run.job.rows != "slices" or url_at(run.path) is not None:
         return False
     with startup.getting_ready():  # it imports cuDF
         from pipeline.proof.on_device import why_not  # only where there is a GPU engine
@@ -351,8 +353,7 @@ def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progr
         vertices.write(run, run.ledger().total)
     if run.job.rows == "none":
         return
-    reason = why_damaged(run.folder, manifest)
-    if reason is None:
+    if (reason := why_damaged(run.folder, manifest)) is None:
         return
     logger.warning("%s; it is made anew from the parts", reason)
     on_device = _reads_on_device(run, workers)

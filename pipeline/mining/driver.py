@@ -103,7 +103,7 @@ def mine_run(
         with disk_errors(place):
             place.mkdir(exist_ok=True)
     with startup.getting_ready():  # without it the first slices would seem slow
-        pool.everywhere(warm_up, (str(folder.path.resolve()), run.identity, write_on))
+        pool.everywhere(warm_up, (run.place, run.identity, write_on))
     startup.log_it()
     driver = _Driver(run, pool, limits, on_progress, slice_seconds, stop or threading.Event(), write_on, beside)
     remember(folder, driver.session("failed"))
@@ -143,7 +143,7 @@ class _Driver:
         self.startup = startup.take()
         self.began, self.started = time.time(), time.monotonic()
         self.of_run, self.pool, self.limits, self.on_progress, self.stop = run, pool, limits, on_progress, stop
-        self.write_on, self.beside = write_on, beside
+        self.place, self.write_on, self.beside = run.place, write_on, beside
         self.plan, self.job, self.ledger = run.plan, run.job, run.repaired_ledger()
         self.weights = [weights_of(self.job, graph) for _, graph in run.bands]
         self.band_of = BandOf(self.plan, self.ledger.entries)
@@ -242,7 +242,7 @@ class _Driver:
         seconds = min(start.seconds, self.pool.longest_task_s() or start.seconds)
         seconds = max(min(seconds, self.deadline - time.monotonic()), 0.01)
         return SliceTask(
-            folder=str(self.of_run.path.resolve()),
+            folder=self.place,
             run=self.of_run.identity,
             slice=start.slice,
             attempt=start.attempt,

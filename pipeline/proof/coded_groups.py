@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from kernels.compiled import parquet_pages as pages
 from pipeline.run.labels import Tables, ids_of
+from pipeline.run.tables import open_bytes
 from schemas.dtypes import COUNT, OFFSET, VERTEX
 from schemas.hashes import VertexHashes
 
@@ -68,8 +69,8 @@ class CodedGroups:
     """
 
     def __init__(self, path: Path, metadata: pq.FileMetaData, tables: Tables, hashes: VertexHashes):
-        self._file = path.open("rb", buffering=0)
-        self._metadata, self._bytes = metadata, path.stat().st_size
+        self._file, self._bytes = open_bytes(path)
+        self._metadata = metadata
         self._sides = [
             _Side(name, k, labels, known)
             for (name, k), labels, known in zip(_COLUMNS, tables or (None, None), hashes, strict=True)

@@ -39,6 +39,7 @@ from pipeline.run.pending import admit, close_pending
 from pipeline.run.plan import BandOf, Plan
 from pipeline.run.progress import OnProgress
 from pipeline.run.session import busy_ratio_of
+from pipeline.run.stored import keep_result
 from pipeline.run.version import __version__
 from pipeline.workers.pool import Pool
 from schemas.bicliques import SCHEMA_VERSION
@@ -110,6 +111,7 @@ def prove(
     )
     close_pending(run.folder)
     write_json(run.folder.manifest_file, manifest.to_json())
+    keep_result(run.folder, run.journal)
     word = "proven" if listing else "counted"  # a run that only counts has no rows to read back
     number = None if manifest.fingerprint is None else str(manifest.fingerprint)
     text = f"{word}: {manifest.count:,} bicliques" + (f", fingerprint {number}" if number else "")

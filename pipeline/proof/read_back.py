@@ -18,10 +18,9 @@ import pyarrow.parquet as pq
 from pipeline.output.part_writer import part_schema
 from pipeline.proof.coded_groups import CodedGroups, not_ascending
 from pipeline.proof.summary import PartSummary, Tally
-from pipeline.run.folder import RunFolder
 from pipeline.run.labels import Tables, ids_of
 from pipeline.run.opened import Run
-from pipeline.run.tables import LOCAL, open_part
+from pipeline.run.tables import open_part, read_schema
 from pipeline.slices.run_in_worker import open_in_worker
 from schemas.bicliques import SCHEMA_VERSION, Bicliques, stated
 from schemas.dtypes import OFFSET, VERTEX
@@ -115,7 +114,8 @@ def proof_tasks(task: ProofTask) -> list[ProofTask]:
     """
     if task.part.bytes <= PIECE_BYTES or task.on_device:
         return [task]
-    with open_part(RunFolder(Path(task.folder)).bicliques / task.part.name) as file:
+    run = open_in_worker(task.folder, task.run)
+    with open_part(run.folder.bicliques / task.part.name) as file:
         n = file.num_row_groups
     return [replace(task, groups=groups) for groups in in_pieces(task.part, n)]
 
@@ -193,7 +193,7 @@ def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]
     from pipeline.proof.on_device import hashed_groups  # only where there is a device
 
     with open_part(path) as file:
-        _check_schema(path, pq.read_schema(path, filesystem=LOCAL), run.tables)
+        _check_schema(path, read_schema(path), run.tables)
         metadata = file.metadata
     for groups, left, right in hashed_groups(run, path, metadata, task.groups):
         counted: tuple[np.ndarray, np.ndarray] | None = (left, right)
@@ -237,7 +237,7 @@ def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None)
 def _opened(path: Path, tables: Tables) -> Iterator[pq.ParquetFile]:
     """A part whose schema is that of the run."""
     with open_part(path, read_dictionary=_texts(tables)) as file:
-        _check_schema(path, pq.read_schema(path, filesystem=LOCAL), tables)
+        _check_schema(path, read_schema(path), tables)
         yield file
 
 

@@ -110,7 +110,7 @@ class Reading:
     def begin(self, parts: Iterable[Part]) -> None:
         """Have these parts read. Workers that only read use their device now, because its first use takes long."""
         if self._readers is not None and self._on_device:
-            self._readers.submit(next(self._tags), warm_up_device, (str(self._run.path.resolve()), self._run.identity))
+            self._readers.submit(next(self._tags), warm_up_device, (self._run.place, self._run.identity))
         self.committed(parts)
 
     def committed(self, parts: Iterable[Part]) -> None:
@@ -189,7 +189,7 @@ class Reading:
         self._rows += part.rows
         self._unopened.append(
             ProofTask(
-                str(self._run.path.resolve()),
+                self._run.place,
                 self._run.identity,
                 part,
                 number,

@@ -58,8 +58,9 @@ def check_cover(ledger: Ledger) -> None:
     IncompleteError
         If an entry does not count, or a node was not taken, or a node was taken twice.
     """
+    sizes = ledger.sizes(ledger.entries.values())
     for entry in ledger.entries.values():
-        reason = ledger.problem(entry)
+        reason = ledger.problem(entry, sizes)
         if reason:
             raise IncompleteError(f"slice {entry.result.slice} does not count: {reason}; resume the run")
     for source, ranges in ledger.outstanding().items():

@@ -17,6 +17,7 @@ from pipeline.run.names import (
 )
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import url_at
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 
@@ -84,6 +85,8 @@ def sealed(path: Path) -> Contents:
     run = Run.at(path)
     if run.job.rows == "none":
         raise InputError(f"{path} was mined with --count-only and holds no bicliques to publish; mine it again without")
+    if (url := url_at(run.path)) is not None:
+        raise InputError(f"{url.partition('?')[0]} is in a store already; read the run there, by its manifest")
     refuse_links(path)
     manifest = run.folder.manifest()
     if manifest is None:

@@ -15,7 +15,7 @@ from pipeline.results.forms import Forms
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
 from pipeline.run.pending import await_driver, place_of
-from pipeline.run.tables import LOCAL, open_part
+from pipeline.run.tables import found_at, open_part
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest, Outcome, Part
 from schemas.search import MEASURES, By
@@ -163,12 +163,11 @@ class Results(Forms, ById):
         self._refuse_count_only()
         if (rows := self._rows_of_total()) is not None:
             return ds.dataset(pa.Table.from_batches([rows]))
-        files = [str(file) for file in self.files]
-        return (
-            ds.dataset(files, schema=self.schema, format="parquet", filesystem=LOCAL)
-            if files
-            else ds.dataset(self.schema.empty_table())
-        )
+        found = [found_at(file) for file in self.files]
+        if not found:
+            return ds.dataset(self.schema.empty_table())
+        files = [each["source"] for each in found]
+        return ds.dataset(files, schema=self.schema, format="parquet", filesystem=found[0]["filesystem"])
 
     def top(self, n: int = 20, by: By | Literal["surprise"] = "edges", distinct: float | None = None) -> pa.Table:
         """The `n` largest or most surprising bicliques, the best first.

@@ -23,6 +23,7 @@ __all__ = [
     "create",
     "disk_errors",
     "flush",
+    "json_bytes",
     "read_json",
     "replace_file",
     "settle",
@@ -197,7 +198,12 @@ def write_json(target: Path, data: dict[str, Any]) -> None:
         If the disk is full, or the file cannot be written for another reason.
     """
     with whole_file(target) as file:
-        file.write(json.dumps(with_checksum(data), indent=1).encode())
+        file.write(json_bytes(data))
+
+
+def json_bytes(data: dict[str, Any]) -> bytes:
+    """A record with its checksum, as it is written."""
+    return json.dumps(with_checksum(data), indent=1).encode()
 
 
 def _read(file: Path) -> bytes:

@@ -24,6 +24,7 @@ from pipeline.run.names import (
     refuse_links,
 )
 from pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
+from pipeline.run.stored import sizes_of, store_of
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -350,7 +351,8 @@ class RunFolder:
             Where `parts_there` raises it.
         """
         named = {part.name: part.bytes for part in manifest.parts}
-        there = self.parts_there()
+        store = store_of(self.path)
+        there = self.parts_there() if store is None else sizes_of(store, manifest.parts)
         for name in sorted(named.keys() | there.keys()):
             size, expected = there.get(name, "no"), named.get(name, "none")
             if name not in named or size != expected:

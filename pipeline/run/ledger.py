@@ -12,19 +12,24 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pipeline.run.files import disk_errors, flush, read_json, write_json
+from pipeline.run.files import disk_errors, flush, json_bytes, read_json, write_json
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import is_entry, refuse_links
 from pipeline.run.pending import admit, pending_there, place_of
+from pipeline.run.stored import sizes_of, store_of
 from schemas.errors import IncompleteError
 from schemas.jobs import Job
 from schemas.manifest import PLAN, LedgerEntry, Part
 from schemas.totals import Total
 from schemas.work import Subtrees
+
+if TYPE_CHECKING:
+    from pipeline.run.journal import Journal
 
 __all__ = ["Ledger"]
 
@@ -43,6 +48,11 @@ class Ledger:
         Number of nodes of the plan.
     entries : dict of int to LedgerEntry
         Entries by the number of their slice. Of each total only the outline is kept, to save memory.
+
+    Attributes
+    ----------
+    journal : Journal or None
+        Where entries count, if the run is kept in a store. The files of the entries are copies then.
     """
 
     def __init__(self, folder: RunFolder, job: Job, n_plan: int, entries: dict[int, LedgerEntry]):
@@ -50,6 +60,7 @@ class Ledger:
         self.job = job
         self.n_plan = n_plan
         self.entries = entries
+        self.journal: Journal | None = None
         self._total: Total | None = None
         self._adding = threading.Lock()  # several threads write entries at the same time
 
@@ -87,8 +98,9 @@ class Ledger:
                 found[entry.result.slice] = entry
             except IncompleteError as error:
                 problems[file] = f"{error}; its slice is mined again"
+        sizes = ledger.sizes(found.values())
         for entry in (found[k] for k in sorted(found)):
-            reason = ledger.problem(entry)
+            reason = ledger.problem(entry, sizes)
             if reason is None:
                 ledger._add(entry)
             else:
@@ -166,7 +178,13 @@ class Ledger:
         ResourceError
             If the disk is full. The slice does not count then, unless its entry is there already.
         """
-        write_json(self.file(entry.result.slice), entry.to_json(left_over))
+        file, record = self.file(entry.result.slice), entry.to_json(left_over)
+        if self.journal is None:
+            write_json(file, record)
+        else:
+            self.journal.commit(entry.result.slice, json_bytes(record))
+            with disk_errors(file):
+                file.write_bytes(json_bytes(record))
         admit(self.folder, entry.result.parts)
         with self._adding:
             self._add(entry)
@@ -209,17 +227,26 @@ class Ledger:
             raise IncompleteError(f"ledger entry {file} says that it is slice {entry.result.slice}; {remedy}")
         return entry
 
-    def problem(self, entry: LedgerEntry) -> str | None:
-        """Why an entry cannot count, given the entries before it. None if it can."""
+    def sizes(self, entries: Iterable[LedgerEntry]) -> dict[str, int]:
+        """Bytes of each part of these entries that is there, by its name."""
+        parts = [part for entry in entries for part in entry.result.parts]
+        if (store := store_of(self.folder.path)) is not None:
+            return sizes_of(store, parts)
+        places = {part.name: place_of(self.folder, part) for part in parts}
+        return {name: path.stat().st_size for name, path in places.items() if path.exists()}
+
+    def problem(self, entry: LedgerEntry, sizes: dict[str, int] | None = None) -> str | None:
+        """Why an entry cannot count, given the entries before it. None if it can. `sizes` are those of parts."""
+        sizes = self.sizes([entry]) if sizes is None else sizes
         for source, start, stop in entry.took:
             if source != PLAN and source not in self.entries:
                 return f"the ledger entry of slice {source}, whose left-over it took, is missing"
             if not 0 <= start < stop <= self.source_size(source):
                 return f"it took nodes {start} to {stop} of source {source}, which has {self.source_size(source)}"
         for part in entry.result.parts:
-            path = place_of(self.folder, part)
-            size = path.stat().st_size if path.exists() else None
+            size = sizes.get(part.name)
             if size != part.bytes:
+                path = place_of(self.folder, part)
                 return f"{path} has {size if size is not None else 'no'} bytes instead of {part.bytes}"
         return None
 

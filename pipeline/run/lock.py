@@ -3,6 +3,8 @@
 The lock is `flock` on ``run.lock``, which the operating system releases when the driver dies. The text in the file only
 says which process holds the lock. A file without a lock on it is left from a dead process, and is taken over. Some file
 systems do not pass locks between hosts. So a file whose text names another host is respected in any case.
+
+A run that is kept in a store has the lock of its working folder, and one in the store (`pipeline.run.lease`).
 """
 
 from __future__ import annotations
@@ -16,15 +18,16 @@ import socket
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pipeline.run.files import disk_errors
+from pipeline.run.stored import store_of
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["Holder", "holder", "locked"]
+__all__ = ["Holder", "holder", "holder_here", "locked"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +53,7 @@ class Holder:
 
 @contextmanager
 def locked(lock_file: Path) -> Iterator[None]:
-    """Hold the lock of a run.
+    """Hold the lock of a run, also that in its store if it is kept in one.
 
     Raises
     ------
@@ -63,7 +66,12 @@ def locked(lock_file: Path) -> Iterator[None]:
     with disk_errors(lock_file):
         descriptor = _acquire(lock_file)
     try:
-        yield
+        with ExitStack() as held:
+            if (store := store_of(lock_file.parent)) is not None:
+                from pipeline.run.lease import leased  # imported only here, because most runs are kept in folders
+
+                held.enter_context(leased(store))
+            yield
     except BaseException:
         _release(descriptor, lock_file, logging.DEBUG)  # the exception already says what went wrong
         raise
@@ -76,8 +84,19 @@ def holder(lock_file: Path) -> Holder | None:
     Raises
     ------
     ResourceError
-        If the file cannot be read.
+        If the file cannot be read, or the store of the run does not answer.
     """
+    store = store_of(lock_file.parent)
+    if store is None:
+        return holder_here(lock_file)
+    from pipeline.run.lease import is_at_work, said_of_driver  # imported only here, because most runs are in folders
+
+    said = said_of_driver(store)
+    return None if said is None else Holder(is_at_work(said), _words(said))
+
+
+def holder_here(lock_file: Path) -> Holder | None:
+    """The same, as far as the lock of this folder tells."""
     try:
         descriptor = _open(lock_file, os.O_RDONLY)
     except FileNotFoundError:

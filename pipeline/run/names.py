@@ -46,6 +46,7 @@ __all__ = [
     "REPORT_FILE",
     "RIGHT_LABELS_FILE",
     "STAGING",
+    "STORE_FILE",
     "SUCCESS_FILE",
     "has_name_of_run",
     "is_entry",
@@ -54,6 +55,7 @@ __all__ = [
     "is_ours",
     "is_part",
     "is_staging",
+    "is_store",
     "make_ready",
     "part_name",
     "part_stem",
@@ -78,6 +80,8 @@ OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE = "options.json", "manifest.json", "rep
 LOCK_FILE, SUCCESS_FILE = "run.lock", "_SUCCESS"
 #: The record of a publication (`pipeline.publishing.listing`), which is never in the folder of a run.
 PUBLISHED_FILE = "_published.json"
+#: Beside the working folder of a run that is kept in a store: the URL of the store (`pipeline.run.stored`).
+STORE_FILE = ".bicliques-store.json"
 #: Beginning of the name of the folder that the input is read into. Eight random characters follow.
 STAGING = ".ingest-"
 
@@ -210,6 +214,11 @@ def url_of(path: str | os.PathLike[str]) -> str | None:
         return None
     slashes = "///" if url["scheme"] == "file" else "//"
     return given if url["second"] else f"{url['scheme']}:{slashes}{given[url.end() :]}"
+
+
+def is_store(url: str) -> bool:
+    """Whether a run can be kept at a URL."""
+    return url.partition(":")[0].lower() == "s3"
 
 
 def refuse_url(folder: str | os.PathLike[str]) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import Tables, open_labels
 from pipeline.run.ledger import Ledger
 from pipeline.run.plan import Plan
 from pipeline.run.session import sessions
+from pipeline.run.stored import here, url_at
 from schemas.bands import Band
 from schemas.bicliques import Provenance
 from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
@@ -21,6 +22,9 @@ from schemas.hashes import VertexHashes, vertex_hashes
 from schemas.jobs import Job, job_of
 from schemas.options import RunOptions, RunOrigin
 from schemas.search import Search
+
+if TYPE_CHECKING:
+    from pipeline.run.journal import Journal
 
 __all__ = ["Run"]
 
@@ -49,6 +53,7 @@ class Run:
 
     def __init__(self, folder: RunFolder):
         self.folder = folder
+        self._journal: Journal | None = None
         self.options: RunOptions = folder.options()
         self._facts: dict[str, dict[str, Any]] = {}
         self._made: set[str] = set()
@@ -58,13 +63,23 @@ class Run:
 
     @classmethod
     def at(cls, path: Path) -> Run:
-        """The run in the folder `path`."""
-        return cls(RunFolder(path))
+        """The run in the folder `path`, or that at a URL of a store, as it is there now."""
+        return cls(RunFolder(here(path)))
 
     @property
     def path(self) -> Path:
         """Path of the folder."""
         return self.folder.path
+
+    @property
+    def place(self) -> str:
+        """Where workers find the run: its folder, or the URL that it is kept at."""
+        return url_at(self.path) or str(self.path.resolve())
+
+    @property
+    def journal(self) -> Journal | None:
+        """Where entries of the ledger count, if the run is kept in a store and this process mines it."""
+        return self._journal
 
     @cached_property
     def job(self) -> Job:
@@ -199,5 +214,14 @@ class Run:
         return Ledger.survey(self.folder, self.job, len(self.plan.roots))
 
     def repaired_ledger(self) -> Ledger:
-        """The ledger, after the folder was made to agree with it; see `Ledger.repair`."""
-        return Ledger.repair(self.folder, self.job, len(self.plan.roots))
+        """The ledger, after the folder was made to agree with it; see `Ledger.repair`.
+
+        Of a run that is kept in a store, a session of its journal begins.
+        """
+        if url_at(self.path) is not None:
+            from pipeline.run.working import begin_session  # imported only here, because most runs are in folders
+
+            self._journal = begin_session(self.folder, lambda: self.survey()[0])
+        ledger = Ledger.repair(self.folder, self.job, len(self.plan.roots))
+        ledger.journal = self._journal
+        return ledger

@@ -20,6 +20,7 @@ from pipeline.run.folder import RunFolder, children_of
 from pipeline.run.lock import holder
 from pipeline.run.names import is_part
 from pipeline.run.resuming import in_the_way
+from pipeline.run.stored import put_parts, store_of
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
@@ -33,11 +34,16 @@ _LOOK_S, _PATIENCE_S = 0.002, 10.0
 def admit(folder: RunFolder, parts: Iterable[Part]) -> None:
     """Move parts into ``bicliques/``. The entry that names them has to be on disk.
 
+    Parts of a run that is kept in a store are put there, unless the worker has done that. Their names are final.
+
     Raises
     ------
     ResourceError
         If a part cannot be moved. It counts, and opening the run for writing moves it.
     """
+    if (store := store_of(folder.path)) is not None:
+        put_parts(store, folder.pending, parts)
+        return
     for part in parts:
         target = folder.bicliques / part.name
         with disk_errors(target):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.run.names import PUBLISHED_FILE, is_file, url_of
+from pipeline.run.names import PUBLISHED_FILE, is_file, is_store, url_of
+from pipeline.run.stored import url_at
+from schemas.errors import BicliqueError
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +27,8 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
         How the run ended. After "max_results" the command lifts that limit, because the run would reach it again at
         once.
     """
+    with suppress(BicliqueError):  # the sentence is part of another error
+        path = url_of(path) or url_at(Path(path)) or path
     return f"bicliques resume {shlex.quote(str(path))}{' --max-results none' if outcome == 'max_results' else ''}"
 
 
@@ -39,6 +44,10 @@ def no_run(path: Path) -> str:
         from pipeline.remote.urls import without_secrets  # imported only here, because most commands need it not
 
         shown = without_secrets(url)
+        if is_store(url):
+            return (
+                f"{shown} holds no run: it has no options.json; read what is in {shown}/bicliques with other programs"
+            )
         return f"{shown} is a URL, and runs are opened on this machine; read {shown}/bicliques with other programs"
     why = f"{path} is not the folder of a run: it has no options.json"
     if is_file(path / PUBLISHED_FILE):

@@ -14,12 +14,19 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import for_arrow, key_of, store_of
 from schemas.errors import IncompleteError
 
-__all__ = ["LOCAL", "open_part", "read_integers", "read_table"]
+__all__ = ["LOCAL", "found_at", "open_bytes", "open_part", "read_integers", "read_schema", "read_table"]
 
 #: The file system of this machine. Without it pyarrow would look for a missing ``s3:/a/b`` in a cloud.
 LOCAL = LocalFileSystem()
+
+
+def found_at(path: Path) -> dict[str, Any]:
+    """Arguments for a reader of Parquet that find a part, also one in the store that its run is kept in."""
+    found = for_arrow(path)
+    return {"source": str(path), "filesystem": LOCAL} if found is None else {"source": found[0], "filesystem": found[1]}
 
 
 @contextmanager
@@ -32,15 +39,40 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
         If the part is missing, or if what the block reads of it is damaged.
     """
     try:
-        with pq.ParquetFile(path, filesystem=LOCAL, page_checksum_verification=True, **options) as part:
+        with pq.ParquetFile(**found_at(path), page_checksum_verification=True, **options) as part:
             yield part
     except (KeyError, OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
-        if path.exists():
+        store = None if for_arrow(path) is None else store_of(path.parent.parent)
+        shown = path if store is None else f"{store.shown}/{key_of(path.name)}"
+        if store is not None and not isinstance(error, FileNotFoundError):
+            remedy = "try again; if it stays so, remove it from the store and resume the run"
+        elif path.exists():
             remedy = "delete it and resume the run"  # resuming alone does not help: it checks only the sizes of parts
         else:
             reason, remedy = "it is missing", f"mend it with: {how_to_resume(path.parent.parent)}"
-        raise IncompleteError(f"{path} cannot be read ({reason}); {remedy}") from error
+        raise IncompleteError(f"{shown} cannot be read ({reason}); {remedy}") from error
+
+
+def open_bytes(path: Path) -> tuple[Any, int]:
+    """The bytes of a part as a file that can be sought, and their number.
+
+    Raises
+    ------
+    OSError
+        If it is missing, or its store does not answer.
+    """
+    stored = for_arrow(path)
+    if stored is None:
+        return path.open("rb", buffering=0), path.stat().st_size
+    file = stored[1].open_input_file(stored[0])
+    return file, file.size()
+
+
+def read_schema(path: Path) -> pa.Schema:
+    """The Arrow schema of a part, as no option of a reader changes it."""
+    found = found_at(path)
+    return pq.read_schema(found["source"], filesystem=found["filesystem"])
 
 
 def read_table(path: Path) -> pa.Table:

@@ -12,6 +12,7 @@ from pathlib import Path
 from pipeline.run.files import disk_errors, flush
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import SUCCESS_FILE
+from pipeline.run.stored import withdraw_result
 from pipeline.series.runs import is_run, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
 
@@ -44,7 +45,8 @@ def mark_complete(run: Path) -> bool:
 
 
 def withdraw_mark(run: Path) -> None:
-    """Remove ``_SUCCESS``, because the run is not complete any more."""
+    """Remove ``_SUCCESS``, because the run is not complete any more. In a store the manifest goes with it."""
+    withdraw_result(run)
     with disk_errors(run / SUCCESS_FILE):
         (run / SUCCESS_FILE).unlink(missing_ok=True)
 

@@ -9,6 +9,8 @@ import threading
 from functools import lru_cache
 from pathlib import Path
 
+from pipeline.run.files import disk_errors
+from pipeline.run.names import url_of
 from pipeline.run.opened import Run
 from schemas.errors import IncompleteError
 
@@ -18,7 +20,7 @@ _opening = threading.Lock()
 
 
 def open_in_worker(folder: str, identity: str) -> Run:
-    """The run in `folder`, opened once in this process.
+    """The run in `folder`, which may be a URL of a store, opened once in this process.
 
     Raises
     ------
@@ -31,7 +33,15 @@ def open_in_worker(folder: str, identity: str) -> Run:
 
 @lru_cache(maxsize=1)
 def _opened(folder: str, identity: str) -> Run:
-    run = Run.at(Path(folder))
+    url = url_of(folder)
+    if url is None:
+        run = Run.at(Path(folder))
+    else:
+        from pipeline.run.working import working_folder  # imported only here, because most runs are kept in folders
+
+        run = Run.at(working_folder(url, in_worker=True))
+        with disk_errors(run.folder.pending):
+            run.folder.pending.mkdir(exist_ok=True)
     if run.identity != identity:
         raise IncompleteError(f"{folder} holds another run on this worker than on the driver; share one file system")
     _ = (

@@ -26,6 +26,7 @@ from pipeline.output.part_writer import to_batch
 from pipeline.output.writers import WriteOn, Writer, open_writer
 from pipeline.run.accounts import peak_rss
 from pipeline.run.opened import Run
+from pipeline.run.stored import put_parts, store_of
 from pipeline.run.version import __version__
 from pipeline.slices import engine_turns, first_use
 from pipeline.slices.ending import may_end
@@ -66,7 +67,7 @@ class SliceTask:
     Parameters
     ----------
     folder : str
-        Path of the run's folder, as every worker sees it.
+        Path of the run's folder, as every worker sees it, or the URL that the run is kept at.
     run : str
         Identity of the run, because another run may have been in the same folder before.
     slice, attempt : int
@@ -129,6 +130,9 @@ def mine_slice(task: SliceTask) -> SliceDone:
         for part in parts:
             (run.folder.pending / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
+    if (store := store_of(run.path)) is not None:
+        put_parts(store, run.folder.pending, parts)
+        closed = time.perf_counter()
     # if the worker has another slice, it is searched while this one is written
     own = (closed if kind.platform.slices_in_hand == 1 else searched) - started
     result = SliceResult(

@@ -105,7 +105,7 @@ def _asked(environ: dict[str, Any]) -> Asked:
         "HEAD": "head",
         "DELETE": "abort" if "uploadId" in query else "delete",
         "PUT": "part" if "uploadId" in query else "put",
-        "POST": "begin" if "uploads" in query else "complete",
+        "POST": "begin" if "uploads" in query else "delete" if "delete" in query else "complete",
     }
     return Asked(words[method], key)
 
@@ -161,7 +161,8 @@ def bucket_of_moto(patch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    for name in ("AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+    patch.delenv("AWS_PROFILE", raising=False)  # moto itself fails with one that is not there
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         patch.setenv(name, "/dev/null")
     patch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
     patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)

@@ -10,6 +10,7 @@ from pipeline.results.report.content import content_of
 from pipeline.run.files import PathLike, whole_file
 from pipeline.run.names import refuse_links
 from pipeline.run.opened import Run
+from pipeline.run.stored import keep_page
 
 if TYPE_CHECKING:
     from pipeline.results.report.page import Page
@@ -54,6 +55,7 @@ def report(folder: PathLike) -> Path:
         text = page.result().html_of(content)
     with whole_file(run.folder.report) as file:
         file.write(text.encode("utf-8", "backslashreplace"))  # because a name of a file may hold bytes that are no text
+    keep_page(run.folder.report)
     return run.folder.report
 
 

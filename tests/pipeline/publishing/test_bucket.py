@@ -106,7 +106,7 @@ def test_no_secret_is_in_a_file_the_log_or_an_error(
     url = bucket.url(PREFIX).replace("s3://", f"s3://{user}:{password}@")
     assert main.main(["publish", str(run), url, "--log", "text"]) == 0
     assert main.main(["publish", str(run), url, "--json"]) == 0
-    assert main.main(["publish", str(run), url.replace(NAME, "nobucket"), "--quiet"]) == 2
+    assert main.main(["publish", str(run), url.replace(NAME, "nobucket"), "--quiet"]) == 1
     said = capsys.readouterr()
     assert f"s3://***@{NAME}/{PREFIX}" in said.out
     assert "s3://***@nobucket" in said.err

@@ -181,8 +181,8 @@ def test_what_was_published_is_no_run(run: Path, tmp_path: Path, capsys: pytest.
         )
     assert main.main(["show", "s3://someuser:geheim@lake/night"]) == 2
     assert capsys.readouterr().err == (
-        "bicliques: s3://***@lake/night is a URL, and runs are opened on this machine; read "
-        "s3://***@lake/night/bicliques with other programs\n"
+        "bicliques: s3://***@lake/night is written with a secret, and the address of a run is recorded; give it in the "
+        "environment, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n"
     )
 
 

@@ -337,7 +337,7 @@ def test_a_url_in_the_place_of_a_folder_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    for url in ("s3://bucket/out", "gs://b/o", "file:///tmp/out"):
+    for url in ("abfs://bucket/out", "gs://b/o", "file:///tmp/out"):
         words = f"{url} is a URL, and runs are written to this machine; name a folder, and copy it afterwards"
         with pytest.raises(InputError, match=words):
             pipeline.mine(source, url, progress=False)
@@ -345,4 +345,4 @@ def test_a_url_in_the_place_of_a_folder_is_refused(
             pipeline.mine(source, Path(url), progress=False)
         assert main.main(["mine", str(source), "-o", url, "--quiet"]) == 2
         assert capsys.readouterr().err == f"bicliques: {words}\n"
-    assert not Path("s3:").exists()
+    assert not Path("gs:").exists()

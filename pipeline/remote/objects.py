@@ -1,0 +1,276 @@
+"""The objects below a URL of a store: each is put whole or not at all, and put anew only where no other one is.
+
+obstore asks the store. It is imported where it is needed, because most commands use no store.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, unquote
+
+from pipeline.remote.systems import file_system, plain_errors
+from pipeline.remote.urls import secrets_of, without_secrets
+from schemas.errors import BicliqueError, InputError, ResourceError
+
+__all__ = ["AT_A_TIME", "Objects", "TakenError", "each", "objects_at"]
+
+#: Requests that are made at a time. A store takes 10 to 50 ms for each, and many at once.
+AT_A_TIME = 16
+#: How often a request is repeated by obstore, with pauses that grow to 15 s.
+RETRIES = 8
+#: How often an object is put that may not be there yet. obstore does not repeat that, because it cannot know whether
+#: the object that is there is its own.
+_TRIES = 4
+#: Options in the query of a URL, as Arrow has them.
+_OPTIONS = ("endpoint_override", "scheme", "region")
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class TakenError(BicliqueError):
+    """There is another object where a new one was to be put."""
+
+
+@lru_cache(maxsize=8)
+def objects_at(url: str) -> Objects:
+    """The objects below a URL. The same object for the same URL, because it keeps connections."""
+    return Objects(url)
+
+
+class Objects:
+    """What is below a URL of a store. Keys are relative to it, with slashes. Threads may share it.
+
+    Parameters
+    ----------
+    url : str
+        As ``s3://bucket/folder``; options of Arrow may follow a ``?``.
+
+    Raises
+    ------
+    InputError
+        If the URL names no folder of a bucket, or has a password or a key, or obstore is not installed.
+    """
+
+    def __init__(self, url: str):
+        self.url = url
+        self.shown = without_secrets(url).partition("?")[0].rstrip("/")
+        if secrets_of(url):
+            raise InputError(
+                f"{self.shown} is written with a secret, and the address of a run is recorded; give it in the "
+                "environment, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
+        place, _, query = url.partition("://")[2].partition("?")
+        bucket, _, folder = unquote(place).strip("/").partition("/")
+        if not bucket or not folder:
+            raise InputError(f"{self.shown} names no folder of a bucket; write it as in s3://lake/night")
+        self._path = f"{bucket}/{folder}"
+        with self._errors("cannot be opened", InputError):
+            self._store = _opened(bucket, folder, {name: value[-1] for name, value in parse_qs(query).items()})
+
+    @contextmanager
+    def _errors(self, cannot: str, kind: type[BicliqueError] = ResourceError, key: str = "") -> Iterator[None]:
+        shown = f"{self.shown}/{key}".rstrip("/")
+        with plain_errors(self.url, shown, cannot, kind), _short():
+            yield
+
+    def put(self, key: str, data: bytes) -> None:
+        """Put an object in the place of one that may be there.
+
+        Raises
+        ------
+        ResourceError
+            If the store does not take it.
+        """
+        import obstore
+
+        with self._errors("cannot be written", key=key):
+            obstore.put(self._store, key, data)
+
+    def put_file(self, key: str, path: Path) -> None:
+        """Put the content of a file in the place of an object that may be there. A large file goes in pieces.
+
+        Raises
+        ------
+        ResourceError
+            If the store does not take it, or the file cannot be read.
+        """
+        import obstore
+
+        with self._errors("cannot be written", key=key):
+            obstore.put(self._store, key, path)
+
+    def put_new(self, key: str, data: bytes) -> None:
+        """Put an object where none is. The same content may be there, from a request whose answer was lost.
+
+        Raises
+        ------
+        TakenError
+            If there is another object.
+        ResourceError
+            If the store does not take it.
+        """
+        for left in reversed(range(_TRIES)):
+            try:
+                if self._create(key, data):
+                    return
+                there = self.get(key)
+            except ResourceError:
+                if not left:
+                    raise
+                continue  # if the first request arrived, the next one finds its object
+            if there == data:
+                return
+            if there is not None:
+                break
+        raise TakenError(f"{self.shown}/{key} is there already")
+
+    def _create(self, key: str, data: bytes) -> bool:
+        import obstore
+
+        with self._errors("cannot be written", key=key):
+            try:
+                obstore.put(self._store, key, data, mode="create")
+            except obstore.exceptions.AlreadyExistsError:
+                return False
+        return True
+
+    def get(self, key: str) -> bytes | None:
+        """The content of an object. None if it is not there.
+
+        Raises
+        ------
+        ResourceError
+            If the store does not answer.
+        """
+        import obstore
+
+        with self._errors("cannot be read", key=key):
+            try:
+                return bytes(obstore.get(self._store, key).bytes())
+            except FileNotFoundError:
+                return None
+
+    def pieces(self, key: str) -> Iterator[bytes]:
+        """The content of an object, piece by piece. Nothing if it is not there.
+
+        Raises
+        ------
+        ResourceError
+            If the store does not answer.
+        """
+        import obstore
+
+        with self._errors("cannot be read", key=key):
+            try:
+                found = obstore.get(self._store, key)
+            except FileNotFoundError:
+                return
+            for piece in found.stream():
+                yield bytes(piece)
+
+    def size(self, key: str) -> int | None:
+        """Bytes of an object. None if it is not there.
+
+        Raises
+        ------
+        ResourceError
+            If the store does not answer.
+        """
+        import obstore
+
+        with self._errors("cannot be read", key=key):
+            try:
+                return int(obstore.head(self._store, key)["size"])
+            except FileNotFoundError:
+                return None
+
+    def listed(self, folder: str) -> list[str]:
+        """The names in a folder. A store may leave out what is new, and name what is gone.
+
+        Raises
+        ------
+        ResourceError
+            If the store does not answer.
+        """
+        import obstore
+
+        with self._errors("cannot be listed", key=folder):
+            found = [entry["path"] for page in obstore.list(self._store, folder) for entry in page]
+        return [path.removeprefix(f"{folder}/") for path in found]
+
+    def remove(self, key: str) -> None:
+        """Remove an object, if it is there.
+
+        Raises
+        ------
+        ResourceError
+            If the store does not do it.
+        """
+        import obstore
+
+        with self._errors("cannot be removed", key=key):
+            try:
+                obstore.delete(self._store, key)
+            except FileNotFoundError:
+                return
+
+    def for_arrow(self, key: str) -> tuple[str, Any]:
+        """The path of an object and its file system, as Arrow reads them."""
+        return f"{self._path}/{key}", _arrow(self.url)
+
+
+def each(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """`work` of each item, `AT_A_TIME` at a time, in the order of the items."""
+    with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="store") as threads:
+        return list(threads.map(work, items))
+
+
+def _opened(bucket: str, folder: str, options: dict[str, str]) -> Any:
+    """A store of obstore. It has the credentials of the environment or of the machine."""
+    try:
+        from obstore.store import S3Store
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"a run is kept in a store with {error.name}, which is not installed (pip install 'bicliques[store]')"
+        ) from error
+    unknown = options.keys() - set(_OPTIONS)
+    if unknown:
+        raise InputError(f"{min(unknown)} is no option of the address of a run; it takes {', '.join(_OPTIONS)}")
+    told: dict[str, Any] = {}
+    if "endpoint_override" in options:
+        told["endpoint"] = f"{options.get('scheme', 'https')}://{options['endpoint_override']}"
+    if "region" in options:
+        told["region"] = options["region"]
+    client: Any = {"allow_http": options.get("scheme") == "http"}
+    return S3Store(bucket, prefix=folder, client_options=client, retry_config={"max_retries": RETRIES}, **told)
+
+
+@lru_cache(maxsize=8)
+def _arrow(url: str) -> Any:
+    return file_system(url)[0]
+
+
+@contextmanager
+def _short() -> Iterator[None]:
+    """Shorten what obstore says of an error: the request and the answer of the server follow the reason."""
+    try:
+        yield
+    except BicliqueError:
+        raise
+    except (ImportError, FileNotFoundError):
+        raise
+    except Exception as error:
+        text = str(error).partition("\n")[0]
+        said = re.search(r"status code: (\d+ [A-Za-z ]+?)(:|$)", text)
+        if said is not None:
+            text = f"the store answers {said[1]}"
+        elif "sending request" in text:
+            text = "no answer"
+        raise OSError(text) from error

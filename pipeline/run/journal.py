@@ -1,0 +1,220 @@
+"""The ledger of a run that is kept in a store: entries with keys that are known without any listing.
+
+A *session* is one driver at work. It begins when the driver puts ``sessions/K.json`` where nothing is, for the first K
+that is free. So of two drivers only one begins session K. The object names the entries of earlier sessions that count.
+An entry of session K is ``ledger/K/N.json``, and is put once. It counts from then on, unless session K + 1 has begun
+without it. So a driver that was believed dead can add nothing to what another driver goes on with.
+
+Numbers of slices ascend from the first one of a session, with gaps. A session announces how far they may go by
+``ledger/K/block-B.json`` before it puts an entry there, and each announcement doubles their number. So a reader asks
+for all numbers that are announced, and for few that are not there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from pipeline.remote.objects import Objects, TakenError, each
+from schemas.errors import IncompleteError, InputError, ResourceError
+from schemas.records import checked, with_checksum
+
+__all__ = ["FIRST", "Journal"]
+
+#: Numbers of a session that need no announcement.
+FIRST = 16
+#: Seconds after which a driver looks whether another one has taken its run over.
+_LOOK_S = 30.0
+#: An object that every driver tries to put anew, to see that the store refuses it.
+_PROBE = "sessions/probe"
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What the object of a session says: the first number of its slices, and the session of each entry that counts."""
+
+    number: int
+    first: int
+    counts: dict[int, int]
+
+
+class Journal:
+    """The entries of a run in its store, as they were when the journal was read, and those that were put since.
+
+    Parameters
+    ----------
+    store : Objects
+    run : str
+        Identity of the run.
+    save : callable or None
+        Called with the number and the content of each entry that is there, from several threads.
+
+    Attributes
+    ----------
+    counts : dict of int to int
+        The session of each entry, by the number of its slice.
+
+    Raises
+    ------
+    InputError
+        If the store holds what is left of another run.
+    IncompleteError
+        If the object of a session is damaged.
+    ResourceError
+        If the store does not answer.
+    """
+
+    def __init__(self, store: Objects, run: str, save: Callable[[int, bytes], object] | None = None):
+        self._store, self._run = store, run
+        self._announcing = threading.Lock()
+        self._announced = 0
+        self._session = self._last()
+        self.counts = dict(self._session.counts)
+        self._read(save)
+        self._looked = time.monotonic()
+
+    def _last(self) -> _Session:
+        last = _Session(0, 0, {})
+        for number in count(1):
+            data = self._store.get(_session_key(number))
+            if data is None:
+                return last
+            last = self._parsed(number, data)
+        raise AssertionError
+
+    def _parsed(self, number: int, data: bytes) -> _Session:
+        shown = f"{self._store.shown}/{_session_key(number)}"
+        try:
+            said: dict[str, Any] = checked(json.loads(data))
+            counts = {k: int(of) for of, ranges in said["counts"].items() for a, b in ranges for k in range(a, b)}
+            session, run = _Session(number, int(said["first"]), counts), said["run"]
+        except (IncompleteError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise IncompleteError(f"{shown} is damaged ({error}); start the run again in another place") from error
+        if run != self._run:
+            raise InputError(f"{shown} is of another run; empty {self._store.shown}, or name another place")
+        return session
+
+    def _read(self, save: Callable[[int, bytes], object] | None) -> None:
+        session = self._session
+        if session.number:
+            block = 0
+            while self._store.size(_block_key(session.number, block + 1)) is not None:
+                block += 1
+            self.counts |= dict.fromkeys(range(session.first, session.first + (FIRST << block)), session.number)
+
+        def is_there(number: int) -> bool:
+            key = _entry_key(self.counts[number], number)
+            if save is None:
+                return self._store.size(key) is not None
+            data = self._store.get(key)
+            if data is not None:
+                save(number, data)
+            return data is not None
+
+        wanted = sorted(self.counts)
+        there = each(is_there, wanted)
+        self.counts = {number: self.counts[number] for number, known in zip(wanted, there, strict=True) if known}
+
+    def begin(self, counting: Iterable[int]) -> None:
+        """Begin the next session. Entries that are not among `counting` count no more.
+
+        Parameters
+        ----------
+        counting : iterable of int
+            Numbers of slices whose entries are there.
+
+        Raises
+        ------
+        InputError
+            If another driver has begun it, or the store puts an object where another one is.
+        ResourceError
+            If the store does not take it.
+        """
+        self._probe()
+        self.counts = {number: self.counts[number] for number in counting}
+        number, first = self._session.number + 1, max(self.counts, default=-1) + 1
+        said = {
+            "run": self._run,
+            "first": first,
+            "counts": _as_ranges(self.counts),
+            "by": f"process {os.getpid()} on {socket.gethostname()}",
+            "of": uuid.uuid4().hex,  # or another driver's object could have the same content
+        }
+        try:
+            self._store.put_new(_session_key(number), json.dumps(with_checksum(said)).encode())
+        except TakenError:
+            raise InputError(
+                f"another driver has gone on with {self._store.shown} since this one looked at it; wait for it, or "
+                "stop it"
+            ) from None
+        self._session, self._announced = _Session(number, first, dict(self.counts)), 0
+
+    def _probe(self) -> None:
+        try:
+            for _ in range(2):
+                self._store.put_new(_PROBE, uuid.uuid4().hex.encode())
+        except TakenError:
+            return
+        raise InputError(
+            f"{self._store.shown} is in a store that replaces an object where a new one was to be put (it does not "
+            "know If-None-Match); keep the run in another store, or in a folder"
+        )
+
+    def commit(self, number: int, entry: bytes) -> None:
+        """Put the entry of a slice. From then on it counts.
+
+        Raises
+        ------
+        ResourceError
+            If the store does not take it, or another driver has taken the run over.
+        """
+        session = self._session
+        with self._announcing:
+            self._look()
+            while session.first + (FIRST << self._announced) <= number:
+                self._store.put(_block_key(session.number, self._announced + 1), b"{}")
+                self._announced += 1
+        try:
+            self._store.put_new(_entry_key(session.number, number), entry)
+        except TakenError as error:
+            raise ResourceError(f"{error}, with another content; see who else writes there") from None
+        self.counts[number] = session.number
+
+    def _look(self) -> None:
+        if time.monotonic() - self._looked < _LOOK_S:
+            return
+        self._looked = time.monotonic()
+        if self._store.size(_session_key(self._session.number + 1)) is not None:
+            raise ResourceError(f"another driver has taken {self._store.shown} over; look at it with bicliques status")
+
+
+def _session_key(number: int) -> str:
+    return f"sessions/{number}.json"
+
+
+def _entry_key(session: int, number: int) -> str:
+    return f"ledger/{session}/{number}.json"
+
+
+def _block_key(session: int, block: int) -> str:
+    return f"ledger/{session}/block-{block}.json"
+
+
+def _as_ranges(counts: Mapping[int, int]) -> dict[str, list[list[int]]]:
+    """Sessions with ranges of numbers, start and stop."""
+    found: dict[str, list[list[int]]] = {}
+    for number in sorted(counts):
+        ranges = found.setdefault(str(counts[number]), [])
+        if ranges and ranges[-1][1] == number:
+            ranges[-1][1] += 1
+        else:
+            ranges.append([number, number + 1])
+    return found

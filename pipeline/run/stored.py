@@ -1,0 +1,167 @@
+"""A run that is kept in a store: which store that is, and where its parts are.
+
+Such a run has a *working folder* on each machine, with options, graph, plan and a copy of the ledger. A file beside the
+working folder names the store. The parts are in the store alone. A path of one, below ``bicliques/`` of the working
+folder, stands for its object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.run.files import disk_errors, read_json
+from pipeline.run.names import MANIFEST_FILE, STORE_FILE, SUCCESS_FILE, has_name_of_run, is_store, url_of
+from schemas.errors import ResourceError
+
+if TYPE_CHECKING:
+    from pipeline.remote.objects import Objects
+    from pipeline.run.folder import RunFolder
+    from pipeline.run.journal import Journal
+    from schemas.manifest import Part
+
+__all__ = [
+    "for_arrow",
+    "here",
+    "keep_page",
+    "keep_result",
+    "key_of",
+    "parts_listed",
+    "put_parts",
+    "sizes_of",
+    "store_of",
+    "url_at",
+    "withdraw_result",
+]
+
+_PLACE = "bicliques"
+
+
+def here(path: Path) -> Path:
+    """A path, or the working folder of the run at a URL of a store, as the store has the run now.
+
+    Raises
+    ------
+    InputError, IncompleteError, ResourceError
+        See `pipeline.run.working.working_folder`.
+    """
+    url = url_of(path)
+    if url is None or not is_store(url):
+        return path
+    from pipeline.run.working import working_folder  # imported only here, because most runs are kept in folders
+
+    return working_folder(url)
+
+
+def url_at(folder: Path) -> str | None:
+    """The URL of the store that the run of a working folder is kept in. None for any other folder.
+
+    Raises
+    ------
+    ResourceError
+        If it cannot be found out.
+    """
+    file = folder.parent / STORE_FILE
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ResourceError(f"cannot look for {file} ({error.strerror}); see that it can be read") from error
+    url: str = read_json(file)["url"]
+    return url
+
+
+def store_of(folder: Path) -> Objects | None:
+    """The store that the run of a working folder is kept in. None for any other folder.
+
+    Raises
+    ------
+    InputError
+        If the package that asks a store is not installed.
+    ResourceError
+        Where `url_at` raises it.
+    """
+    url = url_at(folder)
+    if url is None:
+        return None
+    from pipeline.remote.objects import objects_at  # imported only here, because most runs are kept in folders
+
+    return objects_at(url)
+
+
+def key_of(name: str) -> str:
+    """The key of a part."""
+    return f"{_PLACE}/{name}"
+
+
+def for_arrow(path: Path) -> tuple[str, Any] | None:
+    """Where Arrow finds a part of a run that is kept in a store: path and file system. None for a file."""
+    if path.parent.name != _PLACE:
+        return None
+    store = store_of(path.parent.parent)
+    return None if store is None else store.for_arrow(key_of(path.name))
+
+
+def sizes_of(store: Objects, parts: Iterable[Part]) -> dict[str, int]:
+    """Bytes of each of these parts that is there, by its name. Each is asked for by its key."""
+    from pipeline.remote.objects import each  # imported only here, because most runs are kept in folders
+
+    names = [part.name for part in parts]
+    sizes = each(store.size, map(key_of, names))
+    return {name: size for name, size in zip(names, sizes, strict=True) if size is not None}
+
+
+def put_parts(store: Objects, pending: Path, parts: Iterable[Part]) -> None:
+    """Put those of these parts into the store that are in a folder of this machine, and remove them there.
+
+    Raises
+    ------
+    ResourceError
+        If the store does not take one, or a file cannot be removed.
+    """
+    for part in parts:
+        file = pending / part.name
+        if file.exists():
+            store.put_file(key_of(part.name), file)
+            with disk_errors(file):
+                file.unlink()
+
+
+def parts_listed(store: Objects) -> set[str]:
+    """Names of the parts that a listing has. A listing that lags leaves some out."""
+    return {name for name in store.listed(_PLACE) if has_name_of_run(_PLACE, name)}
+
+
+def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:
+    """Put what a complete run has into its store, if it is kept in one; see `pipeline.run.working.keep_result`."""
+    if url_at(folder.path) is not None:
+        from pipeline.run import working  # imported only here, because most runs are kept in folders
+
+        working.keep_result(folder, journal)
+
+
+def keep_page(page: Path) -> None:
+    """Put the page of a run into its store, if it is kept in one.
+
+    Raises
+    ------
+    ResourceError
+        If the store does not take it.
+    """
+    if (store := store_of(page.parent)) is not None:
+        store.put_file(page.name, page)
+
+
+def withdraw_result(folder: Path) -> None:
+    """Take ``_SUCCESS`` and the manifest out of the store of a run that is not complete any more.
+
+    Raises
+    ------
+    ResourceError
+        If the store does not do it.
+    """
+    if (store := store_of(folder)) is not None:
+        store.remove(SUCCESS_FILE)
+        store.remove(MANIFEST_FILE)

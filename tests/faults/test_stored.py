@@ -1,0 +1,143 @@
+"""A run in a store whose driver is killed, or whose store fails: another machine goes on, and finds the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from pipeline.run import journal
+from schemas.errors import BicliqueError
+from tests.support.bucket import Asked, Fault
+from tests.support.forks import sweeping
+from tests.support.stored import Machines, check_whole, machines_with_a_bucket, source_in
+
+
+@pytest.fixture
+def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
+    with machines_with_a_bucket(tmp_path, monkeypatch) as there:
+        yield there
+
+
+def mine(machines: Machines, source: Path) -> None:
+    """In two sessions, with several slices each."""
+    pipeline.mine(source, machines.url, workers=0, progress=False, max_results=60, report=False)
+    pipeline.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
+
+
+def go_on(machines: Machines, source: Path) -> None:
+    """What a person does on another machine. The same command begins the run if none is there."""
+    machines.change()
+    pipeline.mine(source, machines.url, workers=0, progress=False, report=False)
+
+
+#: A request that fails, how it fails, and from which one of its kind on.
+BROKEN = [
+    ("put", "cut before", 3),
+    ("put", "cut after", 24),
+    ("put", "refuse", 27),
+    ("put", "error", 28),
+    ("get", "refuse", 3),
+    ("get", "cut before", 16),
+    ("head", "error", 2),
+    ("list", "error", 1),
+    ("delete", "error", 1),
+]
+FAULTS = ("cut before", "cut after", "refuse", "error")
+ALL = [(what, fault, first) for what in ("get", "head", "put") for fault in FAULTS for first in (1, 12)]
+
+
+@pytest.mark.parametrize(
+    ("what", "fault", "first"), [*BROKEN, *(pytest.param(*case, marks=pytest.mark.exhaustive) for case in ALL)]
+)
+def test_a_store_that_stays_broken(machines: Machines, tmp_path: Path, what: str, fault: str, first: int) -> None:
+    source, asked = source_in(tmp_path), 0
+
+    def broken(each: Asked) -> str | None:
+        nonlocal asked
+        asked += each.what == what
+        return fault if each.what == what and asked >= first else None
+
+    machines.bucket.fault = broken
+    said = ""
+    try:
+        pipeline.mine(source, machines.url, workers=0, progress=False, report=False)
+    except BicliqueError as error:
+        said = str(error)
+    machines.bucket.well()
+    assert "\n" not in said
+    assert bool(said) == (asked >= first) or what == "delete", "the last thing to delete is the lock"
+    assert said == "" or machines.url.partition("?")[0] in said
+    go_on(machines, source)
+    check_whole(machines)
+
+
+@pytest.mark.parametrize("fault", ["cut before", "cut after", "error"])
+def test_a_fault_that_passes_is_tried_again(machines: Machines, tmp_path: Path, fault: str) -> None:
+    """The first request of a kind for an object fails. So an object that is put anew is met again as its own."""
+    source = source_in(tmp_path)
+    seen: set[Asked] = set()
+
+    def once(asked: Asked) -> str | None:
+        is_new = asked not in seen
+        seen.add(asked)
+        return fault if is_new and asked.what not in ("begin", "part", "complete", "list") else None
+
+    machines.bucket.fault = once
+    mine(machines, source)
+    machines.bucket.well()
+    check_whole(machines)
+
+
+class Killer:
+    """Kills a driver just before the n-th change of the bucket, or just after it."""
+
+    def __init__(self, pid_file: Path, at: int, before: bool):
+        self._pid_file, self._at, self._before = pid_file, at, before
+        self.changes = 0
+
+    def __call__(self, asked: Asked) -> Fault | None:
+        self.changes += asked.changes
+        if not asked.changes or self.changes != self._at:
+            return None
+        if not self._before:
+            return self._kill
+        self._kill()
+        return "cut before"
+
+    def _kill(self) -> None:
+        os.kill(int(self._pid_file.read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("every", [9, pytest.param(4, marks=pytest.mark.exhaustive)])
+def test_killed_before_and_after_every_change(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    source = source_in(tmp_path)
+    words = ["mine", str(source), "-o", machines.url, "--quiet", "--workers", "0", "--no-report"]
+    with sweeping(machines.variables) as sweeper:
+        for at in range(1, 200, every):
+            machines.empty()
+            machines.change()
+            monkeypatch.setenv("XDG_CACHE_HOME", machines.variables["XDG_CACHE_HOME"])
+            killer = Killer(tmp_path / "pid", at, before=at % 2 == 0)
+            machines.bucket.fault = killer
+            code = sweeper.run(tmp_path, words)
+            machines.bucket.well()
+            if code == 0:
+                assert killer.changes < at
+                break
+            assert code == -signal.SIGKILL, (tmp_path / "err").read_text()
+            go_on(machines, source)
+            check_whole(machines)
+    assert at > 25, "there were fewer changes than files"
+
+
+def test_numbers_that_were_not_announced_are_announced(machines: Machines, tmp_path: Path) -> None:
+    machines.patch.setattr(journal, "FIRST", 1)
+    mine(machines, source_in(tmp_path))
+    check_whole(machines)

@@ -1,0 +1,90 @@
+"""Runs that are kept in a bucket of a server of this machine, and machines that know nothing of them yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from kernels.compiled.jit import code_folder
+from pipeline.remote import objects
+from pipeline.run import lease
+from pipeline.slices.worker import forget
+from tests.support.bucket import Bucket, bucket_of_moto
+from tests.support.runs import answer, random_edges, write_edges
+
+EDGES = random_edges(24, 16, 0.4, 3)
+PREFIX = "nights/ü 1"
+
+
+@dataclass
+class Machines:
+    """A bucket, and the cache folder of the machine on which the test is just now."""
+
+    bucket: Bucket
+    top: Path
+    patch: pytest.MonkeyPatch
+    number: int = 0
+
+    @property
+    def url(self) -> str:
+        return self.bucket.url(PREFIX)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What makes another process one of the machine."""
+        return {"XDG_CACHE_HOME": str(self.top / f"machine{self.number}"), "NUMBA_CACHE_DIR": str(code_folder().parent)}
+
+    def change(self) -> None:
+        """From now on the test is on a machine that has nothing of the run."""
+        forget()
+        variables = self.variables  # asked for before one of them is another
+        self.number += 1
+        for name, value in (variables | {"XDG_CACHE_HOME": self.variables["XDG_CACHE_HOME"]}).items():
+            self.patch.setenv(name, value)
+
+    def there(self) -> dict[str, bytes]:
+        """All objects of the run, by their keys below its URL."""
+        found = self.bucket.objects(f"{PREFIX}/")
+        return {key.removeprefix(f"{PREFIX}/"): data for key, data in found.items()}
+
+    def put(self, key: str, data: bytes) -> None:
+        self.bucket.put(f"{PREFIX}/{key}", data)
+
+    def empty(self) -> None:
+        self.bucket.well()
+        for key in self.bucket.objects():
+            self.bucket.delete(key)
+
+
+@contextmanager
+def machines_with_a_bucket(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Machines]:
+    """A machine with a new bucket, and a client that asks twice and not nine times."""
+    patch.setattr(objects, "RETRIES", 1)
+    patch.setattr(lease, "LEASE_S", 3600.0)  # this machine may be so busy that a minute passes in silence
+    with bucket_of_moto(patch) as bucket:
+        there = Machines(bucket, folder, patch)
+        there.change()
+        yield there
+
+
+def source_in(folder: Path) -> Path:
+    return write_edges(folder / "g.parquet", EDGES, strings=True)
+
+
+def check_whole(machines: Machines) -> None:
+    """The run is complete and right, as any machine reads it, and has no rows beside those that count."""
+    machines.change()
+    results = pipeline.open_run(machines.url)
+    assert results.complete
+    assert (results.manifest.count, results.manifest.fingerprint) == answer(EDGES, strings=True)
+    assert results.dataset().count_rows() == results.manifest.count
+    there = machines.there()
+    rows = {key.removeprefix("bicliques/") for key in there if key.startswith("bicliques/")}
+    assert rows == {part["name"] for part in json.loads(there["manifest.json"])["parts"]}
+    assert there["_SUCCESS"] == b""
