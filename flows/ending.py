@@ -135,11 +135,11 @@ def announce_complete(
     """
     folder = nightly(output)
     url = None if published is None else published.url
+    emit_complete(results, series, found, above, url, is_new)  # first, because programs wait for it
     if is_new:
         record_asset(results, series, folder)
     if target is not None and published is not None:
         record_published(published, results, folder, target.place)
-    emit_complete(results, series, found, above, url, is_new)
 
 
 def _tried(problems: list[str], do: Callable[[], T], words: str = "") -> T | None:

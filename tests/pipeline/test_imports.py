@@ -157,14 +157,11 @@ def test_a_command_imports_nothing_that_it_does_not_use(words: str, run: Path, t
 
 
 def processor_seconds(words: list[str]) -> float:
-    """Processor time of a Python process, the least of five. Others on the machine hardly change it."""
-    least = float("inf")
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *words], env=environment(), capture_output=True, timeout=300, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        least = min(least, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return least
+    """Processor time of a Python process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *words], env=environment(), capture_output=True, timeout=300, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @pytest.mark.parametrize(
@@ -172,10 +169,15 @@ def processor_seconds(words: list[str]) -> float:
 )
 def test_a_command_takes_no_more_time_than_it_did(words: str, most: float, run: Path) -> None:
     """At most so many times what an interpreter takes to start, 0.02 s. Three quarters of each were measured, without
-    bytecode on disk; with it, three fifths."""
+    bytecode on disk; with it, three fifths.
+
+    Others on the machine change it by up to a half, and in turns. So both are measured in turns, until one round is
+    below; what takes longer by itself is so in each of 20.
+    """
     given = {"RUN": run, "SOURCE": run.parent / "g.parquet"}
     command = ["-m", "pipeline", *(str(given.get(word, word)) for word in words.split())]
-    assert processor_seconds(command) < most * processor_seconds(["-c", "pass"])
+    rounds = (processor_seconds(command) / processor_seconds(["-c", "pass"]) for _ in range(20))
+    assert any(times < most for times in rounds)
 
 
 def test_python_callers_keep_the_libraries_that_commands_leave_out() -> None:
