@@ -20,6 +20,7 @@ from prefect.logging.loggers import flow_run_logger
 from prefect.runtime import flow_run as this_run
 from prefect.utilities.urls import url_for
 
+from pipeline.results.listing import shown
 from pipeline.results.results import open_results
 from schemas.errors import BicliqueError
 
@@ -61,12 +62,12 @@ def tell(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
 
 
 def _body(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any], ended: str, skipped: list[str]) -> str:
-    lines = [f"Flow run {flow_run.name} of {flow.name} ended as {ended}: {state.message}"]
+    lines = [f"Flow run {shown(flow_run.name)} of {flow.name} ended as {ended}: {shown(state.message)}"]
     if flow_run.expected_start_time:
         lines.append(f"Due: {_minute(flow_run.expected_start_time)}")
     folder = flow_run.labels.get(_FOLDER)
     if folder is not None:
-        lines += [f"Folder: {folder}", f"Bicliques: {_count(Path(str(folder)))}"]
+        lines += [f"Folder: {shown(folder)}", f"Bicliques: {shown(_count(Path(str(folder))))}"]
     address = url_for(flow_run)
     if address:
         lines.append(f"Flow run: {address}")

@@ -17,7 +17,7 @@ from pipeline.process.interrupts import Interrupted
 from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
-from pipeline.run.names import REPORT_FILE, url_of
+from pipeline.run.names import REPORT_FILE, is_store, url_of
 from pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
@@ -215,13 +215,13 @@ def largest(
 
 def _output(output: PathLike, overwrite: bool) -> Path:
     """The folder of a run, or the working folder of one that is kept in a store."""
-    path = Path(output)
-    folder = here(path)
-    if overwrite and folder != path:
-        raise InputError(
-            f"a run in a store is not overwritten; remove what is at {url_of(path)}, or name another place"
-        )
-    return folder
+    url = url_of(output)
+    if overwrite and url is not None and is_store(url):
+        from pipeline.remote.urls import without_secrets  # not for folders: it imports fsspec
+
+        shown = without_secrets(url)
+        raise InputError(f"a run in a store is not overwritten; remove what is at {shown}, or name another place")
+    return here(Path(output))
 
 
 def _new_run(

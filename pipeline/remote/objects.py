@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +25,9 @@ __all__ = ["AT_A_TIME", "Objects", "TakenError", "each", "objects_at"]
 AT_A_TIME = 16
 #: How often a request is repeated by obstore, with pauses that grow to 15 s.
 RETRIES = 8
+#: How long a request may take, and how long a store may be silent in it. Otherwise obstore would end each request after
+#: 30 s, also one for a large file.
+_PATIENCE = {"timeout": timedelta(days=1), "read_timeout": timedelta(seconds=60)}
 #: How often an object is put that may not be there yet. obstore does not repeat that, because it cannot know whether
 #: the object that is there is its own.
 _TRIES = 4
@@ -248,7 +252,7 @@ def _opened(bucket: str, folder: str, options: dict[str, str]) -> Any:
         told["endpoint"] = f"{options.get('scheme', 'https')}://{options['endpoint_override']}"
     if "region" in options:
         told["region"] = options["region"]
-    client: Any = {"allow_http": options.get("scheme") == "http"}
+    client: Any = {"allow_http": options.get("scheme") == "http", **_PATIENCE}
     return S3Store(bucket, prefix=folder, client_options=client, retry_config={"max_retries": RETRIES}, **told)
 
 

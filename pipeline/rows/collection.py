@@ -25,6 +25,7 @@ __all__ = ["Biclique", "Rows", "bicliques_of"]
 
 #: Rows that are in memory together while all are gone through.
 _BATCH = 1 << 13
+_FEW_AT_A_TIME = {"batch_size": _BATCH, "batch_readahead": 1, "fragment_readahead": 1}
 #: A notebook shows so many rows.
 _SHOWN = 5
 
@@ -92,8 +93,9 @@ class Rows:
         IncompleteError
             If a file is missing or damaged.
         """
+        scanner = self._scanner(columns=columns, filter=filter)
         with self._all_read():
-            return self.dataset().to_table(columns=columns, filter=filter)
+            return scanner.to_table()
 
     def to_pandas(self, columns: list[str] | None = None, filter: Any = None, lists: Lists = "array") -> pd.DataFrame:
         """The rows of `to_arrow` as a pandas frame.
@@ -149,14 +151,17 @@ class Rows:
         IncompleteError
             If a file is missing or damaged.
         """
-        how = {"batch_size": _BATCH, "batch_readahead": 1, "fragment_readahead": 1}
-        with self._all_read():
-            scanner = self.dataset().scanner(columns=columns, **how)
-        return self._batches_of(scanner)
+        return self._batches_of(self._scanner(columns=columns, **_FEW_AT_A_TIME))
 
     def _batches_of(self, scanner: ds.Scanner) -> Iterator[pa.RecordBatch]:
         with self._all_read():
             yield from scanner.to_batches()
+
+    def _scanner(self, **how: Any) -> ds.Scanner:
+        """A scanner of all files. What is wrong with a column or a filter shows here, before anything is read."""
+        with self._all_read():
+            dataset = self.dataset()
+        return dataset.scanner(**how)
 
     @contextmanager
     def _all_read(self) -> Iterator[None]:
@@ -170,7 +175,7 @@ class Rows:
                 with self._opened(file) as part:
                     for group in range(part.num_row_groups):
                         part.read_row_group(group)
-            raise  # no file is damaged, but a filter or a column is wrong
+            raise  # no file is damaged
 
     @overload
     def __getitem__(self, which: int) -> Biclique: ...
@@ -214,9 +219,7 @@ class Rows:
         InputError
             If the run only counted.
         """
-        with self._all_read():
-            scanned = self.dataset().scanner(batch_size=_BATCH, batch_readahead=1, fragment_readahead=1)
-        return scanned.to_reader().__arrow_c_stream__(requested_schema)
+        return self._scanner(**_FEW_AT_A_TIME).to_reader().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
         told, best = self._told(), self._best()

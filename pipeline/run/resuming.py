@@ -29,7 +29,11 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
     """
     with suppress(BicliqueError):  # the sentence is part of another error
         path = url_of(path) or url_at(Path(path)) or path
-    return f"bicliques resume {shlex.quote(str(path))}{' --max-results none' if outcome == 'max_results' else ''}"
+    text = str(path)
+    quoted = shlex.quote(text)
+    if quoted == text and "," in text:  # no shell needs that, but sentences have commas, too
+        quoted = f"'{text}'"
+    return f"bicliques resume {quoted}{' --max-results none' if outcome == 'max_results' else ''}"
 
 
 def in_the_way(path: Path, what: str, run: Path) -> str:

@@ -15,7 +15,7 @@ from pyarrow.fs import LocalFileSystem
 
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import for_arrow, key_of, store_of
-from schemas.errors import IncompleteError
+from schemas.errors import IncompleteError, ResourceError
 
 __all__ = ["LOCAL", "found_at", "open_bytes", "open_part", "read_integers", "read_schema", "read_table"]
 
@@ -37,6 +37,8 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
     ------
     IncompleteError
         If the part is missing, or if what the block reads of it is damaged.
+    ResourceError
+        If the store of the part does not answer.
     """
     try:
         with pq.ParquetFile(**found_at(path), page_checksum_verification=True, **options) as part:
@@ -45,6 +47,10 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
         reason = str(error).partition("\n")[0].rstrip(".")
         store = None if for_arrow(path) is None else store_of(path.parent.parent)
         shown = path if store is None else f"{store.shown}/{key_of(path.name)}"
+        if store is not None and isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+            # Arrow says so of some damaged pages, too
+            remedy = "check the connection and the credentials; bicliques verify tells whether it is damaged"
+            raise ResourceError(f"{shown} cannot be read ({reason}); {remedy}") from error
         if store is not None and not isinstance(error, FileNotFoundError):
             remedy = "try again; if it stays so, remove it from the store and resume the run"
         elif path.exists():

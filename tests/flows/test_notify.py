@@ -57,6 +57,13 @@ def test_a_failure(tmp_path: Path, told: list[dict[str, str]]) -> None:
     assert lines[3].startswith("Bicliques: none (")
 
 
+def test_no_name_makes_a_line_of_its_own(tmp_path: Path, told: list[dict[str, str]]) -> None:
+    assert run(tmp_path / "no\nLink: here.csv", tmp_path / "out\nLink: there").is_failed()
+    [message] = told
+    assert not [line for line in message["text"].splitlines() if line.startswith("Link: ")]
+    assert "out\\nLink: there" in message["text"]
+
+
 def test_a_limit_is_told_and_a_run_without_one_is_not(tmp_path: Path, source: Path, told: list[dict[str, str]]) -> None:
     state = run(source, tmp_path / "out", max_results=5)
     [message] = told

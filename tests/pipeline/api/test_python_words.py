@@ -44,7 +44,7 @@ def test_options_become_keywords(sentence: str) -> None:
     assert in_python(sentence) == SENTENCES[sentence]
 
 
-@pytest.mark.parametrize("path", ["OUT", "/a/b.c", "with blank", "it's", 'a"b', "x;y", "ü, (1)", "--left"])
+@pytest.mark.parametrize("path", ["OUT", "/a/b.c", "with blank", "it's", 'a"b', "x;y", "ü, (1)", "a,b", "--left"])
 @pytest.mark.parametrize("outcome", ["", "max_results"])
 def test_how_to_go_on_becomes_a_call(path: str, outcome: str) -> None:
     said = in_python(f"not complete; go on with: {how_to_resume(path, outcome)}; or not", "bicliques")

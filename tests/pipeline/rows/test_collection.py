@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 import pipeline
@@ -40,6 +42,22 @@ def test_going_through_gives_every_row_in_the_order_of_the_files(results: Result
     left, right = first
     assert (left, right) == (first.left, first.right)
     assert [each.id for each in results] == table["id"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda results: results.to_arrow(columns=["lef"]),
+        lambda results: results.to_arrow(filter=ds.field("n_left") > "x"),
+        lambda results: results.batches(["lef"]),
+    ],
+)
+def test_a_column_or_a_filter_that_is_wrong_shows_before_rows_are_read(
+    results: Results, monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Results], object]
+) -> None:
+    monkeypatch.setattr(Results, "_opened", lambda self, file: pytest.fail(f"{file} is read"))
+    with pytest.raises(pa.ArrowException):
+        wrong(results)
 
 
 def test_a_row_is_found_by_its_number(results: Results) -> None:

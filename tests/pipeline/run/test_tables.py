@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.run.tables import read_integers
+from pipeline.run import tables
+from pipeline.run.tables import open_part, read_integers
 from schemas.edges import EDGES
-from schemas.errors import IncompleteError
+from schemas.errors import IncompleteError, ResourceError
 
 
 @pytest.mark.parametrize("threads", [1, 2, 9])
@@ -39,3 +41,26 @@ def test_a_damaged_row_group_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(data)
     with pytest.raises(IncompleteError, match=r"x\.parquet cannot be read"):
         read_integers(tmp_path / "x.parquet", 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (OSError("no answer"), ResourceError, r"\(no answer\); check the connection and the credentials"),
+        (FileNotFoundError("gone"), IncompleteError, r"\(it is missing\); mend it with: bicliques resume"),
+        (pa.ArrowInvalid("bad magic bytes"), IncompleteError, r"\(bad magic bytes\); .* remove it from the store"),
+    ],
+    ids=["no answer", "missing", "damaged"],
+)
+def test_a_store_that_does_not_answer_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception], words: str
+) -> None:
+    def found_at(path: Path) -> dict[str, object]:
+        raise error
+
+    monkeypatch.setattr(tables, "found_at", found_at)
+    monkeypatch.setattr(tables, "for_arrow", lambda path: ("night/bicliques/part-0.parquet", None))
+    monkeypatch.setattr(tables, "store_of", lambda folder: SimpleNamespace(shown="s3://lake/night"))
+    part = tmp_path / "run" / "bicliques" / "part-0.parquet"
+    with pytest.raises(kind, match=r"^s3://lake/night/.*part-0\.parquet cannot be read " + words), open_part(part):
+        pass
