@@ -22,6 +22,7 @@ _WORKER = ("--nthreads", "1", "--memory-limit", "0", "--no-dashboard", "--death-
 #: A scheduler leaves lost tasks to the run. The rest makes idle processes cheap: otherwise 64 of them need more than a
 #: core to look at themselves.
 _SETTINGS = {
+    "DASK_LOGGING__DISTRIBUTED": "info",  # the address is read from the log, and flows of this process make Dask silent
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",

@@ -80,7 +80,7 @@ def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
         with suppress(IncompleteError):
             assert results.top(5).equals(largest)
     pq.write_table(pa.table({"by": ["edges"]}), file)  # of other columns
-    with pytest.raises(IncompleteError, match=r"summary cannot be read .*mend it with: bicliques resume"):
+    with pytest.raises(IncompleteError, match=r"summary cannot be read .*mend it with: pipeline\.resume"):
         results.top(5)
     shutil.rmtree(results.path / "summary")
     assert results.top(5).equals(largest)
