@@ -47,9 +47,8 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
         reason = str(error).partition("\n")[0].rstrip(".")
         store = None if for_arrow(path) is None else store_of(path.parent.parent)
         shown = path if store is None else f"{store.shown}/{key_of(path.name)}"
-        if store is not None and isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-            # Arrow says so of some damaged pages, too
-            remedy = "check the connection and the credentials; bicliques verify tells whether it is damaged"
+        if store is not None and "AWS Error" in str(error):  # damaged pages are an OSError, too
+            remedy = "check the connection and the credentials"
             raise ResourceError(f"{shown} cannot be read ({reason}); {remedy}") from error
         if store is not None and not isinstance(error, FileNotFoundError):
             remedy = "try again; if it stays so, remove it from the store and resume the run"

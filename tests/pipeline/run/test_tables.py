@@ -43,14 +43,21 @@ def test_a_damaged_row_group_is_refused(tmp_path: Path) -> None:
         read_integers(tmp_path / "x.parquet", 2)
 
 
+#: As Arrow says it.
+NO_ANSWER = (
+    "When reading information for key 'a' in bucket 'b': AWS Error NETWORK_CONNECTION during HeadObject operation"
+)
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
     [
-        (OSError("no answer"), ResourceError, r"\(no answer\); check the connection and the credentials"),
+        (OSError(NO_ANSWER), ResourceError, r"\(When reading .*\); check the connection and the credentials"),
         (FileNotFoundError("gone"), IncompleteError, r"\(it is missing\); mend it with: bicliques resume"),
         (pa.ArrowInvalid("bad magic bytes"), IncompleteError, r"\(bad magic bytes\); .* remove it from the store"),
+        (OSError("could not verify page"), IncompleteError, r"\(could not verify page\); .* remove it from the store"),
     ],
-    ids=["no answer", "missing", "damaged"],
+    ids=["no answer", "missing", "no Parquet", "damaged"],
 )
 def test_a_store_that_does_not_answer_is_no_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception], words: str
