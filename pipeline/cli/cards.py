@@ -23,6 +23,7 @@ from pipeline.results.listing import shown
 from pipeline.results.run_status import status
 from pipeline.run.progress import size
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import shown_place
 from schemas.options import RunOptions
 from schemas.sizes import SizeCounts
 
@@ -51,7 +52,7 @@ def run_card(results: Results, is_kept: bool = True) -> str:
     if (gap := status(results.path).gap) is not None:
         facts.append(("so far", gap))
     if is_kept:
-        facts.append(("files", results.path / "bicliques"))
+        facts.append(("files", shown_place(results.path, "bicliques")))
         facts.append(("go on with", how_to_resume(results.path, results.outcome)))
     return _lines(facts)
 

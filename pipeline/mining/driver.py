@@ -29,6 +29,7 @@ from pipeline.run.opened import Run
 from pipeline.run.plan import BandOf
 from pipeline.run.progress import OnProgress, Progress
 from pipeline.run.session import MiningSession, how_it_ended, remember
+from pipeline.run.stored import keep_steps
 from pipeline.slices.left_over import LeftOver, Packed
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
 from pipeline.workers.pool import Pool, Result, WorkerLostError
@@ -102,6 +103,7 @@ def mine_run(
     for place in (folder.bicliques, folder.pending, folder.ledger):
         with disk_errors(place):
             place.mkdir(exist_ok=True)
+    keep_steps(folder)  # workers of other machines take the graph from the store when they warm up
     with startup.getting_ready():  # without it the first slices would seem slow
         pool.everywhere(warm_up, (run.place, run.identity, write_on))
     startup.log_it()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.run.progress import size
+from pipeline.run.stored import shown_place
 from schemas.facts import side_names
 from schemas.manifest import Manifest
 from schemas.members import label_words
@@ -135,13 +136,15 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     if manifest.peak_rss:
         yield "memory", memory_words(manifest.peak_rss)
     if manifest.parts:
-        yield "files", f"{results.path / 'bicliques'}: {len(manifest.parts)} Parquet files, {size(manifest.bytes)}"
+        yield (
+            "files",
+            f"{shown_place(results.path, 'bicliques')}: {len(manifest.parts)} Parquet files, {size(manifest.bytes)}",
+        )
     if search.per_vertex:
-        yield "vertices", results.path / "vertices"
-    yield "manifest", results.path / "manifest.json"
-    report = results.path / "report.html"
-    if report.exists():
-        yield "report", report
+        yield "vertices", shown_place(results.path, "vertices")
+    yield "manifest", shown_place(results.path, "manifest.json")
+    if (results.path / "report.html").exists():
+        yield "report", shown_place(results.path, "report.html")
 
 
 def seconds_words(seconds: dict[str, float]) -> str:

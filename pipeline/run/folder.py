@@ -24,7 +24,7 @@ from pipeline.run.names import (
     refuse_links,
 )
 from pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
-from pipeline.run.stored import sizes_of, store_of
+from pipeline.run.stored import refuse_strange, shown_place, sizes_of, store_of
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -223,6 +223,7 @@ class RunFolder:
     def checksums(self, step: str) -> dict[str, int]:
         """CRC-32 of the files that a finished step made, as it wrote them down, by their paths below the folder."""
         sums: dict[str, int] = self._record(self.step_file(step), STEPS.get(step)).get("files", {})
+        refuse_strange(self.path, step, sums)  # files are written by these names, and a store may have the record
         return sums
 
     def keep_checksums(self, step: str) -> dict[str, int]:
@@ -236,6 +237,7 @@ class RunFolder:
         try:
             sums = read_json(file).get("files")
             check_facts(StepFiles, {"files": sums}, step)
+            refuse_strange(self.path, step, sums or {})
         except IncompleteError:
             sums = None
         if not isinstance(sums, dict):
@@ -384,7 +386,7 @@ class RunFolder:
     def _header(self) -> dict[str, Any]:
         file = self.path / OPTIONS_FILE
         if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the name is too long or may not be seen
-            raise InputError(no_run(self.path))
+            raise InputError(no_run(Path(shown_place(self.path))))
         try:
             header = read_json(file)
         except IncompleteError as error:

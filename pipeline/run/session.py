@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.process.interrupts import Terminated
 from pipeline.run.files import disk_errors
 from pipeline.run.folder import RunFolder
+from pipeline.run.stored import store_of
 from schemas.errors import BicliqueError, IncompleteError
 from schemas.facts import Session
 from schemas.manifest import Manifest, Outcome
@@ -98,10 +99,18 @@ def how_it_ended(error: BaseException) -> tuple[Outcome, str]:
 
 
 def remember(folder: RunFolder, session: MiningSession) -> None:
-    """Add a session to those of the run. A session that began at the same time is replaced."""
+    """Add a session to those of the run, also in its store. A session that began at the same time is replaced.
+
+    Raises
+    ------
+    ResourceError
+        If the disk is full, or the store does not take the record.
+    """
     facts = asdict(session) | {"busy_ratio": session.busy_ratio}
     before = [other for other in sessions(folder) if other["began"] != session.began]
     folder.finish("mine", {"sessions": [*before, facts]})
+    if (store := store_of(folder.path)) is not None:  # or another machine that goes on would not know of it
+        store.put_file("steps/mine.json", folder.step_file("mine"))
 
 
 def last_session(folder: RunFolder) -> MiningSession:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.run.files import disk_errors, read_json
 from pipeline.run.names import MANIFEST_FILE, STORE_FILE, SUCCESS_FILE, has_name_of_run, is_store, url_of
-from schemas.errors import ResourceError
+from schemas.errors import IncompleteError, ResourceError
 
 if TYPE_CHECKING:
     from pipeline.remote.objects import Objects
@@ -26,9 +26,12 @@ __all__ = [
     "here",
     "keep_page",
     "keep_result",
+    "keep_steps",
     "key_of",
     "parts_listed",
     "put_parts",
+    "refuse_strange",
+    "shown_place",
     "sizes_of",
     "store_of",
     "url_at",
@@ -71,6 +74,42 @@ def url_at(folder: Path) -> str | None:
         raise ResourceError(f"cannot look for {file} ({error.strerror}); see that it can be read") from error
     url: str = read_json(file)["url"]
     return url
+
+
+def shown_place(folder: Path, *names: str) -> str:
+    """What people are told of a folder of a run, or of a path below it: a run in a store is named by its address.
+
+    Raises
+    ------
+    ResourceError
+        Where `url_at` raises it.
+    """
+    url = url_at(folder)
+    if url is None:
+        return str(folder.joinpath(*names))
+    from pipeline.remote.urls import without_secrets  # imported only here, because most runs are kept in folders
+
+    return "/".join((without_secrets(url).partition("?")[0].rstrip("/"), *names))
+
+
+def refuse_strange(folder: Path, step: str, names: Iterable[str]) -> None:
+    """Refuse the record of a step that names other files than those of a run, such as one outside its folder.
+
+    Raises
+    ------
+    IncompleteError
+        The error names the first of them.
+    """
+    for name in names:
+        place, _, rest = name.partition("/")
+        if not has_name_of_run(place, rest):
+            from pipeline.run.resuming import how_to_resume  # imported only here, because it imports this module
+
+            record = shown_place(folder, "steps", f"{step}.json")
+            raise IncompleteError(
+                f"{record} names {name}, which is no file of a run; remove it, then continue with: "
+                f"{how_to_resume(folder)}"
+            )
 
 
 def store_of(folder: Path) -> Objects | None:
@@ -132,6 +171,14 @@ def put_parts(store: Objects, pending: Path, parts: Iterable[Part]) -> None:
 def parts_listed(store: Objects) -> set[str]:
     """Names of the parts that a listing has. A listing that lags leaves some out."""
     return {name for name in store.listed(_PLACE) if has_name_of_run(_PLACE, name)}
+
+
+def keep_steps(folder: RunFolder) -> None:
+    """Put the steps of a run into its store, if it is kept in one; see `pipeline.run.working.keep_steps`."""
+    if url_at(folder.path) is not None:
+        from pipeline.run import working  # imported only here, because most runs are kept in folders
+
+        working.keep_steps(folder)
 
 
 def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:

@@ -24,6 +24,7 @@ from pipeline.run.names import (
     LOCK_FILE,
     MANIFEST_FILE,
     OPTIONS_FILE,
+    PUBLISHED_FILE,
     STORE_FILE,
     SUCCESS_FILE,
     is_entry,
@@ -48,8 +49,12 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _STEPS = ("ingest", "build", "plan")
-#: What a complete run has beside its parts, by folder. Not every run has all of it.
-_BESIDE = {"summary": ("sizes", "largest", "left", "right"), "vertices": ("left", "right")}
+#: What a complete run has beside its parts. Not every run has all of it.
+_BESIDE = tuple(
+    f"{place}/{name}.parquet"
+    for place, names in {"summary": ("sizes", "largest", "left", "right"), "vertices": ("left", "right")}.items()
+    for name in names
+)
 _RUN, _REFRESHING = "run", "refresh.lock"
 
 
@@ -131,21 +136,20 @@ def _alone(place: Path) -> Iterator[None]:
 def _bring(store: Objects, folder: RunFolder, steps: Iterable[str], with_ledger: bool) -> None:
     options = store.get(OPTIONS_FILE)
     if options is None:
-        _refuse_rest(store, folder)
+        _bring_nothing(store, folder)
         return
     path = folder.path
     with disk_errors(path):
         path.mkdir(exist_ok=True)
     refuse_links(path)
     before = _identity(folder)
-    with whole_file(path / OPTIONS_FILE) as file:
-        file.write(options)
+    _bring_checked(store, folder, OPTIONS_FILE, options, lambda coming: (coming.options(), coming.run_id()))
     run = folder.run_id()
     if before not in (None, run):
         with disk_errors(path):
             remove_ours(path, keep=(OPTIONS_FILE,))
     for step in _STEPS:
-        _bring_record(store, folder, step)
+        _bring_step(store, folder, step)
     for step in steps:
         if folder.step_file(step).exists():
             _bring_files(store, folder, step)
@@ -154,13 +158,31 @@ def _bring(store: Objects, folder: RunFolder, steps: Iterable[str], with_ledger:
         _bring_result(store, folder, manifest)
 
 
-def _refuse_rest(store: Objects, folder: RunFolder) -> None:
-    """Refuse a place without a run that has something of another. A run that was begun here may have put it there."""
-    if _identity(folder) is not None:
-        return
-    for key in ("sessions/1.json", MANIFEST_FILE):
-        if store.size(key) is not None:
-            raise InputError(f"{store.shown} has no {OPTIONS_FILE}, and is not empty: it has {key}; name another place")
+def _bring_nothing(store: Objects, folder: RunFolder) -> None:
+    """Refuse a place without a run that has something of another. A run that was begun here may have put it there.
+
+    If the place is empty, a run that was mined here was removed from it, and goes here, too.
+    """
+    there = [key for key in (PUBLISHED_FILE, "sessions/1.json", MANIFEST_FILE) if store.size(key) is not None]
+    if PUBLISHED_FILE in there:
+        raise InputError(
+            f"{store.shown} holds what was published of a run; read {store.shown}/bicliques with other programs"
+        )
+    if not there:
+        if _was_kept(folder):
+            logger.info("the run that was in %s was removed, and its copy in %s is", store.shown, folder.path)
+            with disk_errors(folder.path):
+                remove_ours(folder.path)
+    elif _identity(folder) is None:
+        raise InputError(
+            f"{store.shown} has no {OPTIONS_FILE}, and is not empty: it has {there[0]}; name another place"
+        )
+
+
+def _was_kept(folder: RunFolder) -> bool:
+    """Whether the folder says that its run was in the store: it has what comes to be only after the graph is there."""
+    entries = any(is_entry(file.name) for file in children_of(folder.ledger))
+    return entries or folder.manifest_file.exists() or folder.step_file("mine").exists()
 
 
 def _identity(folder: RunFolder) -> str | None:
@@ -170,10 +192,26 @@ def _identity(folder: RunFolder) -> str | None:
         return None
 
 
-def _bring_record(store: Objects, folder: RunFolder, step: str) -> None:
-    data, file = store.get(f"steps/{step}.json"), folder.step_file(step)
-    if data is not None:
-        _write(file, data)
+def _bring_step(store: Objects, folder: RunFolder, step: str) -> None:
+    key = f"steps/{step}.json"
+    if (data := store.get(key)) is not None:
+        _bring_checked(store, folder, key, data, lambda coming: coming.checksums(step))
+
+
+def _bring_checked(
+    store: Objects, folder: RunFolder, name: str, data: bytes, check: Callable[[RunFolder], object]
+) -> None:
+    """Write a record into the folder after `check` has read it elsewhere. So a bad one replaces no good one."""
+    file = folder.path / name
+    if file.exists() and file.read_bytes() == data:
+        return
+    with temporary_folder(folder.path.parent) as place:
+        _write(place / name, data)
+        try:
+            check(RunFolder(place))
+        except (IncompleteError, InputError) as error:
+            raise type(error)(str(error).replace(str(place), store.shown)) from error
+    _write(file, data)
 
 
 def _write(file: Path, data: bytes) -> None:
@@ -227,12 +265,13 @@ def _has_manifest(folder: RunFolder, manifest: bytes | None) -> bool:
 
 
 def _bring_result(store: Objects, folder: RunFolder, manifest: bytes | None) -> None:
-    _bring_record(store, folder, "mine")
+    if (sessions := store.get("steps/mine.json")) is not None:
+        _write(folder.step_file("mine"), sessions)  # not checked, because resuming mends a damaged one
     if manifest is None:
         with disk_errors(folder.manifest_file):
             folder.manifest_file.unlink(missing_ok=True)
         return
-    for name in (f"{place}/{name}.parquet" for place, names in _BESIDE.items() for name in names):
+    for name in _BESIDE:
         data = store.get(name)
         if data is not None:
             _write(folder.path / name, data)
@@ -240,7 +279,7 @@ def _bring_result(store: Objects, folder: RunFolder, manifest: bytes | None) -> 
 
 
 def begin_session(folder: RunFolder, survey: Callable[[], Ledger]) -> Journal:
-    """Begin a session of the driver: put the graph into the store, and take over the ledger that is there.
+    """Begin a session of the driver: take over the ledger that is in the store.
 
     Parameters
     ----------
@@ -257,7 +296,6 @@ def begin_session(folder: RunFolder, survey: Callable[[], Ledger]) -> Journal:
     """
     store = store_of(folder.path)
     assert store is not None
-    keep_steps(folder)
     journal = _bring_ledger(store, folder)
     ledger = survey()
     _begin(store, journal, ledger.entries, ledger.parts)
@@ -297,7 +335,8 @@ def keep_steps(folder: RunFolder) -> None:
 def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:
     """Put what a complete run has beside its parts into its store: the manifest last, and then ``_SUCCESS``.
 
-    Before, a session is begun in which nothing is mined. So no other driver can have gone on with the run.
+    Before, a session is begun in which nothing is mined. So no other driver can have gone on with the run. Of a run
+    that has all that already, only files are put that are missing there, or have another size.
 
     Parameters
     ----------
@@ -318,14 +357,17 @@ def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:
     if journal is None:
         keep_steps(folder)  # what was lost there is made again here
     text = folder.manifest_file.read_bytes()
+    names = ["steps/mine.json", *_BESIDE]
+    sizes = {name: (folder.path / name).stat().st_size for name in names if (folder.path / name).exists()}
     if store.size(SUCCESS_FILE) is not None and store.get(MANIFEST_FILE) == text:
+        for name, size in sizes.items():
+            if store.size(name) != size:
+                logger.warning("%s/%s is missing or damaged, and is put again", store.shown, name)
+                store.put_file(name, folder.path / name)
         return
     journal = journal or Journal(store, folder.run_id())
     _begin(store, journal, [int(file.stem) for file in folder.entries_there()], manifest.parts)
-    if (page := folder.step_file("mine")).exists():
-        store.put("steps/mine.json", page.read_bytes())
-    for name in _BESIDE:
-        for file in folder.own_files(folder.path / name) if (folder.path / name).is_dir() else ():
-            store.put_file(f"{name}/{file.name}", file)
+    for name in sizes:
+        store.put_file(name, folder.path / name)
     store.put(MANIFEST_FILE, text)
     store.put(SUCCESS_FILE, b"")

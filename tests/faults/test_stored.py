@@ -39,8 +39,9 @@ def go_on(machines: Machines, source: Path) -> None:
 BROKEN = [
     ("put", "cut before", 3),
     ("put", "cut after", 24),
-    ("put", "refuse", 27),
-    ("put", "error", 28),
+    ("put", "error", 27),
+    ("put", "refuse", 28),
+    ("put", "error", 29),
     ("get", "refuse", 3),
     ("get", "cut before", 16),
     ("head", "error", 2),

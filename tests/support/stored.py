@@ -88,3 +88,5 @@ def check_whole(machines: Machines) -> None:
     rows = {key.removeprefix("bicliques/") for key in there if key.startswith("bicliques/")}
     assert rows == {part["name"] for part in json.loads(there["manifest.json"])["parts"]}
     assert there["_SUCCESS"] == b""
+    now = pipeline.status(machines.url)  # it alone looks at the ledger
+    assert (now.state, now.problems) == ("complete", ())

@@ -1,0 +1,207 @@
+"""The working folder of a run in a store: what is brought into it, what is not, and what the store gets of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from pipeline.cli.cards import run_card
+from pipeline.remote.objects import objects_at
+from pipeline.run.files import json_bytes
+from pipeline.run.folder import RunFolder
+from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE
+from pipeline.run.stored import here
+from pipeline.run.working import keep_steps
+from pipeline.slices.run_in_worker import open_in_worker
+from pipeline.slices.worker import forget
+from schemas.errors import IncompleteError, InputError
+from schemas.records import checked
+from tests.support.runs import answer
+from tests.support.stored import EDGES, PREFIX, Machines, check_whole, machines_with_a_bucket, source_in
+
+
+@pytest.fixture
+def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
+    with machines_with_a_bucket(tmp_path, monkeypatch) as there:
+        yield there
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return source_in(tmp_path)
+
+
+def mine(machines: Machines, source: Path, **options: Any) -> pipeline.Results:
+    return pipeline.mine(source, machines.url, workers=0, progress=False, report=False, **options)
+
+
+def resume(machines: Machines) -> pipeline.Results:
+    return pipeline.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
+
+
+def folder_of(machines: Machines) -> RunFolder:
+    return RunFolder(here(Path(machines.url)))
+
+
+@pytest.mark.parametrize("name", ["ABSOLUTE", "../../../../victim", "graph/../../../../../victim", "graph/else.txt"])
+def test_a_record_in_the_store_writes_no_file_of_others(
+    machines: Machines, source: Path, tmp_path: Path, name: str
+) -> None:
+    mine(machines, source, max_results=60)
+    victim = tmp_path / "victim"
+    victim.write_text("of somebody else")
+    name = str(victim) if name == "ABSOLUTE" else name
+    good = machines.there()["steps/build.json"]
+    record = checked(json.loads(good))
+    bad = json_bytes(record | {"files": record["files"] | {name: 0}})
+    said = f"/steps/build.json names {name}, which is no file of a run; remove it, then continue with: "
+    machines.put("steps/build.json", bad)
+    if name == str(victim):
+        machines.put(name.lstrip("/"), b"of the store")
+    for at in ("machine with a good record", "another machine"):
+        with pytest.raises(IncompleteError) as refused:
+            pipeline.status(machines.url)
+        assert str(refused.value).startswith(f"{objects_at(machines.url).shown}{said}"), at
+        with pytest.raises(IncompleteError, match="which is no file of a run"):
+            open_in_worker(machines.url, "x")
+        machines.change()
+    assert victim.read_text() == "of somebody else"
+    assert list(tmp_path.rglob("else.txt")) == []
+    machines.put("steps/build.json", good)
+    folder = folder_of(machines)
+    folder.step_file("build").write_bytes(bad)
+    with pytest.raises(IncompleteError, match="which is no file of a run"):
+        keep_steps(folder)
+    assert resume(machines).complete
+    check_whole(machines)
+
+
+def test_a_damaged_record_replaces_no_good_one(machines: Machines, source: Path) -> None:
+    mine(machines, source, max_results=60)
+    shown, there, folder = objects_at(machines.url).shown, machines.there(), folder_of(machines)
+    for key in (OPTIONS_FILE, "steps/plan.json"):
+        machines.put(key, there[key][:-9])
+        with pytest.raises(IncompleteError) as refused:
+            pipeline.status(machines.url)
+        assert str(refused.value).startswith(f"{shown}/{key} cannot be read")
+        assert (folder.path / key).read_bytes() == there[key]
+        machines.put(key, there[key])
+    assert [path.name for path in folder.path.parent.iterdir() if path.name.startswith("bicliques-")] == []
+    assert resume(machines).complete
+
+
+def test_a_place_that_was_emptied_takes_another_run(machines: Machines, source: Path) -> None:
+    """On the same machine, whose working folder has the run that was there."""
+    assert mine(machines, source, count_only=True).complete
+    machines.empty()
+    with pytest.raises(InputError, match="holds no run"):
+        pipeline.status(machines.url)
+    number = machines.number
+    assert mine(machines, source, max_results=60).outcome == "max_results"
+    assert resume(machines).complete
+    check_whole(machines)
+    machines.number = number - 1
+    machines.change()
+    machines.empty()
+    few = mine(machines, source, min_left=2)
+    assert few.complete
+    assert 0 < len(few) < answer(EDGES, strings=True)[0]
+    machines.change()
+    assert pipeline.verify(machines.url).count == len(few)
+
+
+def test_a_run_that_lost_its_options_in_the_store_goes_on_where_they_are(machines: Machines, source: Path) -> None:
+    mine(machines, source, max_results=60)
+    machines.bucket.delete(f"{PREFIX}/{OPTIONS_FILE}")
+    number = machines.number
+    machines.change()
+    with pytest.raises(InputError, match=r"has no options\.json, and is not empty: it has sessions/1\.json"):
+        mine(machines, source)
+    machines.number = number - 1
+    machines.change()
+    assert resume(machines).complete
+    check_whole(machines)
+
+
+def test_all_machines_know_the_sessions(machines: Machines, source: Path) -> None:
+    mine(machines, source, max_results=60)
+    here = pipeline.status(machines.url)
+    machines.change()
+    now = pipeline.status(machines.url)
+    assert (now.state, now.why) == ("stopped", "the limit on the number of results was reached")
+    assert (now.sessions, now.mining_seconds, now.go_on) == (1, here.mining_seconds, here.go_on)
+    assert pipeline.open_run(machines.url).outcome == "max_results"
+    manifest = resume(machines).manifest
+    first, second = (session["seconds"] for session in manifest.mining["sessions"])
+    assert first == here.mining_seconds > 0
+    assert manifest.seconds["mine"] == first + second > first
+    machines.change()
+    assert pipeline.status(machines.url).sessions == 2
+
+
+def test_workers_of_other_machines_can_warm_up_for_a_new_run(
+    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool of a cluster hides an error of a worker that warms up. So here the pool is this process."""
+    met = []
+
+    def warm_up_elsewhere(told: tuple[str, str, str]) -> None:
+        machines.change()
+        met.append(open_in_worker(told[0], told[1]).identity)
+        forget()
+
+    monkeypatch.setattr("pipeline.mining.driver.warm_up", warm_up_elsewhere)
+    assert mine(machines, source).complete
+    assert len(met) == 1
+    check_whole(machines)
+
+
+@pytest.mark.parametrize("at", ["the same machine", "another machine"])
+def test_what_is_lost_beside_the_parts_is_put_again(machines: Machines, source: Path, at: str) -> None:
+    mine(machines, source, per_vertex=True)
+    before = machines.there()
+    lost = ["vertices/left.parquet", "summary/sizes.parquet", "steps/mine.json"]
+    for key in lost:
+        machines.bucket.delete(f"{PREFIX}/{key}")
+    machines.put("summary/left.parquet", before["summary/left.parquet"][:-9])
+    if at == "another machine":
+        machines.change()
+    machines.bucket.well()
+    assert resume(machines).complete
+    there = machines.there()
+    assert there.keys() == before.keys()
+    assert len(there["summary/left.parquet"]) >= len(before["summary/left.parquet"])
+    kept = [key.removeprefix(f"{PREFIX}/") for key in machines.bucket.completed()]
+    assert [key for key in kept if key.startswith(("sessions/", "manifest", "_SUCCESS"))] == [], "it is not sealed anew"
+    check_whole(machines)
+    assert pipeline.open_run(machines.url).sizes().total == answer(EDGES, strings=True)[0]
+
+
+def test_a_place_that_was_published_to(machines: Machines, source: Path) -> None:
+    for key in ("manifest.json", PUBLISHED_FILE):
+        machines.put(key, b"{}")
+    shown = objects_at(machines.url).shown
+    for call in (lambda: mine(machines, source), lambda: pipeline.status(machines.url)):
+        with pytest.raises(InputError) as refused:
+            call()
+        assert str(refused.value) == (
+            f"{shown} holds what was published of a run; read {shown}/bicliques with other programs"
+        )
+
+
+def test_people_are_told_the_address(machines: Machines, source: Path) -> None:
+    with pytest.raises(InputError, match=r"^s3://lake/typo holds no run: it has no options"):
+        pipeline.status(machines.bucket.url("typo"))
+    shown = objects_at(machines.url).shown
+    for most, state in ((60, "not complete"), (None, "complete")):
+        pipeline.mine(source, machines.url, workers=0, progress=False, report=False, max_results=most, per_vertex=True)
+        results = pipeline.open_run(machines.url)
+        assert repr(results) == f"<{len(results):,} maximal bicliques in {shown}, {state}>"
+        card = run_card(results)
+        assert f" {shown}/bicliques" in card
+        assert str(results.path) not in card
