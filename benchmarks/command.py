@@ -17,7 +17,18 @@ from typing import Any
 from benchmarks.facts import DATA, FOLDER, Graph, commit, find, machine, shipped
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["add_data", "add_output", "begun", "chosen", "new_parser", "numbers", "output_file", "run", "write"]
+__all__ = [
+    "add_data",
+    "add_output",
+    "add_table",
+    "begun",
+    "chosen",
+    "new_parser",
+    "numbers",
+    "output_file",
+    "run",
+    "write",
+]
 
 
 def new_parser(name: str, text: str | None, end: str | None = None) -> argparse.ArgumentParser:
@@ -48,6 +59,12 @@ def add_output(parser: argparse.ArgumentParser, recorded: str) -> None:
     )
     what = f"write the numbers to benchmarks/{recorded}, from which pages of this project are made"
     group.add_argument("--record", action="store_const", const=FOLDER / recorded, help=what)
+
+
+def add_table(parser: argparse.ArgumentParser, recorded: Path, nothing: str = "measure nothing") -> None:
+    """Add the option ``--table``: print the numbers of a file, or those that are recorded, and do nothing else."""
+    shown = f"print the numbers of FILE as Markdown, and {nothing} (default: benchmarks/{recorded.name})"
+    parser.add_argument("--table", type=Path, nargs="?", const=recorded, metavar="FILE", help=shown)
 
 
 def chosen(words: argparse.Namespace, recorded: Iterable[str], usual: Iterable[str] | None = None) -> list[Graph]:

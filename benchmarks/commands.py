@@ -42,7 +42,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.command import add_data, add_output, begun, chosen, new_parser, numbers, output_file, run, write
+from benchmarks.command import (
+    add_data,
+    add_output,
+    add_table,
+    begun,
+    chosen,
+    new_parser,
+    numbers,
+    output_file,
+    run,
+    write,
+)
 from benchmarks.facts import FOLDER, Graph, machine, nvidia_smi
 from benchmarks.rivals import Rival, TooSlowError, add_rival, edge_list, rivals_of
 from benchmarks.runs import Edges, read
@@ -237,8 +248,7 @@ def parser() -> argparse.ArgumentParser:
         "--only", action="append", choices=TIMED, help="time this command, and no other; may repeat (default: all)"
     )
     add_output(parser, RESULT.name)
-    shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/commands.json)"
-    parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
+    add_table(parser, RESULT)
     return parser
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.command import add_output, new_parser, numbers, output_file, run, write
+from benchmarks.command import add_output, add_table, new_parser, numbers, output_file, run, write
 from benchmarks.facts import FOLDER, commit
 from schemas.errors import InputError, ResourceError
 
@@ -100,8 +100,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder or manifest of a complete run")
     parser.add_argument("--machine", default="", metavar="TEXT", help="machine on which the runs were made")
     add_output(parser, RESULT.name)
-    shown = "print the numbers of FILE as Markdown, and add nothing (default: benchmarks/counts.json)"
-    parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
+    add_table(parser, RESULT, "add nothing")
     return parser
 
 

@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
+from benchmarks.command import add_data, add_output, add_table, chosen, new_parser, numbers, output_file, run, write
 from benchmarks.facts import FOLDER, Graph, commit
 from benchmarks.rivals import KNOWN, Rival, add_rival, rival_of
 from benchmarks.runs import Edges, read
@@ -168,8 +168,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--core", type=int, metavar="N", help="run both on this core (default: any)")
     add_output(parser, RESULT.name)
     options.add_options(parser, "count", only=["reading"])
-    shown = "print the numbers of FILE as Markdown, and measure nothing (default: benchmarks/cpu.json)"
-    parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
+    add_table(parser, RESULT)
     return parser
 
 

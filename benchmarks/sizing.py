@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pipeline
-from benchmarks.command import add_output, begun, new_parser, numbers, output_file, run, write
+from benchmarks.command import add_output, add_table, begun, new_parser, numbers, output_file, run, write
 from benchmarks.commands import kind_of_machine
 from benchmarks.facts import FOLDER, ROOT
 from pipeline.process.cores import count_cores
@@ -151,8 +151,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--engine", default="auto", metavar="NAME", help="(default: auto)")
     parser.add_argument("--patience", type=float, default=600, metavar="SECONDS", help="(default: 600)")
     add_output(parser, RESULT.name)
-    shown = f"print the numbers of FILE as Markdown, and measure nothing (default: {RESULT.name}, beside this program)"
-    parser.add_argument("--table", type=Path, nargs="?", const=RESULT, metavar="FILE", help=shown)
+    add_table(parser, RESULT)
     return parser
 
 

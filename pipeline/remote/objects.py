@@ -84,6 +84,14 @@ class Objects:
         with plain_errors(self.url, shown, cannot, kind), _short():
             yield
 
+    def _if_there(self, cannot: str, key: str, ask: Callable[[], Result]) -> Result | None:
+        """The answer to a request about an object. None if it is not there."""
+        with self._errors(cannot, key=key):
+            try:
+                return ask()
+            except FileNotFoundError:
+                return None
+
     def put(self, key: str, data: bytes) -> None:
         """Put an object in the place of one that may be there.
 
@@ -155,11 +163,7 @@ class Objects:
         """
         import obstore
 
-        with self._errors("cannot be read", key=key):
-            try:
-                return bytes(obstore.get(self._store, key).bytes())
-            except FileNotFoundError:
-                return None
+        return self._if_there("cannot be read", key, lambda: bytes(obstore.get(self._store, key).bytes()))
 
     def pieces(self, key: str) -> Iterator[bytes]:
         """The content of an object, piece by piece. Nothing if it is not there.
@@ -189,11 +193,7 @@ class Objects:
         """
         import obstore
 
-        with self._errors("cannot be read", key=key):
-            try:
-                return int(obstore.head(self._store, key)["size"])
-            except FileNotFoundError:
-                return None
+        return self._if_there("cannot be read", key, lambda: int(obstore.head(self._store, key)["size"]))
 
     def listed(self, folder: str) -> list[str]:
         """The names in a folder. A store may leave out what is new, and name what is gone.
@@ -219,11 +219,7 @@ class Objects:
         """
         import obstore
 
-        with self._errors("cannot be removed", key=key):
-            try:
-                obstore.delete(self._store, key)
-            except FileNotFoundError:
-                return
+        self._if_there("cannot be removed", key, lambda: obstore.delete(self._store, key))
 
     def for_arrow(self, key: str) -> tuple[str, Any]:
         """The path of an object and its file system, as Arrow reads them."""

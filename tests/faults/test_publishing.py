@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ import pipeline
 from pipeline.publishing import place
 from pipeline.remote.systems import file_system
 from schemas.errors import BicliqueError, ResourceError
-from tests.support.bucket import Asked, Bucket, Fault, bucket_of_moto
+from tests.support.bucket import Asked, Bucket, Killer, bucket_of_moto
 from tests.support.forks import sweeping
 from tests.support.published import check_complete, check_honest, run_in_parts
 
@@ -135,26 +134,6 @@ def test_a_file_that_is_stored_otherwise_is_not_taken(run: Path, bucket: Bucket)
     bucket.well()
     publish(run, bucket)
     check_complete(there(bucket), run)
-
-
-class Killer:
-    """Kills a process just before its n-th change of the bucket, or just after it."""
-
-    def __init__(self, pid_file: Path, at: int, before: bool):
-        self._pid_file, self._at, self._before = pid_file, at, before
-        self.changes = 0
-
-    def __call__(self, asked: Asked) -> Fault | None:
-        self.changes += asked.changes
-        if not asked.changes or self.changes != self._at:
-            return None
-        if not self._before:
-            return self._kill
-        self._kill()
-        return "cut before"
-
-    def _kill(self) -> None:
-        os.kill(int(self._pid_file.read_text()), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.exhaustive)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import pipeline
 from pipeline.run import journal
 from schemas.errors import BicliqueError
-from tests.support.bucket import Asked, Fault
+from tests.support.bucket import Asked, Killer
 from tests.support.forks import sweeping
 from tests.support.stored import Machines, check_whole, machines_with_a_bucket, source_in
 
@@ -92,26 +91,6 @@ def test_a_fault_that_passes_is_tried_again(machines: Machines, tmp_path: Path, 
     mine(machines, source)
     machines.bucket.well()
     check_whole(machines)
-
-
-class Killer:
-    """Kills a driver just before the n-th change of the bucket, or just after it."""
-
-    def __init__(self, pid_file: Path, at: int, before: bool):
-        self._pid_file, self._at, self._before = pid_file, at, before
-        self.changes = 0
-
-    def __call__(self, asked: Asked) -> Fault | None:
-        self.changes += asked.changes
-        if not asked.changes or self.changes != self._at:
-            return None
-        if not self._before:
-            return self._kill
-        self._kill()
-        return "cut before"
-
-    def _kill(self) -> None:
-        os.kill(int(self._pid_file.read_text()), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("every", [9, pytest.param(4, marks=pytest.mark.exhaustive)])

@@ -216,25 +216,30 @@ def test_the_page_says_how_many_packages_each_extra_brings():
     assert f"The library alone is {told['']} packages" in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.registry
-@pytest.mark.exhaustive
-def test_the_page_says_how_many_packages_all_extras_bring(tmp_path):
-    """Bokeh is not installed here, so a registry is asked what it needs."""
-    report = tmp_path / "report.json"
+def what_pip_would_install(folder: Path, *words: str, timeout: float) -> list[str]:
+    """Names of the packages that pip would install for these words. Nothing is built or installed."""
+    report = folder / "report.json"
     pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--report", str(report)]
-    pins = ["-c", str(ROOT / "constraints.txt"), "--python-version", "3.11", "--only-binary", ":all:"]
     ended = subprocess.run(
-        [*pip, *pins, "--target", str(tmp_path / "site"), *flat("dashboard")],
+        [*pip, "--only-binary", ":all:", "--target", str(folder / "site"), *words],
         env=clean_environment(),
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,
+        timeout=timeout,
     )
     if re.search("NewConnectionError|NameResolutionError|ReadTimeout|ProxyError", ended.stderr):
         pytest.skip("no package registry can be reached")
     assert ended.returncode == 0, ended.stderr[-2000:]
-    dashboard = {canonicalize_name(each["metadata"]["name"]) for each in json.loads(report.read_text())["install"]}
+    return [each["metadata"]["name"] for each in json.loads(report.read_text())["install"]]
+
+
+@pytest.mark.registry
+@pytest.mark.exhaustive
+def test_the_page_says_how_many_packages_all_extras_bring(tmp_path):
+    """Bokeh is not installed here, so a registry is asked what it needs."""
+    pins = ["-c", str(ROOT / "constraints.txt"), "--python-version", "3.11", *flat("dashboard")]
+    dashboard = {canonicalize_name(name) for name in what_pip_would_install(tmp_path, *pins, timeout=500)}
     assert len(dashboard) == in_the_page()["dashboard"]
     others = closure([line for line in flat("all") if Requirement(line).name != "bokeh"])
     assert len(others | dashboard) == in_the_page()["all"]
@@ -245,21 +250,8 @@ def test_the_page_says_how_many_packages_all_extras_bring(tmp_path):
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_core_can_be_installed_and_is_small(python, tmp_path):
     """What `pip install .` would bring. Nothing is built, and no interpreter of that version is needed."""
-    report = tmp_path / "report.json"
-    pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--report", str(report)]
-    binary = ["--only-binary", ":all:", "--python-version", python, "--target", str(tmp_path / "site")]
-    ended = subprocess.run(
-        [*pip, *binary, *PROJECT["dependencies"]],
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    if re.search("NewConnectionError|NameResolutionError|ReadTimeout|ProxyError", ended.stderr):
-        pytest.skip("no package registry can be reached")
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    names = {each["metadata"]["name"].lower() for each in json.loads(report.read_text())["install"]}
+    core = ["--python-version", python, *PROJECT["dependencies"]]
+    names = {name.lower() for name in what_pip_would_install(tmp_path, *core, timeout=300)}
     assert {"numba", "pyarrow"} <= names
     assert len(names) <= MOST_PACKAGES
     assert not names & {"dask", "distributed", "prefect", "matplotlib", "bokeh"}

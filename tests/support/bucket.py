@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote
 from urllib.request import Request as HttpRequest
@@ -37,6 +40,26 @@ class Asked:
 
 
 Fault = str | Callable[[], object]
+
+
+class Killer:
+    """Kills a process just before its n-th change of the bucket, or just after it."""
+
+    def __init__(self, pid_file: Path, at: int, before: bool):
+        self._pid_file, self._at, self._before = pid_file, at, before
+        self.changes = 0
+
+    def __call__(self, asked: Asked) -> Fault | None:
+        self.changes += asked.changes
+        if not asked.changes or self.changes != self._at:
+            return None
+        if not self._before:
+            return self._kill
+        self._kill()
+        return "cut before"
+
+    def _kill(self) -> None:
+        os.kill(int(self._pid_file.read_text()), signal.SIGKILL)
 
 
 @dataclass

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import distributed
@@ -23,21 +23,10 @@ from pipeline.run.stored import here
 from pipeline.slices.run_in_worker import open_in_worker
 from schemas.errors import IncompleteError, InputError, ResourceError
 from tests.support.runs import ROOT, answer, environment
-from tests.support.stored import EDGES, Machines, check_whole, machines_with_a_bucket, source_in
+from tests.support.stored import EDGES, Machines, check_whole
 
 OTHER = {"pid": 7, "host": "far", "since": "2026-01-01T00:00:00+00:00", "of": "x"}
 STRAY = "bicliques/part-000077-0123456789ab-0.parquet"
-
-
-@pytest.fixture
-def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
-    with machines_with_a_bucket(tmp_path, monkeypatch) as there:
-        yield there
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    return source_in(tmp_path)
 
 
 def begun(machines: Machines, source: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +21,7 @@ from pipeline.slices.worker import forget
 from schemas.errors import IncompleteError, InputError
 from schemas.records import checked
 from tests.support.runs import answer
-from tests.support.stored import EDGES, PREFIX, Machines, check_whole, machines_with_a_bucket, source_in
-
-
-@pytest.fixture
-def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
-    with machines_with_a_bucket(tmp_path, monkeypatch) as there:
-        yield there
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    return source_in(tmp_path)
+from tests.support.stored import EDGES, PREFIX, Machines, check_whole
 
 
 def mine(machines: Machines, source: Path, **options: Any) -> pipeline.Results:
