@@ -23,12 +23,16 @@ MOST_PACKAGES = 35
 
 
 def closure(requirements: list[str]) -> set[str]:
-    """The distributions, of those installed here, that some requirements bring."""
+    """The distributions, of those installed here, that some requirements bring to the newest patch of this Python.
+
+    Before 3.11.3, one more is needed.
+    """
+    python = {"python_full_version": f"{sys.version_info.major}.{sys.version_info.minor}.99"}
     found: set[str] = set()
     todo = [(Requirement(line), "") for line in requirements]
     while todo:
         requirement, extra = todo.pop()
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+        if requirement.marker is not None and not requirement.marker.evaluate({**python, "extra": extra}):
             continue
         name = canonicalize_name(requirement.name)
         if name in found:
