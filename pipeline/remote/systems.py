@@ -7,6 +7,7 @@ may have one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,8 @@ _ARROW = ("s3", "gs", "gcs", "abfs", "abfss")
 _RETRY_S = 20
 #: Characters that are shown of a reason.
 _SHOWN = 200
+#: What curl says, inside of an error of Arrow, of a server that was silent for so long.
+_SILENCE = re.compile(r"Timeout was reached.*?(?:last|after) (\d+) (m?)(?:illi)?s", re.DOTALL)
 
 
 def file_system(url: str) -> tuple[Any, str]:
@@ -76,6 +79,9 @@ def plain_errors(
     except ImportError as error:
         raise InputError(f"{shown} {cannot} without another package ({_reason(url, error)})") from None
     except Exception as error:
+        if silence := _SILENCE.search(str(error)):
+            asked = f"no answer within {silence[1]} {silence[2]}s, however often it was asked"
+            raise kind(f"{shown} {cannot} ({asked}); check the address and the connection, and try again") from None
         raise kind(
             f"{shown} {cannot} ({_reason(url, error)}); check the address, the connection and the credentials"
         ) from None
@@ -89,7 +95,7 @@ def _reason(url: str, error: BaseException) -> str:
     """The first line of an exception without anything that is secret in the URL."""
     if isinstance(error, URLError) and isinstance(error.reason, BaseException):
         error = error.reason
-    text = (str(error).splitlines() or [""])[0].strip().rstrip(".")
+    text = (str(error).splitlines() or [""])[0].partition("; Details:")[0].strip().rstrip(".")
     for secret in secrets_of(url):
         if secret in text:
             return type(error).__name__

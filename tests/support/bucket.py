@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,10 +20,16 @@ from xml.etree import ElementTree
 import pytest
 
 NAME = "lake"
+#: Seconds after which a test that went wrong goes on.
+_LONGEST_S = 300
 ACCESS_KEY, SECRET_KEY = "someuser", "geheim/word/c0ffee4711"
 #: What a store does with a request: nothing and then it is gone; all but the answer; an error in the place of it; an
-#: answer with another byte; nothing for longer than a client waits.
-FAULTS = ("cut before", "cut after", "refuse", "error", "damage", "hang")
+#: answer with another byte; it is gone when half of the body has come, or half of the answer went; nothing until the
+#: test is over with it, while the connection stays.
+FAULTS = ("cut before", "cut after", "refuse", "error", "damage", "half", "silence")
+#: Bytes that the server's machine takes of a body before the server reads them; Linux doubles it. Otherwise that would
+#: be megabytes, and nothing would be on the wire any more when the connection ends.
+_TAKEN_BEFORE = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -54,11 +59,11 @@ class Killer:
         if not asked.changes or self.changes != self._at:
             return None
         if not self._before:
-            return self._kill
-        self._kill()
+            return self.kill
+        self.kill()
         return "cut before"
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
         os.kill(int(self._pid_file.read_text()), signal.SIGKILL)
 
 
@@ -71,6 +76,11 @@ class Bucket:
     #: What to do with a request: one of `FAULTS`, or something to do when it is carried out and not answered yet. None
     #: answers it.
     fault: Callable[[Asked], Fault | None] = lambda asked: None
+    #: Bytes of the bodies of which half had come when the connection ended.
+    halved: list[int] = field(default_factory=list)
+    #: What to do when half of a body has come, before the connection ends.
+    at_half: Callable[[], object] = lambda: None
+    _is_well: threading.Event = field(default_factory=threading.Event)
 
     def url(self, key: str = "") -> str:
         """The address of a key for Arrow, without credentials."""
@@ -78,8 +88,15 @@ class Bucket:
 
     def well(self) -> None:
         """From now on nothing fails, and nothing was asked yet."""
-        self.fault = lambda asked: None
+        self.fault, self.at_half = (lambda asked: None), (lambda: None)
         self.asked.clear()
+        self.halved.clear()
+        self._is_well.set()
+        self._is_well = threading.Event()
+
+    def say_nothing(self) -> None:
+        """Wait until all is well again."""
+        self._is_well.wait(_LONGEST_S)
 
     def whats(self, *whats: str) -> list[str]:
         """The keys of these requests, in their order."""
@@ -151,16 +168,37 @@ class _Faulty:
             return self._app(environ, start_response)
         if fault in ("refuse", "error"):
             return _refusal(fault, environ, start_response)
-        if fault == "hang":
-            time.sleep(20)
         if fault == "damage":
             return [_damaged(b"".join(self._app(environ, start_response)))]
+        if fault == "half" and asked.what == "get":
+            return self._half_of_the_answer(environ, start_response)
+        if fault == "half":
+            self._bucket.halved.append(_half_of_the_body(environ))
+            self._bucket.at_half()
+        if fault == "silence":
+            self._bucket.say_nothing()
         if fault == "cut after" or callable(fault):
             b"".join(self._app(environ, lambda *_: None))
         if callable(fault):
             fault()
         environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
         raise ConnectionAbortedError
+
+    def _half_of_the_answer(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
+        data = b"".join(self._app(environ, start_response))
+        yield data[: len(data) // 2]
+        self._bucket.halved.append(len(data))
+        environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+        raise ConnectionAbortedError
+
+
+def _half_of_the_body(environ: dict[str, Any]) -> int:
+    """Read so much of a body, and tell how large it is. Arrow's client sends it in chunks."""
+    size = int(environ.get("HTTP_X_AMZ_DECODED_CONTENT_LENGTH") or environ.get("CONTENT_LENGTH") or 0)
+    left = size // 2
+    while left and (piece := environ["wsgi.input"].read(left)):
+        left -= len(piece)
+    return size
 
 
 def _refusal(fault: str, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -193,6 +231,7 @@ def bucket_of_moto(patch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     bucket = Bucket("")
     app = _Faulty(create_backend_app("s3"), bucket)
     server = make_server("127.0.0.1", 0, app, threaded=True)
+    server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _TAKEN_BEFORE)
     bucket.address = f"127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

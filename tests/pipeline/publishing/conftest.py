@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
+from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
 
+from pipeline.publishing import place
+from pipeline.remote.systems import file_system
 from tests.support.bucket import Bucket, bucket_of_moto
 from tests.support.published import files_below, run_in_parts
 
@@ -38,6 +42,27 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     with bucket_of_moto(monkeypatch) as there:
         yield there
+
+
+def clients_try_twice(monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
+    def opened(url: str) -> tuple[S3FileSystem, str]:
+        system, path = file_system(url)
+        _, (how,) = system.__reduce__()
+        return S3FileSystem(**how | {"retry_strategy": AwsStandardS3RetryStrategy(max_attempts=2)} | more), path
+
+    monkeypatch.setattr(place, "file_system", opened)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that tries twice. Arrow's tries for six seconds, so a store that stays broken takes that long."""
+    clients_try_twice(monkeypatch)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that tries twice, and waits for a second each time. Where a machine is busy, any request may fail."""
+    clients_try_twice(monkeypatch, request_timeout=1.0)
 
 
 @pytest.fixture
@@ -82,7 +107,7 @@ def store(bucket: Bucket) -> Somewhere:
     return Somewhere(bucket.url(prefix), files, put, lambda name: bucket.delete(f"{prefix}/{name}"))
 
 
-@pytest.fixture(params=["local", "memory", "store"])
-def place(request: pytest.FixtureRequest) -> Somewhere:
+@pytest.fixture(name="place", params=["local", "memory", "store"])
+def any_place(request: pytest.FixtureRequest) -> Somewhere:
     found: Somewhere = request.getfixturevalue(request.param)
     return found

@@ -1,39 +1,17 @@
-"""A publication that is cut off: the place does not say that it is complete, and the same command finishes it."""
+"""A store that fails: the place does not say that it is complete, and the same command finishes it."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
 
 import pipeline
-from pipeline.publishing import place
-from pipeline.remote.systems import file_system
 from schemas.errors import BicliqueError, ResourceError
-from tests.support.bucket import Asked, Bucket, Killer, bucket_of_moto
-from tests.support.forks import sweeping
-from tests.support.published import check_complete, check_honest, run_in_parts
+from tests.support.bucket import Asked, Bucket
+from tests.support.published import check_complete, check_honest
 
 PREFIX = "night"
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_in_parts(tmp_path_factory.mktemp("published") / "run")
-
-
-@pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_in_parts(tmp_path_factory.mktemp("published") / "other", less=5)
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    with bucket_of_moto(monkeypatch) as there:
-        yield there
 
 
 def there(bucket: Bucket) -> dict[str, bytes]:
@@ -43,18 +21,6 @@ def there(bucket: Bucket) -> dict[str, bytes]:
 
 def publish(run: Path, bucket: Bucket) -> None:
     pipeline.publish(run, bucket.url(PREFIX), overwrite=True, progress=False)
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that tries twice. Arrow's tries for six seconds, so a store that stays broken takes that long."""
-
-    def opened(url: str) -> tuple[S3FileSystem, str]:
-        system, path = file_system(url)
-        _, (how,) = system.__reduce__()
-        return S3FileSystem(**how, retry_strategy=AwsStandardS3RetryStrategy(max_attempts=2)), path
-
-    monkeypatch.setattr(place, "file_system", opened)
 
 
 #: What requests do: look, make a file in three steps or in one, read it back, and remove it.
@@ -134,34 +100,3 @@ def test_a_file_that_is_stored_otherwise_is_not_taken(run: Path, bucket: Bucket)
     bucket.well()
     publish(run, bucket)
     check_complete(there(bucket), run)
-
-
-@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("is_there", [False, True])
-def test_killed_before_and_after_every_change(
-    run: Path, other: Path, bucket: Bucket, tmp_path: Path, is_there: bool, every: int
-) -> None:
-    """A new publication, and one that replaces another run. With `every`, some of the changes."""
-    words = ["publish", str(run), bucket.url(PREFIX), "--quiet", "--overwrite"]
-    finished = []
-    with sweeping() as sweeper:
-        for at in range(1, 200, every):
-            for key in bucket.objects():
-                bucket.delete(key)
-            bucket.well()
-            if is_there:
-                publish(other, bucket)
-            killer = Killer(tmp_path / "pid", at, before=at % 2 == 0)
-            bucket.fault = killer
-            code = sweeper.run(tmp_path, words)
-            bucket.well()
-            check_honest(there(bucket), run, other)
-            if code == 0:
-                assert killer.changes < at
-                break
-            assert code == -signal.SIGKILL, (tmp_path / "err").read_text()
-            finished.append("_SUCCESS" in there(bucket))
-            assert sweeper.run(tmp_path, words) == 0, (tmp_path / "err").read_text()
-            check_complete(there(bucket), run)
-    assert at > 30, "there were fewer changes than files"
-    assert sum(finished) <= 1 + is_there, "it is complete only after the last change, or before the first"

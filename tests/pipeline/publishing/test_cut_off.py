@@ -1,0 +1,167 @@
+"""A publication that is cut off, anywhere and in the middle of a body: the same command finishes it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from schemas.errors import BicliqueError, ResourceError
+from tests.support.bucket import Asked, Bucket, Killer
+from tests.support.forks import sweeping
+from tests.support.published import check_complete, check_honest, contents
+
+PREFIX = "night"
+#: Requests that change what a reader sees. Those that begin a file and send its pieces change nothing that is seen.
+SEEN = ("put", "complete", "delete")
+#: More than the two machines at the ends of a connection take before anybody reads it.
+LARGE = 24 << 20
+
+
+def there(bucket: Bucket, prefix: str = PREFIX) -> dict[str, bytes]:
+    found = bucket.objects(f"{prefix}/")
+    return {key.removeprefix(f"{prefix}/"): data for key, data in found.items() if not key.endswith("/")}
+
+
+def publish(run: Path, bucket: Bucket, prefix: str = PREFIX) -> pipeline.Published:
+    return pipeline.publish(run, bucket.url(prefix), overwrite=True, progress=False)
+
+
+def cut_off(run: Path, bucket: Bucket, at: int, prefix: str = PREFIX) -> bool:
+    """Publish, but for the n-th change that is seen and all requests after it. Whether there were so many.
+
+    That is what a bucket gets from a process that was killed: whatever this one does afterwards is refused.
+    """
+    changes = 0
+
+    def ended(asked: Asked) -> str | None:
+        nonlocal changes
+        changes += asked.what in SEEN
+        return "refuse" if changes >= at else None
+
+    bucket.fault = ended
+    with suppress(BicliqueError):
+        publish(run, bucket, prefix)
+    bucket.well()
+    return changes >= at
+
+
+def test_before_every_change_of_an_empty_place(run: Path, bucket: Bucket) -> None:
+    for at in count(1):
+        prefix = f"{PREFIX}-{at}"
+        was_cut_off = cut_off(run, bucket, at, prefix)
+        check_honest(there(bucket, prefix), run)
+        assert ("_SUCCESS" in there(bucket, prefix)) != was_cut_off, "the mark is the last change"
+        publish(run, bucket, prefix)
+        check_complete(there(bucket, prefix), run)
+        if not was_cut_off:
+            break
+    assert at > len(contents(run))
+
+
+def test_before_every_change_from_one_run_to_another(run: Path, other: Path, bucket: Bucket) -> None:
+    """Odd changes of one direction, and even ones of the other."""
+    publish(other, bucket)
+    was_cut_off, at = True, 0
+    new, old = run, other
+    while was_cut_off:
+        at += 1
+        was_cut_off = cut_off(new, bucket, at)
+        check_honest(there(bucket), new, old)
+        is_marked = at == 1 or not was_cut_off
+        assert ("_SUCCESS" in there(bucket)) == is_marked, "the mark is the first change and the last one"
+        publish(new, bucket)
+        check_complete(there(bucket), new)
+        new, old = old, new
+    assert at > len(contents(run)) + len(contents(other)) // 2
+
+
+@pytest.mark.parametrize(("at", "before"), [(2, False), (30, True)])
+def test_a_process_that_is_killed(
+    run: Path, other: Path, bucket: Bucket, tmp_path: Path, at: int, before: bool
+) -> None:
+    publish(other, bucket)
+    bucket.fault = Killer(tmp_path / "pid", at, before)
+    check_killed(run, other, bucket, tmp_path)
+
+
+def check_killed(run: Path, other: Path, bucket: Bucket, place: Path) -> None:
+    words = ["publish", str(run), bucket.url(PREFIX), "--quiet", "--overwrite"]
+    with sweeping() as sweeper:
+        assert sweeper.run(place, words) == -signal.SIGKILL, (place / "err").read_text()
+        bucket.well()
+        check_honest(there(bucket), run, other)
+        assert "_SUCCESS" not in there(bucket)
+        assert sweeper.run(place, words) == 0, (place / "err").read_text()
+    check_complete(there(bucket), run)
+
+
+@pytest.fixture
+def large(run: Path, tmp_path: Path) -> Path:
+    """A run with a page that is sent in several bodies of 10 MB."""
+    copy = shutil.copytree(run, tmp_path / "large")
+    (copy / "report.html").write_bytes(bytes(range(256)) * (LARGE // 256))
+    return copy
+
+
+def of_page(asked: Asked, what: str) -> bool:
+    return asked.what == what and asked.key.endswith("report.html")
+
+
+def test_a_process_that_is_killed_in_the_middle_of_a_body(
+    large: Path, other: Path, bucket: Bucket, tmp_path: Path
+) -> None:
+    publish(other, bucket)
+    bucket.fault = lambda asked: "half" if of_page(asked, "part") else None
+    bucket.at_half = Killer(tmp_path / "pid", 0, before=True).kill
+    check_killed(large, other, bucket, tmp_path)
+
+
+@pytest.mark.parametrize("what", ["part", "get"])
+def test_a_body_that_is_cut_in_half_once_is_sent_again(large: Path, bucket: Bucket, what: str) -> None:
+    halved = bucket.halved
+    bucket.fault = lambda asked: "half" if of_page(asked, what) and not halved else None
+    publish(large, bucket)
+    assert max(halved) > LARGE // 4
+    check_complete(there(bucket), large)
+
+
+@pytest.mark.parametrize("what", ["part", "get"])
+@pytest.mark.usefixtures("impatient")
+def test_a_connection_that_always_ends_in_the_middle(large: Path, other: Path, bucket: Bucket, what: str) -> None:
+    publish(other, bucket)
+    bucket.fault = lambda asked: "half" if of_page(asked, what) else None
+    says = r"^s3://lake/night/report\.html cannot be (written|read back) \(.+\); check the address, the connection and "
+    with pytest.raises(ResourceError, match=says):
+        publish(large, bucket)
+    assert len(bucket.halved) >= 2
+    bucket.well()
+    check_honest(there(bucket), large, other)
+    assert not {"_SUCCESS", "manifest.json"} & there(bucket).keys()
+    publish(large, bucket)
+    check_complete(there(bucket), large)
+
+
+@pytest.mark.parametrize("what", ["list", "part", "get"])
+@pytest.mark.usefixtures("hasty")
+def test_a_store_that_says_nothing(run: Path, other: Path, bucket: Bucket, what: str) -> None:
+    """The connection stays, and no answer comes."""
+    publish(other, bucket)
+    bucket.fault = lambda asked: "silence" if asked.what == what else None
+    with pytest.raises(BicliqueError) as caught:
+        publish(run, bucket)
+    bucket.well()
+    says = (
+        r"s3://lake/night[\w/.]* cannot be (read|read back|written|removed) \(no answer within 1 s, however often it "
+        r"was asked\); check the address and the connection, and try again"
+    )
+    assert re.fullmatch(says, str(caught.value)), str(caught.value)
+    check_honest(there(bucket), run, other)
+    publish(run, bucket)
+    check_complete(there(bucket), run)

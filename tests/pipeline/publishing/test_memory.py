@@ -1,0 +1,69 @@
+"""Memory of publishing is pieces of four files: it grows neither with the size of files nor with their number."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from pipeline.output import part_writer, stretch
+from tests.pipeline.publishing.conftest import Somewhere
+from tests.support.published import contents
+from tests.support.runs import environment, random_edges, write_edges
+
+#: Pieces are smaller than usual, because the tests' store is slow. Its client never has less than 10 MB of a file.
+PEAK = """
+import pathlib, re, sys, pipeline
+from pipeline.publishing import copying, place
+copying.PIECE = place.PIECE = 1 << 20
+place._IN_FLIGHT = 4 << 20
+found = pipeline.publish(sys.argv[1], sys.argv[2], overwrite=True, progress=False)
+peak = re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())[1]
+print(found.bytes, int(peak) << 10)
+"""
+#: Of what is published, files whose content nobody looks at.
+LARGE = ("report.html", "changes/gone.parquet", "changes/new.parquet")
+MB = 1 << 20
+
+
+def published(run: Path, url: str) -> tuple[int, int]:
+    """Bytes of all files, and the peak memory of a process that publishes them."""
+    command = [sys.executable, "-c", PEAK, str(run), url]
+    ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=True)
+    size, peak = map(int, ended.stdout.split())
+    return size, peak
+
+
+@pytest.mark.parametrize("place", ["local", "store"], indirect=True)
+def test_memory_does_not_follow_the_size_of_files(run: Path, place: Somewhere, tmp_path: Path) -> None:
+    found = []
+    for size in (12 * MB, 36 * MB):
+        copy = shutil.copytree(run, tmp_path / str(size))
+        (copy / "changes").mkdir()
+        for name in LARGE:
+            with (copy / name).open("wb") as file:
+                file.truncate(size)
+        found.append(published(copy, place.url))
+    (few, before), (many, after) = found
+    assert many - few == len(LARGE) * 24 * MB
+    assert after - before < 32 * MB
+
+
+@pytest.mark.parametrize("place", ["local", "store"], indirect=True)
+def test_memory_does_not_follow_the_number_of_files(
+    run: Path, place: Somewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(24, 16, 0.4, 4))
+    with monkeypatch.context() as patch:
+        patch.setattr(stretch, "GROUP_MEMBERS", 8)
+        patch.setattr(stretch, "STRETCH_ROWS", 2)
+        patch.setattr(part_writer, "PART_BYTES", 1)
+        many = pipeline.mine(source, tmp_path / "many", workers=0, progress=False, report=False).path
+    assert len(contents(many)) > 5 * len(contents(run))
+    _, before = published(run, place.url)
+    _, after = published(many, place.url)
+    assert after - before < 16 * MB
