@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.bitmatrix.layout import HUB, ITEM, PATH, ROOT, WORD
+from kernels.bitmatrix.layout import HUB, ITEM, PATH, ROOT, SPLIT, WORD
 from kernels.gpu.records import NOBODY, WORD_BITS
 from kernels.graph.wedges import degrees_of, gather, wedges_of
 from schemas.dtypes import OFFSET, VERTEX
@@ -21,12 +21,17 @@ FEW_ITEMS, LONG_CHUNK, _MANY_ITEMS = 1 << 14, 32, 1 << 18
 def items_of(graph: MiningGraph, subtrees: Subtrees, sieving: bool) -> tuple[np.ndarray, np.ndarray]:
     """Items, heaviest first, and the pool of vertex lists that they point into.
 
-    A sieve opens roots of any size. Without it, the candidates of hubs are dealt out.
+    A sieve opens roots of any size, and roots come in the order of a plan, the heaviest first. Nearly all are over at
+    once, so to weigh them again would take longer than to search them. Without it, the candidates of hubs are dealt
+    out.
     """
     whole = subtrees.todo == EVERYTHING
     roots = subtrees.path[subtrees.path_indptr[:-1][whole]]
-    small = np.full(len(roots), True) if sieving else degrees_of(graph, roots) <= WORD_BITS
-    items = [_root_items(graph, roots[small]), _hub_items(graph, roots[~small])]
+    if sieving:
+        items = [_root_items(roots)]
+    else:
+        small = degrees_of(graph, roots) <= WORD_BITS
+        items = [_root_items(_heaviest_first(graph, roots[small])), _hub_items(graph, roots[~small])]
     pool = np.empty(0, VERTEX)
     if not whole.all():
         parts, pool = _path_items(subtrees, np.flatnonzero(~whole))
@@ -34,8 +39,11 @@ def items_of(graph: MiningGraph, subtrees: Subtrees, sieving: bool) -> tuple[np.
     return np.concatenate(items), pool
 
 
-def _root_items(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
-    roots = roots[np.argsort(-wedges_of(graph, roots) * degrees_of(graph, roots), kind="stable")]
+def _heaviest_first(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
+    return roots[np.argsort(-wedges_of(graph, roots) * degrees_of(graph, roots), kind="stable")]
+
+
+def _root_items(roots: np.ndarray) -> np.ndarray:
     items = _blank(len(roots))
     items["kind"], items["bound"], items["fresh"] = ROOT, roots, 1
     return items
@@ -83,7 +91,7 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
     items = _joined(items)
     kind, listed = items["kind"], items["cand_at"] != NOBODY
     first_level = (kind == HUB) & (items["bound"] != NOBODY)
-    nodes = [_listed(graph, items[(kind == k) & ~first_level & listed], k, pool) for k in (PATH, WORD, HUB)]
+    nodes = [_listed(graph, items[(kind == k) & ~first_level & listed], k, pool) for k in (PATH, SPLIT, WORD, HUB)]
     nodes += [_ranged(items[(kind == k) & ~first_level & ~listed], k, pool) for k in (PATH, HUB)]
     nodes.append(_first_level(graph, items[first_level]))
     nodes.append(Subtrees.of_roots(items["bound"][kind == ROOT]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["GIVEN", "HUB", "ITEM", "PARAMS", "PATH", "QUEUE", "ROOT", "WORD"]
+__all__ = ["GIVEN", "HUB", "ITEM", "PARAMS", "PATH", "QUEUE", "ROOT", "SPLIT", "WORD"]
 
 #: Values of `Item.kind`.
-ROOT, HUB, WORD, PATH = range(4)
+ROOT, HUB, WORD, PATH, SPLIT = range(5)
 #: Value of `Params.ready`: the item was given away and no warp has taken it.
 GIVEN = 1
 

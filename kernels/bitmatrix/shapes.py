@@ -81,7 +81,11 @@ def _power_of_two(n: int) -> int:
 
 
 def shipped() -> list[Variant]:
-    """All that a first launch with the usual sizes asks for, in all modes."""
+    """All that a first launch with the usual sizes asks for, in all modes.
+
+    For a large graph with thresholds, also the two levels behind it, which its hubs need. To compile each takes 5 to
+    13 s, in which a slice would wait.
+    """
     sizes = GpuSizes()
     shapes = [shape(0, Needs(rows, 1), sizes) for rows in (1, sizes.row_cap)]
     modes = [
@@ -92,5 +96,8 @@ def shipped() -> list[Variant]:
         (False, True, True),
     ]
     forms = [*(Form(*mode) for mode in modes), Form(False, True, sieving=True, bounded=True)]
-    searches = [Variant.of(form.kernel, defines_of(*each, form, sizes)) for each in shapes for form in forms]
+    large = [shape(level, Needs(1 << 30, 1 << 30), sizes) for level in (1, 2)]
+    usual = [(each, form) for each in shapes for form in forms]
+    hubs = [(each, form) for each in large for form in forms if form.sieving and not form.bounded]
+    searches = [Variant.of(form.kernel, defines_of(*each, form, sizes)) for each, form in usual + hubs]
     return [*searches, Variant.of(HUB_BITS, HUB_BITS_DEFINES)]

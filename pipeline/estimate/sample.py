@@ -211,7 +211,7 @@ class _Sampler:
         run, search = self._run, self._run.job.of_engine
         engines.compile_engine(run.options.engine, search)
         engine = engines.kind(run.options.engine).make(0)
-        engine.mine(run.graph, Subtrees.of_roots(run.plan.roots[-1:]), search, Limits(), nowhere)
+        engine.mine(run.graph, Subtrees.of_roots(run.plan.roots[-1:]), search, Limits(_TRIAL * self._budget_s), nowhere)
         began = time.perf_counter()
         work = Subtrees.of_roots(run.plan.roots)
         found = engine.mine(run.graph, work, search, Limits(_TRIAL * self._budget_s), nowhere)

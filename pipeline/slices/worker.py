@@ -232,6 +232,10 @@ def forget() -> None:
     engine_turns.forget()
 
 
+#: Most seconds that an engine gets to warm up. A single root can have more bicliques than anybody can list.
+_WARM_UP_S = 0.01
+
+
 def warm_up(task: tuple[str, str, WriteOn]) -> None:
     """Load all that the first task would load: machine code, imports of pyarrow, a device's graph, cuDF.
 
@@ -257,7 +261,7 @@ def _warm_up_device(run: Run, kind: EngineKind, write_on: WriteOn) -> None:
     with turn(kind, run.identity) as server:
         first = Subtrees.of_roots(np.zeros(min(1, run.graph.n_roots), np.int32))
         with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
-            server.engine.mine(run.graph, first, run.job.of_engine, Limits(), nowhere)
+            server.engine.mine(run.graph, first, run.job.of_engine, Limits(_WARM_UP_S), nowhere)
             _open_writer(run, kind, 0, write_on).discard()
 
 

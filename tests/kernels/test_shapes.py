@@ -7,8 +7,9 @@ import pytest
 
 from kernels.bitmatrix import engine as module
 from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import Form, GpuSizes, Launch, scratch
-from kernels.bitmatrix.shapes import Needs, grows, shape, smallest_shape
+from kernels.bitmatrix.memory import Form, GpuSizes, Launch, defines_of, scratch
+from kernels.bitmatrix.shapes import Needs, grows, shape, shipped, smallest_shape
+from kernels.gpu.source import Variant
 from schemas.emit import nowhere
 from schemas.errors import DeviceMemoryError
 from schemas.search import Limits, Search
@@ -102,3 +103,13 @@ def test_no_second_plan_is_made_where_it_would_be_no_smaller(monkeypatch):
     with pytest.raises(DeviceMemoryError, match="the toy is full"):
         engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
     assert plans == [(64, 128)]
+
+
+@pytest.mark.parametrize("search", [Search("count", min_left=20), Search("list", min_left=20)], ids=["count", "list"])
+def test_the_hubs_of_a_large_graph_need_no_compiler(search):
+    """Of the graph with 10^9 edges of docs/lab/large.md: 5 million roots, and a hub with a million neighbours."""
+    needs, shipped_now = Needs(5_305_417, 4 * 940_602 + 4096), set(shipped())
+    plain = search.mode == "count"
+    form = Form(plain, measured=not plain, sieving=True)
+    for level in (0, 1, 2):
+        assert Variant.of(form.kernel, defines_of(*shape(level, needs, USUAL), form, USUAL)) in shipped_now

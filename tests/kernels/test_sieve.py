@@ -12,6 +12,7 @@ from schemas.emit import nowhere
 from schemas.options import BuildOptions
 from schemas.search import MEASURES, Limits, Search
 from schemas.totals import Best
+from schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite_largest import first_of
 from tests.support.emulated import BITMATRIX, DEVICE, everything
@@ -96,3 +97,22 @@ def test_a_root_that_holds_more_than_a_narrow_counter_can_count():
     graph = graph_of(edges, BuildOptions(root_side="right"))
     assert graph.n_roots > 1984
     assert run(BitMatrixEngine(DEVICE), graph, Search("count", min_left=100, min_right=2)).count == 1
+
+
+def test_children_that_are_opened_one_by_one_stay_together_when_a_slice_ends():
+    """A root has 59 candidates and 2,400 base vertices, for whose bits a warp has no room. As nodes of their own, its
+    children would have copies of 1,200 candidates after the first slice."""
+    edges = random_edges(np.random.default_rng(6), 8000, 60, 0.3)
+    graph = graph_of(edges, BuildOptions(root_side="right", order="id"))
+    search = Search("fingerprint", min_left=100, min_right=3)
+    engine = BitMatrixEngine(EmulatedDevice(5), BITMATRIX["oversize"]._replace(row_cap=128, list_cap=4096, warps=8))
+    work, count, fingerprint, most = Subtrees.of_roots(np.zeros(1, np.int32)), 0, 0, 0
+    expected = CpuEngine().mine(graph, work, search, Limits(), nowhere)
+    while len(work):
+        part = engine.mine(graph, work, search, Limits(rows=expected.count // 3), nowhere)
+        count, fingerprint = count + part.count, (fingerprint + (part.fingerprint or 0)) % 2**64
+        work = part.left_over
+        most = max(most, len(work.candidates))
+    assert (count, fingerprint) == (expected.count, expected.fingerprint)
+    assert expected.count > 1000
+    assert 0 < most < 600

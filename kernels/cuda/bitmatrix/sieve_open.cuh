@@ -274,26 +274,22 @@ __device__ inline void write_bits(Worker& w, const Opening& o, const SieveFrame&
     __syncwarp();
 }
 
-// Make every child of frame 0 an item of its own, because its bit rows have no room. Its children have less. The slice
-// is void if the pool is full. A lane makes an item, as many at a time as reserve_given keeps in reserve.
+// Pass the children of frame 0 on, because its bit rows have no room. Each is opened anew, and has less. They stay
+// together in ranges, of which waiting warps take parts (run_split), because each child by itself would take its own copy
+// of the candidates to the host. The slice is void if the pool is full.
 __device__ __noinline__ void split(Worker& w, const SieveFrame& f) {
-    const i32* rows = sieve_of(w).row;
-    i32 n_cand = f.n_rows - f.next, n_path = f.n_closed + 1;
-    i64 cand_at = reserve_pool(n_cand);
-    if (cand_at != NOBODY) write_list(rows + f.next, n_cand, params.pool + cand_at);
-    ROLLED for (i32 chunk = f.next; chunk < f.end; chunk += 32) {
-        i32 n = f.end - chunk < 32 ? f.end - chunk : 32, j = chunk + lane_id(), behind = j - f.next + 1;
-        i64 at = cand_at == NOBODY ? NOBODY : reserve_pool((i64)n * n_path);
-        if (at == NOBODY) {
-            if (lane_id() == 0) overflow();
-            return;
-        }
-        i64 path_at = at + (i64)lane_id() * n_path;
-        ROLLED for (i32 k = 0; k < n; k++) write_list(w.s->full, f.n_closed, params.pool + at + (i64)k * n_path);
-        if (j < f.end) params.pool[path_at + f.n_closed] = rows[j];
-        Item item = path_item(path_at, n_path, cand_at + behind, n_cand - behind, 0, n_cand - behind, 1);
-        pass_on_each(item, n);
+    Item item;
+    if (!describe_sieve(w, f, 0, &item)) {
+        if (lane_id() == 0) overflow();
+        return;
     }
+    item.kind = SPLIT;
+    i32 n = item.end < 32 ? item.end : 32;
+    i64 slot = reserve_given(n);
+    if (slot == NOBODY)
+        leave_over(item);
+    else
+        publish(slot, n, item);
 }
 
 // Explore frame 0, whose node was emitted. STOPPED: the rest is written down.

@@ -65,6 +65,8 @@
 #define WORD 2   // a node that is known to be alive, with listed L and candidates
 #define PATH 3   // any node, by its path; it may turn out to be dead. With a range of ranks as candidates it is alive,
                  // and its whole closure is in the path
+#define SPLIT 4  // children of a node of a sieve, whose bit rows have no room together: by the closure of the node, as a
+                 // path, and its candidates. Each child is opened anew.
 
 // How a warp's search ended
 #define DONE 0
@@ -73,7 +75,7 @@
 struct Item {
     i32 kind;
     i32 bound;       // ROOT, HUB by range: the root whose subtree this is; PATH with a copy: sieve_frames.cuh; else NOBODY
-    i64 base_at;     // L (HUB, WORD) or path (PATH) in the pool; NOBODY: neighbours of `bound`
+    i64 base_at;     // L (HUB, WORD) or path (PATH, SPLIT) in the pool; NOBODY: neighbours of `bound`
     i64 closure_at;  // R in the pool (HUB below the first level)
     i64 cand_at;     // candidates in the pool; NOBODY: all ranks from `begin` on
     i32 n_base;
