@@ -116,13 +116,14 @@ def take_longer() -> None:
 
 
 def kill_once(pool: DaskPool, killed: list[int]) -> Any:
-    """Kill a worker when something is committed and all slots are taken. A slice that is only to be handed over is done
-    again by Dask, unseen by the run; but every worker has another one then, which takes long enough to be lost."""
+    """Kill a worker when something is committed and every worker has as many slices as it takes. Then at most one of
+    them is only to be handed over, which Dask does again, unseen by the run. The other takes long enough to be lost."""
     pids = sorted(pool.client.run(os.getpid).values())
     pool.client.run(take_longer)
 
     def watch(progress: Progress) -> None:
-        if not killed and progress.bicliques and progress.running == CUDA.slices_in_hand * len(pids):
+        with_workers = pool.client.processing().values()  # a slice that was dealt may still be on its way
+        if not killed and progress.bicliques and all(len(keys) == CUDA.slices_in_hand for keys in with_workers):
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 

@@ -65,6 +65,22 @@ def test_a_gpu_writer_is_opened_before_the_first_slice_only_to_list(
     assert {where for where, _ in opened} == {platform}
 
 
+def test_an_engine_warms_up_for_a_moment_however_much_is_below_the_first_root(
+    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, times, mine = prepared(tmp_path), [], FakeGpuEngine.mine
+
+    def watched(self: Any, graph: Any, subtrees: Any, search: Any, limits: Any, emit: Any) -> Any:
+        times.append(limits.seconds)
+        return mine(self, graph, subtrees, search, limits, emit)
+
+    monkeypatch.setattr(FakeGpuEngine, "mine", watched)
+    worker.warm_up((str(folder.path), folder.run_id(), "cpu"))
+    [seconds] = times
+    assert seconds is not None
+    assert seconds < 0.1
+
+
 def test_the_next_slice_is_searched_while_one_is_written(
     tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
