@@ -10,6 +10,7 @@
 #define SIEVING 1
 #endif
 #include "common/types.cuh"
+#include "common/warp.cuh"
 #include "bitmatrix/hub.cuh"
 #include "bitmatrix/launch.cuh"
 #include "bitmatrix/lists.cuh"

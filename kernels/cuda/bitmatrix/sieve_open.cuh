@@ -5,7 +5,6 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/bound.cuh"
-#include "bitmatrix/lists.cuh"
 #include "bitmatrix/neighbours.cuh"
 #include "bitmatrix/problem.cuh"
 #include "bitmatrix/queue.cuh"
