@@ -21,7 +21,7 @@ from pipeline.run.names import REPORT_FILE, is_store, url_of
 from pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
-from pipeline.run.stored import here
+from pipeline.run.stored import driven
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import Scheduler, WorkerOptions
@@ -221,7 +221,7 @@ def _output(output: PathLike, overwrite: bool) -> Path:
 
         shown = without_secrets(url)
         raise InputError(f"a run in a store is not overwritten; remove what is at {shown}, or name another place")
-    return here(Path(output))
+    return driven(Path(output))
 
 
 def _new_run(
@@ -332,7 +332,7 @@ def resume(
     >>> len(pipeline.resume("OUT-in-two-calls", max_results=None))
     56688
     """
-    given, path, progress = locals(), here(Path(folder)), to_callback(progress)
+    given, path, progress = locals(), driven(Path(folder)), to_callback(progress)
     limits = record(RunLimits, given, before=RunFolder(path).limits())
     session = steps.run(path, record(WorkerOptions, given), limits, progress, stop)
     return _results(path, session, report, progress)

@@ -382,7 +382,7 @@ def _mine(
 def _opened(path: Path | str | os.PathLike[str]) -> Iterator[Run]:
     """Open a run, and hold its lock during the block."""
     startup.over()
-    run = Run.at(Path(path))
+    run = Run.to_go_on(Path(path))
     with locked(run.folder.lock_file), _resumable(run):
         yield run
 

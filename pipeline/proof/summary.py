@@ -20,6 +20,7 @@ from pipeline.run.files import disk_errors, whole_file
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import open_labels
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import bring
 from pipeline.run.tables import LOCAL
 from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT
@@ -350,7 +351,7 @@ def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:
 
 def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
     """The largest bicliques by measure. A run of an earlier version has none, or not by all measures."""
-    if not (folder.summary / LARGEST_FILE).exists():
+    if not bring(folder.summary / LARGEST_FILE).exists():
         return {}
     table = _read(folder.summary / LARGEST_FILE)
     schema = table.schema.remove_metadata()
@@ -372,4 +373,4 @@ def _write(table: pa.Table, file: Path) -> None:
 
 
 def _read(file: Path, columns: list[str] | None = None) -> pa.Table:
-    return pq.read_table(file, columns=columns, filesystem=LOCAL, page_checksum_verification=True)
+    return pq.read_table(bring(file), columns=columns, filesystem=LOCAL, page_checksum_verification=True)

@@ -21,6 +21,7 @@ from pipeline.run.labels import open_labels
 from pipeline.run.names import refuse_url
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import bring
 from pipeline.run.tables import LOCAL
 from schemas.bicliques import ID
 from schemas.errors import IncompleteError, InputError
@@ -100,7 +101,7 @@ def why_damaged(run: Run) -> str | None:
     for side in _SIDES:
         file = run.folder.vertices / f"{side}.parquet"
         try:
-            rows = len(pq.read_table(file, filesystem=LOCAL, page_checksum_verification=True))
+            rows = len(pq.read_table(bring(file), filesystem=LOCAL, page_checksum_verification=True))
         except (OSError, pa.ArrowException, ValueError) as error:
             return f"{file} cannot be read ({str(error).partition(chr(10))[0].rstrip('.')})"
         if rows != run.input[f"n_{side}"]:  # type: ignore[literal-required]
@@ -136,5 +137,5 @@ def copy(run: Run, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for side in _SIDES:
             name = f"{side}.parquet"
-            with (run.folder.vertices / name).open("rb") as table, whole_file(folder / name) as whole:
+            with bring(run.folder.vertices / name).open("rb") as table, whole_file(folder / name) as whole:
                 shutil.copyfileobj(table, whole)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pipeline.proof.selection import Place, place_of_id, rows_at
 from pipeline.proof.summary import Summary, place_in_summary
 from pipeline.rows.collection import Biclique, Rows, bicliques_of
+from pipeline.run.stored import bring
 from schemas.errors import InputError, UnknownIdError
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class ById(Rows):
             raise self._unknown(number)
         from pipeline.results.explaining import explained  # imported only here, because it imports compiled code
 
-        has_summary = self._manifest is not None and self._run.folder.summary.exists()
+        has_summary = self._manifest is not None and bring(self._run.folder.summary).exists()
         summary = Summary.read(self._run.folder) if has_summary else None
         sizes = self.sizes() if summary is None else summary.sizes
         return explained(self._run, self.files, self.schema, place, summary, sizes, missing, n)

@@ -24,7 +24,7 @@ from pipeline.run.names import (
     refuse_links,
 )
 from pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
-from pipeline.run.stored import refuse_strange, shown_place, sizes_of, store_of
+from pipeline.run.stored import bring, refuse_strange, shown_place, sizes_of, store_of
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -253,7 +253,7 @@ class RunFolder:
     def broken(self, step: str) -> Path | None:
         """The first file that is missing or is not as a finished step made it. None if all files are."""
         for name, expected in self.checksums(step).items():
-            file = self.path / name
+            file = bring(self.path / name)
             try:
                 found = checksum(file)
             except OSError:

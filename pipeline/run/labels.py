@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from pipeline.run.folder import RunFolder
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import bring
 from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
 
@@ -35,7 +36,7 @@ def open_labels(folder: RunFolder, side: str) -> pa.Array:
     IncompleteError
         If the file is missing or damaged.
     """
-    file = folder.graph / LABEL_FILES[side]
+    file = bring(folder.graph / LABEL_FILES[side])
     try:
         table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
     except (OSError, pa.ArrowInvalid) as error:

@@ -21,7 +21,7 @@ from pipeline.remote.objects import Objects, TakenError
 from pipeline.run.names import LOCK_FILE
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["LEASE_S", "is_at_work", "leased", "said_of_driver"]
+__all__ = ["LEASE_S", "is_at_work", "leased", "refuse_others", "said_of_driver"]
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +88,19 @@ def leased(store: Objects) -> Iterator[None]:
         with suppress(BicliqueError):  # it is over in a minute anyway
             if (said_of_driver(store) or {}).get("of") == me["of"]:
                 store.remove(LOCK_FILE)
+
+
+def refuse_others(store: Objects) -> None:
+    """Refuse to begin while another driver may be at work.
+
+    Raises
+    ------
+    InputError
+        The error names its process and host.
+    ResourceError
+        If the store does not answer.
+    """
+    _refuse(store, said_of_driver(store))
 
 
 def _refuse(store: Objects, said: dict[str, Any] | None) -> None:

@@ -27,7 +27,7 @@ from pipeline.run.files import disk_errors
 from pipeline.run.stored import store_of
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["Holder", "holder", "holder_here", "locked"]
+__all__ = ["Holder", "holder", "holder_here", "is_current", "locked", "open_lock", "try_lock"]
 
 logger = logging.getLogger(__name__)
 
@@ -98,13 +98,13 @@ def holder(lock_file: Path) -> Holder | None:
 def holder_here(lock_file: Path) -> Holder | None:
     """The same, as far as the lock of this folder tells."""
     try:
-        descriptor = _open(lock_file, os.O_RDONLY)
+        descriptor = open_lock(lock_file, os.O_RDONLY)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ResourceError(f"cannot read {lock_file} ({os.strerror(error.errno or 0)}); ask its owner") from error
     try:
-        alive = not _try(descriptor, fcntl.LOCK_SH)
+        alive = not try_lock(descriptor, fcntl.LOCK_SH)
         said = _holder(descriptor)
     except OSError as error:
         raise ResourceError(f"cannot read {lock_file} ({os.strerror(error.errno or 0)}); ask its owner") from error
@@ -118,14 +118,14 @@ def holder_here(lock_file: Path) -> Holder | None:
 def _acquire(lock_file: Path) -> int:
     deadline = time.monotonic() + _PATIENCE_S
     while True:
-        descriptor = _open(lock_file, os.O_RDWR | os.O_CREAT)
+        descriptor = open_lock(lock_file, os.O_RDWR | os.O_CREAT)
         try:
-            if not _try(descriptor, fcntl.LOCK_EX):
+            if not try_lock(descriptor, fcntl.LOCK_EX):
                 if time.monotonic() >= deadline:
                     said = _words(_holder(descriptor))
                     raise InputError(f"{lock_file.parent} is being worked on by {said}; wait for it, or stop it")
                 time.sleep(0.02)
-            elif _is_current(descriptor, lock_file):
+            elif is_current(descriptor, lock_file):
                 _sign(descriptor, lock_file)
                 return descriptor
         except BaseException:
@@ -134,7 +134,8 @@ def _acquire(lock_file: Path) -> int:
         os.close(descriptor)  # another driver holds it, or has just removed the file: open it again
 
 
-def _try(descriptor: int, kind: int) -> bool:
+def try_lock(descriptor: int, kind: int) -> bool:
+    """Whether a lock of this kind (``fcntl.LOCK_SH`` or ``LOCK_EX``) is held now. It does not wait for another one."""
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -154,7 +155,7 @@ def _sign(descriptor: int, lock_file: Path) -> None:
     os.pwrite(descriptor, json.dumps(me).encode(), 0)
 
 
-def _open(lock_file: Path, flags: int) -> int:
+def open_lock(lock_file: Path, flags: int) -> int:
     """Open a regular file and nothing else. Through a link the text of the lock would get into another file."""
     try:
         descriptor = os.open(lock_file, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
@@ -176,7 +177,7 @@ def _odd(lock_file: Path) -> InputError:
 def _release(descriptor: int, lock_file: Path, level: int = logging.WARNING) -> None:
     """Give the lock up. A file that cannot be removed is only logged, because the file alone locks nothing."""
     try:
-        if _is_current(descriptor, lock_file):
+        if is_current(descriptor, lock_file):
             lock_file.unlink(missing_ok=True)
     except OSError as error:
         logger.log(level, "%s cannot be removed (%s); it locks nothing any more", lock_file, error.strerror)
@@ -184,7 +185,8 @@ def _release(descriptor: int, lock_file: Path, level: int = logging.WARNING) -> 
         os.close(descriptor)
 
 
-def _is_current(descriptor: int, lock_file: Path) -> bool:
+def is_current(descriptor: int, lock_file: Path) -> bool:
+    """Whether the file that is open is still the one of this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), lock_file.lstat())
     except FileNotFoundError:

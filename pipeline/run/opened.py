@@ -13,7 +13,7 @@ from pipeline.run.labels import Tables, open_labels
 from pipeline.run.ledger import Ledger
 from pipeline.run.plan import Plan
 from pipeline.run.session import sessions
-from pipeline.run.stored import here, url_at
+from pipeline.run.stored import bring, driven, here, url_at
 from schemas.bands import Band
 from schemas.bicliques import Provenance
 from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
@@ -63,8 +63,13 @@ class Run:
 
     @classmethod
     def at(cls, path: Path) -> Run:
-        """The run in the folder `path`, or that at a URL of a store, as it is there now."""
+        """The run in the folder `path`, or that at a URL of a store, as it is there now, to read it."""
         return cls(RunFolder(here(path)))
+
+    @classmethod
+    def to_go_on(cls, path: Path) -> Run:
+        """The same, to go on with it."""
+        return cls(RunFolder(driven(path)))
 
     @property
     def path(self) -> Path:
@@ -124,7 +129,7 @@ class Run:
     @cached_property
     def graph(self) -> MiningGraph:
         """The reduced graph, memory-mapped."""
-        return MiningGraph.open(self.folder.graph)
+        return MiningGraph.open(bring(self.folder.graph))
 
     @property
     def is_in_bands(self) -> bool:
@@ -139,7 +144,7 @@ class Run:
             return [(search, self.graph)]
         told = [Band(one["first"], one["last"], one["min_right"]) for one in self.built["bands"]]
         searches = [band.of(search) for band in told]
-        return list(zip(searches, MiningGraph.open_all(self.folder.graph), strict=True))
+        return list(zip(searches, MiningGraph.open_all(bring(self.folder.graph)), strict=True))
 
     @cached_property
     def labels(self) -> tuple[Any, Any]:
@@ -205,12 +210,14 @@ class Run:
 
     def ledger(self) -> Ledger:
         """The ledger as it is on disk; see `Ledger.load`."""
+        bring(self.folder.ledger)
         return Ledger.load(self.folder, self.job, len(self.plan.roots))
 
     def survey(self) -> tuple[Ledger, dict[Path, str]]:
         """What counts of the ledger, and why the rest does not; see `Ledger.survey`. Empty before there is a plan."""
         if not self.has("plan"):
             return Ledger(self.folder, self.job, 0, {}), {}
+        bring(self.folder.ledger)
         return Ledger.survey(self.folder, self.job, len(self.plan.roots))
 
     def repaired_ledger(self) -> Ledger:
@@ -219,7 +226,7 @@ class Run:
         Of a run that is kept in a store, a session of its journal begins.
         """
         if url_at(self.path) is not None:
-            from pipeline.run.working import begin_session  # imported only here, because most runs are in folders
+            from pipeline.run.keeping import begin_session  # imported only here, because most runs are in folders
 
             self._journal = begin_session(self.folder, lambda: self.survey()[0])
         ledger = Ledger.repair(self.folder, self.job, len(self.plan.roots))

@@ -15,6 +15,7 @@ import numpy as np
 
 from pipeline.run.folder import RunFolder
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import bring
 from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, LedgerEntry
 
@@ -51,6 +52,7 @@ class Plan:
         IncompleteError
             If a file is missing or damaged.
         """
+        bring(folder.plan)
         try:
             roots, weights = np.load(folder.plan / ROOTS_FILE), np.load(folder.plan / WEIGHTS_FILE)
         except (EOFError, MemoryError, OSError, ValueError) as error:

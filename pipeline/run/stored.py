@@ -7,7 +7,7 @@ folder, stands for its object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from schemas.manifest import Part
 
 __all__ = [
+    "bring",
+    "driven",
     "for_arrow",
     "here",
+    "is_read_by",
     "keep_page",
     "keep_result",
     "keep_steps",
@@ -39,22 +42,59 @@ __all__ = [
 ]
 
 _PLACE = "bicliques"
+#: What brings the files of runs that are read from a store, by their folders.
+_readers: dict[Path, Callable[[Path], None]] = {}
 
 
 def here(path: Path) -> Path:
-    """A path, or the working folder of the run at a URL of a store, as the store has the run now.
+    """A path, or the folder of this process for reading the run at a URL of a store, as the store has the run now.
 
     Raises
     ------
     InputError, IncompleteError, ResourceError
-        See `pipeline.run.working.working_folder`.
+        See `pipeline.run.working.reader_folder`.
     """
     url = url_of(path)
     if url is None or not is_store(url):
         return path
-    from pipeline.run.working import working_folder  # imported only here, because most runs are kept in folders
+    from pipeline.run.working import reader_folder  # imported only here, because most runs are kept in folders
 
-    return working_folder(url)
+    return reader_folder(url)
+
+
+def driven(path: Path) -> Path:
+    """A path, or the folder of this process for mining the run at a URL of a store.
+
+    Raises
+    ------
+    InputError, IncompleteError, ResourceError
+        See `pipeline.run.working.driver_folder`.
+    """
+    url = url_of(path)
+    if url is None or not is_store(url):
+        return path
+    from pipeline.run.working import driver_folder  # imported only here, because most runs are kept in folders
+
+    return driver_folder(url)
+
+
+def is_read_by(folder: Path, reader: Callable[[Path], None]) -> None:
+    """From now on `reader` brings what is asked for of the run in a folder; see `bring`."""
+    _readers[folder] = reader
+
+
+def bring(path: Path) -> Path:
+    """A file of a run, or a folder in its folder. If the run is read from a store, it is brought from there.
+
+    Raises
+    ------
+    InputError, IncompleteError, ResourceError
+        As `here`.
+    """
+    for folder in (path.parent, path.parent.parent) if _readers else ():
+        if (reader := _readers.get(folder)) is not None:
+            reader(path)
+    return path
 
 
 def url_at(folder: Path) -> str | None:
@@ -174,19 +214,19 @@ def parts_listed(store: Objects) -> set[str]:
 
 
 def keep_steps(folder: RunFolder) -> None:
-    """Put the steps of a run into its store, if it is kept in one; see `pipeline.run.working.keep_steps`."""
+    """Put the steps of a run into its store, if it is kept in one; see `pipeline.run.keeping.keep_steps`."""
     if url_at(folder.path) is not None:
-        from pipeline.run import working  # imported only here, because most runs are kept in folders
+        from pipeline.run import keeping  # imported only here, because most runs are kept in folders
 
-        working.keep_steps(folder)
+        keeping.keep_steps(folder)
 
 
 def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:
-    """Put what a complete run has into its store, if it is kept in one; see `pipeline.run.working.keep_result`."""
+    """Put what a complete run has into its store, if it is kept in one; see `pipeline.run.keeping.keep_result`."""
     if url_at(folder.path) is not None:
-        from pipeline.run import working  # imported only here, because most runs are kept in folders
+        from pipeline.run import keeping  # imported only here, because most runs are kept in folders
 
-        working.keep_result(folder, journal)
+        keeping.keep_result(folder, journal)
 
 
 def keep_page(page: Path) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import for_arrow, key_of, store_of
+from pipeline.run.stored import bring, for_arrow, key_of, store_of
 from schemas.errors import IncompleteError, ResourceError
 
 __all__ = ["LOCAL", "found_at", "open_bytes", "open_part", "read_integers", "read_schema", "read_table"]
@@ -40,6 +40,7 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
     ResourceError
         If the store of the part does not answer.
     """
+    bring(path)
     try:
         with pq.ParquetFile(**found_at(path), page_checksum_verification=True, **options) as part:
             yield part

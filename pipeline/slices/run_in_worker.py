@@ -37,9 +37,9 @@ def _opened(folder: str, identity: str) -> Run:
     if url is None:
         run = Run.at(Path(folder))
     else:
-        from pipeline.run.working import working_folder  # imported only here, because most runs are kept in folders
+        from pipeline.run.working import worker_folder  # imported only here, because most runs are kept in folders
 
-        run = Run.at(working_folder(url, in_worker=True))
+        run = Run.at(worker_folder(url, identity))
         with disk_errors(run.folder.pending):
             run.folder.pending.mkdir(exist_ok=True)
     if run.identity != identity:

@@ -24,6 +24,7 @@ from pipeline.run.accounts import seconds_of
 from pipeline.run.opened import Run
 from pipeline.run.progress import size
 from pipeline.run.session import busy_ratio_of
+from pipeline.run.stored import bring
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 from schemas.search import By, Search
@@ -150,7 +151,7 @@ def _listed(run: Run, results: Results, summary: Summary) -> Listed:
 
 def _summary(run: Run, results: Results) -> Summary:
     """The summary that the proof made, or else a summary of the rows that are there so far."""
-    if results.complete and run.folder.summary.exists():
+    if results.complete and bring(run.folder.summary).exists():
         known = [read_largest(run.folder, results.manifest, by, LARGEST) for by in _RANKINGS]  # or it is damaged
         if all(places is not None for places in known):  # a summary of an earlier version has fewer
             return Summary.read(run.folder)

@@ -19,7 +19,6 @@ from pipeline.run import lease
 from pipeline.run.journal import FIRST, Journal
 from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
-from pipeline.run.stored import here
 from pipeline.slices.run_in_worker import open_in_worker
 from schemas.errors import IncompleteError, InputError, ResourceError
 from tests.support.runs import ROOT, answer, environment
@@ -207,7 +206,7 @@ def test_a_driver_that_was_taken_over_removes_no_part_of_the_other(
         machines.put(STRAY.replace("77", "78"), b"of the other driver")
 
     monkeypatch.setattr(Journal, "begin", stall)
-    Run.at(here(Path(machines.url))).repaired_ledger()
+    Run.to_go_on(Path(machines.url)).repaired_ledger()
     there = machines.there()
     assert STRAY not in there
     assert STRAY.replace("77", "78") in there
@@ -309,8 +308,8 @@ def test_workers_of_other_machines_need_no_folder_in_common(machines: Machines, 
             worker.wait()
     assert found.complete
     theirs = tmp_path / f"machine{machines.number + 1}" / "bicliques" / "stores"
-    assert len(list(theirs.glob("*/run/graph/graph.json"))) == 1
-    assert list(theirs.glob("*/run/pending/*")) == []
+    assert len(list(theirs.glob("*/worker-*/run/graph/graph.json"))) == 1
+    assert list(theirs.glob("*/*/run/pending/*")) == []
     check_whole(machines)
 
 

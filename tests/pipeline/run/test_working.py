@@ -13,9 +13,9 @@ from pipeline.cli.cards import run_card
 from pipeline.remote.objects import objects_at
 from pipeline.run.files import json_bytes
 from pipeline.run.folder import RunFolder
+from pipeline.run.keeping import keep_steps
 from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE
-from pipeline.run.stored import here
-from pipeline.run.working import keep_steps
+from pipeline.run.stored import driven
 from pipeline.slices.run_in_worker import open_in_worker
 from pipeline.slices.worker import forget
 from schemas.errors import IncompleteError, InputError
@@ -33,7 +33,7 @@ def resume(machines: Machines) -> pipeline.Results:
 
 
 def folder_of(machines: Machines) -> RunFolder:
-    return RunFolder(here(Path(machines.url)))
+    return RunFolder(driven(Path(machines.url)))
 
 
 @pytest.mark.parametrize("name", ["ABSOLUTE", "../../../../victim", "graph/../../../../../victim", "graph/else.txt"])
@@ -44,7 +44,8 @@ def test_a_record_in_the_store_writes_no_file_of_others(
     victim = tmp_path / "victim"
     victim.write_text("of somebody else")
     name = str(victim) if name == "ABSOLUTE" else name
-    good = machines.there()["steps/build.json"]
+    there = machines.there()
+    good, identity = there["steps/build.json"], json.loads(there["options.json"])["origin"]["run"]
     record = checked(json.loads(good))
     bad = json_bytes(record | {"files": record["files"] | {name: 0}})
     said = f"/steps/build.json names {name}, which is no file of a run; remove it, then continue with: "
@@ -56,7 +57,7 @@ def test_a_record_in_the_store_writes_no_file_of_others(
             pipeline.status(machines.url)
         assert str(refused.value).startswith(f"{objects_at(machines.url).shown}{said}"), at
         with pytest.raises(IncompleteError, match="which is no file of a run"):
-            open_in_worker(machines.url, "x")
+            open_in_worker(machines.url, identity)
         machines.change()
     assert victim.read_text() == "of somebody else"
     assert list(tmp_path.rglob("else.txt")) == []

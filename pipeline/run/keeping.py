@@ -1,0 +1,120 @@
+"""Puts what a run has into its store: a session of its driver, its steps, and what a complete run has beside its parts.
+
+See `pipeline.run.stored`; `pipeline.run.bringing` is the other way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from pipeline.remote.objects import Objects, each
+from pipeline.run.bringing import BESIDE, STEPS, bring_ledger
+from pipeline.run.folder import RunFolder
+from pipeline.run.journal import Journal
+from pipeline.run.names import MANIFEST_FILE, OPTIONS_FILE, SUCCESS_FILE
+from pipeline.run.stored import key_of, parts_listed, store_of
+from schemas.manifest import Part
+
+if TYPE_CHECKING:
+    from pipeline.run.ledger import Ledger
+
+__all__ = ["begin_session", "keep_result", "keep_steps"]
+
+logger = logging.getLogger(__name__)
+
+
+def begin_session(folder: RunFolder, survey: Callable[[], Ledger]) -> Journal:
+    """Begin a session of the driver: take over the ledger that is in the store.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    survey : callable
+        () -> the entries in the folder that count.
+
+    Raises
+    ------
+    InputError
+        If another driver has begun a session meanwhile.
+    ResourceError
+        If the store does not answer, or does not take something.
+    """
+    store = store_of(folder.path)
+    assert store is not None
+    journal = bring_ledger(store, folder)
+    ledger = survey()
+    _begin(store, journal, ledger.entries, ledger.parts)
+    return journal
+
+
+def _begin(store: Objects, journal: Journal, counting: Iterable[int], parts: Iterable[Part]) -> None:
+    """Begin a session, and remove parts that count no more.
+
+    They are listed before it begins. So a part of a later session, with which another driver has gone on meanwhile, is
+    never among them.
+    """
+    there = parts_listed(store)
+    journal.begin(counting)
+    for name in there - {part.name for part in parts}:
+        logger.info("%s/bicliques/%s belongs to no committed slice and is removed", store.shown, name)
+        store.remove(key_of(name))
+
+
+def keep_steps(folder: RunFolder) -> None:
+    """Put options and steps of a run, with their files, into its store. What is there already is not put again."""
+    store = store_of(folder.path)
+    assert store is not None
+    for step in STEPS:
+        record = folder.step_file(step).read_bytes()
+        is_known = store.get(f"steps/{step}.json") == record
+        sizes = {name: (folder.path / name).stat().st_size for name in folder.checksums(step)}
+        names = [name for name, size in sizes.items() if not (is_known and store.size(name) == size)]
+        each(lambda name: store.put_file(name, folder.path / name), names)
+        if not is_known:
+            store.put(f"steps/{step}.json", record)
+    options = (folder.path / OPTIONS_FILE).read_bytes()
+    if store.get(OPTIONS_FILE) != options:
+        store.put(OPTIONS_FILE, options)
+
+
+def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:
+    """Put what a complete run has beside its parts into its store: the manifest last, and then ``_SUCCESS``.
+
+    Before, a session is begun in which nothing is mined. So no other driver can have gone on with the run. Of a run
+    that has all that already, only files are put that are missing there, or have another size.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    journal : Journal or None
+        That of the driver that has mined. None reads it anew.
+
+    Raises
+    ------
+    InputError
+        If another driver has gone on with the run.
+    ResourceError
+        If the store does not take something.
+    """
+    store, manifest = store_of(folder.path), folder.manifest()
+    assert store is not None
+    assert manifest is not None
+    if journal is None:
+        keep_steps(folder)  # what was lost there is made again here
+    text = folder.manifest_file.read_bytes()
+    names = ["steps/mine.json", *BESIDE]
+    sizes = {name: (folder.path / name).stat().st_size for name in names if (folder.path / name).exists()}
+    if store.size(SUCCESS_FILE) is not None and store.get(MANIFEST_FILE) == text:
+        for name, size in sizes.items():
+            if store.size(name) != size:
+                logger.warning("%s/%s is missing or damaged, and is put again", store.shown, name)
+                store.put_file(name, folder.path / name)
+        return
+    journal = journal or Journal(store, folder.run_id())
+    _begin(store, journal, [int(file.stem) for file in folder.entries_there()], manifest.parts)
+    for name in sizes:
+        store.put_file(name, folder.path / name)
+    store.put(MANIFEST_FILE, text)
+    store.put(SUCCESS_FILE, b"")

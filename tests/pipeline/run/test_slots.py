@@ -1,0 +1,133 @@
+"""Places of the cache: who has which, and which go."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.run import slots
+from pipeline.run.files import read_json
+from pipeline.run.names import STORE_FILE
+from pipeline.run.slots import others, own_place, shared_place
+from schemas.errors import ResourceError
+
+URL = "s3://lake/night"
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def stores(tmp_path: Path) -> Path:
+    return tmp_path / "bicliques" / "stores"
+
+
+def another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on places are taken as by another process. What was taken stays locked."""
+    monkeypatch.setattr(slots, "_held", {})
+
+
+def process_ends() -> None:
+    for _, descriptor in slots._held.values():
+        os.close(descriptor)
+    slots._held.clear()
+
+
+def look_again(tmp_path: Path) -> None:
+    (stores(tmp_path) / "looked-at").unlink()
+
+
+def test_each_process_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = own_place(URL, "reader")
+    assert own_place(URL, "reader") == first
+    driver, another = own_place(URL, "driver"), own_place("s3://lake/other", "reader")
+    assert {place.name for place in (first, driver, another)} == {"reader-1", "driver-1"}
+    assert another.parent != first.parent == driver.parent
+    assert read_json(first / STORE_FILE) == {"url": URL}
+    another_process(monkeypatch)
+    second = own_place(URL, "reader")
+    assert second.name == "reader-2"
+    assert list(others(second)) == [driver / "run", first / "run"]
+    assert list(others(second, "driver")) == [driver / "run"]
+    process_ends()
+    another_process(monkeypatch)
+    assert own_place(URL, "reader") == second, "it takes what was left"
+
+
+def test_a_fork_has_a_place_of_its_own() -> None:
+    first = own_place(URL, "reader")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, own_place(URL, "reader").name.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert (first.name, os.read(reading, 99)) == ("reader-1", b"reader-2")
+    os.close(reading)
+    os.close(writing)
+
+
+def test_workers_share_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = shared_place(URL, "a")
+    another_process(monkeypatch)
+    assert shared_place(URL, "a") == place
+    assert shared_place(URL, "../b").parent == place.parent
+
+
+def test_a_place_that_was_deleted_is_made_again(tmp_path: Path) -> None:
+    place = own_place(URL, "driver")
+    stores(tmp_path).rename(tmp_path / "away")
+    assert own_place(URL, "driver") == place
+    assert (place / STORE_FILE).exists()
+
+
+def test_old_places_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, used = own_place(URL, "driver"), own_place("s3://lake/used", "driver")
+    process_ends()
+    held = [own_place(URL, "reader"), shared_place(URL, "a")]
+    another_process(monkeypatch)
+    left = gone.parent / ".driver-9.12345678.gone"
+    left.mkdir()
+    for place in (gone, *held):
+        os.utime(place / "in-use", (0, 0))
+    stay = own_place("s3://lake/other", "reader")
+    assert gone.exists(), "it was looked a moment ago"
+    look_again(tmp_path)
+    another_process(monkeypatch)
+    own_place("s3://lake/other", "reader")
+    assert (gone.exists(), left.exists()) == (False, False)
+    assert all(place.exists() for place in (*held, used, stay))
+
+
+def test_the_oldest_go_where_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places, now = [own_place(f"s3://lake/{k}", "reader") for k in range(4)], time.time()
+    for k, place in enumerate(places):
+        (place / "graph").write_bytes(bytes(1000))
+        os.utime(place / "in-use", (now - 100 * k, now - 100 * k))
+    os.link(places[0] / "graph", places[1] / "graph 2")  # does not take the room twice
+    process_ends()
+    monkeypatch.setattr(slots, "_MOST_BYTES", 20_000)
+    look_again(tmp_path)
+    own_place("s3://lake/0", "driver")
+    assert all(place.exists() for place in places), "folders have bytes, too, and there is room for all"
+    process_ends()
+    held = slots._locked(places[3], 2)
+    assert held is not None
+    os.utime(held, (0, 0))
+    (places[1] / "graph").write_bytes(bytes(20_000))
+    look_again(tmp_path)
+    own_place("s3://lake/0", "driver")
+    os.close(held)
+    assert [place.exists() for place in places] == [True, False, False, True]
+    assert not places[1].parent.exists()
+
+
+def test_what_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(ResourceError, match="cannot write"):
+        own_place(URL, "reader")
