@@ -19,14 +19,38 @@ __all__ = [
     "InputError",
     "ResourceError",
     "UnknownIdError",
+    "called",
+    "said",
 ]
+
+#: What people call folders that they do not know, by their paths.
+_names: dict[str, str] = {}
+
+
+def called(folder: str, name: str) -> None:
+    """From now on sentences about data say `name` in the place of the path of a folder."""
+    _names[folder] = name
+
+
+def said(text: str) -> str:
+    """A sentence with the names that people know; see `called`."""
+    for folder, name in _names.items():
+        text = text.replace(folder, name)
+    return text
 
 
 class BicliqueError(Exception):
     """Base of every error raised on purpose."""
 
 
-class InputError(BicliqueError):
+class _OfDataError(BicliqueError):
+    """Names folders as people do. Errors of the machine do not: where a disk is full, its folder has to be named."""
+
+    def __init__(self, *args: object):
+        super().__init__(*(said(each) if isinstance(each, str) else each for each in args))
+
+
+class InputError(_OfDataError):
     """The input or an option is wrong. Nothing was written."""
 
 
@@ -44,5 +68,5 @@ class DeviceMemoryError(ResourceError):
     """A device has less memory than was asked for. An engine with smaller buffers may fit."""
 
 
-class IncompleteError(BicliqueError):
+class IncompleteError(_OfDataError):
     """The files of a run are missing, damaged or contradict each other."""

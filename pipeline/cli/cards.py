@@ -23,7 +23,7 @@ from pipeline.results.listing import shown
 from pipeline.results.run_status import status
 from pipeline.run.progress import size
 from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import shown_place
+from pipeline.run.stored import address_of, shown_place
 from schemas.options import RunOptions
 from schemas.sizes import SizeCounts
 
@@ -59,7 +59,7 @@ def run_card(results: Results, is_kept: bool = True) -> str:
 
 def run_json(results: Results) -> dict[str, Any]:
     """A run as a dictionary for JSON. It is the manifest, if there is one."""
-    state = {"folder": str(results.path), "complete": results.complete, "outcome": results.outcome}
+    state = {"folder": str(address_of(results.path)), "complete": results.complete, "outcome": results.outcome}
     if results.complete:
         return state | results.manifest.to_json()
     gap = status(results.path).gap

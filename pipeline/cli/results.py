@@ -126,9 +126,11 @@ def _sizes(arguments: argparse.Namespace) -> int:
 
 def _report(arguments: argparse.Namespace) -> int:
     from pipeline.api import steps
+    from pipeline.run.stored import shown_place
 
     page = steps.report(arguments.run, progress(arguments))
-    say(arguments, lambda: {"report": str(page)}, lambda: f"report: {page}")
+    shown = shown_place(page.parent, page.name)
+    say(arguments, lambda: {"report": shown}, lambda: f"report: {shown}")
     return COMPLETE
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import address_of
 from schemas.bicliques import Provenance
 from schemas.difference import ComparedRun, Counted
 from schemas.errors import IncompleteError, InputError
@@ -61,7 +62,7 @@ class CompleteRun:
 
     def record(self) -> ComparedRun:
         """The run in the record of the comparison."""
-        facts, where = self.run.input, str(self.path.absolute())
+        facts, where = self.run.input, str(address_of(self.path.absolute()))
         names = self.run.names
         return ComparedRun(
             where, self.run.identity, self.manifest.created, facts["source"], facts["digest"], *names, self.found

@@ -13,6 +13,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
+from schemas.errors import said
+
 __all__ = ["Form", "JsonLine", "log_to_stderr", "tell", "write_if_possible"]
 
 #: Form of the log: sentences, or one JSON object per line.
@@ -47,9 +49,17 @@ class JsonLine(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "event": getattr(record, "event", "note"),
-            "message": record.getMessage(),
+            "message": said(record.getMessage()),
         }
         return json.dumps(line | getattr(record, "facts", {}), default=str)
+
+
+class _Sentence(logging.Formatter):
+    """The message of a record behind our name."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without a line end."""
+        return f"bicliques: {said(super().format(record))}"
 
 
 def write_if_possible(stream: TextIO | None, text: str) -> None:
@@ -78,7 +88,7 @@ def log_to_stderr(form: Form | None = None) -> None:
     If such a message matters, the run says it itself.
     """
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonLine() if form == "json" else logging.Formatter("bicliques: %(message)s"))
+    handler.setFormatter(JsonLine() if form == "json" else _Sentence())
     handler.addFilter(lambda record: record.name.partition(".")[0] in _OURS)
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     for name in _OURS:

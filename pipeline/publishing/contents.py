@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pipeline.proof import summary, vertices
@@ -17,7 +18,7 @@ from pipeline.run.names import (
 )
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import url_at
+from pipeline.run.stored import bring
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 
@@ -63,6 +64,14 @@ class Contents:
         """Folder of the run."""
         return self.run.path
 
+    def size(self, name: str) -> int:
+        """Bytes of a file."""
+        return self._sizes[name] if name in self._sizes else (self.path / name).stat().st_size
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return {f"{_PARTS}/{part.name}": part.bytes for part in self.manifest.parts}
+
 
 def is_published(name: str) -> bool:
     """Whether a file of this name may be one that was published, and not one of somebody else."""
@@ -85,9 +94,7 @@ def sealed(path: Path) -> Contents:
     run = Run.at(path)
     if run.job.rows == "none":
         raise InputError(f"{path} was mined with --count-only and holds no bicliques to publish; mine it again without")
-    if (url := url_at(run.path)) is not None:
-        raise InputError(f"{url.partition('?')[0]} is in a store already; read the run there, by its manifest")
-    refuse_links(path)
+    refuse_links(run.path)
     manifest = run.folder.manifest()
     if manifest is None:
         outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
@@ -99,7 +106,7 @@ def sealed(path: Path) -> Contents:
         raise IncompleteError(f"{reason}; mend it with: {how_to_resume(path)}")
     run.folder.check("ingest")
     parts = tuple(f"{_PARTS}/{part.name}" for part in manifest.parts)
-    page = (REPORT_FILE,) if is_file(path / REPORT_FILE) else ()
+    page = (REPORT_FILE,) if is_file(bring(run.path / REPORT_FILE)) else ()
     return Contents(run, manifest, (parts, (*_beside(run), *page), (MANIFEST_FILE,)))
 
 
@@ -118,7 +125,7 @@ def _beside(run: Run) -> list[str]:
     """Names of the files beside the parts. Files that are not finished do not count."""
     found = []
     for name in _BESIDE:
-        folder = run.path / name
+        folder = bring(run.path / name)
         if is_folder(folder):
             found += [f"{name}/{file.name}" for file in run.folder.own_files(folder) if not file.name.startswith(".")]
     return found

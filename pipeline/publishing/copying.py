@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event, Lock
 
-from pipeline.ingest.readers.digests import Digest, file_digest
+from pipeline.ingest.readers.digests import Digest
 from pipeline.process.in_order import in_order
 from pipeline.publishing.contents import Contents
 from pipeline.publishing.listing import Listed, Listing
 from pipeline.publishing.place import PIECE, Place, Seen
 from pipeline.run.progress import OnProgress, Progress
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.tables import open_bytes
 from schemas.errors import BicliqueError, IncompleteError, ResourceError
 
 __all__ = ["Copying"]
@@ -42,7 +43,7 @@ class Copying:
     def __init__(self, contents: Contents, place: Place, on_progress: OnProgress, confirm: Callable[[str], None]):
         self._contents, self._place, self._on_progress, self._confirm = contents, place, on_progress, confirm
         with _reading(contents.path, contents.path):
-            self._sizes = {name: (contents.path / name).stat().st_size for name in contents.names}
+            self._sizes = {name: contents.size(name) for name in contents.names}
         self._total = sum(self._sizes.values())
         self._lock, self._stop = Lock(), Event()
         self._written = self._read = 0
@@ -66,7 +67,7 @@ class Copying:
             if self._sizes[name] != seen.bytes:
                 return name, None
             with _reading(path, self._contents.path):
-                digest = file_digest(path)
+                digest = _digest_of(_content(path))
             listed = before.files.get(name) if before is not None else None
             if listed is not None and listed.is_still(seen):
                 found = listed.blake3
@@ -119,8 +120,8 @@ class Copying:
 
     def _pieces(self, path: Path, digest: Digest) -> Iterator[bytes]:
         """The content of a file of the run, which also goes into the digest."""
-        with _reading(path, self._contents.path), path.open("rb", buffering=0) as file:
-            while piece := file.read(PIECE):
+        with _reading(path, self._contents.path), closing(_content(path)) as pieces:
+            for piece in pieces:
                 self._go_on()
                 digest.update(piece)
                 yield piece
@@ -152,6 +153,14 @@ def _results(done: Iterable[Future[tuple[str, Listed]]]) -> Iterator[tuple[str, 
         future.result()
 
 
+def _content(path: Path) -> Iterator[bytes]:
+    """The content of a file of the run, which may be in a store, piece by piece."""
+    file, _ = open_bytes(path)
+    with file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
 def _digest_of(pieces: Iterable[bytes]) -> str:
     digest = Digest()
     for piece in pieces:
@@ -165,6 +174,5 @@ def _reading(path: Path, run: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise IncompleteError(
-            f"{path} cannot be read ({error.strerror}); mend it with: {how_to_resume(run)}"
-        ) from error
+        reason = error.strerror or str(error).partition("\n")[0]
+        raise IncompleteError(f"{path} cannot be read ({reason}); mend it with: {how_to_resume(run)}") from error

@@ -9,6 +9,7 @@ from pipeline.publishing.contents import Contents, is_published
 from pipeline.publishing.listing import LAYOUT, Listing
 from pipeline.publishing.place import Place, Seen
 from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE, SUCCESS_FILE
+from pipeline.run.stored import shown_place
 from pipeline.run.version import __version__
 from schemas.errors import IncompleteError, InputError
 
@@ -22,7 +23,8 @@ def refuse_place(place: Place, contents: Contents) -> None:
     ------
     InputError
     """
-    if place.is_below(contents.path):
+    store = shown_place(contents.path)
+    if place.is_below(contents.path) or f"{place.shown}/".startswith(f"{store}/"):
         raise InputError(f"{place.shown} is the folder of the run, or lies in it; name a folder elsewhere")
 
 

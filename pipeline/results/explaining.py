@@ -20,6 +20,7 @@ from pipeline.results.parts import Parts
 from pipeline.results.surprise import surprise_of
 from pipeline.rows.collection import bicliques_of
 from pipeline.run.opened import Run
+from pipeline.run.stored import address_of
 from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.search import MEASURES, By, Side
@@ -93,7 +94,7 @@ def explained(
     (biclique,) = bicliques_of([to_batch(row, run.tables)])
     return Explanation(
         biclique=biclique,
-        run=run.path,
+        run=address_of(run.path),
         names=run.names,
         count=sizes.total,
         standings=_standings(sizes, *map(len, members)),

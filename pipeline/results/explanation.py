@@ -58,8 +58,8 @@ class Explanation:
     ----------
     biclique : Biclique
         Its members and its id.
-    run : Path
-        Folder of the run.
+    run : Path or str
+        Folder of the run, or its address if it is kept in a store.
     names : (str, str)
         What the input calls the left and the right side.
     count : int
@@ -86,7 +86,7 @@ class Explanation:
     """
 
     biclique: Biclique
-    run: Path
+    run: Path | str
     names: tuple[str, str]
     count: int
     standings: dict[By, Standing]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.run.progress import size
-from pipeline.run.stored import shown_place
+from pipeline.run.stored import bring, shown_place
 from schemas.facts import side_names
 from schemas.manifest import Manifest
 from schemas.members import label_words
@@ -143,7 +143,7 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     if search.per_vertex:
         yield "vertices", shown_place(results.path, "vertices")
     yield "manifest", shown_place(results.path, "manifest.json")
-    if (results.path / "report.html").exists():
+    if bring(results.path / "report.html").exists():
         yield "report", shown_place(results.path, "report.html")
 
 

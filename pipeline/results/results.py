@@ -94,7 +94,7 @@ class Results(Forms, ById):
 
     @property
     def path(self) -> Path:
-        """Folder of the run."""
+        """Folder of the run. Of one that is kept in a store, the folder of this machine that has what was brought."""
         return self._folder.path
 
     @property
@@ -312,7 +312,7 @@ class Results(Forms, ById):
 
     def _told(self) -> list[str]:
         state = "complete" if self.complete else f"not complete: {self.outcome}"
-        return [f"{self._count:,} maximal bicliques", f"{state}, in {self.path}"]
+        return [f"{self._count:,} maximal bicliques", f"{state}, in {shown_place(self.path)}"]
 
     def _best(self) -> pa.Table | None:
         return super()._best() if self.complete and self.lists_rows else None

@@ -16,6 +16,8 @@ from pipeline.run.lock import holder
 from pipeline.run.opened import Run
 from pipeline.run.progress import Gap
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import address_of
+from schemas.errors import said
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 
@@ -65,7 +67,8 @@ class Status:
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or str
+        Its address if the run is kept in a store.
     state : State
     why : str
         One clause that says which process works on the run, or how the run ended.
@@ -95,7 +98,7 @@ class Status:
         The call that continues the run, for the command line the command. Empty if the run is complete or running.
     """
 
-    folder: Path
+    folder: Path | str
     state: State
     why: str
     done: tuple[str, ...]
@@ -172,9 +175,9 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
     outcome = mined[-1]["outcome"] if mined else ""
     waiting = [step for step in (*_STEPS, "mine", "prove") if step not in done]
     return Status(
-        folder=run.path,
+        folder=address_of(run.path),
         state=state,
-        why=why,
+        why=said(why),
         done=tuple(done),
         step=waiting[0] if waiting else "",
         count=ledger.total.count,
@@ -187,7 +190,7 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
         mining_seconds=sum(session["seconds"] for session in mined),
         silent_seconds=max(time.time() - Account.of(entries).last_seen, 0.0) if entries else None,
         workers=_workers(entries),
-        problems=tuple(problems.values()),
+        problems=tuple(map(said, problems.values())),
         go_on="" if state in ("complete", "running") else how_to_resume(run.path, outcome),
     )
 

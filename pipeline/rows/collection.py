@@ -13,6 +13,7 @@ from pipeline.proof.selection import Place, rows_at
 from pipeline.rows.frames import Lists, to_pandas
 from pipeline.rows.notebook import html_table
 from pipeline.run.tables import open_part
+from schemas.errors import said
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -197,7 +198,7 @@ class Rows:
         try:
             number = rows[which]
         except IndexError:
-            raise IndexError(f"there is no row {which}; {self.path} has {len(rows):,}") from None
+            raise IndexError(said(f"there is no row {which}; {self.path} has {len(rows):,}")) from None
         (row,) = bicliques_of(self._taken([number]).to_batches())
         return row
 

@@ -26,12 +26,13 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
+from pipeline.remote.urls import without_secrets
 from pipeline.run.files import disk_errors, write_json
 from pipeline.run.lock import is_current, open_lock, try_lock
 from pipeline.run.names import STORE_FILE
-from schemas.errors import ResourceError
+from schemas.errors import ResourceError, called
 
-__all__ = ["RUN", "Kind", "others", "own_place", "shared_place"]
+__all__ = ["RUN", "Kind", "name_store", "others", "own_place", "shared_place"]
 
 logger = logging.getLogger(__name__)
 
@@ -127,11 +128,17 @@ def _hold(top: Path, key: str, name: str, lock: int, url: str) -> Path | None:
     descriptor = _locked(place, lock)
     if descriptor is None:
         return None
-    if not (place / STORE_FILE).exists():
-        write_json(place / STORE_FILE, {"url": url})
+    name_store(place, url)
     _held[os.getpid(), top, key] = place, descriptor
     _tidy(top.parent)
     return place
+
+
+def name_store(place: Path, url: str) -> None:
+    """Write down which store the working folder of a place is of, and let sentences name it by its address."""
+    if not (place / STORE_FILE).exists():
+        write_json(place / STORE_FILE, {"url": url})
+    called(str(place / RUN), without_secrets(url).partition("?")[0].rstrip("/"))
 
 
 def _locked(place: Path, lock: int) -> int | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from schemas.manifest import Part
 
 __all__ = [
+    "address_of",
     "bring",
     "driven",
     "for_arrow",
@@ -114,6 +115,17 @@ def url_at(folder: Path) -> str | None:
         raise ResourceError(f"cannot look for {file} ({error.strerror}); see that it can be read") from error
     url: str = read_json(file)["url"]
     return url
+
+
+def address_of(folder: Path) -> Path | str:
+    """What programs are told of the folder of a run: the address that commands take if it is kept in a store.
+
+    Raises
+    ------
+    ResourceError
+        Where `url_at` raises it.
+    """
+    return url_at(folder) or folder
 
 
 def shown_place(folder: Path, *names: str) -> str:

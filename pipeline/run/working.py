@@ -30,12 +30,12 @@ from pipeline.run.bringing import (
     left_in,
     was_kept,
 )
-from pipeline.run.files import disk_errors, temporary_folder, write_json
+from pipeline.run.files import disk_errors, temporary_folder
 from pipeline.run.folder import RunFolder
 from pipeline.run.lease import refuse_others
 from pipeline.run.lock import holder_here, open_lock, try_lock
-from pipeline.run.names import LOCK_FILE, STORE_FILE, remove_ours
-from pipeline.run.slots import RUN, others, own_place, shared_place
+from pipeline.run.names import LOCK_FILE, REPORT_FILE, remove_ours
+from pipeline.run.slots import RUN, name_store, others, own_place, shared_place
 from pipeline.run.stored import is_read_by
 from schemas.errors import ResourceError
 
@@ -142,7 +142,7 @@ def copy_for_check(url: str) -> Iterator[Path]:
     """
     store = objects_at(url)
     with temporary_folder() as place:
-        write_json(place / STORE_FILE, {"url": url})
+        name_store(place, url)
         bring_all(store, RunFolder(place / RUN))
         yield place / RUN
 
@@ -198,6 +198,8 @@ class _Reader:
     def _bring(self, name: str) -> None:
         if name == "ledger":
             self._bring_ledger()
+        if name == REPORT_FILE:
+            bring_beside(self._store, self.folder, name)
         missing = [each for each in BESIDE if _is_in(each, name) and not (self.folder.path / each).exists()]
         for beside in missing if self.folder.manifest_file.exists() else ():
             bring_beside(self._store, self.folder, beside)

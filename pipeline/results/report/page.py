@@ -10,6 +10,7 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from pipeline.remote.urls import without_secrets
 from pipeline.results.facts import search_words
 from pipeline.results.report.content import Content
 from pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
@@ -67,7 +68,7 @@ class Page:
         """
         listed = content.listed
         start = self._template.render(
-            title=content.status.folder.absolute().name,
+            title=_folder(content, ()).rpartition("/")[2],
             lead=_lead(content),
             answers=_answers(content),
             parts={part: words for part, words in _PARTS.items() if _is_there(part, content)},
@@ -101,8 +102,12 @@ def _is_there(part: str, content: Content) -> bool:
     return not content.none or part not in ("sizes", "top", "participation")
 
 
-def _folder(content: Content) -> str:
-    return str(content.status.folder.absolute() / "bicliques")
+def _folder(content: Content, names: tuple[str, ...] = ("bicliques",)) -> str:
+    """The folder of the run, or one in it, as people write it."""
+    place = content.status.folder
+    if isinstance(place, str):
+        return "/".join((without_secrets(place).partition("?")[0].rstrip("/"), *names))
+    return str(place.absolute().joinpath(*names))
 
 
 def _lines(content: Content) -> dict[str, str]:
