@@ -23,6 +23,8 @@ __all__ = ["AT_A_TIME", "Objects", "TakenError", "each", "objects_at"]
 
 #: Requests that are made at a time. A store takes 10 to 50 ms for each, and many at once.
 AT_A_TIME = 16
+#: Bytes of a piece. A larger file goes in several. S3 takes no smaller pieces, and not more than 10,000.
+PIECE_BYTES = 5 << 20
 #: How often a request is repeated by obstore, with pauses that grow to 15 s.
 RETRIES = 8
 #: How long a request may take, and how long a store may be silent in it. Otherwise obstore would end each request after
@@ -108,6 +110,9 @@ class Objects:
     def put_file(self, key: str, path: Path) -> None:
         """Put the content of a file in the place of an object that may be there. A large file goes in pieces.
 
+        If that fails, the pieces are given up. Those of a process that was killed stay in the store, where nobody can
+        read them, until a lifecycle rule removes them.
+
         Raises
         ------
         ResourceError
@@ -116,7 +121,12 @@ class Objects:
         import obstore
 
         with self._errors("cannot be written", key=key):
-            obstore.put(self._store, key, path)
+            try:
+                obstore.put(self._store, key, path, chunk_size=PIECE_BYTES)
+            except FileNotFoundError as error:
+                if not path.exists():
+                    raise
+                raise OSError("no answer") from error  # to the end of an upload, which is not there any more
 
     def put_new(self, key: str, data: bytes) -> None:
         """Put an object where none is. The same content may be there, from a request whose answer was lost.
