@@ -153,7 +153,7 @@ def _results(done: Iterable[Future[tuple[str, Listed]]]) -> Iterator[tuple[str, 
         future.result()
 
 
-def _content(path: Path) -> Iterator[bytes]:
+def _content(path: Path) -> Generator[bytes, None, None]:
     """The content of a file of the run, which may be in a store, piece by piece."""
     file, _ = open_bytes(path)
     with file:
