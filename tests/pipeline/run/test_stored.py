@@ -82,8 +82,6 @@ def test_commands_take_the_address(machines: Machines, source: Path, capsys: pyt
     for words in (["show"], ["verify", "--quiet"], ["status"], ["sizes"]):
         machines.change()
         assert main.main([words[0], machines.url, *words[1:]]) == 0
-    assert main.main(["publish", machines.url, "NEW", "--quiet"]) == 2
-    assert "is in a store already" in capsys.readouterr().err
 
 
 def test_a_second_driver_is_refused(machines: Machines, source: Path) -> None:
