@@ -48,6 +48,7 @@ __all__ = [
     "STAGING",
     "STORE_FILE",
     "SUCCESS_FILE",
+    "UNFINISHED_FILE",
     "has_name_of_run",
     "is_entry",
     "is_file",
@@ -78,6 +79,8 @@ logger = logging.getLogger(__name__)
 
 OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE = "options.json", "manifest.json", "report.html"
 LOCK_FILE, SUCCESS_FILE = "run.lock", "_SUCCESS"
+#: File in the folder of a generated graph, which is no run, as long as parts of it are missing.
+UNFINISHED_FILE = "_unfinished.json"
 #: The record of a publication (`pipeline.publishing.listing`), which is never in the folder of a run.
 PUBLISHED_FILE = "_published.json"
 #: Beside the working folder of a run that is kept in a store: the URL of the store (`pipeline.run.stored`).

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipeline.run.files import disk_errors, read_json
-from pipeline.run.names import temporary_name
-from pipeline.run.own_folder import remove_own
+from pipeline.run.files import disk_errors, read_json, write_json
+from pipeline.run.names import UNFINISHED_FILE, temporary_name
+from pipeline.run.own_folder import names_in, remove_own
 from schemas.errors import IncompleteError
 
 __all__ = ["PLANTED_FILE", "TRUTH_FILE", "Generated", "is_of_graph", "part_name", "remove_graph"]
@@ -28,20 +28,26 @@ def is_of_graph(name: str) -> bool:
     if name != plain and name != temporary_name(plain):
         return False
     is_part = plain.startswith(_PART) and plain.endswith(_SUFFIX) and plain[len(_PART) : -len(_SUFFIX)].isdecimal()
-    return is_part or plain in (TRUTH_FILE, PLANTED_FILE)
+    return is_part or plain in (TRUTH_FILE, PLANTED_FILE, UNFINISHED_FILE)
 
 
 def remove_graph(place: Path) -> None:
     """Remove the files of a graph from a folder that may not be there; first the one that says that it is whole.
+
+    Until all others are gone, another one says that parts are missing, so that nobody reads the rest as a graph.
 
     Raises
     ------
     ResourceError
         If one cannot be removed.
     """
+    there = names_in(place)
+    if UNFINISHED_FILE not in there and any(map(is_of_graph, there)):
+        write_json(place / UNFINISHED_FILE, {})
     with disk_errors(place):
         (place / TRUTH_FILE).unlink(missing_ok=True)
-    remove_own(place, is_of_graph)
+        remove_own(place, lambda name: is_of_graph(name) and name != UNFINISHED_FILE)
+        (place / UNFINISHED_FILE).unlink(missing_ok=True)
 
 
 class Generated:

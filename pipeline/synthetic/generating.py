@@ -17,8 +17,8 @@ from kernels.compiled.lists import count_members
 from kernels.compiled.random_edges import label_edges
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
-from pipeline.run.files import PathLike, whole_file, write_json
-from pipeline.run.names import refuse_url
+from pipeline.run.files import PathLike, disk_errors, whole_file, write_json
+from pipeline.run.names import UNFINISHED_FILE, refuse_url
 from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.version import __version__
@@ -121,7 +121,8 @@ def generate(
 
     Notes
     -----
-    ``_truth.json`` is written last, so a folder without it has no whole graph; the same call begins it anew. Edges are
+    ``_truth.json`` is written last, so a folder without it has no whole graph; the same call begins it anew. Until then
+    no reader takes the folder, because ``_unfinished.json`` is in it. Edges are
     drawn in integer arithmetic: see `kernels.compiled.random_edges`. A thread needs memory for `part_edges` edges and
     for the largest degree, and all together 8 bytes per right vertex.
 
@@ -158,7 +159,9 @@ def generate(
     if (there := _looked_into(place, options, overwrite)) is not None:
         return there
     with fill_folder(place, remove_graph):
+        write_json(place / UNFINISHED_FILE, options)
         _write(drawn, place, options, count_cores() if threads is None else threads, to_callback(progress))
+        _finish(place)
     return Generated(place)
 
 
@@ -212,7 +215,14 @@ def _looked_into(place: Path, options: dict[str, Any], overwrite: bool) -> Gener
             f"the output folder {place} holds a graph with {as_option(other)} {before.get(other)}, not "
             f"{options[other]}; name another folder, or replace it with --overwrite"
         )
+    _finish(place)  # a process may have been killed just before that
     return found
+
+
+def _finish(place: Path) -> None:
+    """Let readers take a graph that is whole."""
+    with disk_errors(place):
+        (place / UNFINISHED_FILE).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, eq=False)

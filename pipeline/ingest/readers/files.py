@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pipeline.ingest.readers.digests import file_digest, list_digest
 from pipeline.ingest.readers.opening import reading_errors
 from pipeline.ingest.readers.partitions import chosen
-from pipeline.run.names import url_of
+from pipeline.run.names import UNFINISHED_FILE, url_of
 from schemas.errors import InputError
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "is_pattern",
     "items_of",
     "refuse_logged_table",
+    "refuse_unfinished",
     "title_of",
     "with_number",
 ]
@@ -138,6 +139,20 @@ def refuse_logged_table(place: str, names: Iterable[str]) -> None:
             )
 
 
+def refuse_unfinished(place: str, names: Iterable[str]) -> None:
+    """Refuse a folder with these names if it has only a part of a graph that was being generated.
+
+    Raises
+    ------
+    InputError
+    """
+    if UNFINISHED_FILE in names:
+        raise InputError(
+            f"{place} has only a part of a graph, because generating it has not ended; give the same `bicliques "
+            "generate` again"
+        )
+
+
 def find(source: Named, where: Sequence[str] = ()) -> Files:
     """The files that a source stands for.
 
@@ -181,6 +196,9 @@ def _of_one(item: str) -> Files:
         fits = [fit for fit in fits if with_hidden or not is_hidden(below(fit))]
         if not fits:
             raise InputError(f"no file fits {item}; check the pattern and its folder")
+        for folder in sorted({Path(fit).parent for fit in fits}):
+            if os.path.lexists(folder / UNFINISHED_FILE):
+                refuse_unfinished(str(folder), [UNFINISHED_FILE])
         each = [Path(one) for fit in fits for one in (_walk(fit) if os.path.isdir(fit) else [fit])]  # noqa: PTH112
     elif os.path.isdir(item):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         top, each = item, [Path(one) for one in _walk(item)]
@@ -219,6 +237,7 @@ def _walk(folder: str) -> list[str]:
         all_folders = list(folders)
         folders[:] = sorted(name for name in folders if not is_hidden(name)) if is_new else []
         refuse_logged_table(place, all_folders)
+        refuse_unfinished(place, names)
         found += [os.path.join(place, name) for name in names if is_new and not is_hidden(name)]  # noqa: PTH118
     return found
 

@@ -19,7 +19,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from pipeline.ingest.readers.files import is_hidden, refuse_logged_table, with_number
+from pipeline.ingest.readers.files import is_hidden, refuse_logged_table, refuse_unfinished, with_number
 from pipeline.ingest.readers.partitions import chosen
 from pipeline.remote.systems import file_system, plain_errors
 from pipeline.remote.urls import without_secrets
@@ -166,6 +166,7 @@ def _listed(url: str, shown: str, system: Any, path: str) -> Listing:
         name = each.path[len(top) :].strip("/")
         folders = name.split("/")
         refuse_logged_table(shown, folders[:-1])
+        refuse_unfinished(shown, folders[-1:])
         fits = not pattern or any(_fits(folders[:k], pattern) for k in range(1, len(folders) + 1))
         if fits and (is_hidden("/".join(pattern)) or not is_hidden(name)):
             files.append((name, each))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 import pipeline
 from pipeline.run.files import temporary_name
+from pipeline.run.names import UNFINISHED_FILE
 from pipeline.synthetic import generating
 from pipeline.synthetic.generated import PLANTED_FILE, TRUTH_FILE, Generated, remove_graph
 from schemas.errors import IncompleteError, InputError, ResourceError
@@ -172,6 +174,42 @@ def test_what_a_killed_process_left_is_no_graph_and_is_begun_anew(tmp_path: Path
     assert content(generate(place, **SMALL, part_edges=500).path) == whole
 
 
+KILLED = """
+import os, signal, sys, pipeline
+pipeline.generate(sys.argv[1], n_left=300, n_right=200, edges=3000, seed=1, part_edges=500, threads=1, overwrite=True,
+                  progress=lambda _: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+@pytest.mark.parametrize("before", ["nothing", "another graph"])
+def test_what_is_left_of_a_kill_is_refused_until_the_same_call_is_made_again(before: str, tmp_path: Path) -> None:
+    place = tmp_path / "g"
+    if before != "nothing":
+        generate(place, n_left=300, n_right=200, edges=2000, part_edges=100)
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(place)], env=environment(), check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert list(place.glob("part-*.parquet")) != []
+    says = "has only a part of a graph, because generating it has not ended; give the same `bicliques generate` again"
+    for source in (place, tmp_path, place / "*.parquet", tmp_path / "*" / "part-*", [place]):
+        with pytest.raises(InputError, match=says):
+            pipeline.count(source, engine="cpu", progress=False)
+    options = {"n_left": 300, "n_right": 200, "edges": 3000, "seed": 1, "part_edges": 500}
+    whole = content(generate(tmp_path / "other" / "whole", **options).path)
+    assert content(generate(place, **options).path) == whole
+    assert pipeline.count(place, engine="cpu", progress=False).count > 0
+
+
+def test_a_kill_just_before_the_end_leaves_a_graph_that_the_same_call_finishes(tmp_path: Path) -> None:
+    place = generate(tmp_path / "g", **SMALL).path
+    whole = content(place)
+    (place / UNFINISHED_FILE).write_text("{}")
+    with pytest.raises(InputError, match="has only a part of a graph"):
+        pipeline.count(place, progress=False)
+    before = (place / "part-00000.parquet").stat().st_mtime_ns
+    assert content(generate(place, **SMALL).path) == whole
+    assert (place / "part-00000.parquet").stat().st_mtime_ns == before
+
+
 def test_overwriting_removes_first_what_says_that_the_graph_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,7 +222,8 @@ def test_overwriting_removes_first_what_says_that_the_graph_is_whole(
 
     monkeypatch.setattr(Path, "unlink", note)
     remove_graph(place)
-    assert gone[0] == TRUTH_FILE
+    gone.remove(temporary_name(UNFINISHED_FILE))  # it was renamed before
+    assert (gone[0], gone[-1]) == (TRUTH_FILE, UNFINISHED_FILE)
     assert list(place.iterdir()) == []
 
 
