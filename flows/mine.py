@@ -125,14 +125,15 @@ def mine(
     series = recorded(source)
     keys = Keys.of(without_days(series), output)
     day = f"{moment:%Y-%m-%d}" if date or depends_on_moment(source) or depends_on_moment(output) else None
-    tasks.ingest(path, chosen, asked.limits, asked.call.ingest_on, series, day)
-    tasks.build(path)
-    tasks.plan(path)
-    session = tasks.mine(path, asked.workers, asked.limits, concurrency_limit, keys)
-    if session.outcome == "complete":
-        provers = WorkerOptions(workers=asked.workers.workers, scheduler=asked.workers.scheduler)
-        worth_them = session.count > ROWS_WORTH_WORKERS
-        tasks.prove(path, provers if worth_them else WorkerOptions(workers=0), keys)
+    with asked.workers.limited():
+        tasks.ingest(path, chosen, asked.limits, asked.call.ingest_on, series, day)
+        tasks.build(path)
+        tasks.plan(path)
+        session = tasks.mine(path, asked.workers, asked.limits, concurrency_limit, keys)
+        if session.outcome == "complete":
+            provers = WorkerOptions(workers=asked.workers.workers, scheduler=asked.workers.scheduler)
+            worth_them = session.count > ROWS_WORTH_WORKERS
+            tasks.prove(path, provers if worth_them else WorkerOptions(workers=0), keys)
     results = open_results(path)
     ending, found = Ending(), None
     if results.complete:

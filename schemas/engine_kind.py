@@ -38,8 +38,8 @@ class EngineKind:
     workspace_bytes : callable
         (graph, search) -> main memory of one engine besides the graph, in bytes. It does not depend on the results.
     device_bytes : callable
-        (graph, search) -> device memory of one engine as it begins, besides scratch memory, of which it takes what is
-        there. In bytes; 0 without a device.
+        (graph, search, halvings=0) -> device memory of one engine, halved so many times, as it begins, besides scratch
+        memory, of which it takes what is there. In bytes; 0 without a device.
     will_compile : callable
         (search) -> whether the next such search compiles the engine, which takes about ten seconds.
     jobs : frozenset of JobName
@@ -54,7 +54,7 @@ class EngineKind:
     make: Callable[[int], Engine]
     why_not: Callable[[], str | None]
     workspace_bytes: Callable[[MiningGraph, Search], int]
-    device_bytes: Callable[[MiningGraph, Search], int] = lambda graph, search: 0
+    device_bytes: Callable[..., int] = lambda graph, search, halvings=0: 0
     will_compile: Callable[[Search], bool] = lambda search: False
     jobs: frozenset[JobName] = frozenset({"all", "vertices"})
     counts_sizes: bool = True

@@ -47,6 +47,7 @@ class InputFacts(TypedDict):
     right_name: NotRequired[str]
     notes: NotRequired[list[str]]
     read_on: NotRequired[str]
+    pieces: NotRequired[Number]
     from_run: NotRequired[str]
     files: NotRequired[dict[str, int]]
 
@@ -90,6 +91,7 @@ class GraphFacts(TypedDict):
     root_side: str
     profile: Profile
     seconds: float
+    pieces: NotRequired[Number]
     nothing: NotRequired[str]
     bound: NotRequired[int]
     bands: NotRequired[list[BandFacts]]

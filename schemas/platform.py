@@ -12,6 +12,10 @@ def _nothing_to_do() -> None:
     pass
 
 
+def _not_asked() -> int | None:
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Platform:
     """What an engine runs on, and what follows from that. The pipeline reads these fields, and never asks for the name.
@@ -26,6 +30,8 @@ class Platform:
         () -> one clause that says why this process has no such device, or None when it has one.
     release : callable
         () -> None. It returns memory that engines no longer use to the device.
+    free_bytes : callable
+        () -> bytes of a device of this process that can still be allocated. None where memory is no question.
     wake : callable
         () -> None. If it takes time until a device answers, that time begins to run, and the caller does not wait.
     shares_engine : bool
@@ -65,6 +71,7 @@ class Platform:
     is_used_by_driver: bool
     works_with_cudf: bool = False
     energy_counter: str | None = None
+    free_bytes: Callable[[], int | None] = _not_asked
     wake: Callable[[], None] = _nothing_to_do
     fatal_errors: frozenset[str] = frozenset()
 

@@ -29,10 +29,10 @@ def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
     return workspace_bytes(GpuSizes(), search)
 
 
-def _device_bytes(graph: MiningGraph, search: Search) -> int:
+def _device_bytes(graph: MiningGraph, search: Search, halvings: int = 0) -> int:
     from kernels.bitmatrix.memory import GpuSizes, device_bytes
 
-    return device_bytes(graph, search, GpuSizes())
+    return device_bytes(graph, search, GpuSizes().halved(halvings))
 
 
 KIND = EngineKind(

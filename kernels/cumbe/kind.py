@@ -29,11 +29,11 @@ def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
     return workspace_bytes(CumbeSizes(), search)
 
 
-def _device_bytes(graph: MiningGraph, search: Search) -> int:
+def _device_bytes(graph: MiningGraph, search: Search, halvings: int = 0) -> int:
     from kernels.cumbe.memory import CUMBE_BUFFERS, CumbeSizes
     from kernels.gpu.sizes import search_bytes
 
-    return search_bytes(graph, search, CumbeSizes(), CUMBE_BUFFERS)
+    return search_bytes(graph, search, CumbeSizes().halved(halvings), CUMBE_BUFFERS)
 
 
 KIND = EngineKind(

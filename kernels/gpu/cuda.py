@@ -19,6 +19,12 @@ def _release() -> None:
     release_memory()
 
 
+def _free_bytes() -> int | None:
+    from kernels.gpu.device import CudaDevice
+
+    return CudaDevice().free_bytes() if _why_absent() is None else None
+
+
 def _wake() -> None:
     from kernels.gpu.wake import wake
 
@@ -31,6 +37,7 @@ CUDA = Platform(
     devices="gpus",
     why_absent=_why_absent,
     release=_release,
+    free_bytes=_free_bytes,
     wake=_wake,
     shares_engine=True,
     slices_in_hand=2,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from kernels.graph.core import core_edges
@@ -17,7 +20,7 @@ from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 from schemas.search import Side
 
-__all__ = ["prepare"]
+__all__ = ["Passes", "graph_of_core", "prepare"]
 
 #: Short rows of base vertices are sorted again after the roots got their ranks. Long ones take longer to sort than all
 #: edges to transpose. So do short ones on few threads; docs/lab/ingest-cpu.md says what is expected of many.
@@ -67,7 +70,6 @@ def prepare(
     """
     if "core" not in reductions:
         min_left = min_right = 1
-    groups_of = group_twins if "twins" in reductions else _each_alone
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     by_left = from_sorted_pairs(left, right, n_left, threads)
     if min_left > 1 or min_right > 1:
@@ -81,28 +83,66 @@ def prepare(
         by_left = np.concatenate([by_left[0][left_core], [n_core_edges]]), right_index  # without empty rows
     else:
         by_left = by_left[0], right_index
+    sizes = n_left, n_right
+    return graph_of_core(by_left, (left_core, right_core), sizes, options, reductions, known=known, threads=threads)
 
+
+class Passes(NamedTuple):
+    """The passes over all edges of a core, which a device may do, with the arguments and results of these functions."""
+
+    transpose: Callable[..., _Csr] = transpose
+    group_twins: Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] = group_twins
+
+
+_HERE = Passes()
+
+
+def graph_of_core(
+    by_left: _Csr,
+    core: tuple[np.ndarray, np.ndarray],
+    sizes: tuple[int, int],
+    options: BuildOptions,
+    reductions: frozenset[Reduction],
+    *,
+    known: VertexHashes | None,
+    threads: int,
+    passes: Passes = _HERE,
+) -> tuple[MiningGraph, PrepareFacts]:
+    """Merge, choose the root side and rank; see `prepare`.
+
+    Parameters
+    ----------
+    by_left : (ndarray, ndarray)
+        The core: offsets and columns, without empty rows or columns.
+    core : (ndarray, ndarray)
+        Ids of its left and right vertices in the edge table.
+    sizes : (int, int)
+        Number of ids per side in the edge table.
+    """
+    (left_core, right_core), n_core_edges = core, len(by_left[1])
+    groups_of = passes.group_twins if "twins" in reductions else _each_alone
     left_rows, left_members_indptr, left_members = groups_of(*by_left, threads)
     by_left = _without_twins(by_left, left_rows, threads)
-    by_right = transpose(*by_left, len(right_core), threads)
+    by_right = passes.transpose(*by_left, len(right_core), threads)
     right_rows, right_members_indptr, right_members = groups_of(*by_right, threads)
     if len(right_rows) < len(right_core):
         by_right = _without_twins(by_right, right_rows, threads)
-        by_left = transpose(*by_right, len(left_rows), threads)
+        by_left = passes.transpose(*by_right, len(left_rows), threads)
 
     root_side, cost = root_side_of(options, by_left[0], by_right[0])
-    sides = {
+    sided = {
         "left": (by_left, left_members_indptr, taken(left_core, left_members, threads)),
         "right": (by_right, right_members_indptr, taken(right_core, right_members, threads)),
     }
     graph = _ranked(
-        sides[root_side],
-        sides["left" if root_side == "right" else "right"],
+        sided[root_side],
+        sided["left" if root_side == "right" else "right"],
         root_side,
-        (n_left, n_right),
-        known or hashes_of_ids(n_left, n_right),
+        sizes,
+        known or hashes_of_ids(*sizes),
         options,
         threads,
+        passes,
     )
     facts = PrepareFacts(
         core_left=len(left_core),
@@ -136,6 +176,7 @@ def _ranked(
     known: VertexHashes,
     options: BuildOptions,
     threads: int,
+    passes: Passes,
 ) -> MiningGraph:
     (root_csr, root_members_indptr, root_members) = roots
     (base_csr, base_members_indptr, base_members) = base
@@ -147,7 +188,7 @@ def _ranked(
         rank[by_rank] = np.arange(len(by_rank), dtype=VERTEX)
         base_indptr, base_indices = base_csr[0], renumbered(*base_csr, rank, threads)
     else:
-        base_indptr, base_indices = transpose(root_indptr, root_indices, n_base, threads)
+        base_indptr, base_indices = passes.transpose(root_indptr, root_indices, n_base, threads)
     if len(root_members) == len(by_rank):  # no twins: each root is its own only member
         members_indptr, members = root_members_indptr, taken(root_members, by_rank, threads)
     else:

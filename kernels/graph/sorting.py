@@ -21,23 +21,38 @@ from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 from schemas.search import Side
 
-__all__ = ["EDGE_BYTES", "from_sorted", "on_host", "prepare_on", "twins_of"]
+__all__ = [
+    "EDGE_BYTES",
+    "ROUNDS",
+    "Csr",
+    "Twins",
+    "degrees_of",
+    "first_of_keys",
+    "from_sorted",
+    "groups_of",
+    "on_host",
+    "prepare_on",
+    "row_keys",
+    "twins_of",
+]
 
 #: Device memory per edge, in bytes, at the peak.
 EDGE_BYTES = 120
 #: Rounds in which the core is looked for. A long chain would need as many as it has vertices, so the rest is left to
 #: `kernels.graph.core`, which takes a time that is linear in the edges.
-_ROUNDS = 64
+ROUNDS = 64
 
 
-class _Csr(NamedTuple):
+class Csr(NamedTuple):
     """Compressed sparse rows, none of which is empty: offsets int64, columns int32."""
 
     indptr: Any
     indices: Any
 
 
-class _Twins(NamedTuple):
+class Twins(NamedTuple):
+    """Groups of equal rows, as `kernels.graph.twins.group_twins` returns them."""
+
     representatives: Any
     members_indptr: Any
     members: Any
@@ -78,6 +93,9 @@ def prepare_on(
         min_left = min_right = 1
     grouped = twins_of if "twins" in reductions else _each_alone
     in_core = _core(xp, xp.asarray(left), xp.asarray(right), n_left, n_right, min_left, min_right)
+    if len(in_core[0]) == 0 and xp is not np:  # not all of CuPy takes empty arrays
+        nothing = np.zeros(0, VERTEX)
+        return prepare_on(np, nothing, nothing, n_left, n_right, options, 1, 1, reductions, known=known)
     left_index, left_core = _compact(xp, in_core[0], n_left)
     right_index, right_core = _compact(xp, in_core[1], n_right)
     n_core_edges = len(left_index)
@@ -122,9 +140,9 @@ def _core(xp: Any, left: Any, right: Any, n_left: int, n_right: int, min_left: i
     """The edges of the (min_left, min_right) core. Each round removes all vertices that are too small."""
     if min_left <= 1 and min_right <= 1:
         return left, right
-    for _ in range(_ROUNDS):
-        enough_left = xp.bincount(left, minlength=n_left) >= min_right
-        enough_right = xp.bincount(right, minlength=n_right) >= min_left
+    for _ in range(ROUNDS):
+        enough_left = degrees_of(xp, left, n_left) >= min_right
+        enough_right = degrees_of(xp, right, n_right) >= min_left
         keep = enough_left[left] & enough_right[right]
         if bool(keep.all()):
             return left, right
@@ -143,10 +161,15 @@ def _compact(xp: Any, ids: Any, n: int) -> tuple[Any, Any]:
     return (xp.cumsum(used, dtype=VERTEX) - 1)[ids].astype(VERTEX), xp.flatnonzero(used).astype(VERTEX)
 
 
-def from_sorted(xp: Any, rows: Any, columns: Any, n_rows: int) -> _Csr:
+def from_sorted(xp: Any, rows: Any, columns: Any, n_rows: int) -> Csr:
     """The rows of a graph whose edges are sorted."""
-    counts = xp.bincount(rows, minlength=n_rows)
-    return _Csr(xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(counts, dtype=OFFSET)]), columns.astype(VERTEX))
+    counts = degrees_of(xp, rows, n_rows)
+    return Csr(xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(counts, dtype=OFFSET)]), columns.astype(VERTEX))
+
+
+def degrees_of(xp: Any, ids: Any, n: int) -> Any:
+    """How often each of `n` ids occurs. CuPy's bincount takes no empty array."""
+    return xp.bincount(ids, minlength=n) if len(ids) else xp.zeros(n, OFFSET)
 
 
 def _owners(xp: Any, indptr: Any) -> Any:
@@ -156,55 +179,72 @@ def _owners(xp: Any, indptr: Any) -> Any:
     return xp.cumsum(starts, dtype=VERTEX)
 
 
-def _transpose(xp: Any, csr: _Csr, n_columns: int) -> _Csr:
+def _transpose(xp: Any, csr: Csr, n_columns: int) -> Csr:
     words = (csr.indices.astype(np.int64) << 32) | _owners(xp, csr.indptr)
     words.sort()
     return from_sorted(xp, words >> 32, words & 0xFFFFFFFF, n_columns)
 
 
-def _select(xp: Any, csr: _Csr, rows: Any) -> _Csr:
+def _select(xp: Any, csr: Csr, rows: Any) -> Csr:
     """The given rows, in the given order."""
     lengths = csr.indptr[1:][rows] - csr.indptr[:-1][rows]
     indptr = xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(lengths, dtype=OFFSET)])
     if len(rows) == 0:
-        return _Csr(indptr, csr.indices[:0])
+        return Csr(indptr, csr.indices[:0])
     owner = _owners(xp, indptr)
     shift = (csr.indptr[:-1][rows] - indptr[:-1])[owner]
-    return _Csr(indptr, csr.indices[xp.arange(len(owner)) + shift])
+    return Csr(indptr, csr.indices[xp.arange(len(owner)) + shift])
 
 
-def _each_alone(xp: Any, csr: _Csr) -> _Twins | None:
+def _each_alone(xp: Any, csr: Csr) -> Twins | None:
     """As `twins_of`, but every row is a group of its own."""
     n = len(csr.indptr) - 1
     each = xp.arange(n, dtype=VERTEX)
-    return _Twins(each, xp.arange(n + 1, dtype=OFFSET), each)
+    return Twins(each, xp.arange(n + 1, dtype=OFFSET), each)
 
 
-def twins_of(xp: Any, csr: _Csr) -> _Twins | None:
+def twins_of(xp: Any, csr: Csr) -> Twins | None:
     """Group equal rows, as `kernels.graph.twins.group_twins`. None when unequal rows have the same hash."""
     n = len(csr.indptr) - 1
     if n == 0:
         empty = xp.empty(0, VERTEX)
-        return _Twins(empty, xp.zeros(1, OFFSET), empty)
+        return Twins(empty, xp.zeros(1, OFFSET), empty)
     degree = xp.diff(csr.indptr)
+    first = first_of_keys(xp, row_keys(xp, csr), degree)
+    owner = _owners(xp, csr.indptr)
+    place = xp.arange(len(owner)) - csr.indptr[:-1][owner]
+    if not bool((csr.indices == csr.indices[csr.indptr[:-1][first[owner]] + place]).all()):
+        return None
+    return groups_of(xp, first)
+
+
+def row_keys(xp: Any, csr: Csr) -> Any:
+    """The sum of the hashes of every row, uint64. It does not depend on the order of a row."""
     hashes = splitmix64(csr.indices.astype(np.uint64) ^ LEFT_SALT)
     total = xp.concatenate([xp.zeros(1, np.uint64), xp.cumsum(hashes, dtype=np.uint64)])
-    key = total[csr.indptr[1:]] - total[csr.indptr[:-1]]
+    return total[csr.indptr[1:]] - total[csr.indptr[:-1]]
+
+
+def first_of_keys(xp: Any, key: Any, degree: Any) -> Any:
+    """For every row the first one with its key and its degree, int64. There is a row."""
+    n = len(key)
     order = xp.lexsort(xp.stack([xp.arange(n, dtype=np.uint64), degree.astype(np.uint64), key]))
     new = xp.ones(n, dtype=bool)
     new[1:] = (key[order[1:]] != key[order[:-1]]) | (degree[order[1:]] != degree[order[:-1]])
     first = xp.empty(n, dtype=OFFSET)
     first[order] = order[xp.flatnonzero(new)][xp.cumsum(new) - 1]
-    owner = _owners(xp, csr.indptr)
-    place = xp.arange(len(owner)) - csr.indptr[:-1][owner]
-    if not bool((csr.indices == csr.indices[csr.indptr[:-1][first[owner]] + place]).all()):
-        return None
+    return first
+
+
+def groups_of(xp: Any, first: Any) -> Twins:
+    """The groups of rows that have the same first row."""
+    n = len(first)
     words = (first << 32) | xp.arange(n)
     words.sort()
     group = words >> 32
     begins = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), group[1:] != group[:-1]]))
     ends = xp.full(1, n, dtype=OFFSET)
-    return _Twins(
+    return Twins(
         group[begins].astype(VERTEX),
         xp.concatenate([begins.astype(OFFSET), ends]),
         (words & 0xFFFFFFFF).astype(VERTEX),
@@ -212,7 +252,7 @@ def twins_of(xp: Any, csr: _Csr) -> _Twins | None:
 
 
 def _ranked(
-    xp: Any, roots: tuple[_Csr, _Twins, Any], base: tuple[_Csr, _Twins, Any], options: BuildOptions
+    xp: Any, roots: tuple[Csr, Twins, Any], base: tuple[Csr, Twins, Any], options: BuildOptions
 ) -> dict[str, Any]:
     """The arrays of a `MiningGraph`, as arrays of `xp`."""
     (root_csr, root_twins, root_core), (base_csr, base_twins, base_core) = roots, base
@@ -225,7 +265,7 @@ def _ranked(
         by_rank = xp.asarray(rank_order(options.order, *map(on_host, (*root_csr, *base_csr))))
     ranked = _select(xp, root_csr, by_rank)
     transposed = _transpose(xp, ranked, len(base_csr.indptr) - 1)
-    members = _select(xp, _Csr(root_twins.members_indptr, root_core[root_twins.members]), by_rank)
+    members = _select(xp, Csr(root_twins.members_indptr, root_core[root_twins.members]), by_rank)
     return {
         "root_indptr": ranked.indptr,
         "root_indices": ranked.indices,

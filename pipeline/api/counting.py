@@ -59,6 +59,7 @@ def count(
     scheduler: Scheduler | None = None,
     slice_seconds: float = 10.0,
     devices: Devices | None = None,
+    device_memory: str | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
     ingest_on: Where = "auto",
@@ -115,6 +116,7 @@ def count(
     check_workers(asked.workers, engines.kind(options.engine).platform)
     startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
+        asked.workers.limited(),
         temporary_folder(folder) as temporary,
         steps.started(source, temporary / "run", options, asked.limits, progress, ingest_on, keep=False) as run,
     ):

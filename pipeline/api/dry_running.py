@@ -106,6 +106,7 @@ def dry_run(
     workers: int | None = None,
     scheduler: Scheduler | None = None,
     devices: Devices | None = None,
+    device_memory: str | None = None,
     ingest_on: Where = "auto",
     format: str | None = None,
     left: str | int | None = None,
@@ -166,11 +167,13 @@ def dry_run(
     n_workers = count_workers(asked.workers, kind.platform)
     startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
+        asked.workers.limited(),
         temporary_folder() as temporary,
         steps.started(source, temporary / "run", options, asked.limits, on_progress, ingest_on, keep=False) as run,
     ):
         preparing.prepare(run, on_progress)
         taken = peak_rss()
+        preparing.check_room(run, asked.workers)
         return DryRun(
             input=run.facts("ingest"),
             graph=run.facts("build"),

@@ -110,7 +110,7 @@ def in_temporary_folder(
     progress = to_callback(progress)
     options = with_engine(asked.options, asked.workers.scheduler, progress)
     check_workers(asked.workers, engines.kind(options.engine).platform)
-    with temporary_folder(folder) as temporary:
+    with asked.workers.limited(), temporary_folder(folder) as temporary:
         path = temporary / "run"
         with steps.started(source, path, options, asked.limits, progress, asked.call.ingest_on, keep=False) as run:
             session = steps.complete_run(run, asked.workers, asked.limits, progress)

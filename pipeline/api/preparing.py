@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kernels import engines
 from pipeline.ingest.from_run import is_run_folder, take_from_run
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.ingest.sources.names import from_record, is_there
@@ -28,9 +29,11 @@ from pipeline.run.names import INGEST_FILES
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, Step
 from pipeline.slices import first_use
+from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, InputError
+from schemas.platform import CORES
 
-__all__ = ["build", "ingest", "plan", "prepare"]
+__all__ = ["build", "check_room", "ingest", "plan", "prepare"]
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +95,19 @@ def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
 def plan(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     """Weigh the roots; see `pipeline.prepare.plan.plan`."""
     return _once(run, "plan", on_progress, lambda: None, lambda: plan_roots(run))
+
+
+def check_room(run: Run, workers: WorkerOptions) -> None:
+    """Refuse a graph that is too large for the device of this process, unless workers of a scheduler search it.
+
+    Raises
+    ------
+    ResourceError
+    """
+    if workers.scheduler is None and engines.kind(run.options.engine).platform is not CORES:
+        from pipeline.estimate.room import refuse_too_large  # not before it is needed
+
+        refuse_too_large(run)
 
 
 def _once(

@@ -65,6 +65,7 @@ def mine(
     scheduler: Scheduler | None = None,
     slice_seconds: float = 10.0,
     devices: Devices | None = None,
+    device_memory: str | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
     write_on: Where = "auto",
@@ -132,7 +133,7 @@ def mine(
     [763, 12]
     """
     asked = Asked.of(source, locals(), mode="fingerprint" if count_only else "list")
-    return _new_run(source, _output(output, overwrite), asked, progress, stop)
+    return _new_run(source, _output(output, overwrite), asked, to_callback(progress), stop)
 
 
 @described("largest")
@@ -161,6 +162,7 @@ def largest(
     scheduler: Scheduler | None = None,
     slice_seconds: float = 10.0,
     devices: Devices | None = None,
+    device_memory: str | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
     ingest_on: Where = "auto",
@@ -210,7 +212,7 @@ def largest(
     [763, 672]
     """
     asked = Asked.of(source, {**locals(), "top": 1 if top is None else top}, mode="list")
-    return _new_run(source, _output(output, overwrite), asked, progress, stop)
+    return _new_run(source, _output(output, overwrite), asked, to_callback(progress), stop)
 
 
 def _output(output: PathLike, overwrite: bool) -> Path:
@@ -224,25 +226,23 @@ def _output(output: PathLike, overwrite: bool) -> Path:
     return driven(Path(output))
 
 
-def _new_run(
-    source: Any, output: Path, asked: Asked, progress: OnProgress | bool | None, stop: threading.Event | None
-) -> Results:
+def _new_run(source: Any, output: Path, asked: Asked, progress: OnProgress, stop: threading.Event | None) -> Results:
     """Do all steps of a new run, or those that are left of the same run."""
-    progress = to_callback(progress)
-    if not asked.call.overwrite and is_there_already(output, asked.options, source, asked.call.ingest_on):
-        session = steps.run(output, asked.workers, asked.limits, progress, stop)
+    with asked.workers.limited():
+        if not asked.call.overwrite and is_there_already(output, asked.options, source, asked.call.ingest_on):
+            session = steps.run(output, asked.workers, asked.limits, progress, stop)
+            return _results(output, session, asked.call.report, progress)
+        notes: list[Progress] = []
+        options = with_engine(asked.options, asked.workers.scheduler, notes.append)
+        check_workers(asked.workers, engines.kind(options.engine).platform)
+        with (
+            begun_anew(output, source) if asked.call.overwrite else nullcontext(lambda: None) as has_begun,
+            steps.started(source, output, options, asked.limits, progress, asked.call.ingest_on) as run,
+        ):
+            has_begun()
+            pass_on(notes, progress)
+            session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
         return _results(output, session, asked.call.report, progress)
-    notes: list[Progress] = []
-    options = with_engine(asked.options, asked.workers.scheduler, notes.append)
-    check_workers(asked.workers, engines.kind(options.engine).platform)
-    with (
-        begun_anew(output, source) if asked.call.overwrite else nullcontext(lambda: None) as has_begun,
-        steps.started(source, output, options, asked.limits, progress, asked.call.ingest_on) as run,
-    ):
-        has_begun()
-        pass_on(notes, progress)
-        session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
-    return _results(output, session, asked.call.report, progress)
 
 
 def open_run(folder: PathLike) -> Results:
@@ -287,6 +287,7 @@ def resume(
     scheduler: Scheduler | None = None,
     slice_seconds: float = 10.0,
     devices: Devices | None = None,
+    device_memory: str | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
     write_on: Where = "auto",

@@ -178,8 +178,7 @@ def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress
     """Prove the run and write its manifest; see `pipeline.proof.proving.prove`."""
     workers = workers or WorkerOptions(workers=0)
     with _opened(path) as run:
-        manifest = run.folder.manifest()
-        if manifest is not None:
+        if (manifest := run.folder.manifest()) is not None:
             return manifest
         on_device = _reads_on_device(run, workers)
         _get_ready_to_prove(run, on_device)
@@ -216,7 +215,7 @@ def run(
     stop: threading.Event | None = None,
 ) -> MiningSession | None:
     """Open a run and do all steps that are not done yet; see `complete_run`."""
-    with _opened(path) as run:
+    with workers.limited(), _opened(path) as run:
         check_workers(workers, _platform(run))  # before anything is changed
         return complete_run(run, workers, limits, progress, stop)
 
@@ -372,6 +371,7 @@ def _mine(
     on_device: bool,
     reading: Reading | None = None,
 ) -> MiningSession:
+    preparing.check_room(run, workers)
     with startup.getting_ready():
         first_use.before_mining(run.options.engine, run.options.search, on_progress)
     _get_ready_to_prove(run, on_device)  # now, because it belongs to no step, and the proof follows at once

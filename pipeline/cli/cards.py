@@ -139,6 +139,8 @@ def dry_run_card(dry: DryRun) -> str:
                 f"{size(dry.memory.device)} for graph and buffers, and up to 60 % of the rest for the search",
             )
         )
+    if dry.input.get("pieces", 1) > 1 or graph.get("pieces", 1) > 1:
+        rows.append(("GPU pieces", f"edges read in {dry.input.get('pieces', 1)}, graph built in {graph['pieces']}"))
     if guess is None:
         reason = graph.get("nothing", "the thresholds leave nothing of the graph")
         return _lines([*rows, ("bicliques", f"none: {reason}")])

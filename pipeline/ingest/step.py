@@ -69,6 +69,8 @@ class IngestSummary:
     seconds : float
     read_on : str
         "gpu", or "cpu" and why not on a GPU.
+    pieces : int
+        In how many pieces the edges went through main memory, because the GPU had no room for all. 1: it had.
     tables_seconds : float
         Seconds until the tables were written. On a GPU the digest of a large file takes longer.
     """
@@ -92,6 +94,7 @@ class IngestSummary:
     read_on: str = "cpu"
     tables_seconds: float = 0.0
     light_rows: int = 0
+    pieces: int = 1
 
 
 def ingest(
@@ -158,6 +161,11 @@ def _ingest(
     guard = partial(memory_errors, stream) if reader is not None else nullcontext
     with guard():
         left, right, duplicates = table.finish()
+    pieces = 1 if isinstance(table, EdgeTable) else table.n_chunks
+    if pieces > 1:
+        logger.warning(
+            "the GPU has no room for all %d edges at once: they are sorted in %d pieces", table.n_rows, pieces
+        )
     stream.check(left.values, right.values)
     is_table = (n_bytes or stream.guessed) and not stream.left_is_counted  # matrices and graphs say what they are
     if is_table and not is_chosen:
@@ -194,6 +202,7 @@ def _ingest(
         read_on=read_on,
         tables_seconds=tables_seconds,
         light_rows=stream.light,
+        pieces=pieces,
     )
 
 

@@ -18,6 +18,7 @@ from kernels.graph.greedy import Found
 from kernels.graph.members import Restricted
 from pipeline.prepare.bands import Bands, Bounded, make_bands, reach_of, what_a_bound_leaves
 from pipeline.prepare.members import restricted, why_nothing
+from pipeline.prepare.on_gpu import build_on_gpu
 from pipeline.process.cores import count_cores
 from pipeline.run.checksums import checksums_of
 from pipeline.run.files import disk_errors, settle
@@ -76,13 +77,14 @@ def build(run: Run) -> dict[str, Any]:
     -------
     dict
         `kernels.graph.facts.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides of the input,
-        ``built_on`` ("gpu", or "cpu"), ``seconds``, and ``nothing`` if no biclique contains the given members: why. If
-        the job is done in bands, also the first ``bound``, and the ``bands``; see `pipeline.prepare.bands`.
+        ``built_on`` ("gpu", or "cpu"), in how many ``pieces`` (1 unless the GPU had no room for all edges),
+        ``seconds``, and ``nothing`` if no biclique contains the given members: why. If the job is done in bands, also
+        the first ``bound``, and the ``bands``; see `pipeline.prepare.bands`.
 
     Notes
     -----
     It takes O(m + n log n) time, and 20 to 80 bytes per edge, most where vertices have few edges. The GPU builds the
-    graph if it has read the input and has room, unless members are given, which leave little of a large graph.
+    graph if it has read the input, unless members are given, which leave little of a large graph.
     """
     started = time.perf_counter()
     options, sizes, folder = run.options, run.input, run.folder
@@ -90,13 +92,14 @@ def build(run: Run) -> dict[str, Any]:
     threads = min(count_cores(), MOST_THREADS)
     with ThreadPoolExecutor(2) as beside:
         labels = [beside.submit(_copy_labels, folder, side) for side in LABEL_FILES]
-        made, bands, nothing = None, None, None
+        made: Any = None
+        bands = nothing = None
         if search.is_containing or run.job.in_bands:
             run.take_edges()  # and let them go
         elif sizes.get("read_on") == "gpu":
             _finish(labels)
-            made = _on_gpu(run, threads)
-        built_on = "cpu" if made is None else "gpu"
+            made = build_on_gpu(run, lambda: read_edges(folder), _rest(run, search), threads)
+        built_on, pieces = ("cpu", 1) if made is None else ("gpu", made.pieces)
         if made is None:
             edges = read_edges(folder)
             _finish(labels)
@@ -109,7 +112,7 @@ def build(run: Run) -> dict[str, Any]:
             else:
                 graph, prepared = _prepared(run, kept, search, is_compiled)
             made = graph, prepared, of_input.result()
-        graph, prepared, degrees = made
+        graph, prepared, degrees = made[:3]
         profiles = [beside.submit(degree_profile, of_side) for of_side in degrees]
         with disk_errors(target):
             graph.save(target)
@@ -124,6 +127,7 @@ def build(run: Run) -> dict[str, Any]:
         "nbytes": graph.nbytes,
         "profile": {side: asdict(profile.result()) for side, profile in zip(LABEL_FILES, profiles, strict=True)},
         "built_on": built_on,
+        "pieces": pieces,
         "seconds": time.perf_counter() - started,
     }
     if bands is not None:
@@ -191,8 +195,13 @@ def _prepared(run: Run, kept: Restricted, search: Search, is_compiled: bool) -> 
 
 def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:
     """What `kernels.graph.prepare.prepare` is called with."""
+    return kept.left, kept.right, *_rest(run, search)
+
+
+def _rest(run: Run, search: Search) -> tuple[Any, ...]:
+    """As `_arguments`, without the edges."""
     sizes = run.input["n_left"], run.input["n_right"]
-    return kept.left, kept.right, *sizes, run.options.build, search.min_left, search.min_right, run.job.reductions
+    return *sizes, run.options.build, search.min_left, search.min_right, run.job.reductions
 
 
 def _compiled(*arguments: Any, known: VertexHashes, threads: int) -> tuple[MiningGraph, PrepareFacts]:
@@ -205,40 +214,6 @@ def _sorted(*arguments: Any, known: VertexHashes) -> tuple[MiningGraph, PrepareF
     from kernels.graph.sorting import prepare_on
 
     return prepare_on(np, *arguments, known=known)
-
-
-def _on_gpu(run: Run, threads: int) -> tuple[MiningGraph, PrepareFacts, list[np.ndarray]] | None:
-    """The result of `prepare`, made by the GPU, and the degrees. If that fails, log why and return None.
-
-    The edges are those that ingest left on the GPU, or are read.
-    """
-    from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
-    from kernels.gpu.staging import Staging
-    from kernels.graph.sorting import EDGE_BYTES, prepare_on
-
-    words, reason = run.take_edges(), why_no_gpu()
-    if reason is None:
-        import cupy
-
-        try:
-            if CudaDevice().free_bytes() >= EDGE_BYTES * run.input["n_edges"]:
-                if words is None:
-                    left, right = map(cupy.asarray, read_edges(run.folder))
-                else:
-                    left, right = (words >> 32).astype(VERTEX), (words & 0xFFFFFFFF).astype(VERTEX)
-                    words = None  # their memory is needed
-                to_host = Staging(cupy).download
-                degrees = [to_host(cupy.bincount(ids)) for ids in (left, right)]
-                of_graph = _arguments(run, Restricted(left, right), run.options.search)
-                return *prepare_on(cupy, *of_graph, known=run.hashes, to_host=to_host), degrees
-            reason = f"{run.input['n_edges']} edges need {EDGE_BYTES} bytes each"
-        except MemoryError as error:
-            reason = str(error)
-        finally:
-            words = left = right = of_graph = None  # type: ignore[assignment]  # before memory is released
-            release_memory()
-    logger.warning("the graph is built on the CPU: %s", reason)
-    return None
 
 
 def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
+from pipeline.workers.device_limit import bytes_of, limited
 from pipeline.workers.devices import Devices, device_numbers
 from schemas.errors import InputError
 from schemas.option import Call, option
@@ -64,6 +66,14 @@ class WorkerOptions:
         metavar="LIST",
         otherwise="all",
     )
+    device_memory: str | None = option(
+        None,
+        help="most bytes of each GPU for reading, building and mining, as 16GB; larger graphs go in pieces",
+        group="workers",
+        on=_ASKS,
+        metavar="SIZE",
+        otherwise="what is free",
+    )
     rmm_pool: str | None = option(
         None,
         help="with a GPU engine: size of each worker's pool of device memory, as 40GB or 0.8",
@@ -90,6 +100,10 @@ class WorkerOptions:
     def __post_init__(self) -> None:
         if self.devices is not None:
             device_numbers(self.devices)  # raises if they are something else
+        if self.device_memory is not None:
+            bytes_of(self.device_memory)  # raises if it is something else
+            if self.rmm_pool is not None:
+                raise InputError("a pool has a size of its own; leave --device-memory or --rmm-pool out")
         if self.workers is not None and type(self.workers) is not int:
             raise InputError(f"the number of workers must be a whole number (int), not {self.workers!r}")
         if self.workers is not None and self.workers < 0:
@@ -109,6 +123,10 @@ class WorkerOptions:
     def on_gpus(self) -> bool:
         """Whether an option is set that only workers on GPUs have."""
         return self.devices is not None or self.rmm_pool is not None or self.spill
+
+    def limited(self) -> AbstractContextManager[None]:
+        """Within it, this process and those that it starts take no more of a device; see `device_limit.limited`."""
+        return limited(self.device_memory)
 
 
 def address_of(scheduler: Scheduler) -> str:

@@ -13,14 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import pipeline
+from kernels.graph.pieces import PIECE_BYTES, VERTEX_BYTES
 from pipeline.api import steps
 from pipeline.ingest.gpu import edge_table, text
 from pipeline.ingest.step import ingest
 from pipeline.ingest.table import normalise
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from pipeline.workers.device_limit import limited
 from schemas.errors import InputError
 from schemas.options import IngestOptions, RunLimits, RunOptions
+from schemas.search import Search
 from tests.support.runs import random_edges, write_edges
 from tests.support.texts import NOT_PLAIN, PLAIN, any_text
 
@@ -38,7 +42,12 @@ def outcome(source: Any, options: IngestOptions, folder: Path, on: Any) -> objec
         return str(error)
     edges = pq.ParquetFile(folder / EDGES_FILE)
     labels = [(folder / file).read_bytes() for file in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)]
-    return replace(summary, seconds=0.0, tables_seconds=0.0, read_on=""), labels, edges.schema_arrow, edges.read()
+    return (
+        replace(summary, seconds=0.0, tables_seconds=0.0, read_on="", pieces=1),
+        labels,
+        edges.schema_arrow,
+        edges.read(),
+    )
 
 
 def same(source: Any, folder: Path, **options: Any) -> Any:
@@ -105,9 +114,13 @@ def test_many_edges_in_blocks_and_chunks(
     monkeypatch.setattr(text, "BLOCK_BYTES", 1 << 20)
     monkeypatch.setattr(normalise, "SLICE", 50_000)
     monkeypatch.setattr(edge_table, "PIECE", 50_000)
-    table = edge_table.DeviceEdgeTable
-    monkeypatch.setattr(edge_table, "DeviceEdgeTable", lambda arrays, integers, _: table(arrays, integers, capacity))
+    monkeypatch.setattr(edge_table, "SLICE", 1000)
+    if capacity is not None:
+        monkeypatch.setattr(CudfArrays, "free_bytes", lambda _: edge_table._EDGE_BYTES * capacity * 5 // 4)
     assert isinstance(same(source, tmp_path), tuple)
+    (tmp_path / "again").mkdir()
+    pieces = ingest(source, IngestOptions(), tmp_path / "again", "gpu").pieces
+    assert (pieces > 1) == (capacity is not None)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +178,27 @@ def test_a_folder_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_lists_are_read_by_the_host(tmp_path: Path) -> None:
     pq.write_table(pa.table({"u": [1, 2], "v": [["a", "b"], ["a"]]}), tmp_path / "x.parquet")
     assert isinstance(same(tmp_path / "x.parquet", tmp_path), tuple)
+
+
+@pytest.mark.parametrize("least", [1, 15])
+def test_the_graph_is_the_same_in_pieces_within_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    """CuPy itself refuses more than the limit."""
+    source, n = tmp_path / "g", 200_000
+    pipeline.generate(source, n_left=n, n_right=n, edges=4_000_000, plant=[(30, 20)], part_edges=100_000)
+    monkeypatch.setattr(edge_table, "SLICE", 50_000)
+    options = RunOptions(source=str(source), search=Search(min_left=least, min_right=least))
+    for on, limit in (("cpu", None), ("gpu", str(VERTEX_BYTES * n + PIECE_BYTES * 800_000))):
+        with limited(limit):
+            steps.start(source, tmp_path / on, options, RunLimits(), False, on)
+            steps.build(tmp_path / on, False)
+    host, device = (RunFolder(tmp_path / on) for on in ("cpu", "gpu"))
+    assert device.need("ingest")["pieces"] > 4
+    assert device.need("build")["built_on"] == "gpu"
+    assert device.need("build")["pieces"] > 4
+    for file in host.graph.iterdir():
+        assert file.read_bytes() == (device.graph / file.name).read_bytes(), file.name
 
 
 @pytest.mark.parametrize("strings", [False, True])

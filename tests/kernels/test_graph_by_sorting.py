@@ -1,4 +1,4 @@
-"""A graph that is prepared on a device equals the host's, array for array. NumPy stands for the by_sorting."""
+"""A graph that is prepared on a device equals the host's, array for array. NumPy stands for the device."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kernels.graph import sorting as by_sorting
 from kernels.graph.prepare import prepare
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
+from tests.support.like_cupy import LIKE_CUPY
 
 
 def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1, min_right: int = 1) -> None:
@@ -21,13 +22,14 @@ def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1
     left, right = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
     arguments: Any = (left, right, 12, 9, options, min_left, min_right)
     graph, facts = prepare(*arguments)
-    made, told = by_sorting.prepare_on(np, *arguments)
-    assert told == facts
-    for field in fields(MiningGraph):
-        expected, found = getattr(graph, field.name), getattr(made, field.name)
-        assert np.array_equal(expected, found), field.name
-        if isinstance(expected, np.ndarray):
-            assert expected.dtype == found.dtype, field.name
+    for xp in (np, LIKE_CUPY):
+        made, told = by_sorting.prepare_on(xp, *arguments)
+        assert told == facts
+        for field in fields(MiningGraph):
+            expected, found = getattr(graph, field.name), getattr(made, field.name)
+            assert np.array_equal(expected, found), field.name
+            if isinstance(expected, np.ndarray):
+                assert expected.dtype == found.dtype, field.name
 
 
 @settings(max_examples=300, deadline=None)

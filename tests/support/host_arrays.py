@@ -19,16 +19,18 @@ from schemas.edges import EDGES
 class HostArrays:
     xp = np
 
-    def __init__(self) -> None:
-        self.parsed = self.refused = 0
+    def __init__(self, free: int = 1 << 32) -> None:
+        self.parsed = self.refused = self.longest = 0
+        self.free = free
 
     def free_bytes(self) -> int:
-        return 1 << 32
+        return self.free
 
     def upload(self, text: memoryview) -> np.ndarray:
         return np.frombuffer(text, dtype=np.uint8).copy()
 
     def on_device(self, array: Any) -> np.ndarray:
+        self.longest = max(self.longest, len(array))
         return np.array(array)  # a device has arrays of its own
 
     def on_host(self, array: Any) -> np.ndarray:

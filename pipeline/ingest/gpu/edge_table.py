@@ -1,8 +1,8 @@
 """Makes the sorted unique edge table of raw labels on a device. Larger tables are made a chunk at a time.
 
 The result is that of `normalise.EdgeTable`, which hashes where this module sorts. Edges that fit on the device stay
-there. If there are more, each chunk of edges becomes sorted 64-bit words in main memory (8 bytes per edge, as on the
-host). In the end ranges of words are gathered from all chunks, one range at a time, and sorted together.
+there. If there are more, each chunk of edges becomes sorted 64-bit words in main memory. In the end ranges of words are
+gathered from all chunks, one range at a time, and sorted together. Both take 8 bytes of main memory per edge.
 
 The code here works on arrays of NumPy and of CuPy. `pipeline.ingest.gpu.arrays` handles strings.
 """
@@ -20,7 +20,7 @@ from pipeline.ingest.gpu.arrays import Arrays
 from pipeline.ingest.table.normalise import SLICE, Labels, digest_of
 from pipeline.ingest.table.numbering import refuse_too_many
 
-__all__ = ["PIECE", "DeviceEdgeTable"]
+__all__ = ["PIECE", "DeviceEdgeTable", "edges_of_a_chunk"]
 
 #: Device memory per edge of a chunk, in bytes, for labels, codes, words, and sorting.
 _EDGE_BYTES = 160
@@ -28,6 +28,11 @@ _EDGE_BYTES = 160
 PIECE = 1 << 24
 #: Words of each chunk that are sampled to choose the ranges.
 _SAMPLE = 4096
+
+
+def edges_of_a_chunk(arrays: Arrays) -> int:
+    """As many edges as fit into the free memory of a device, with the batch of the input that makes it full."""
+    return max(arrays.free_bytes() // _EDGE_BYTES * 4 // 5, SLICE)
 
 
 class _Side:
@@ -72,14 +77,14 @@ class DeviceEdgeTable:
     arrays : Arrays
     integers : (DataType, DataType)
         See `pipeline.ingest.readers.base.EdgeStream`.
-    capacity : int or None
-        Edges of a chunk. None takes as many as fit into the device's free memory.
+    capacity : int
+        Edges of a chunk; see `edges_of_a_chunk`.
     """
 
-    def __init__(self, arrays: Arrays, integers: tuple[pa.DataType, pa.DataType], capacity: int | None = None):
+    def __init__(self, arrays: Arrays, integers: tuple[pa.DataType, pa.DataType], capacity: int):
         self.arrays = arrays
-        self.n_rows = 0
-        self.capacity = capacity or max(arrays.free_bytes() // _EDGE_BYTES, SLICE)
+        self.n_rows = self.n_chunks = 0
+        self.capacity = capacity
         self._left, self._right = _Side("left", arrays, integers[0]), _Side("right", arrays, integers[1])
         self._waiting: list[tuple[Any, Any]] = []
         self._n_waiting = 0
@@ -88,7 +93,7 @@ class DeviceEdgeTable:
     @property
     def is_chunked(self) -> bool:
         """Whether the edges were too many for the device at once."""
-        return len(self._chunks) > 1
+        return self.n_chunks > 1
 
     def add(self, left: Any, right: Any) -> None:
         """Append edges: two columns of labels, on the device."""
@@ -108,7 +113,8 @@ class DeviceEdgeTable:
         for k, words in enumerate(self._chunks):
             words = self.arrays.on_device(words)
             ranked = xp.sort((left_ranks[words >> 32] << 32) | right_ranks[words & 0xFFFFFFFF])
-            self._chunks[k] = self.arrays.on_host(ranked) if self.is_chunked else self._distinct(ranked)
+            distinct = self._distinct(ranked)
+            self._chunks[k] = self.arrays.on_host(distinct) if self.is_chunked else distinct
         if self.is_chunked:
             self._chunks = self._merged()
         return left, right, self.n_rows - sum(map(len, self._chunks))
@@ -142,6 +148,7 @@ class DeviceEdgeTable:
         if len(self._chunks) == 1:
             self._chunks[0] = self.arrays.on_host(self._chunks[0])  # another chunk will follow
         words = (left << 32) | right
+        self.n_chunks += 1
         self._chunks.append(words if not self._chunks else self.arrays.on_host(words))
 
     def _distinct(self, words: Any) -> Any:
@@ -152,7 +159,7 @@ class DeviceEdgeTable:
 
     def _merged(self) -> list[Any]:
         """All chunks as one sequence of sorted ranges without repetitions, each of which fits on the device."""
-        n_ranges = -(-self.n_rows // self.capacity)
+        n_ranges = -(-sum(map(len, self._chunks)) // self.capacity)
         sample = np.concatenate([words[:: max(1, len(words) // _SAMPLE)] for words in self._chunks])
         borders = np.sort(sample)[np.arange(1, n_ranges) * len(sample) // n_ranges]
         cuts = [[0, *np.searchsorted(words, borders).tolist(), len(words)] for words in self._chunks]

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 #: Where the input is read, numbered and sorted. ``auto`` is the GPU for a large file, if cuDF can be used.
 IngestOn = Where
 
+#: Batches of the input in a chunk of edges, at least.
+_BATCHES = 4
 #: Bytes of a file for which it is worth loading cuDF. That takes about two seconds.
 WORTH_BYTES = 256 << 20
 
@@ -62,20 +64,21 @@ def choose_reader(ingest_on: IngestOn, n_bytes: int) -> tuple[Arrays | None, str
     return None, f"cpu: {reason}"
 
 
-def read_on_device(stream: EdgeStream, arrays: Arrays, capacity: int | None = None) -> DeviceEdgeTable:
-    """All edges of a stream in a table on the device. `DeviceEdgeTable` explains `capacity`.
+def read_on_device(stream: EdgeStream, arrays: Arrays) -> DeviceEdgeTable:
+    """All edges of a stream in a table on the device, in chunks if it has no room for all of them.
 
     Raises
     ------
     ResourceError
         The device has too little memory even for one block of the input.
     """
-    from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
+    from pipeline.ingest.gpu.edge_table import DeviceEdgeTable, edges_of_a_chunk
     from pipeline.ingest.gpu.reading import device_batches
 
+    capacity = edges_of_a_chunk(arrays)
     table = DeviceEdgeTable(arrays, stream.integers, capacity)
     with memory_errors(stream):
-        for left, right in device_batches(stream, arrays):
+        for left, right in device_batches(stream, arrays, max(capacity // _BATCHES, 1)):
             table.add(left, right)
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,25 @@ from pipeline.ingest.readers.several import SeveralFiles
 
 __all__ = ["device_batches"]
 
+logger = logging.getLogger(__name__)
+
 #: Rows of Parquet row groups that are read together.
 ROWS = 1 << 26
+#: Least bytes of a line, with two labels.
+_LINE_BYTES = 4
 #: Bytes of text that are decoded from dictionaries at a time, because labels may be long and repeat.
 TEXT_BYTES = 1 << 28
 
 
-def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, Any]]:
+def device_batches(stream: EdgeStream, arrays: Arrays, most: int = ROWS) -> Iterator[tuple[Any, Any]]:
     """Labels of both sides as columns on the device. Otherwise it does the same as `EdgeStream.chunks`.
+
+    Parameters
+    ----------
+    stream : EdgeStream
+    arrays : Arrays
+    most : int
+        Most edges of a batch, about.
 
     Raises
     ------
@@ -37,11 +49,11 @@ def device_batches(stream: EdgeStream, arrays: Arrays) -> Iterator[tuple[Any, An
     """
     if isinstance(stream, SeveralFiles):
         for part in stream.parts():
-            yield from device_batches(part, arrays)
+            yield from device_batches(part, arrays, most)
     elif isinstance(stream, (EdgeList, Delimited)) and stream.options.min_weight is None:
-        yield from text_batches(stream, arrays)
+        yield from text_batches(stream, arrays, _LINE_BYTES * most)
     elif isinstance(stream, ParquetTable) and _fits(stream):
-        yield from _parquet_batches(stream, arrays)
+        yield from _parquet_batches(stream, arrays, min(ROWS, most))
     else:
         yield from _uploaded(stream.chunks(), arrays)
 
@@ -78,21 +90,32 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _parquet_batches(stream: ParquetTable, arrays: Arrays) -> Iterator[tuple[Any, Any]]:
+def _parquet_batches(stream: ParquetTable, arrays: Arrays, most: int) -> Iterator[tuple[Any, Any]]:
     metadata = stream.file.metadata
     groups: list[int] = []
     n_before = n = 0
     with stream.file:
         for group in range(metadata.num_row_groups):
-            groups.append(group)
-            n += metadata.row_group(group).num_rows
-            if n >= ROWS or group == metadata.num_row_groups - 1:
-                yield from _some_groups(stream, arrays, groups, n_before)
+            rows = metadata.row_group(group).num_rows
+            if groups and n + rows > most:
+                yield from _some_groups(stream, arrays, groups, n_before, n <= most)
                 groups, n_before, n = [], n_before + n, 0
+            groups.append(group)
+            n += rows
+        if groups:
+            yield from _some_groups(stream, arrays, groups, n_before, n <= most)
 
 
-def _some_groups(stream: ParquetTable, arrays: Arrays, groups: list[int], n_before: int) -> Iterator[tuple[Any, Any]]:
-    columns = arrays.read_parquet(Path(stream.path), groups, [stream.names[k] for k in stream.columns])
+def _some_groups(
+    stream: ParquetTable, arrays: Arrays, groups: list[int], n_before: int, fit: bool
+) -> Iterator[tuple[Any, Any]]:
+    """Row groups as a batch. If they do not fit on the device together, the host reads them."""
+    columns = None
+    if fit:
+        columns = arrays.read_parquet(Path(stream.path), groups, [stream.names[k] for k in stream.columns])
+    else:
+        text = "the CPU reads row group %d of %s, because the GPU has no room for all of it"
+        logger.warning(text, groups[0], stream.path)
     labels = None if columns is None else [_labels(stream, arrays, column) for column in columns]
     if labels is not None and labels[0] is not None and labels[1] is not None:
         if arrays.rows(labels[0]):

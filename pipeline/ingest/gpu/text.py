@@ -34,8 +34,15 @@ LOOK = 1 << 16
 _MARK = b"\xef\xbb\xbf"
 
 
-def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]]:
+def text_batches(stream: TextStream, arrays: Arrays, most: int) -> Iterator[tuple[Any, Any]]:
     """Labels of both sides, batch after batch, as columns on the device. It counts what `TextStream.chunks` counts.
+
+    Parameters
+    ----------
+    stream : TextStream
+    arrays : Arrays
+    most : int
+        Bytes of a block that the device has room for.
 
     Raises
     ------
@@ -44,7 +51,7 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
     """
     if stream.path.suffix.lower() in COMPRESSIONS:
         with hashed(stream.path) as file:
-            for block in blocks(stream.path, file, DECOMPRESSED_BYTES):
+            for block in blocks(stream.path, file, min(DECOMPRESSED_BYTES, most)):
                 yield from _batches(stream, arrays, block.number, memoryview(block.data))
             stream.set_digest(file.finish())
         return
@@ -56,7 +63,7 @@ def text_batches(stream: TextStream, arrays: Arrays) -> Iterator[tuple[Any, Any]
     updates: list[Future[Any]] = []
     hashing = ThreadPoolExecutor(1)  # hashes every block while the device works on it
     try:
-        for text in _pieces(whole, BLOCK_BYTES):
+        for text in _pieces(whole, min(BLOCK_BYTES, most)):
             refuse_long_lines(stream.path, number, text)
             number += yield from _batches(stream, arrays, number, text)
             updates.append(hashing.submit(digest.update, text))

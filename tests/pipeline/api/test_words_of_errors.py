@@ -48,6 +48,7 @@ WRONG: list[dict[str, Any]] = [
     {"workers": 2, "scheduler": "tcp://127.0.0.1:1"},
     {"slice_seconds": 0.0},
     {"devices": (0,)},
+    {"device_memory": "much"},
     {"rmm_pool": "1GB"},
     {"spill": True},
     {"write_on": "disk"},

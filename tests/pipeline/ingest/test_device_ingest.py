@@ -35,7 +35,11 @@ def outcome(source: Any, options: IngestOptions, folder: Path, on: str) -> objec
         assert list(folder.iterdir()) == []
         return str(error)
     labels = [(folder / file).read_bytes() for file in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)]
-    return replace(summary, seconds=0.0, tables_seconds=0.0, read_on=""), labels, pq.read_table(folder / EDGES_FILE)
+    return (
+        replace(summary, seconds=0.0, tables_seconds=0.0, read_on="", pieces=1),
+        labels,
+        pq.read_table(folder / EDGES_FILE),
+    )
 
 
 @pytest.fixture
@@ -82,32 +86,78 @@ def test_device_and_host_refuse_bad_input_with_the_same_sentence(
         assert isinstance(same(folder / file, folder, label_type="string"), str)
 
 
-@pytest.mark.parametrize("capacity", [None, 40])
+def room_for(capacity: int) -> int:
+    """Free memory of a device whose chunks have so many edges."""
+    return edge_table._EDGE_BYTES * -(-capacity * 5 // 4)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "pieces"), [(1 << 20, {1}), (899, {1}), (450, {2}), (129, {6, 7}), (64, {12, 13, 15})]
+)
+@pytest.mark.parametrize("kind", ["text", "parquet"])
 def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
-    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, capacity: int | None
+    tmp_path: Path,
+    arrays: HostArrays,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capacity: int,
+    pieces: set[int],
+    kind: str,
 ) -> None:
     rng = np.random.default_rng(1)
-    pairs = rng.integers(0, 60, (900, 2))
-    lines = [f"{u} {v}" for u, v in pairs]
-    lines[300] = "# in between"
-    (tmp_path / "x.el").write_text("\n".join(lines))
+    pairs = np.delete(rng.integers(0, 60, (900, 2)), 300, axis=0)
+    if kind == "text":
+        lines = [f"{u} {v}" for u, v in pairs]
+        source = tmp_path / "x.el"
+        source.write_text("\n".join([*lines[:300], "# in between", *lines[300:]]))
+    else:
+        source = tmp_path / "x.parquet"
+        pq.write_table(pa.table({"u": pairs[:, 0], "v": pairs[:, 1]}), source, row_group_size=16)
     monkeypatch.setattr(text, "BLOCK_BYTES", 700)
     monkeypatch.setattr(text, "PIECE_BYTES", 60)
     monkeypatch.setattr(text, "LOOK", 16)
     monkeypatch.setattr(normalise, "SLICE", 64)
+    monkeypatch.setattr(edge_table, "SLICE", 64)
     monkeypatch.setattr(edge_table, "PIECE", 64)
-    tables = []
-    table = edge_table.DeviceEdgeTable
-
-    def small(arrays: HostArrays, integers: Any, _: int | None) -> edge_table.DeviceEdgeTable:
-        tables.append(table(arrays, integers, capacity))
-        return tables[-1]
-
-    monkeypatch.setattr("pipeline.ingest.gpu.edge_table.DeviceEdgeTable", small)
-    summary, *_ = same(tmp_path / "x.el", tmp_path)
-    assert summary.n_edges == len({tuple(pair) for k, pair in enumerate(pairs.tolist()) if k != 300})
-    assert tables[0].is_chunked == (capacity is not None)
+    monkeypatch.setattr(reading, "ROWS", 150)
+    arrays.free = room_for(capacity)
+    summary, *_ = same(source, tmp_path)
+    assert summary.n_edges == len({tuple(pair) for pair in pairs.tolist()})
     assert arrays.parsed > 5
+    (tmp_path / "again").mkdir()
+    told = ingest(source, IngestOptions(), tmp_path / "again", "gpu").pieces
+    assert told in pieces
+    assert arrays.longest <= max(1.25 * capacity, 64)
+    text_of_log = f"the GPU has no room for all 899 edges at once: they are sorted in {told} pieces"
+    assert (text_of_log in caplog.text) == (told > 1)
+
+
+def test_an_edge_that_is_there_a_thousand_times_takes_the_room_of_one_per_chunk(
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge_table, "SLICE", 10)
+    arrays.free = room_for(100)
+    ones = np.ones(5000, np.int64)
+    pq.write_table(pa.table({"u": [*ones, 2], "v": [*ones, 3]}), tmp_path / "x.parquet", row_group_size=20)
+    summary, *_ = same(tmp_path / "x.parquet", tmp_path)
+    assert (summary.n_edges, summary.duplicates) == (2, 4999)
+    (tmp_path / "again").mkdir()
+    kept: list[Any] = []
+    ingest(tmp_path / "x.parquet", IngestOptions(), tmp_path / "again", "gpu", kept.append)
+    assert kept == [None], "they are in main memory"
+    assert arrays.longest <= 125
+
+
+def test_a_row_group_that_is_too_large_for_the_device_is_read_by_the_host(
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(edge_table, "SLICE", 10)
+    arrays.free = room_for(100)
+    columns = {"u": np.arange(90), "v": np.arange(90) % 7}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet", row_group_size=30)
+    same(tmp_path / "x.parquet", tmp_path)
+    assert arrays.parsed == 0
+    assert "the CPU reads row group 2 of " in caplog.text
 
 
 def test_compressed_text_and_formats_without_a_device_reader(tmp_path: Path, arrays: HostArrays) -> None:

@@ -73,6 +73,7 @@ def test_the_summary(run, tmp_path):
         "n_edges": 2,
         "duplicates": 1,
         "skipped_lines": 1,
+        "pieces": 1,
         "light_rows": 0,
         "format": "csv",
         "source": str(path),

@@ -9,13 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pipeline
 from kernels.gpu import device, staging
+from kernels.graph import pieces as in_pieces
 from kernels.graph import sorting
+from kernels.graph.pieces import PIECE_BYTES, VERTEX_BYTES
 from pipeline.api import preparing, steps
+from pipeline.cli.cards import dry_run_card
 from pipeline.prepare import build
 from pipeline.run.folder import RunFolder
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions, RunLimits, RunOptions
+from schemas.search import Search
 from tests.support.host_arrays import HostArrays
 from tests.support.runs import random_edges, write_edges
 
@@ -29,14 +34,15 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     monkeypatch.setattr(device, "CudaDevice", lambda: types.SimpleNamespace(free_bytes=lambda: toy.free))
     monkeypatch.setattr(device, "release_memory", lambda: setattr(toy, "released", toy.released + 1))
-    monkeypatch.setattr(staging, "Staging", lambda cupy: types.SimpleNamespace(download=lambda array: array))
+    monkeypatch.setattr(staging, "Staging", lambda cupy: types.SimpleNamespace(upload=np.copy, download=np.copy))
     monkeypatch.setitem(sys.modules, "cupy", np)
     return toy
 
 
-def graph(tmp_path: Path, on: str) -> tuple[RunFolder, MiningGraph]:
+def graph(tmp_path: Path, on: str, least: int = 1) -> tuple[RunFolder, MiningGraph]:
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.2, 3))
-    steps.start(source, tmp_path / on, RunOptions(source=str(source)), RunLimits(), False, on)  # type: ignore[arg-type]
+    options = RunOptions(source=str(source), search=Search(min_left=least, min_right=least))
+    steps.start(source, tmp_path / on, options, RunLimits(), False, on)  # type: ignore[arg-type]
     steps.prepare(tmp_path / on, False)
     folder = RunFolder(tmp_path / on)
     return folder, MiningGraph.open(folder.graph)
@@ -68,7 +74,35 @@ def test_the_edges_that_ingest_left_on_the_gpu_are_not_read_again(
         assert file.read_bytes() == (run.folder.graph / file.name).read_bytes(), file.name
 
 
-@pytest.mark.parametrize("trouble", ["room", "memory"])
+@pytest.mark.parametrize("pieces", [1, 2, 7, 40])
+@pytest.mark.parametrize("least", [1, 7])
+def test_the_graph_is_the_same_in_any_number_of_pieces(
+    tmp_path: Path, gpu: types.SimpleNamespace, caplog: pytest.LogCaptureFixture, pieces: int, least: int
+) -> None:
+    host, _ = graph(tmp_path, "cpu", least)
+    n_edges, n_vertices = host.need("ingest")["n_edges"], max(host.need("ingest")[f"n_{s}"] for s in ("left", "right"))
+    gpu.free = VERTEX_BYTES * n_vertices + PIECE_BYTES * -(-n_edges // pieces)
+    folder, _ = graph(tmp_path, "gpu", least)
+    built, expected = (each.need("build") for each in (folder, host))
+    assert (built["built_on"], built["pieces"]) == ("gpu", pieces)
+    differ = {"built_on", "pieces", "seconds"}
+    assert {k: built[k] for k in built.keys() - differ} == {k: expected[k] for k in expected.keys() - differ}
+    for file in host.graph.iterdir():
+        assert file.read_bytes() == (folder.graph / file.name).read_bytes(), file.name
+    said = f"the GPU has no room for all {n_edges} edges at once: the graph is built in {pieces} pieces"
+    assert (said in caplog.text) == (pieces > 1)
+
+
+def test_a_dry_run_tells_of_pieces(tmp_path: Path, gpu: types.SimpleNamespace) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.2, 3))
+    for free, row in ((1 << 30, ""), (VERTEX_BYTES * 40 + PIECE_BYTES * 50, "edges read in 1, graph built in 6")):
+        gpu.free = free
+        dry = pipeline.dry_run(source, engine="cpu", ingest_on="gpu", sample_time=0.01, progress=False)
+        assert ("GPU pieces: " in dry_run_card(dry)) == bool(row)
+        assert row in dry_run_card(dry)
+
+
+@pytest.mark.parametrize("trouble", ["room", "memory", "memory in pieces"])
 def test_without_room_on_the_gpu_the_cpu_builds_and_says_so(
     tmp_path: Path,
     gpu: types.SimpleNamespace,
@@ -81,8 +115,11 @@ def test_without_room_on_the_gpu_the_cpu_builds_and_says_so(
 
     if trouble == "room":
         gpu.free = 100
-    else:
+    elif trouble == "memory":
         monkeypatch.setattr(sorting, "prepare_on", fail)
+    else:
+        gpu.free = VERTEX_BYTES * 40 + PIECE_BYTES * 50
+        monkeypatch.setattr(in_pieces, "prepare_in_pieces", fail)
     folder, _ = graph(tmp_path, "gpu")
     assert folder.need("build")["built_on"] == "cpu"
     assert "the graph is built on the CPU: " in caplog.text

@@ -1,0 +1,126 @@
+"""Builds the graph of a run on the GPU, in pieces if it has no room for all edges."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernels.graph.facts import PrepareFacts
+from pipeline.run.opened import Run
+from schemas.dtypes import VERTEX
+from schemas.graph import MiningGraph
+
+__all__ = ["Built", "build_on_gpu"]
+
+logger = logging.getLogger(__name__)
+
+
+class Built(NamedTuple):
+    """A graph that the GPU has built.
+
+    Parameters
+    ----------
+    graph : MiningGraph
+    facts : PrepareFacts
+    degrees : list of ndarray
+        Degrees of both sides of the edge table.
+    pieces : int
+        How many pieces the edges of the table were cut into.
+    """
+
+    graph: MiningGraph
+    facts: PrepareFacts
+    degrees: list[np.ndarray]
+    pieces: int
+
+
+def build_on_gpu(
+    run: Run, read: Callable[[], tuple[np.ndarray, np.ndarray]], rest: tuple[Any, ...], threads: int
+) -> Built | None:
+    """The graph of all edges of a run. If that fails, log why and return None.
+
+    Parameters
+    ----------
+    run : Run
+        It may have the edges that ingest left on the GPU. Then they are not read.
+    read : callable
+        () -> the edge table, as two columns.
+    rest : tuple
+        What `kernels.graph.prepare.prepare` is called with after the edges.
+    threads : int
+    """
+    from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
+    from kernels.graph.sorting import EDGE_BYTES
+
+    words, reason = run.take_edges(), why_no_gpu()
+    if reason is None:
+        try:
+            if CudaDevice().free_bytes() >= EDGE_BYTES * run.input["n_edges"]:
+                held, words = [words], None
+                return _as_a_whole(run, held, read, rest)
+            words = None  # their memory is needed
+            release_memory()
+            built = _in_pieces(run, CudaDevice().free_bytes(), read, rest, threads)
+            if isinstance(built, Built):
+                return built
+            reason = built
+        except MemoryError as error:
+            reason = str(error)
+        finally:
+            words = held = None  # type: ignore[assignment]  # before memory is released
+            release_memory()
+    logger.warning("the graph is built on the CPU: %s", reason)
+    return None
+
+
+def _as_a_whole(
+    run: Run,
+    held: list[Any],
+    read: Callable[[], tuple[np.ndarray, np.ndarray]],
+    rest: tuple[Any, ...],
+) -> Built:
+    """`held` has the edges that are on the GPU, as words, or None. They are taken out."""
+    import cupy
+
+    from kernels.gpu.staging import Staging
+    from kernels.graph.sorting import prepare_on
+
+    words = held.pop()
+    if words is None:
+        left, right = map(cupy.asarray, read())
+    else:
+        left, right = (words >> 32).astype(VERTEX), (words & 0xFFFFFFFF).astype(VERTEX)
+        words = None  # their memory is needed
+    to_host = Staging(cupy).download
+    degrees = [to_host(cupy.bincount(ids)) for ids in (left, right)]
+    return Built(*prepare_on(cupy, left, right, *rest, known=run.hashes, to_host=to_host), degrees, 1)
+
+
+def _in_pieces(
+    run: Run,
+    free_bytes: int,
+    read: Callable[[], tuple[np.ndarray, np.ndarray]],
+    rest: tuple[Any, ...],
+    threads: int,
+) -> Built | str:
+    """The graph, or why the GPU cannot help."""
+    import cupy
+
+    from kernels.gpu.staging import Staging
+    from kernels.graph.pieces import PieceDevice, prepare_in_pieces
+
+    staging, n_edges, sizes = Staging(cupy), run.input["n_edges"], (run.input["n_left"], run.input["n_right"])
+
+    def upload(array: np.ndarray) -> Any:
+        return staging.upload(np.ascontiguousarray(array).view(np.uint8)).view(array.dtype)
+
+    device = PieceDevice.of(cupy, upload, staging.download, free_bytes, sizes, threads)
+    if device.edges < 1:
+        return f"{max(sizes)} vertices of a side leave no room for edges in {free_bytes >> 20} MiB"
+    pieces = -(-n_edges // device.edges)
+    text = "the GPU has no room for all %d edges at once: the graph is built in %d pieces"
+    logger.warning(text, n_edges, pieces)
+    return Built(*prepare_in_pieces(device, read, *rest, known=run.hashes), pieces)

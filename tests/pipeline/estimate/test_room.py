@@ -1,0 +1,58 @@
+"""A graph that is too large for the device is refused in a sentence before mining begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from kernels import engines
+from pipeline.estimate import room
+from pipeline.run.folder import RunFolder
+from pipeline.slices import worker
+from schemas.errors import ResourceError
+from tests.support.engines import TOY_GPU, toy_kind
+from tests.support.runs import random_edges, write_edges
+
+SENTENCE = (
+    r"the graph of \d+ edges takes \d\d\.\d MB on the device with the smallest buffers of engine bitmatrix, and 1\.0 "
+    r"MB are free there; raise min_left and min_right, or begin anew with engine='cpu'"
+)
+CALLS: dict[str, Callable[..., Any]] = {
+    "mine": lambda source, out, **options: pipeline.mine(source, out, report=False, **options),
+    "count": lambda source, _, **options: pipeline.count(source, **options),
+    "dry_run": lambda source, _, **options: pipeline.dry_run(source, sample_time=0.01, **options),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("free", [1_000_000, 1 << 40, None])
+def test_a_graph_that_does_not_fit_is_refused(
+    call: str, free: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
+    monkeypatch.setattr(room, "_ANY_DEVICE", 0)
+    options = {"engine": "bitmatrix", "workers": 0, "progress": False}
+    with engines.registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
+        if free == 1_000_000:
+            with pytest.raises(ResourceError, match=SENTENCE):
+                CALLS[call](source, tmp_path / "out", **options)
+            if call == "mine":
+                assert RunFolder(tmp_path / "out").facts("mine") is None
+        else:
+            CALLS[call](source, tmp_path / "out", **options)
+        worker.forget()
+
+
+def test_no_device_is_asked_about_a_small_graph(tmp_path: Path) -> None:
+    def ask() -> int:
+        raise AssertionError("it was asked")
+
+    source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
+    with engines.registered(toy_kind(replace(TOY_GPU, free_bytes=ask))):
+        pipeline.count(source, engine="bitmatrix", workers=0, progress=False)
+        worker.forget()

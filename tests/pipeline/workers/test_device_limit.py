@@ -1,0 +1,105 @@
+"""A limit of device memory holds for one call, in this process and in those that it starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from kernels.gpu import device
+from pipeline.workers.device_limit import bytes_of, limited
+from pipeline.workers.options import WorkerOptions
+from schemas.errors import InputError
+
+VARIABLE = "CUPY_GPU_MEMORY_LIMIT"
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [
+        ("16GB", 16 * 10**9),
+        ("16 GiB", 16 << 30),
+        ("1.5G", 1_500_000_000),
+        ("512MiB", 512 << 20),
+        ("7", 7),
+        ("2 TB", 2 * 10**12),
+    ],
+)
+def test_sizes_have_units(text: str, n_bytes: int) -> None:
+    assert bytes_of(text) == n_bytes
+
+
+@pytest.mark.parametrize("text", ["", "0", "0.1", "-3GB", "16 gigs", "0.5%", "GB", 16])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(
+        InputError, match=r"the device memory is a size as 16GB or 12GiB, not .*correct --device-memory"
+    ):
+        WorkerOptions(device_memory=text)
+
+
+def test_a_pool_has_a_size_of_its_own() -> None:
+    with pytest.raises(InputError, match="leave --device-memory or --rmm-pool out"):
+        WorkerOptions(device_memory="16GB", rmm_pool="8GB")
+
+
+class Pool:
+    """As much of CuPy's pool as is asked."""
+
+    def __init__(self, limit: int = 0) -> None:
+        self.limit = limit
+
+    def get_limit(self) -> int:
+        return self.limit
+
+    def set_limit(self, size: int) -> None:
+        self.limit = size
+
+    def free_bytes(self) -> int:
+        return 0
+
+    def used_bytes(self) -> int:
+        return 1000
+
+
+def cupy(pool: Pool) -> SimpleNamespace:
+    runtime = SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=RuntimeError, memGetInfo=lambda: (9000, 9999))
+    return SimpleNamespace(cuda=SimpleNamespace(runtime=runtime), get_default_memory_pool=lambda: pool)
+
+
+@pytest.mark.parametrize("before", [None, "5000"])
+def test_the_pool_of_this_process_is_limited_and_what_was_before_comes_back(
+    before: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = Pool(int(before or 0))
+    toy = cupy(pool)
+    monkeypatch.setitem(sys.modules, "cupy", toy)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    if before is not None:
+        monkeypatch.setenv(VARIABLE, before)
+
+    def fails() -> None:
+        with limited("3000"):
+            assert os.environ[VARIABLE] == "3000"
+            assert pool.limit == 3000
+            assert device.free_memory(toy) == 2000  # type: ignore[arg-type]
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fails()
+    assert os.environ.get(VARIABLE) == before
+    assert pool.limit == int(before or 0)
+
+
+def test_cupy_is_not_loaded_for_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    with limited("3000"):
+        assert "cupy" not in sys.modules
+        assert os.environ[VARIABLE] == "3000"
+
+
+def test_without_a_limit_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "50%")
+    with limited(None):
+        assert os.environ[VARIABLE] == "50%"
