@@ -5,8 +5,9 @@ Text from files is shown as it is, because everything in it that would be Markdo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
@@ -66,7 +67,7 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
         description=f"Bicliques, input, bytes written and seconds of each step of {where}",
     )
     create_table_artifact(
-        [{"worker": plain(name), **facts} for name, facts in manifest.mining["workers"].items()],
+        [_worker(name, facts) for name, facts in manifest.mining["workers"].items()],
         key=keys.key("workers"),
         description=f"Slices, bicliques and busy seconds of every worker of {where}",
     )
@@ -78,15 +79,20 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
         _publish_page(results, where, keys)
 
 
+def _worker(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    rounded = {key: round(value, 3) if isinstance(value, float) else value for key, value in facts.items()}
+    return {"worker": plain(name)} | {key.replace("_", " "): value for key, value in rounded.items()}
+
+
 def publish_changes(found: Difference, keys: Keys) -> None:
     """Publish what changed since the run before: numbers, the largest new bicliques, the vertices that changed most."""
     where = plain(f"{found.new_run.folder} since {found.old_run.folder}")
     numbers = {
-        "old": found.old_run.found.count,
+        "before": found.old_run.found.count,
         "gone": len(found.gone),
-        "new ones": len(found.new),
+        "new": len(found.new),
         "unchanged": found.unchanged,
-        "new": found.new_run.found.count,
+        "after": found.new_run.found.count,
         "share that changed": round(found.share, 6),
     }
     rows = [{"name": name, "value": value} for name, value in numbers.items()]

@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
-from pipeline.results.listing import shown
+from pipeline.results.listing import shortened, shown
 
 __all__ = ["cell_of", "plain", "table"]
 
 #: What begins something in Markdown, or a formula in a spreadsheet that a table is copied to.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|&~=@-]|:(?=//)|(?<=\bwww)\.)", re.IGNORECASE)
+#: Columns of a line of a table artifact. A cell may take half of them, and would push others from the page with more.
+_LINE_WIDTH = 80
 #: What begins a list at the beginning of a line.
 _NUMBERED = re.compile(r"^(\d+)\.")
 #: Wide letters that begin a formula, too. Markdown has no other way to write them.
@@ -35,8 +37,8 @@ def plain(text: object) -> str:
 
 
 def cell_of(value: object) -> object:
-    """A cell of a table artifact. Numbers stay numbers."""
-    return plain(value) if isinstance(value, str) else value
+    """A cell of a table artifact. Numbers stay numbers. A long text is cut, because Prefect's page breaks none."""
+    return plain(shortened(value, _LINE_WIDTH)) if isinstance(value, str) else value
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[object]], width: int) -> str:

@@ -118,7 +118,7 @@ def mine(
     )
     path = folder_for(named, asked.options, may_be_numbered=depends_on_moment(output))
     if path != named:
-        note(path, name_of(source, str(path)))
+        note(path, name_of(fill_in(source, moment), str(path)))
     since = complete_since(path) if is_run(path) else None
     chosen = _options(path, asked, since)
     check_workers(asked.workers, engines.kind(chosen.engine).platform)

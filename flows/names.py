@@ -40,7 +40,8 @@ def name_of_mining() -> str:
     """The name of the current run of the flow `mine`. It never raises: the run itself says what is wrong with it."""
     try:
         given = flow_run.parameters
-        return name_of(given["source"], _filled_in(given.get("output", OUTPUT), given.get("date")))
+        day = given.get("date")
+        return name_of(_filled_in(given["source"], day), _filled_in(given.get("output", OUTPUT), day))
     except Exception:  # Prefect would end the run, and our sentence about the parameter would never be said
         return "mine"
 
@@ -53,11 +54,11 @@ def name_of_verifying() -> str:
         return "verify"
 
 
-def _filled_in(output: str, day: datetime.date | None) -> str:
+def _filled_in(template: str, day: datetime.date | None) -> str:
     try:
-        return fill_in(output, moment_of(day))
+        return fill_in(template, moment_of(day))
     except InputError:  # a placeholder that there is not
-        return output
+        return template
 
 
 def _named(folder: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import fields, replace
 from functools import cache, wraps
 from inspect import getattr_static
 from types import FunctionType, GeneratorType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from schemas.errors import BicliqueError
 
@@ -97,7 +97,11 @@ def _is(module: str, name: str, value: object) -> bool:
 @cache
 def _speaking_class(of: type, package: str) -> type:
     """A class of the same name whose public methods and properties have errors in the words of Python."""
-    members: dict[str, Any] = {"__module__": of.__module__, "__doc__": of.__doc__}
+
+    def reduced(self: Any) -> Any:
+        return _made_again, (package, *cast(Any, of).__reduce__(self))
+
+    members: dict[str, Any] = {"__module__": of.__module__, "__doc__": of.__doc__, "__reduce__": reduced}
     for name in dir(of):
         own = getattr_static(of, name)
         if name.startswith("_") and name not in _CALLED_BY_PYTHON:
@@ -107,6 +111,11 @@ def _speaking_class(of: type, package: str) -> type:
         elif isinstance(own, property) and own.fget is not None:
             members[name] = property(speaking_python(own.fget, package), doc=own.__doc__)
     return type(of.__name__, (of,), members)
+
+
+def _made_again(package: str, make: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """What was pickled, in the words of Python again."""
+    return speaking_python(make, package)(*args)
 
 
 def _speaking_rows(rows: Iterator[T], package: str) -> Generator[T, None, None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.cli.command import COMPLETE, FAILURE, INTERRUPTED, LIMIT, RUNNING, TERMINATED, Command, complain, say
 from pipeline.cli.options import add_run
 from pipeline.process.interrupts import Terminated
-from pipeline.run.progress import size
+from pipeline.run.progress import number, size
 
 if TYPE_CHECKING:
     from pipeline.results.run_status import Status
@@ -72,7 +72,9 @@ def status_card(found: Status) -> str:
     if found.step:
         rows.append(("now" if found.state == "running" else "next", found.step))
     if found.share is not None:
-        rows.append(("mined", f"{100 * found.share:.1f} % of the estimated work in {found.slices:,} slices"))
+        rows.append(
+            ("mined", f"{100 * found.share:.1f} % of the estimated work in {number(found.slices, 'slice', 'slices')}")
+        )
         rows.append(("bicliques", f"{found.count:,}" + (f", {size(found.bytes)}" if found.bytes else "")))
         if found.gap is not None:
             rows.append(("so far", str(found.gap)))
@@ -81,7 +83,8 @@ def status_card(found: Status) -> str:
         rows.append(("last slice", f"{ago(found.silent_seconds)} ago"))
     now = time.time()
     for worker in found.workers:
-        work = f"{worker.slices:,} slices, {worker.bicliques:,} bicliques, busy {worker.busy_seconds:.1f} s"
+        slices = number(worker.slices, "slice", "slices")
+        work = f"{slices}, {worker.bicliques:,} bicliques, busy {worker.busy_seconds:.1f} s"
         rows.append((f"worker {worker.name}", f"{work}, last seen {ago(now - worker.last_seen)} ago"))
     rows += [("does not count", problem) for problem in found.problems]
     if found.go_on:

@@ -67,6 +67,9 @@ class Changed(Rows):
     def __len__(self) -> int:
         return self._count
 
+    def __reduce__(self) -> tuple[type[Changed], tuple[Path, int]]:
+        return Changed, (self._path.absolute(), self._count)
+
     def __repr__(self) -> str:
         return f"<{self._count:,} maximal bicliques in {self.path}>"
 
@@ -162,6 +165,9 @@ class Difference:
             self.record = Record.from_json(read_json(path / RECORD_FILE))
         self.gone = Changed(path / GONE_FILE, self.record.gone.count)
         self.new = Changed(path / NEW_FILE, self.record.new.count)
+
+    def __reduce__(self) -> tuple[type[Difference], tuple[Path]]:
+        return Difference, (self.path.absolute(),)
 
     def __repr__(self) -> str:
         return f"<{len(self.gone):,} gone, {len(self.new):,} new, {self.unchanged:,} unchanged, in {self.path}>"

@@ -27,7 +27,7 @@ from pipeline.run.accounts import peak_rss
 from pipeline.run.files import disk_errors
 from pipeline.run.opened import Run
 from pipeline.run.plan import BandOf
-from pipeline.run.progress import OnProgress, Progress
+from pipeline.run.progress import OnProgress, Progress, number
 from pipeline.run.session import MiningSession, how_it_ended, remember
 from pipeline.run.stored import keep_steps
 from pipeline.slices.left_over import LeftOver, Packed
@@ -120,9 +120,8 @@ def mine_run(
         driver.commits.close()
     session = replace(driver.session(outcome), ctrl_c=outcome == "interrupted" and ctrl_c.is_set())
     remember(folder, session)
-    text = (
-        f"mining ended ({outcome}): {session.count:,} bicliques, {session.slices:,} slices in {session.seconds:.2f} s"
-    )
+    slices = number(session.slices, "slice", "slices")
+    text = f"mining ended ({outcome}): {session.count:,} bicliques, {slices} in {session.seconds:.2f} s"
     facts = {
         name: getattr(session, name) for name in ("outcome", "count", "seconds", "slices", "retries", "busy_ratio")
     }
@@ -316,7 +315,9 @@ class _Driver:
 
     def _interrupt(self) -> None:
         if not self.told_of_stop and self.machine.running:
-            note = f"stopping: {self.machine.running} slices are being finished; Ctrl-C again abandons them"
+            running = number(self.machine.running, "slice is", "slices are")
+            them = "it" if self.machine.running == 1 else "them"
+            note = f"stopping: {running} being finished; Ctrl-C again abandons {them}"
             self.on_progress(Progress("mine", note=note))
         self.told_of_stop = True
         self._carry_out(self.machine.stop("interrupted"))

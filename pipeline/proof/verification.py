@@ -28,7 +28,7 @@ from pipeline.proof.upper_bound import count_above
 from pipeline.proof.wholeness import check_cover
 from pipeline.run.names import MANIFEST_FILE, is_store, url_of
 from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress, Progress, to_callback
+from pipeline.run.progress import OnProgress, Progress, number, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import open_part
 from schemas.bicliques import Bicliques, stated
@@ -136,12 +136,13 @@ def verify_run(
     reading = _Reading(run, manifest, sample, seed, on_progress)
     reading.run()
     certain, uncertain = _of_the_largest(run, bound, bound_time, on_progress)
+    files = number(len(manifest.parts), "part is the file", "parts are the files")
     return Verification(
         count=reading.rows,
         fingerprint=reading.fingerprint,
         sampled=len(reading.wanted),
         proven=(
-            f"the {len(manifest.parts)} parts are the files that the manifest names, with its schema version",
+            f"the {files} that the manifest names, with its schema version",
             f"their {reading.rows} rows have the count and the fingerprint that the engine reported while mining",
             "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
             "every row has the sizes and the id it states, within the limits of the run, and its members ascend",

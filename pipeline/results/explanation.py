@@ -156,7 +156,7 @@ class Explanation:
     def _members(self, side: Side, most: int | None) -> _Part:
         table = self.members[side]
         order = np.argsort(table["degree"].to_numpy(), kind="stable")[:most]
-        few = f", the {len(order):,} with fewest neighbours" if len(order) < len(table) else ""
+        few = f", the {_many(len(order))} with fewest neighbours" if len(order) < len(table) else ""
         others = len(self.members[_OTHER[side]])
         rows = [
             (_percent(others, degree), *_numbers(degree, bicliques), label)
@@ -171,11 +171,12 @@ class Explanation:
             (f"{len(missing):,}", *_numbers(degree, bicliques), label, missing)
             for degree, bicliques, label, missing in _columns(table, "degree", "bicliques", "label", "missing")
         ]
-        some = f"; the nearest {len(rows):,}" if len(rows) < n else ""
+        some = f"; the nearest {_many(len(rows))}" if len(rows) < n else ""
         name = self._name(side)
         who = f"{n or 'no'} other {name} vertex misses" if n < 2 else f"{n:,} other {name} vertices miss"
+        of = len(self.members[other])
         heading = (
-            f"{who} at most {self.missing:,} of the {len(self.members[other]):,} {self._name(other)} members{some}"
+            f"{who} at most {self.missing:,} of the {of:,} {self._name(other)} member{'s' if of > 1 else ''}{some}"
         )
         return _Part(heading, ("misses", "neighbours", "bicliques", name, "which"), rows)
 
@@ -186,7 +187,8 @@ class Explanation:
             (f"{share:.1%}", f"{edges:,}", f"{n_left:,}", f"{n_right:,}", str(id), left, right)
             for share, edges, n_left, n_right, id, left, right in _columns(table, *names)
         ]
-        heading = f"the {len(rows):,} that share most of its edges" if rows else "no other shares an edge with it"
+        that = "that shares" if len(rows) == 1 else "that share"
+        heading = f"the {_many(len(rows))} {that} most of its edges" if rows else "no other shares an edge with it"
         return _Part(heading, ("share", "edges", "left", "right", "id", *map(str, self.names)), rows)
 
     def _name(self, side: Side) -> str:
@@ -206,6 +208,11 @@ def _columns(table: pa.Table, *names: str) -> Any:
         else:
             columns.append(column.to_pylist())
     return zip(*columns, strict=True)
+
+
+def _many(n: int) -> str:
+    """A number behind "the"."""
+    return "one" if n == 1 else f"{n:,}"
 
 
 def _percent(part: int, whole: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.run.progress import size
+from pipeline.run.progress import number, size
 from pipeline.run.stored import bring, shown_place
 from schemas.facts import side_names
 from schemas.manifest import Manifest
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = [
     "input_words",
     "memory_words",
-    "number",
     "reduced_words",
     "run_facts",
     "search_words",
@@ -136,10 +135,8 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     if manifest.peak_rss:
         yield "memory", memory_words(manifest.peak_rss)
     if manifest.parts:
-        yield (
-            "files",
-            f"{shown_place(results.path, 'bicliques')}: {len(manifest.parts)} Parquet files, {size(manifest.bytes)}",
-        )
+        files = number(len(manifest.parts), "Parquet file", "Parquet files")
+        yield "files", f"{shown_place(results.path, 'bicliques')}: {files}, {size(manifest.bytes)}"
     if search.per_vertex:
         yield "vertices", shown_place(results.path, "vertices")
     yield "manifest", shown_place(results.path, "manifest.json")
@@ -150,11 +147,6 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
 def seconds_words(seconds: dict[str, float]) -> str:
     """The seconds of each step in words."""
     return ", ".join(f"{step} {value:.2f}" for step, value in seconds.items())
-
-
-def number(n: int, one: str, many: str) -> str:
-    """A number with its noun in the singular or the plural."""
-    return f"{n:,} {one if n == 1 else many}"
 
 
 def share(value: float) -> str:

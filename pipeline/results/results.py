@@ -24,6 +24,7 @@ from schemas.sizes import SizeCounts
 from schemas.totals import Best
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     import pyarrow.dataset as ds
@@ -48,6 +49,9 @@ class Results(Forms, ById):
     -----
     Opening reads the manifest, or else the ledger. Rows are read by `dataset`, `to_arrow`, `to_pandas`, `top`,
     `cover`, `sizes` and `sample`. Of a run that is not complete these give what is committed so far.
+
+    Results can be pickled, so tasks of Dask and joblib take them. A pickle has the place of the run and no rows: who
+    loads it opens the run there, as it is then.
 
     Examples
     --------
@@ -87,6 +91,9 @@ class Results(Forms, ById):
 
     def __len__(self) -> int:
         return self._count
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Results], tuple[str, str]]:
+        return _reopened, (self._run.place, self._run.identity)
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
@@ -341,3 +348,13 @@ def open_results(path: Path) -> Results:
         If the manifest or the ledger is damaged.
     """
     return Results(Run.at(path))
+
+
+def _reopened(place: str, identity: str) -> Results:
+    """The results that were pickled: of the run of this identity, in a folder or at a URL."""
+    found = Run.at(Path(place))
+    if found.identity != identity:
+        raise InputError(
+            f"{shown_place(found.path)} holds another run now than when its results were pickled; open it with open_run"
+        )
+    return Results(found)

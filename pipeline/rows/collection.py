@@ -55,6 +55,10 @@ class Biclique(_Sides):
         made.id = id
         return made
 
+    def __getnewargs__(self) -> tuple[list[Any], list[Any], int]:
+        """What copies and pickles are made of."""
+        return self.left, self.right, self.id
+
 
 class Rows:
     """Rows of Parquet files as a collection. Rows are numbered in the order of the files.

@@ -209,3 +209,8 @@ def size(n_bytes: float) -> str:
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
         n_bytes /= 1000
     return f"{n_bytes:.1f} TB"
+
+
+def number(n: int, one: str, many: str) -> str:
+    """A number with its noun in the singular or the plural."""
+    return f"{n:,} {one if n == 1 else many}"

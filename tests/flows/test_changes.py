@@ -61,11 +61,11 @@ def test_nights_are_compared_and_much_change_is_told(tmp_path: Path, told: list[
     shown = artifacts(second)
     numbers = {row["name"]: row["value"] for row in json.loads(shown["changes"])}
     assert numbers == {
-        "old": len(was),
+        "before": len(was),
         "gone": len(was - now),
-        "new ones": len(now - was),
+        "new": len(now - was),
         "unchanged": len(was & now),
-        "new": len(now),
+        "after": len(now),
         "share that changed": pytest.approx(len(was ^ now) / len(was | now), abs=1e-6),
     }
     assert len(shown["new-ones"].splitlines()) == 2 + min(10, len(now - was))

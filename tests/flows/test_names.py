@@ -34,7 +34,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Any:
     ("parameters", "name"),
     [
         ({"source": "in/purchases.csv"}, "purchases.csv to runs/2026-01-31"),
-        ({"source": "in/{date}.csv", "output": "asked/{date}T{time}"}, "{date}.csv to asked/2026-01-31T030007"),
+        ({"source": "in/{date}.csv", "output": "asked/{date}T{time}"}, "2026-01-31.csv to asked/2026-01-31T030007"),
         ({"source": "in/g.el", "output": "OUT/", "date": date(2026, 2, 1)}, "g.el to OUT"),
         ({"source": "in/g.el", "output": "runs/{date}", "date": date(2026, 2, 1)}, "g.el to runs/2026-02-01"),
         ({"source": "s3://lake/ratings/"}, "ratings to runs/2026-01-31"),

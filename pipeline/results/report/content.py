@@ -22,7 +22,7 @@ from pipeline.results.results import Results
 from pipeline.results.run_status import Status, status_of
 from pipeline.run.accounts import seconds_of
 from pipeline.run.opened import Run
-from pipeline.run.progress import size
+from pipeline.run.progress import number, size
 from pipeline.run.session import busy_ratio_of
 from pipeline.run.stored import bring
 from schemas.facts import Session
@@ -199,7 +199,7 @@ def _facts(run: Run, results: Results, now: Status) -> Iterable[tuple[str, objec
             yield "only with", wanted
         yield "engine", run.options.engine
         if now.share is not None:
-            yield "mined", f"{100 * now.share:.1f} % of the estimated work in {now.slices:,} slices"
+            yield "mined", f"{100 * now.share:.1f} % of the estimated work in {number(now.slices, 'slice', 'slices')}"
         if now.gap is not None:
             yield "so far", now.gap
     if run.has("ingest"):

@@ -92,6 +92,7 @@ def test_device_memory_is_told_before_a_run_and_recorded_after_it(
         results = pipeline.mine(source, tmp_path / "out", engine=engine, workers=0, report=False, progress=False)
     assert (dry.memory.device > 0) == ("GPU memory: " in dry_run_card(dry)) == has_device
     assert f"reading and building took {size(dry.peak_rss)}; mining takes at most" in dry_run_card(dry)
-    assert 50 << 20 < dry.peak_rss <= peak_rss()
+    # Linux counts pages in batches, so a peak may be told smaller later
+    assert 50 << 20 < dry.peak_rss < 1.1 * peak_rss()
     [worker] = results.manifest.mining["workers"].values()
     assert (worker.get("device_bytes", 0) > 0) == has_device

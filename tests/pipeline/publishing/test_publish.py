@@ -12,6 +12,9 @@ import pytest
 import pipeline
 from pipeline.cli import main
 from pipeline.publishing import copying
+from pipeline.publishing.contents import sealed
+from pipeline.publishing.place import open_place
+from pipeline.publishing.record import Record
 from pipeline.run.progress import Progress
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.records import with_checksum
@@ -250,6 +253,22 @@ def test_two_publications_at_a_time_do_not_both_succeed(run: Path, other: Path, 
         pipeline.publish(run, place.url, progress=meanwhile)
     publish(run, place, overwrite=True)
     check_complete(place.files(), run)
+
+
+def test_another_command_that_begins_at_the_very_end_is_noticed(run: Path, other: Path, place: Somewhere) -> None:
+    """It has written its record and nothing else yet, so no file shows that it is there."""
+    begun: list[None] = []
+
+    def begin(progress: Progress) -> None:
+        if progress.share == 1.0 and not begun:
+            begun.append(None)
+            Record(sealed(other), open_place(place.url)).write({}, contents(run))
+
+    with pytest.raises(ResourceError, match=r"_published\.json was changed while the run was published"):
+        pipeline.publish(run, place.url, progress=begin)
+    assert "_SUCCESS" not in place.files()
+    publish(other, place, overwrite=True)
+    check_complete(place.files(), other)
 
 
 def test_the_command(run: Path, place: Somewhere, capsys: pytest.CaptureFixture[str]) -> None:

@@ -312,6 +312,14 @@ def test_text_fits_the_lines_and_breaks_none(hostile: Results, width: int) -> No
     assert repr("a\nb") in text
 
 
+def test_one_of_a_kind_is_told_in_the_singular(hostile: Results) -> None:
+    text = hostile.explain(hostile.top(1)["id"][0].as_py(), n=1).text()
+    assert "the one that shares most of its edges" in text
+    assert ", the one with fewest neighbours" in text
+    smaller = hostile.top(2)["id"][1].as_py()
+    assert "the one that shares most of its edges" in hostile.explain(smaller, n=1).text()
+
+
 def test_no_label_is_code_in_a_notebook(hostile: Results) -> None:
     shown = Cells(hostile.explain(hostile.top(1)["id"][0].as_py())._repr_html_())
     assert shown.tags == {"div", "p", "b", "br", "table", "tr", "th", "td"}

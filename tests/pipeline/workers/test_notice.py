@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -18,6 +21,8 @@ from tests.support.held import held_slice
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 EDGES = random_edges(40, 30, 0.3, seed=5)
+#: Seconds after which a worker that was told to end is one that does not.
+LIMIT_S = 120.0
 
 
 @pytest.mark.parametrize("words", [(), ("--no-nanny",)], ids=["nanny", "no nanny"])
@@ -27,7 +32,7 @@ def test_a_worker_that_is_told_to_end_hands_its_slice_back(
     """Both workers hold their first slices. One is told to end; the other one goes on when that one has ended."""
     monkeypatch.setattr(driver, "mine_slice", held_slice)
     folder = prepared_run(tmp_path, EDGES, engine="reference")
-    told: list[str] = []
+    told: dict[str, float] = {}
     with dask_scheduler() as address:
         first, second = (start_worker(address, *words) for _ in range(2))
         pool = connected(address, 2)
@@ -36,22 +41,36 @@ def test_a_worker_that_is_told_to_end_hands_its_slice_back(
             holding = {pool.who(tag) for tag in range(2)} - {""}
             mine = [name for name in holding if first.pid in family(name)]
             if not told and len(holding) == 2 and mine:
-                told.extend(mine)
+                told[mine[0]] = time.monotonic() + LIMIT_S
                 first.send_signal(signal.SIGTERM)
             elif told and first.poll() is not None:
                 (tmp_path / "go").touch()
+            elif told and time.monotonic() > max(told.values()):
+                raise AssertionError(f"a worker that was told to end is still there after {LIMIT_S:g} s")
 
-        session = driver.mine_run(Run(folder), pool, RunLimits(), watch)
-        pool.close()
-        second.kill()
-        second.wait()
+        try:
+            session = driver.mine_run(Run(folder), pool, RunLimits(), watch)
+        finally:
+            (tmp_path / "go").touch()
+            pool.close()
+            for worker in (first, second):
+                kill_all(worker)
     assert first.returncode == 0
     assert (session.outcome, session.retries) == ("complete", 0)
     manifest = proving.prove(Run(folder), InProcess(), quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
-    [handed_back] = [e for e in load_ledger(folder.path).entries.values() if e.result.worker == told[0]]
+    [handed_back] = [e for e in load_ledger(folder.path).entries.values() if e.result.worker in told]
     assert handed_back.result.n_left_over == sum(stop - start for _, start, stop in handed_back.took)
     assert handed_back.result.total.seen == 0
+
+
+def kill_all(worker: subprocess.Popen[str]) -> None:
+    """End a worker and what it has started, if it is still there."""
+    if worker.poll() is None:
+        for process in [*psutil.Process(worker.pid).children(recursive=True), psutil.Process(worker.pid)]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+    worker.wait()
 
 
 def family(name: str) -> set[int]:
