@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.spread import home_of, leave_the_rest_to_test_all
+from tests.spread import home_of, spread_products
 
 pytest.register_assert_rewrite("tests.kernels.suite", "tests.support.oracles")
 
@@ -18,19 +18,20 @@ settings.register_profile("quick", max_examples=60, deadline=None, suppress_heal
 settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("quick")
 
-_COMPILE = """
-from pipeline.slices import first_use
-from schemas.options import BuildOptions
-from schemas.search import Search
-first_use.before_building(BuildOptions(), True)
-for search in (Search(), Search(min_left=2)):
-    first_use.before_mining("cpu", search, lambda progress: None)
-first_use.before_proving()
-"""
+#: What most tests need machine code for. Each is a program, because compiling keeps one core busy.
+_COMPILE = (
+    "first_use.before_building(BuildOptions(), True); first_use.before_proving()",
+    "first_use.before_mining('cpu', Search(), lambda progress: None)",
+    "first_use.before_mining('cpu', Search(min_left=2), lambda progress: None)",
+)
+_IMPORTS = (
+    "from pipeline.slices import first_use; from schemas.options import BuildOptions; from schemas.search import Search"
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-gpu", action="store_true", help="a skipped GPU test is a failure")
+    parser.addoption("--every-case", action="store_true", help="of tests marked pairs the whole product, too")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -38,7 +39,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; children inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if session.config.getoption("numprocesses", None) and not session.config.getoption("collectonly"):
-        subprocess.run([sys.executable, "-c", _COMPILE], cwd=session.config.rootpath, check=True)
+        programs = [[sys.executable, "-c", f"{_IMPORTS}; {what}"] for what in _COMPILE]
+        compiling = [subprocess.Popen(program, cwd=session.config.rootpath) for program in programs]
+        if any([process.wait() for process in compiling]):
+            raise pytest.UsageError("the compiled functions cannot be compiled")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -58,9 +62,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests whose devices are missing, and say why; with --require-gpu leave out those that need several only."""
-    leave_the_rest_to_test_all(items)
+    beyond = spread_products(items)
+    left_out = [] if config.getoption("--every-case") else beyond
     devices = _device_count()
-    left_out = []
     for item in items:
         wanted = 1 if item.get_closest_marker("gpu") else 0
         multi = item.get_closest_marker("multi_gpu")
@@ -73,7 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left_out.append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        gone = {*map(id, left_out)}
+        items[:] = [item for item in items if id(item) not in gone]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -14,7 +14,7 @@ from schemas.graph import MiningGraph
 
 __all__ = ["Members", "pack", "shipped"]
 
-_KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # blocks per multiprocessor
+_KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # most blocks per multiprocessor
 _DEFINES: dict[str, int] = {}
 _SIDES = ("base", "root")
 
@@ -58,7 +58,7 @@ def pack(device: Device, members: Members, records: Any, n_records: int, values:
     DeviceMemoryError, MemoryError
         The device has no room for the result and 8 bytes per record.
     """
-    n_blocks = _BLOCKS * device.n_multiprocessors
+    n_blocks = min(_BLOCKS * device.n_multiprocessors, -(-n_records // _THREADS)) or 1
     n_warps = n_blocks * _THREADS // 32
     before = device.empty(n_warps + 1, PACK_TOTALS)
     fields = {"records": records, "values": values, "before": before, "ended": device.zeros(1, COUNT)}

@@ -34,10 +34,17 @@ namespace emulation {
 
 const size_t STACK_BYTES = 256 * 1024;
 
-struct Lane {
+// A stack, and where on it to go on. A thread of the next launch takes it over, because making one is slow.
+struct Fiber {
+    char* stack;
     jmp_buf here;
     ucontext_t first;
-    bool started = false, finished = false;
+    bool entered = false;
+};
+
+struct Lane {
+    Fiber* fiber = nullptr;
+    bool finished = false;
     unsigned meetings = 0;  // collectives entered
     unsigned barriers = 0;  // barriers entered
 };
@@ -63,7 +70,7 @@ struct Warp {
 struct Machine {
     std::vector<Warp*> warps;
     std::vector<Block*> blocks;
-    std::vector<char*> stacks;  // kept from launch to launch: one a fiber
+    std::vector<Fiber*> fibers;  // kept from launch to launch: one a thread
     Warp* warp = nullptr;
     Block* present = nullptr;  // whose shared memory is in place
     unsigned lane = 0;
@@ -86,7 +93,7 @@ inline unsigned shuffled() {  // xorshift64
 }
 
 inline void yield() {
-    if (_setjmp(machine.warp->lanes[machine.lane].here) == 0) _longjmp(machine.scheduler, 1);
+    if (_setjmp(machine.warp->lanes[machine.lane].fiber->here) == 0) _longjmp(machine.scheduler, 1);
 }
 
 // Deposit a value, wait for the other 31 lanes; everybody's values, valid until the next collective.
@@ -144,25 +151,27 @@ inline T unpack(uint64_t bits) {
 }
 
 inline void enter() {
-    machine.kernel(machine.argument);
-    Lane& lane = machine.warp->lanes[machine.lane];
-    lane.finished = machine.progress = true;
-    machine.warp->running--;
-    machine.warp->block->running--;
-    _longjmp(machine.scheduler, 1);
+    while (true) {  // a turn is a thread of another launch
+        machine.kernel(machine.argument);
+        machine.warp->lanes[machine.lane].finished = machine.progress = true;
+        machine.warp->running--;
+        machine.warp->block->running--;
+        yield();
+    }
 }
 
-// Stack number i; memory is only touched as far as a fiber goes.
-inline char* stack_of(size_t i) {
-    while (machine.stacks.size() <= i) {
+// Fiber number i; memory is only touched as far as it goes.
+inline Fiber* fiber_of(size_t i) {
+    while (machine.fibers.size() <= i) {
         void* stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (stack == MAP_FAILED) {
             std::fprintf(stderr, "no memory for the stack of thread %zu\n", i);
             std::abort();
         }
-        machine.stacks.push_back((char*)stack);
+        machine.fibers.push_back(new Fiber());
+        machine.fibers.back()->stack = (char*)stack;
     }
-    return machine.stacks[i];
+    return machine.fibers[i];
 }
 
 inline void resume(Warp* warp, unsigned l) {
@@ -171,16 +180,20 @@ inline void resume(Warp* warp, unsigned l) {
     machine.lane = l;
     machine.thread = {warp->first_thread + l, 0, 0};
     machine.block = {warp->block->index, 0, 0};
+    if (!lane.fiber) {
+        lane.fiber = fiber_of((size_t)warp->block->index * machine.block_size.x + machine.thread.x);
+        machine.progress = true;
+    }
+    Fiber& fiber = *lane.fiber;
     if (_setjmp(machine.scheduler) != 0) return;
-    if (lane.started) _longjmp(lane.here, 1);
-    lane.started = true;
-    machine.progress = true;
-    getcontext(&lane.first);
-    lane.first.uc_stack.ss_sp = stack_of((size_t)warp->block->index * machine.block_size.x + machine.thread.x);
-    lane.first.uc_stack.ss_size = STACK_BYTES;
-    lane.first.uc_link = nullptr;
-    makecontext(&lane.first, enter, 0);
-    setcontext(&lane.first);
+    if (fiber.entered) _longjmp(fiber.here, 1);
+    fiber.entered = true;
+    getcontext(&fiber.first);
+    fiber.first.uc_stack.ss_sp = fiber.stack;
+    fiber.first.uc_stack.ss_size = STACK_BYTES;
+    fiber.first.uc_link = nullptr;
+    makecontext(&fiber.first, enter, 0);
+    setcontext(&fiber.first);
 }
 
 }  // namespace emulation

@@ -17,7 +17,7 @@ step() { # name, command...
   lines+=("$(printf '%-28s %-7s %4d s  %s' "$name" "$outcome" $((SECONDS - start)) "$(printf '%s\n' "$said" | tail -n 1 | cut -c1-90)")")
 }
 
-tests() { "$python" -m pytest tests/gpu --require-gpu -q --maxfail=5 --timeout=90 -p no:benchmark ${JOBS:+-n $JOBS --dist loadscope} "$@"; }
+tests() { "$python" -m pytest tests/gpu --require-gpu --every-case -q --maxfail=5 --timeout=90 -p no:benchmark ${JOBS:+-n $JOBS --dist loadscope} "$@"; }
 step "engines, pipeline, cuDF" tests
 # output buffers have holes, which the host copies and skips: initcheck looks at kernels only
 for tool in memcheck racecheck "initcheck --check-api-memory-access no" synccheck; do

@@ -1,4 +1,4 @@
-"""`make test` leaves out what is exhaustive and nothing else, and what belongs together stays in one process."""
+"""The two targets differ in what is exhaustive alone, and what belongs together stays in one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.house.tree import ROOT
-from tests.spread import home_of, leave_the_rest_to_test_all
+from tests.spread import home_of, spread_products
 
 VALUES = {"shape": ["wide", "dense", "words"], "limit": [None, 0, 60, 7], "side": ["left", "right"], "bounds": [{}, {}]}
 
@@ -30,20 +30,30 @@ def cases(test: str, values: dict[str, list[Any]], *marks: str) -> list[Any]:
     return [case(test, dict(zip(values, some, strict=True)), *marks) for some in product(*values.values())]
 
 
-def pairs(some: list[Any]) -> set[Any]:
+def meetings(some: list[Any], n: int) -> set[Any]:
     return {
-        frozenset(two)
+        frozenset(few)
         for one in some
-        for two in combinations(((name, id(v)) for name, v in one.callspec.params.items()), 2)
+        for few in combinations(((name, id(v)) for name, v in one.callspec.params.items()), n)
     }
 
 
-def test_any_two_values_meet_in_what_is_kept() -> None:
-    every = cases("test_product", VALUES, "pairs")
-    leave_the_rest_to_test_all(every)
-    kept = [one for one in every if "exhaustive" not in one.marks]
-    assert pairs(kept) == pairs(every)
-    assert len(kept) <= 16 < len(every) == 48, "3 x 4 is the least that there can be"
+def test_any_two_values_meet_in_one_target_and_any_three_in_the_other() -> None:
+    every = cases("test_product", VALUES | {"mode": ["list", "count"]}, "pairs")
+    beyond = spread_products(every)
+    in_test = [one for one in every if "exhaustive" not in one.marks]
+    in_test_all = [one for one in every if one not in beyond]
+    assert meetings(in_test, 2) == meetings(every, 2)
+    assert len(in_test) <= 16, "3 x 4 is the least that there can be"
+    assert meetings(in_test_all, 3) == meetings(every, 3)
+    assert 3 * 4 * 2 <= len(in_test_all) <= 36 < len(every) == 96
+    assert not [one for one in in_test if one in beyond]
+
+
+def test_a_product_of_three_is_whole() -> None:
+    every = cases("test_product", {name: VALUES[name] for name in ("shape", "limit", "side")}, "pairs")
+    assert spread_products(every) == []
+    assert 12 <= sum("exhaustive" not in one.marks for one in every) <= 16 < len(every) == 24
 
 
 def test_what_is_no_product_is_kept() -> None:
@@ -51,7 +61,7 @@ def test_what_is_no_product_is_kept() -> None:
     two_axes = cases("test_two", {"shape": VALUES["shape"], "side": VALUES["side"]}, "pairs")
     not_marked = cases("test_other", VALUES)
     without = SimpleNamespace(nodeid="tests/x.py::test_none", get_closest_marker=lambda name: name)
-    leave_the_rest_to_test_all([*one_axis, *two_axes, *not_marked, without])
+    assert spread_products([*one_axis, *two_axes, *not_marked, without]) == []
     assert not [one for one in (*one_axis, *two_axes, *not_marked) if "exhaustive" in one.marks]
 
 
