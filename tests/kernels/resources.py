@@ -1,18 +1,21 @@
 """What every CUDA kernel needs of a multiprocessor. Compiling a kernel measures it, without a GPU.
 
-``python -m tests.kernels.resources`` (``make budget``) compiles all of them and writes the budget anew.
+``python -m tests.kernels.resources`` (``make budget``) compiles all of them and writes the budget anew. The budget says
+what it was `measured_with`: where nothing of that has changed, compiling again would give the same numbers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from kernels.gpu import machine_code
 from kernels.gpu.nvrtc import CompileError, compiled
-from kernels.gpu.source import FOLDER, KERNELS, compile_options, source_of
+from kernels.gpu.source import FOLDER, KERNELS, compile_options, source_digest, source_of
 
 #: A100, H100 and H200, B200, RTX 50.
 ARCHITECTURES = tuple(machine_code.ARCHITECTURES.values())
@@ -100,10 +103,26 @@ def compile_source(source: str, name: str, options: list[str]) -> str:
     return compiled(source, name, options).log
 
 
+def measured_with() -> str:
+    """What the needs of kernels follow from: the compiler, its options, and the sources."""
+    options = [option for option in compile_options(()) if not option.startswith(f"-I{FOLDER}")]
+    digest = hashlib.sha256(repr((options, VARIANTS, ARCHITECTURES)).encode()).hexdigest()[:16]
+    return f"nvidia-cuda-nvrtc {version('nvidia-cuda-nvrtc')}, options {digest}, sources {source_digest()}"
+
+
 def read_budget(path: Path = BUDGET) -> dict[tuple[str, str], Resources]:
     """The stored budget: (variant, architecture) -> the resources that the kernel may need."""
     stored = json.loads(path.read_text())
-    return {(variant, arch): Resources(**needs) for variant, archs in stored.items() for arch, needs in archs.items()}
+    return {
+        (variant, arch): Resources(**stored[variant][arch])
+        for variant in stored.keys() - {"measured_with"}
+        for arch in stored[variant]
+    }
+
+
+def is_of_now(path: Path = BUDGET) -> bool:
+    """Whether compiling again would give what the stored budget was made of."""
+    return json.loads(path.read_text())["measured_with"] == measured_with()
 
 
 def write_budget(path: Path = BUDGET) -> None:
@@ -112,7 +131,7 @@ def write_budget(path: Path = BUDGET) -> None:
         name: {arch: asdict(measure(kernel, arch, defines).with_headroom()) for arch in ARCHITECTURES}
         for name, (kernel, defines) in VARIANTS.items()
     }
-    path.write_text(json.dumps(budget, indent=1) + "\n")
+    path.write_text(json.dumps({"measured_with": measured_with()} | budget, indent=1) + "\n")
 
 
 if __name__ == "__main__":

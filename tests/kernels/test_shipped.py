@@ -305,10 +305,9 @@ def test_a_kernel_that_does_not_compile_ends_the_build(tmp_path):
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("compiler")
 def test_all_that_is_shipped_compiles(tmp_path):
-    """For one architecture and those to come. `test_cuda_compiles` has every kernel for every architecture."""
-    made = shipped.build(tmp_path, targets=("sm_90", LATER))
-    assert made.files == len(list(tmp_path.iterdir())) - 1 == 20 * 2
+    """For those to come, which is quick. `test_cuda_compiles` has every kernel for every architecture there is."""
+    made = shipped.build(tmp_path, targets=(LATER,))
+    assert made.files == len(list(tmp_path.iterdir())) - 1 == 20
     assert 2e6 < made.n_bytes < 15e6
     for variant in shipped.shipped():
-        assert code_for(variant, (9, 0), 13000, tmp_path).kind == "cubin"
         assert code_for(variant, (13, 0), 13000, tmp_path).kind == "ptx"
