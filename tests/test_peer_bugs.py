@@ -62,7 +62,7 @@ def test_the_graphs_it_was_seen_on(name: str, expected: int, order: str) -> None
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Results:
-    return pipeline.mine(SHIPPED, tmp_path_factory.mktemp("all"), workers=0, engine="cpu", progress=False)
+    return pipeline.mine(SHIPPED, tmp_path_factory.mktemp("all"), workers=0, engine="cpu", progress=False, report=False)
 
 
 @pytest.mark.parametrize("bounds", [(2, 2), (3, 3), (5, 2), (2, 5), (70, 1), (1, 12)])
@@ -117,7 +117,9 @@ def test_one_worker_process_is_enough() -> None:
 
 def test_a_vertex_that_is_joined_to_all_has_its_biclique(tmp_path: Path) -> None:
     everywhere = edges(np.array([0, 1, 2, 3, 0, 1]), np.array([9, 9, 9, 9, 5, 6]))
-    rows = pipeline.mine(everywhere, tmp_path / "out", workers=0, engine="cpu", progress=False).to_pandas()
+    rows = pipeline.mine(
+        everywhere, tmp_path / "out", workers=0, engine="cpu", progress=False, report=False
+    ).to_pandas()
     found = {(tuple(sorted(row.left)), tuple(sorted(row.right))) for row in rows.itertuples()}
     assert found == {((0, 1, 2, 3), (9,)), ((0,), (5, 9)), ((1,), (6, 9))}
 
@@ -193,7 +195,9 @@ def test_many_vertices_and_large_labels() -> None:
 
 
 def test_two_workers_write_what_one_writes(tmp_path: Path, everything: pipeline.Results) -> None:
-    both = pipeline.mine(SHIPPED, tmp_path / "out", workers=2, slice_seconds=0.1, engine="cpu", progress=False)
+    both = pipeline.mine(
+        SHIPPED, tmp_path / "out", workers=2, slice_seconds=0.1, engine="cpu", progress=False, report=False
+    )
     assert [len(results.to_arrow(columns=["root"])) for results in (both, everything)] == [SHIPPED_COUNT] * 2
     assert both.manifest.fingerprint == everything.manifest.fingerprint
     assert len(both.manifest.parts) > len(everything.manifest.parts)
@@ -204,7 +208,7 @@ def test_two_workers_write_what_one_writes(tmp_path: Path, everything: pipeline.
 
 def test_nothing_has_an_empty_side(tmp_path: Path) -> None:
     apart = edges(np.array([1, 2, 3]), np.array([1, 2, 2]))
-    results = pipeline.mine(apart, tmp_path / "out", workers=0, engine="cpu", progress=False)
+    results = pipeline.mine(apart, tmp_path / "out", workers=0, engine="cpu", progress=False, report=False)
     assert len(results) == 2
     assert results.to_pandas()[["n_left", "n_right"]].min().tolist() == [1, 1]
 
@@ -214,7 +218,7 @@ def test_nothing_has_an_empty_side(tmp_path: Path) -> None:
 
 def test_labels_are_not_tidied(tmp_path: Path) -> None:
     table = pa.table({"left": ["a", "a", "b"], "right": ["secret service", "secret_service", "secret_service"]})
-    results = pipeline.mine(table, tmp_path / "out", workers=0, engine="cpu", progress=False)
+    results = pipeline.mine(table, tmp_path / "out", workers=0, engine="cpu", progress=False, report=False)
     assert sorted(label for row in results.to_pandas().right for label in row) == [
         "secret service",
         "secret_service",

@@ -49,9 +49,9 @@ def out(complete: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(complete, tmp_path / "out"))
 
 
-def mended(out: Path) -> None:
+def mended(out: Path, report: bool = False) -> None:
     """Resume once: complete as before, and nothing is left to do."""
-    assert pipeline.resume(out, workers=0, progress=False).complete
+    assert pipeline.resume(out, workers=0, progress=False, report=report).complete
     assert manifest_pair(out) == EXPECTED
     assert pipeline.verify(out, progress=False).count == EXPECTED[0]
     assert status(out).state == "complete"
@@ -119,12 +119,12 @@ def test_a_lost_entry_that_found_nothing_is_missed(out: Path) -> None:
 
 def test_a_complete_count_needs_its_ledger_but_no_folder_of_parts(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    pipeline.mine(source, out, count_only=True, workers=0, progress=False)
+    pipeline.mine(source, out, count_only=True, workers=0, progress=False, report=False)
     shutil.rmtree(out / "bicliques")
     assert status(out).state == "complete", "there was nothing in it"
     (out / "ledger" / "0.json").unlink()
     assert status(out).state == "failed"
-    assert pipeline.resume(out, workers=0, progress=False).complete
+    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
     assert manifest_pair(out) == EXPECTED
 
 
@@ -225,7 +225,7 @@ def test_a_folder_with_the_name_of_a_file_is_named(out: Path, name: str, is_comp
     (out / name).mkdir()
     for _ in range(2):
         with pytest.raises(IncompleteError, match=f"{out / name} .* move it away, then continue with: pipeline.resume"):
-            pipeline.resume(out, workers=0, progress=False)
+            pipeline.resume(out, workers=0, progress=False, report=False)
         assert (out / "manifest.json").exists() == is_complete
     (out / name).rmdir()
     mended(out)
@@ -238,7 +238,7 @@ def test_a_damaged_record_of_a_complete_run_is_made_anew(out: Path, name: str) -
         damage(out / name)
         with pytest.raises(BicliqueError, match=f"{out / name} .*mend it with: bicliques resume {out}$"):
             status(out)
-        mended(out)
+        mended(out, report=True)
     if name == "steps/mine.json":
         assert json.loads((out / name).read_text())["sessions"] == sessions, "the manifest has them, too"
     else:

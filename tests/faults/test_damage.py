@@ -6,8 +6,11 @@ import json
 import random
 import re
 import resource
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +44,15 @@ from tests.support.runs import (
     write_edges,
 )
 
+#: What makes a run that may be damaged, in a folder, with a limit, in a mode.
+Stopped = Callable[..., Path]
+
 EDGES = random_edges(60, 40, 0.3, 1)
 EXPECTED = answer(EDGES)
 
 
-def stopped(folder: Path, most: int | None = 2500, mode: Mode = "list") -> Path:
+def run_that_stopped(folder: Path, most: int | None = 2500, mode: Mode = "list") -> Path:
     """A run of many small slices that stopped at a limit; or, without one, is mined and not proven."""
-    folder.mkdir(exist_ok=True)
     source = write_edges(folder / "g.parquet", EDGES)
     out = folder / "out"
     steps.start(source, out, RunOptions(source=str(source), search=Search(mode)), RunLimits(), False)
@@ -58,9 +63,21 @@ def stopped(folder: Path, most: int | None = 2500, mode: Mode = "list") -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int | None, Mode], Path]:
+    """Each `run_that_stopped` is made once."""
+    return cache(lambda most, mode: run_that_stopped(tmp_path_factory.mktemp("model"), most, mode))
+
+
+@pytest.fixture
+def stopped(models: Callable[[int | None, Mode], Path]) -> Stopped:
+    """A copy of one, in a folder that may have none yet."""
+    return lambda folder, most=2500, mode="list": Path(shutil.copytree(models(most, mode), folder / "out"))
+
+
 def check_resumed(out: Path) -> None:
     """Resume; the same count and fingerprint, no row twice, no file that does not belong."""
-    results = pipeline.resume(out, max_results=None, workers=0, progress=False)
+    results = pipeline.resume(out, max_results=None, workers=0, progress=False, report=False)
     if results.manifest.options["search"]["mode"] == "count":
         assert len(results) == EXPECTED[0]
         return
@@ -76,25 +93,25 @@ def first_part(out: Path) -> Path:
     return out / "bicliques" / entry.result.parts[0].name
 
 
-def test_nothing_happened(tmp_path: Path) -> None:
+def test_nothing_happened(stopped: Stopped, tmp_path: Path) -> None:
     check_resumed(stopped(tmp_path))
 
 
-def test_a_truncated_part(tmp_path: Path) -> None:
+def test_a_truncated_part(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path)
     part = first_part(out)
     part.write_bytes(part.read_bytes()[:-100])
     check_resumed(out)
 
 
-def test_a_missing_part(tmp_path: Path) -> None:
+def test_a_missing_part(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path)
     first_part(out).unlink()
     check_resumed(out)
 
 
 @pytest.mark.parametrize("which", [0, 2, -1])
-def test_a_missing_ledger_entry(tmp_path: Path, which: int) -> None:
+def test_a_missing_ledger_entry(stopped: Stopped, tmp_path: Path, which: int) -> None:
     out = stopped(tmp_path)
     entries = load_ledger(out)
     entries.file(list(entries.entries)[which]).unlink()
@@ -102,7 +119,7 @@ def test_a_missing_ledger_entry(tmp_path: Path, which: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"slice": 0}'])
-def test_a_damaged_ledger_entry(tmp_path: Path, text: str) -> None:
+def test_a_damaged_ledger_entry(stopped: Stopped, tmp_path: Path, text: str) -> None:
     out = stopped(tmp_path)
     entries = load_ledger(out)
     entries.file(next(iter(entries.entries))).write_text(text)
@@ -111,7 +128,7 @@ def test_a_damaged_ledger_entry(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("field", ["left_over", "took", "count", "fingerprint", "seconds"])
 @pytest.mark.parametrize("mode", ["list", "count"])
-def test_a_ledger_entry_with_one_character_changed(tmp_path: Path, mode: Mode, field: str) -> None:
+def test_a_ledger_entry_with_one_character_changed(stopped: Stopped, tmp_path: Path, mode: Mode, field: str) -> None:
     """A run that only counted has no rows to count again, so only the checksum of its entries is left."""
     out = stopped(tmp_path, mode=mode)
     entries = load_ledger(out)
@@ -138,7 +155,7 @@ def damage_file(file: Path, how: str) -> None:
 @pytest.mark.parametrize("name", [*STEPS, "plan/roots.npy", "plan/weights.npy"])
 @pytest.mark.parametrize("how", ["missing", "empty", "one bit"])
 def test_a_file_of_an_earlier_step_is_made_again(
-    tmp_path: Path, name: str, how: str, caplog: pytest.LogCaptureFixture
+    stopped: Stopped, tmp_path: Path, name: str, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     out = stopped(tmp_path)
     damage_file(out / name, how)
@@ -150,7 +167,9 @@ def test_a_file_of_an_earlier_step_is_made_again(
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_complete_run_is_not_verified_with_files_that_are_not_its_own(tmp_path: Path, name: str) -> None:
+def test_a_complete_run_is_not_verified_with_files_that_are_not_its_own(
+    stopped: Stopped, tmp_path: Path, name: str
+) -> None:
     out = stopped(tmp_path, None)
     steps.prove(out, progress=False)
     damage_file(out / name, "one bit")
@@ -160,19 +179,19 @@ def test_a_complete_run_is_not_verified_with_files_that_are_not_its_own(tmp_path
 
 
 def test_a_damaged_graph_is_not_made_from_another_input(tmp_path: Path) -> None:
-    out = stopped(tmp_path)
+    out = run_that_stopped(tmp_path)
     (out / "edges/edges.parquet").unlink()
     write_edges(tmp_path / "g.parquet", EDGES[:-1])
     for _ in range(2):
         with pytest.raises(IncompleteError, match=r"step ingest .* does not give again what it gave"):
-            pipeline.resume(out, workers=0, progress=False)
+            pipeline.resume(out, workers=0, progress=False, report=False)
     write_edges(tmp_path / "g.parquet", EDGES)
     check_resumed(out)
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "added"])
 def test_a_complete_run_without_its_parts_is_noticed(
-    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+    stopped: Stopped, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     out = stopped(tmp_path, None)
     steps.prove(out, progress=False)
@@ -189,7 +208,7 @@ def test_a_complete_run_without_its_parts_is_noticed(
     assert "the manifest is withdrawn" in caplog.text
 
 
-def test_files_of_an_uncommitted_attempt_are_ignored(tmp_path: Path) -> None:
+def test_files_of_an_uncommitted_attempt_are_ignored(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path)
     part = first_part(out)
     left = {
@@ -205,7 +224,7 @@ def test_files_of_an_uncommitted_attempt_are_ignored(tmp_path: Path) -> None:
     check_resumed(out)
 
 
-def test_steps_that_were_interrupted(tmp_path: Path) -> None:
+def test_steps_that_were_interrupted(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path)
     for marker in (out / "steps").iterdir():
         marker.unlink()
@@ -218,7 +237,9 @@ def test_steps_that_were_interrupted(tmp_path: Path) -> None:
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6))
-def test_any_missing_entries_and_parts_are_mined_again(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_any_missing_entries_and_parts_are_mined_again(
+    stopped: Stopped, tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
     out = stopped(tmp_path_factory.mktemp("run"))
     rng = random.Random(seed)
     for path in [*(out / "ledger").iterdir(), *(out / "bicliques").iterdir()]:
@@ -236,7 +257,7 @@ def edit(out: Path, **changes: Any) -> int:
 
 @pytest.mark.parametrize("changes", [{"count": 3}, {"fingerprint": "12345"}], ids=str)
 def test_proving_is_refused_when_the_rows_are_not_what_the_engine_reported(
-    tmp_path: Path, changes: dict[str, Any]
+    stopped: Stopped, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     out = stopped(tmp_path, None)
     number = edit(out, **changes)
@@ -247,7 +268,7 @@ def test_proving_is_refused_when_the_rows_are_not_what_the_engine_reported(
     check_resumed(out)
 
 
-def test_proving_is_refused_when_a_row_was_exchanged(tmp_path: Path) -> None:
+def test_proving_is_refused_when_a_row_was_exchanged(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path, None)
     part = first_part(out)
     table = pq.read_table(part)
@@ -281,18 +302,21 @@ def test_proving_is_refused_when_counts_by_size_lack_bicliques(tmp_path: Path) -
     assert not (out / "manifest.json").exists()
 
 
-def test_proving_is_refused_while_work_is_outstanding(tmp_path: Path) -> None:
+def test_proving_is_refused_while_work_is_outstanding(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path)
     with pytest.raises(IncompleteError, match="are not mined yet; resume the run"):
         steps.prove(out, progress=False)
 
 
-def test_a_node_taken_twice_is_refused(tmp_path: Path) -> None:
+def test_a_node_taken_twice_is_refused(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path, None)
     entries = load_ledger(out)
     entry = entries.entries[0]
     rewrite_record(entries.file(0), entries.file(1000), slice=1000, parts=[], took=[list(entry.took[0])])
-    for act in (lambda: steps.prove(out, progress=False), lambda: pipeline.resume(out, workers=0, progress=False)):
+    for act in (
+        lambda: steps.prove(out, progress=False),
+        lambda: pipeline.resume(out, workers=0, progress=False, report=False),
+    ):
         with pytest.raises(IncompleteError, match="slices 0 and 1000 both took node"):
             act()
 
@@ -308,7 +332,7 @@ def test_even_a_single_node_is_not_taken_twice(tmp_path: Path, start: int) -> No
         taken.outstanding()
 
 
-def test_a_copied_ledger_entry_is_refused(tmp_path: Path) -> None:
+def test_a_copied_ledger_entry_is_refused(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path)
     ledger = load_ledger(out)
     ledger.file(99).write_bytes(ledger.file(0).read_bytes())
@@ -346,7 +370,9 @@ def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
     assert list(load_ledger(out).orphans()) == []
 
 
-def test_a_full_disk_while_the_ledger_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_while_the_ledger_is_written(
+    stopped: Stopped, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = stopped(tmp_path)
 
     def full(target: Path, data: dict[str, Any]) -> None:
@@ -355,5 +381,5 @@ def test_a_full_disk_while_the_ledger_is_written(tmp_path: Path, monkeypatch: py
     with monkeypatch.context() as patch:
         patch.setattr(ledger, "write_json", full)
         with pytest.raises(ResourceError, match="No space left"):
-            pipeline.resume(out, max_results=None, workers=0, slice_seconds=0.01, progress=False)
+            pipeline.resume(out, max_results=None, workers=0, slice_seconds=0.01, progress=False, report=False)
     check_resumed(out)

@@ -51,14 +51,14 @@ COMMANDS = ("status", "show", "sizes", "sample", "verify", "report")
 def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("records")
     source = write_edges(folder / "g.parquet", EDGES)
-    return pipeline.mine(source, folder / "out", workers=0, progress=False).path
+    return pipeline.mine(source, folder / "out", workers=0, progress=False, report=False).path
 
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stopped")
     source = write_edges(folder / "g.parquet", EDGES)
-    return pipeline.mine(source, folder / "out", max_results=20, workers=0, progress=False).path
+    return pipeline.mine(source, folder / "out", max_results=20, workers=0, progress=False, report=False).path
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def test_a_damaged_step_is_not_made_from_another_input(stopped: Path, tmp_path: 
     file.write_text(file.read_text().replace('"n_left": 3', '"n_left": 1'))
     for _ in range(2):
         with pytest.raises(IncompleteError, match=r"step ingest .* does not give again what it gave"):
-            pipeline.resume(out, workers=0, progress=False)
+            pipeline.resume(out, workers=0, progress=False, report=False)
     write_edges(source, EDGES)
     resumed(out)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -132,7 +133,7 @@ def test_more_than_there_are(source: Path, whole: pipeline.Results, tmp_path: Pa
 
 
 def test_none_at_all(source: Path, tmp_path: Path) -> None:
-    found = pipeline.largest(source, tmp_path / "out", top=3, min_left=39, workers=0, progress=False)
+    found = pipeline.largest(source, tmp_path / "out", top=3, min_left=39, workers=0, progress=False, report=False)
     assert (found.complete, len(found)) == (True, 0)
 
 
@@ -228,16 +229,24 @@ def test_the_incumbent_of_a_run_that_was_stopped(
     assert pipeline.status(out).gap is None
 
 
+@pytest.fixture(
+    scope="module", params=product(["edges", "vertices", "balance"], ["reference", "cpu", "bitmatrix"]), ids="-".join
+)
+def made(source: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A complete run, whose engine stays runnable."""
+    by, engine = request.param
+    how = {"workers": 0, "progress": False, "report": False, "slice_seconds": 0.02, "engine": engine}
+    with runnable(engine):
+        yield pipeline.largest(source, tmp_path_factory.mktemp("made") / "out", top=K, by=by, min_left=2, **how).path
+
+
 class TestCertificate:
     """A certificate does not hold for other rows, bands or slices than its own."""
 
-    @pytest.fixture(params=product(["edges", "vertices", "balance"], ["reference", "cpu", "bitmatrix"]), ids="-".join)
-    def out(self, source: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-        by, engine = request.param
-        how = {"workers": 0, "progress": False, "report": False, "slice_seconds": 0.02, "engine": engine}
-        with runnable(engine):
-            pipeline.largest(source, tmp_path / "out", top=K, by=by, min_left=2, **how)
-            yield tmp_path / "out"
+    @pytest.fixture
+    def out(self, made: Path, tmp_path: Path) -> Path:
+        """A copy of it that may be damaged."""
+        return Path(shutil.copytree(made, tmp_path / "out"))
 
     def test_what_it_says(self, out: Path) -> None:
         found = pipeline.open_run(out)

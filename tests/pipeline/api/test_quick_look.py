@@ -43,7 +43,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(source: Path, tmp_path_factory: pytest.TempPathFactory) -> pipeline.Results:
-    return pipeline.mine(source, tmp_path_factory.mktemp("run") / "out", workers=0, progress=False)
+    return pipeline.mine(source, tmp_path_factory.mktemp("run") / "out", workers=0, progress=False, report=False)
 
 
 def expected(results: pipeline.Results) -> SizeCounts:
@@ -62,14 +62,22 @@ def test_counts_by_size(source: Path, results: pipeline.Results) -> None:
 def test_counts_by_size_survive_a_stop_and_a_resume(source: Path, results: pipeline.Results, tmp_path: Path) -> None:
     out = tmp_path / "out"
     stopped = pipeline.mine(
-        source, out, count_only=True, sizes=True, max_results=1000, workers=0, progress=False, slice_seconds=0.001
+        source,
+        out,
+        count_only=True,
+        sizes=True,
+        max_results=1000,
+        workers=0,
+        progress=False,
+        report=False,
+        slice_seconds=0.001,
     )
     assert stopped.sizes().total == 1000
     for wanted in (2000, 3000):
-        assert pipeline.resume(out, max_results=wanted, workers=0, progress=False).sizes().total == wanted
+        assert pipeline.resume(out, max_results=wanted, workers=0, progress=False, report=False).sizes().total == wanted
     newest = max((out / "ledger").iterdir(), key=lambda file: int(file.stem))
     newest.unlink()  # as if it had been lost
-    resumed = pipeline.resume(out, max_results=None, workers=0, progress=False)
+    resumed = pipeline.resume(out, max_results=None, workers=0, progress=False, report=False)
     assert resumed.sizes() == expected(results)
     assert resumed.manifest.fingerprint == results.manifest.fingerprint
     assert status(out).slices > 1
@@ -77,7 +85,7 @@ def test_counts_by_size_survive_a_stop_and_a_resume(source: Path, results: pipel
 
 def test_counts_by_size_that_are_not_all_are_not_sealed_and_mined_again(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    before = pipeline.mine(source, out, count_only=True, sizes=True, workers=0, progress=False).sizes()
+    before = pipeline.mine(source, out, count_only=True, sizes=True, workers=0, progress=False, report=False).sizes()
     (out / "manifest.json").unlink()
     file = out / "ledger" / "0.json"
     sizes = json.loads(file.read_text())["sizes"]
@@ -85,11 +93,11 @@ def test_counts_by_size_that_are_not_all_are_not_sealed_and_mined_again(source: 
     rewrite_record(file, sizes=sizes)
     with pytest.raises(IncompleteError, match=r"cannot be used \(it found \d+ bicliques, and \d+ by size\); delete"):
         steps.prove(out, progress=False)
-    assert pipeline.resume(out, workers=0, progress=False).sizes() == before
+    assert pipeline.resume(out, workers=0, progress=False, report=False).sizes() == before
 
 
 def test_a_run_that_did_not_count_sizes_says_so(source: Path, tmp_path: Path) -> None:
-    counted = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False)
+    counted = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
     with pytest.raises(InputError, match="only counted, and not by size; mine it again"):
         counted.sizes()
     with pytest.raises(InputError, match="has them in its files"):

@@ -220,7 +220,9 @@ def test_an_event_of_the_caller_stops_with_what_there_is(tmp_path: Path) -> None
         if moment.bicliques:
             stop.set()
 
-    results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.05, progress=watch, stop=stop)
+    results = pipeline.mine(
+        source, tmp_path / "out", workers=0, slice_seconds=0.05, progress=watch, report=False, stop=stop
+    )
     assert (results.outcome, results.complete) == ("interrupted", False)
 
 
@@ -258,7 +260,7 @@ def test_letters_that_a_terminal_lacks_are_printed_as_escapes(tmp_path: Path, mo
 
 def test_a_folder_whose_name_is_no_text_is_told_of_all_the_same(source: Path, tmp_path: Path) -> None:
     out = tmp_path / os.fsdecode(b"runs-\xff")
-    pipeline.mine(source, tmp_path / "out", max_results=3, workers=0, progress=False)
+    pipeline.mine(source, tmp_path / "out", max_results=3, workers=0, progress=False, report=False)
     shutil.copytree(tmp_path / "out", out)
     ended = bicliques("status", out)
     assert (ended.returncode, ended.stderr) == (3, "")

@@ -35,7 +35,7 @@ Rows = list[dict[str, Any]]
 def mined(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     folder = tmp_path_factory.mktemp("verify")
     source = write_edges(folder / "g.parquet", EDGES, request.param)
-    pipeline.mine(source, folder / "out", workers=0, progress=False)
+    pipeline.mine(source, folder / "out", workers=0, progress=False, report=False)
     return folder / "out"
 
 
@@ -277,7 +277,7 @@ def test_all_repeated_numbers_are_found() -> None:
 def test_a_change_of_any_row_is_noticed(tmp_path: Path) -> None:
     """Each row in turn loses a member, in a run whose manifest agrees. Every row is checked."""
     source = write_edges(tmp_path / "g.parquet", random_edges(9, 8, 0.45, 3))
-    pipeline.mine(source, tmp_path / "mined", workers=0, progress=False)
+    pipeline.mine(source, tmp_path / "mined", workers=0, progress=False, report=False)
     count = len(pipeline.open_run(tmp_path / "mined"))
     assert 15 < count < 60
     for k in range(count):

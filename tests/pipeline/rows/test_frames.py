@@ -93,7 +93,12 @@ def test_any_table_of_rows_becomes_a_frame(results: Results) -> None:
 
 def test_no_rows_are_a_frame_too(tmp_path: Path) -> None:
     none = pipeline.mine(
-        write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "none", min_left=30, workers=0, progress=False
+        write_edges(tmp_path / "g.parquet", EDGES),
+        tmp_path / "none",
+        min_left=30,
+        workers=0,
+        progress=False,
+        report=False,
     )
     for lists in ("array", "tuple", "json"):
         frame = none.to_pandas(COLUMNS, lists=lists)

@@ -31,7 +31,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that is planned, but not mined."""
     place = tmp_path_factory.mktemp("model")
     source = write_edges(place / "g.parquet", EDGES)
-    pipeline.mine(source, place / "out", workers=0, progress=False, max_results=40)
+    pipeline.mine(source, place / "out", workers=0, progress=False, report=False, max_results=40)
     return place / "out"
 
 
@@ -61,7 +61,7 @@ def test_a_folder_that_cannot_be_made(run: Path, monkeypatch: pytest.MonkeyPatch
         (run / "steps" / f"{step}.json").unlink(missing_ok=True)
     monkeypatch.setattr(Path, "mkdir", failing(errno.ENOSPC, name)(Path.mkdir))
     with pytest.raises(ResourceError, match=rf"cannot write {run}/{name}.* \(No space left on device\); make room"):
-        pipeline.resume(run, workers=0, max_results=None, progress=False)
+        pipeline.resume(run, workers=0, max_results=None, progress=False, report=False)
 
 
 def test_a_folder_that_is_deleted_while_it_is_mined(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +70,7 @@ def test_a_folder_that_is_deleted_while_it_is_mined(run: Path, capsys: pytest.Ca
             shutil.rmtree(run, ignore_errors=True)
 
     with pytest.raises(ResourceError, match=rf"cannot write {run}/.*\(No such file or directory\)"):
-        pipeline.resume(run, workers=0, max_results=None, slice_seconds=1e-3, progress=delete)
+        pipeline.resume(run, workers=0, max_results=None, slice_seconds=1e-3, progress=delete, report=False)
     assert capsys.readouterr().err == ""
 
 
@@ -79,7 +79,7 @@ def test_a_disk_that_turns_read_only_is_named_in_the_error(run: Path, monkeypatc
     for method in ("mkdir", "unlink", "replace"):
         monkeypatch.setattr(Path, method, failing(errno.EROFS, "run.lock", ".mine.json.tmp")(getattr(Path, method)))
     with pytest.raises(ResourceError, match=r"mine.json \(Read-only file system\); see that .* continue with: pipel"):
-        pipeline.resume(run, workers=0, max_results=None, progress=False)
+        pipeline.resume(run, workers=0, max_results=None, progress=False, report=False)
 
 
 def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(
@@ -202,7 +202,7 @@ def test_the_end_of_mining_is_recorded_whatever_its_cause(
             steps.mine(run, progress=False)
     found = pipeline.status(run)
     assert (found.state, found.why) == (state, why)
-    assert pipeline.resume(run, workers=0, max_results=None, progress=False).complete
+    assert pipeline.resume(run, workers=0, max_results=None, progress=False, report=False).complete
 
 
 def test_sigterm_is_an_exception_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_a_folder_with_the_name_of_a_file_is_named(run: Path, name: str) -> None
     (run / name).unlink()
     (run / name).mkdir()
     with pytest.raises(ResourceError, match=rf"cannot write {run}/{name} \(Is a directory\); move it away"):
-        pipeline.resume(run, workers=0, max_results=None, progress=False)
+        pipeline.resume(run, workers=0, max_results=None, progress=False, report=False)
 
 
 def test_a_full_disk_is_known_from_the_error_of_numpy() -> None:

@@ -248,15 +248,15 @@ def test_steps_can_be_called_one_by_one(tmp_path: Path) -> None:
 
 def test_resume_uses_the_limits_of_the_last_time(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    pipeline.mine(source, out, max_results=5, workers=0, progress=False)
-    pipeline.resume(out, max_results=9, workers=0, progress=False)
+    pipeline.mine(source, out, max_results=5, workers=0, progress=False, report=False)
+    pipeline.resume(out, max_results=9, workers=0, progress=False, report=False)
     assert RunFolder(out).limits() == RunLimits(max_results=9)
-    assert len(pipeline.resume(out, workers=0, progress=False)) == 9
+    assert len(pipeline.resume(out, workers=0, progress=False, report=False)) == 9
 
 
 def test_a_run_of_another_schema_version_is_not_touched(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    pipeline.mine(source, out, max_results=5, workers=0, progress=False)
+    pipeline.mine(source, out, max_results=5, workers=0, progress=False, report=False)
     rewrite_record(out / "options.json", schema_version=9, version="7.0.1")
     with pytest.raises(InputError, match=r"schema version 9, .* reads version 2; use version 7\.0\.1 of the package$"):
         pipeline.resume(out)
@@ -271,7 +271,7 @@ def test_a_run_of_another_schema_version_is_not_touched(tmp_path: Path) -> None:
 def test_an_object_in_memory_cannot_be_read_again(tmp_path: Path) -> None:
     out = tmp_path / "out"
     table = pa.table({"left": EDGES[:, 0], "right": EDGES[:, 1]})
-    pipeline.mine(table, out, workers=0, max_results=1, progress=False)
+    pipeline.mine(table, out, workers=0, max_results=1, progress=False, report=False)
     (out / "steps" / "ingest.json").unlink()
     with pytest.raises(InputError, match="start the run anew"):
         steps.ingest(out, False)
@@ -302,7 +302,7 @@ def test_a_ledger_entry_survives_json() -> None:
 
 def test_a_manifest_survives_json(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    manifest = pipeline.mine(source, tmp_path / "out", workers=0, progress=False).manifest
+    manifest = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False).manifest
     assert Manifest.from_json(json.loads(json.dumps(manifest.to_json()))) == manifest
     with pytest.raises(IncompleteError, match="it is damaged"):
         Manifest.from_json({"count": 3})
