@@ -18,7 +18,8 @@ class Emit(Protocol):
         """Whether it takes a batch as arrays of the engine's device (CuPy), too, and may keep the arrays that it gets.
 
         An engine should not copy such arrays to the host. The device may still be filling them. So a reader on another
-        stream than that of the call must first wait for that stream.
+        stream than that of the call must first wait for that stream. Their rows come in the blocks of `schemas.blocks`;
+        those of a batch of host arrays have no order.
         """
         ...
 

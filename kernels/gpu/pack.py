@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kernels.gpu.device import Device
 from kernels.gpu.records import PACK_PARAMS, PACK_TOTALS, parameters
 from kernels.gpu.source import Variant
+from schemas import blocks
 from schemas.bicliques import ID, Bicliques
 from schemas.dtypes import COUNT, OFFSET, VERTEX
 from schemas.graph import MiningGraph
@@ -27,6 +30,8 @@ class Members:
     #: By side: 1 if every vertex has one member, so that the kernel need not read offsets.
     alone: dict[str, int]
     root_is_left: bool
+    #: What a left member adds to the key of a row, if keys of 32 bits are enough. Otherwise 0.
+    key_step: int
 
     @classmethod
     def of(cls, device: Device, graph: MiningGraph, hashes: dict[str, Any]) -> Members:
@@ -37,10 +42,13 @@ class Members:
             arrays |= {f"{side}_indptr": device.upload(indptr), f"{side}_members": device.upload(members)}
             arrays[f"{side}_hashes"] = hashes[side]
             alone[f"{side}_alone"] = int(len(members) == len(indptr) - 1)
-        return cls(arrays, alone, graph.root_side == "left")
+        is_narrow = (graph.n_left + 1) * (graph.n_right + 1) < 1 << 32
+        return cls(arrays, alone, graph.root_side == "left", graph.n_right + 1 if is_narrow else 0)
 
 
-def pack(device: Device, members: Members, records: Any, n_records: int, values: Any) -> Bicliques:
+def pack(
+    device: Device, members: Members, records: Any, n_records: int, values: Any, in_blocks: bool = False
+) -> Bicliques:
     """Bicliques in dense ids of the user's sides, ascending. All arrays are on the device, which may be writing them.
 
     Parameters
@@ -52,21 +60,32 @@ def pack(device: Device, members: Members, records: Any, n_records: int, values:
         biclique.
     values : handle
         For each record, its base vertices, then its root ranks.
+    in_blocks : bool
+        Whether rows are put into the blocks of `schemas.blocks`. Otherwise they have the order of the records.
 
     Raises
     ------
     DeviceMemoryError, MemoryError
-        The device has no room for the result and 8 bytes per record.
+        The device has no room for the result and 8 bytes per record; with blocks, 60 bytes.
     """
     n_blocks = min(_BLOCKS * device.n_multiprocessors, -(-n_records // _THREADS)) or 1
     n_warps = n_blocks * _THREADS // 32
     before = device.empty(n_warps + 1, PACK_TOTALS)
     fields = {"records": records, "values": values, "before": before, "ended": device.zeros(1, COUNT)}
     fields |= members.arrays | {f"{side}_lengths": device.empty(n_records, VERTEX) for side in _SIDES}
-    numbers = {"n_records": n_records, "root_is_left": int(members.root_is_left)} | members.alone
+    numbers = {"n_records": n_records, "root_is_left": int(members.root_is_left), "key_step": members.key_step}
+    numbers |= members.alone
+    kind = np.uint32 if members.key_step else np.uint64
+    if in_blocks:
+        fields["keys"] = device.empty(n_records, kind)
     _enqueue(device, n_blocks, fields, numbers)
     totals = device.read(before, PACK_TOTALS, n_warps, 1)[0]
     n = int(totals["rows"])
+    if in_blocks and n > blocks.BLOCK_ROWS:
+        order = blocks.block_order(device.view(fields.pop("keys"), kind, 0, n_records), n)
+        fields |= {"order": order, "ended": device.zeros(1, COUNT)}
+        numbers["n_records"] = n
+        _enqueue(device, n_blocks, fields, numbers)
     offsets = {side: device.empty(n + 1, OFFSET) for side in _SIDES}
     out = {side: device.empty(int(totals[side]), VERTEX) for side in _SIDES}
     first, ids = device.empty(n, VERTEX), device.empty(n, ID)

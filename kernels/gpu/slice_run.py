@@ -246,7 +246,8 @@ class SliceRun(Generic[S]):
         if n_records == 0:
             return
         try:
-            batch = pack(device, self.graph.members(device), memory["records"], n_records, memory["values"])
+            members, in_blocks = self.graph.members(device), self.emit.on_device
+            batch = pack(device, members, memory["records"], n_records, memory["values"], in_blocks)
             if not self.emit.on_device:
                 batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
         except (MemoryError, DeviceMemoryError):  # a small device; the host has room for it

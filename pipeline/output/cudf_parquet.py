@@ -22,20 +22,19 @@ from pipeline.output.parallel_writer import writing_threads
 from pipeline.output.part_writer import part_schema
 from pipeline.output.rmm_pool import device_bytes, take_from_pool
 from pipeline.run.labels import Tables
+from schemas import blocks
 from schemas.bicliques import ID, UNKNOWN, Bicliques, Provenance, statement
 from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 
 __all__ = ["CudfParquet", "chunked_writer", "why_no_cudf", "writing_errors"]
 
-#: Bytes of a row group before encoding.
+#: Bytes of a row group before encoding. It also ends with a block of `schemas.blocks`.
 _GROUP_BYTES = 128 << 20
 #: There is one thread per so many bytes of the device, up to a largest number of threads.
 _BYTES_A_THREAD, _MOST_THREADS = 4 << 30, 8
 #: Bytes of a page. The device compresses all pages of a chunk in parallel, so there must be many.
 _PAGE_BYTES = 64 << 10
-#: Rows of a row group, unless `_GROUP_BYTES` are reached first. CuDF makes row groups of whole fragments of 5,000 rows.
-BLOCK_ROWS = 520_000
 #: Positions of the lists in a table.
 _LISTS = (1, 2)
 
@@ -82,7 +81,7 @@ class CudfParquet:
             self.labels = None if tables is None else tuple(self._upload(labels) for labels in tables)
             #: Table with which files are opened, because they may be opened before there are rows.
             stream = cupy.cuda.Stream(non_blocking=True)
-            self.empty = self._labelled(self._dense(Bicliques.from_pairs([], []), stream)[0], stream)
+            self.empty = self._labelled(self._dense(Bicliques.from_pairs([], []), stream), stream)
         self.has_text = tables is not None and not all(pa.types.is_integer(labels.type) for labels in tables)
 
     def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:
@@ -98,23 +97,22 @@ class CudfParquet:
             return CudfFile(self, path)
 
     def table(self, piece: Bicliques, stream: Any) -> Any:
-        """The rows as a table of `schemas.bicliques.biclique_schema`, those with the largest sides in the first block.
+        """The rows as a table of `schemas.bicliques.biclique_schema`, in the blocks of `schemas.blocks`.
 
-        Inside a block, which becomes a row group, they keep their order. Neighbours in the search have members in
-        common, and compress better side by side. Sorted rows took 43 % more bytes (docs/lab/writing.md).
+        Rows on the device are in them already. Those on the host are from an engine that found no room on the device.
         """
-        rows, n_left, n_right = self._dense(piece, stream)
-        if len(piece) > BLOCK_ROWS:
-            rows = self._gather(rows, self._blocks(n_left, n_right, stream), stream)
-        return self._labelled(rows, stream)
+        if isinstance(piece.root, np.ndarray) and len(piece) > blocks.BLOCK_ROWS:
+            keys = np.diff(piece.left_indptr) << 32 | np.diff(piece.right_indptr)
+            piece = piece.pick(blocks.block_order(keys, len(piece)))
+        return self._labelled(self._dense(piece, stream), stream)
 
     def fingerprint(self, piece: Bicliques, stream: Any) -> int:
         """The sum of the ids, modulo 2**64. It synchronises."""
         with stream:
             return int(self.cupy.asarray(piece.ids).view(np.uint64).sum(dtype=np.uint64))
 
-    def _dense(self, piece: Bicliques, stream: Any) -> tuple[Any, Any, Any]:
-        """The columns of `schemas.bicliques.biclique_schema` with dense ids in the lists, and the sizes of the rows."""
+    def _dense(self, piece: Bicliques, stream: Any) -> Any:
+        """The columns of `schemas.bicliques.biclique_schema` with dense ids in the lists."""
         lists, sizes = [], []
         with stream:
             for indptr, members in ((piece.left_indptr, piece.left), (piece.right_indptr, piece.right)):
@@ -124,18 +122,7 @@ class CudfParquet:
                 sizes.append(offsets[1:] - offsets[:-1])
             ids, root = self.cupy.asarray(piece.ids, dtype=ID), self.cupy.asarray(piece.root, dtype=VERTEX)
         first, *numbers = (self._column(array, stream) for array in (ids, *sizes, root))
-        return self.plc.Table([first, *lists, *numbers]), *sizes
-
-    def _blocks(self, n_left: Any, n_right: Any, stream: Any) -> Any:
-        """The numbers of the rows in the order of `table`, as a column."""
-        with stream:
-            words = self.cupy.empty((len(n_left), 2), VERTEX)  # little-endian: the second is the higher half
-            words[:, 0], words[:, 1] = n_right, n_left
-            ascending = self.cupy.argsort(words.view(np.int64).ravel())
-            order = ascending[::-1].astype(VERTEX)
-            for start in range(0, len(order), BLOCK_ROWS):
-                order[start : start + BLOCK_ROWS].sort()
-        return self._column(order, stream)
+        return self.plc.Table([first, *lists, *numbers])
 
     def _labelled(self, rows: Any, stream: Any) -> Any:
         """The same rows with labels in the place of dense ids, if labels are written."""
@@ -153,7 +140,8 @@ class CudfParquet:
         until = left + right
         targets = self.cupy.arange(members, int(until[-1]) + members, members, dtype=until.dtype)
         inner = self.cupy.searchsorted(until, targets, side="right").get() - 1
-        rows = sorted({0, *(int(row) for row in inner if 0 < row < len(found)), len(found)})
+        cuts = blocks.cuts_between_blocks(sorted({int(row) for row in inner if 0 < row < len(found)}))
+        rows = [0, *cuts, len(found)]
         bounds = zip(rows, left[rows].get().tolist(), right[rows].get().tolist(), strict=True)
         return [
             Bicliques(
@@ -213,7 +201,7 @@ class CudfFile:
             path,
             backend.empty,
             backend.schema,
-            group_rows=BLOCK_ROWS,
+            group_rows=blocks.BLOCK_ROWS,
             compression=backend.compression,
             dictionary=backend.has_text,
             differences=["n_left", "n_right", "root"],

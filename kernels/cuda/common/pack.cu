@@ -1,9 +1,13 @@
 // Turns the records of a launch into two list columns, one per side, with the members that the vertices stand for.
 //
+// There are two launches, or three if the rows get another order than the records.
+//
 // Input: `params` (PackParams), which kernels/gpu/pack.py fills. Records with n_root == 0 are holes; the others are
 // rows. Output of the first launch: the number of members of each side of a record, and how many rows and members come
-// before each range of records. Output of the second launch: the offsets of the lists, the members, ascending, and every
-// row's id and first root. Each warp takes a range of records. Launch: any, but the same both times.
+// before each range of records. If keys are wanted, they grow with the members of the left side, and for equal ones with
+// those of the right side. Then the host makes the order of the rows, and a launch adds up their ranges anew. Output of
+// the last launch: the offsets of the lists, the members, ascending, and every row's id and first root. Each warp takes a
+// range of records. Launch: any, but the same every time.
 #include "common/biclique.cuh"
 #include "common/sort_lists.cuh"
 #include "common/types.cuh"
@@ -33,7 +37,10 @@ struct PackParams {
     i32* first;          // first member of the row's smallest rank
     u64* ids;
     i64 root_is_left;
-    i64 writing;         // whether this is the second launch
+    i64 writing;         // whether this is the last launch
+    void* keys;          // of each record, 0 for a hole; the first launch writes them, if wanted
+    i64 key_step;        // more than any list of the right side has, if keys have 32 bits; 0 if they have 64
+    const i32* order;    // the numbers of the n_records rows, in the order in which they are written; or none
 };
 
 __constant__ PackParams params;
@@ -159,6 +166,16 @@ __device__ inline void write_rows(const Record& record, i32 n_base, i32 n_root, 
     write_numbers(is_row, row, record);
 }
 
+// Write the key of a record, by its number of members on each side. Thread-level.
+__device__ __forceinline__ void write_key(i64 at, i32 n_base, i32 n_root) {
+    u64 left = params.root_is_left ? n_root : n_base, right = params.root_is_left ? n_base : n_root;
+    if (params.key_step) {
+        ((u32*)params.keys)[at] = (u32)(left * params.key_step + right);
+    } else {
+        ((u64*)params.keys)[at] = left << 32 | right;
+    }
+}
+
 // Turn the totals of the ranges into the totals before each range. The warp that ends last does this.
 __device__ inline void add_up(i64 n_warps) {
     __threadfence();
@@ -188,19 +205,21 @@ extern "C" __global__ void pack() {
     if (params.writing && warp == 0 && lane_id() == 0) params.base.offsets[0] = params.root.offsets[0] = 0;
     for (i64 begin = warp * range; begin < end; begin += 32) {
         i64 at = begin + lane_id();
-        bool is_row = at < end && params.records[at].n_root != 0;
+        i64 number = params.order && at < end ? params.order[at] : at;
+        bool is_row = at < end && params.records[number].n_root != 0;
         Record record = {};
-        if (is_row) record = params.records[at];  // the other fields of a hole were never written
+        if (is_row) record = params.records[number];  // the other fields of a hole were never written
         i32 n_base, n_root;
-        if (params.writing) {
-            n_base = is_row ? params.base.lengths[at] : 0;
-            n_root = is_row ? params.root.lengths[at] : 0;
-            write_rows(record, n_base, n_root, sum);
+        if (params.writing || params.order) {
+            n_base = is_row ? params.base.lengths[number] : 0;
+            n_root = is_row ? params.root.lengths[number] : 0;
+            if (params.writing) write_rows(record, n_base, n_root, sum);
         } else {
             n_base = count_members(params.base, record.at, record.n_base);
             n_root = count_members(params.root, record.at + record.n_base, record.n_root);
             if (is_row) params.base.lengths[at] = n_base;
             if (is_row) params.root.lengths[at] = n_root;
+            if (params.keys && at < end) write_key(at, n_base, n_root);
         }
         sum.rows += __popc(warp_ballot(is_row));
         sum.base += warp_sum((i64)n_base);
