@@ -18,7 +18,7 @@ BLOCK_ROWS = 520_000
 
 
 def block_order(keys: Any, n: int) -> Any:
-    """The numbers of the rows with the `n` largest keys, int32: those of a block ascend, and no later block has a larger key.
+    """The numbers of the rows with the `n` largest keys, int32. Those of a block ascend. No later block has larger keys.
 
     Parameters
     ----------
@@ -32,13 +32,14 @@ def block_order(keys: Any, n: int) -> Any:
     >>> block_order(np.array([0, 7, 3, 9], np.uint32), 3)
     array([1, 2, 3], dtype=int32)
     """
-    order = keys.argsort()[len(keys) - n :][::-1].astype(VERTEX)
-    for start in range(0, n, BLOCK_ROWS):
-        order[start : start + BLOCK_ROWS].sort()
-    return order
+    order = keys.argsort()[len(keys) - n :][::-1].copy()
+    for block, start in enumerate(range(0, n, BLOCK_ROWS)):
+        order[start : start + BLOCK_ROWS] += block << 32
+    order.sort()  # once for all blocks, because every sort waits for the device
+    return order.astype(VERTEX)  # the lower half
 
 
 def cuts_between_blocks(rows: list[int]) -> list[int]:
-    """The same ascending cuts, each moved to the beginning of its block unless another one is in that block before it."""
+    """The same ascending cuts, each moved to the beginning of its block, unless one before it is in that block, too."""
     begins = [row - row % BLOCK_ROWS for row in rows]
     return [begin if begin > before else row for begin, (before, row) in zip(begins, pairwise([0, *rows]), strict=True)]

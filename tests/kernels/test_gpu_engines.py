@@ -15,6 +15,7 @@ from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.cpu.engine import CpuEngine
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.layout import PHASES
+from schemas import blocks
 from schemas.emit import emit_to, nowhere
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
@@ -47,6 +48,22 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         )
         assert len(found.left_over) == 0
         assert sorted(rows) == sorted(truth.rows)
+
+    def test_an_emit_with_device_arrays_gets_the_largest_bicliques_of_a_batch_first(self, monkeypatch):
+        """So readers of large bicliques skip most of a file."""
+        monkeypatch.setattr(blocks, "BLOCK_ROWS", 20)
+        batches, rows, engine = [], [], bitmatrix("usual")
+        graph = graph_of(edges_of("words", True))
+        for emit in (emit_to(batches.append, on_device=True), emit_to(rows.append)):
+            engine().mine(graph, everything(graph), Search("list"), Limits(), emit)
+        sizes = [[(len(left), len(right)) for left, right in batch.to_pairs()] for batch in batches]
+        assert max(map(len, sizes)) > 40
+        for own in sizes:
+            for start in range(20, len(own), 20):
+                assert min(own[:start]) >= max(own[start:])
+        assert sorted(pair for batch in batches for pair in batch.to_pairs()) == sorted(
+            pair for batch in rows for pair in batch.to_pairs()
+        )
 
     def test_the_host_packs_when_the_device_has_no_room(self, monkeypatch):
         def full(*arguments):

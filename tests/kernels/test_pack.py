@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +14,7 @@ from kernels.gpu.pack import Members, pack
 from kernels.gpu.records import RECORD
 from kernels.gpu.unpack import unpack
 from kernels.graph.prepare import prepare
+from schemas import blocks
 from schemas.bicliques import Bicliques, row_hashes
 from schemas.graph import MiningGraph
 from schemas.hashes import hashes_of_ids
@@ -24,10 +28,13 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 DEVICE = EmulatedDevice()
 
 
-def packed(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicliques:
+def packed(
+    graph: MiningGraph, records: np.ndarray, values: np.ndarray, in_blocks: bool = False, **fields: int
+) -> Bicliques:
     handles = DEVICE.upload(records), DEVICE.upload(values)
     hashes = {side: DEVICE.upload(getattr(graph, f"{side}_hash")) for side in ("base", "root")}
-    return pack(DEVICE, Members.of(DEVICE, graph, hashes), handles[0], len(records), handles[1])
+    members = replace(Members.of(DEVICE, graph, hashes), **fields)
+    return pack(DEVICE, members, handles[0], len(records), handles[1], in_blocks)
 
 
 def with_twins(edges: np.ndarray, twins: int, share: float, seed: int) -> np.ndarray:
@@ -55,6 +62,46 @@ def with_twins(edges: np.ndarray, twins: int, share: float, seed: int) -> np.nda
 def test_records_with_holes_and_twins_are_packed_as_on_the_host(
     seed: int, n: int, side: str, shape: tuple[int, int], twins: int, share: float
 ) -> None:
+    graph, records, values = drawn(seed, n, side, shape, twins, share)
+    assert_same(packed(graph, records, values), unpack(graph, records, values))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.sampled_from([3, 40, 400]),
+    side=st.sampled_from(["left", "right"]),
+    twins=st.sampled_from([1, 3]),
+    block=st.sampled_from([1, 7, 100, 1000]),
+    fields=st.sampled_from([{}, {"key_step": 0}]),
+)
+def test_rows_in_blocks_are_the_same_rows_with_the_largest_first(
+    seed: int, n: int, side: str, twins: int, block: int, fields: dict[str, int]
+) -> None:
+    graph, records, values = drawn(seed, n, side, (14, 9), twins, 0.3)
+    given = unpack(graph, records, values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK_ROWS", block)
+        found = packed(graph, records, values, True, **fields)
+    _, first, number = np.unique(given.ids, return_index=True, return_inverse=True)
+    numbers = dict(zip(given.ids.tolist(), first[number].tolist(), strict=True))
+    which = np.array([numbers[own] for own in found.ids.tolist()], int)
+    assert sorted(found.ids.tolist()) == sorted(given.ids.tolist())
+    assert_same(found, given.pick(which))
+    sizes = list(zip(np.diff(found.left_indptr).tolist(), np.diff(found.right_indptr).tolist(), strict=True))
+    cut = [slice(start, start + block) for start in range(0, len(found), block)]
+    for one, other in pairwise(cut):
+        assert min(sizes[one]) >= max(sizes[other])
+    for one in cut:
+        inside = which[one]
+        alone = np.isin(inside, first[np.bincount(number) == 1])
+        assert (np.diff(inside[alone]) > 0).all()
+
+
+def drawn(
+    seed: int, n: int, side: str, shape: tuple[int, int], twins: int, share: float
+) -> tuple[MiningGraph, np.ndarray, np.ndarray]:
+    """Records with holes and gaps, of a graph with twins."""
     edges = with_twins(random_edges(*shape, 0.4, seed % 50), twins, share, seed)
     left, right = (np.ascontiguousarray(column.astype(np.int32)) for column in edges.T)
     graph, _ = prepare(left, right, int(left.max()) + 1, int(right.max()) + 1, BuildOptions(root_side=side))  # type: ignore[arg-type]
@@ -67,9 +114,10 @@ def test_records_with_holes_and_twins_are_packed_as_on_the_host(
         ranks = rng.choice(graph.n_roots, rng.integers(1, graph.n_roots + 1), replace=False)
         record["at"], record["n_base"], record["n_root"] = len(values), len(base), len(ranks)
         values += [*base, *ranks, 77]  # a gap, which belongs to no record
-    flat = np.array(values, np.int32)
-    expected = unpack(graph, records, flat)
-    found = packed(graph, records, flat)
+    return graph, records, np.array(values, np.int32)
+
+
+def assert_same(found: Bicliques, expected: Bicliques) -> None:
     for name in ("left_indptr", "left", "right_indptr", "right", "root", "ids"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         assert getattr(found, name).dtype == getattr(expected, name).dtype, name
