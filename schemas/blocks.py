@@ -18,7 +18,7 @@ BLOCK_ROWS = 520_000
 
 
 def block_order(keys: Any, n: int) -> Any:
-    """The numbers of the rows with the `n` largest keys, int32. Those of a block ascend. No later block has larger keys.
+    """The numbers of the rows with the `n` largest keys, int32. Those of a block ascend. No later one has larger keys.
 
     Parameters
     ----------

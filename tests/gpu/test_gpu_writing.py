@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
-from pipeline.output import cudf_parquet, device_writer
+from pipeline.output import device_writer
 from pipeline.output.cudf_parquet import CudfParquet
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.part_writer import part_schema
 from pipeline.proof.read_back import read_part
 from pipeline.run.labels import Tables
+from schemas import blocks
 from schemas.bicliques import Bicliques, Provenance, stated
 from tests.support.runs import random_edges, write_edges
 
@@ -96,17 +97,22 @@ def test_all_rows_are_written(
         assert stated(file.metadata.metadata) == (part.rows, fingerprint)
 
 
+@pytest.mark.parametrize("place", ["device", "host"])
 @pytest.mark.parametrize("labels", list(LABELS))
 def test_the_first_row_groups_have_the_largest_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: str, place: str
 ) -> None:
-    """Inside a row group the rows keep their order."""
-    monkeypatch.setattr(cudf_parquet, "BLOCK_ROWS", 5000)
+    """Inside a row group the rows keep their order. Rows of the device are in this order already."""
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5000)
     batch = some(23_000, 1)
     sizes = list(zip(np.diff(batch.left_indptr).tolist(), np.diff(batch.right_indptr).tolist(), strict=True))
     place = {own: k for k, own in enumerate(batch.ids.tolist())}
     out = DeviceWriter(tmp_path, 0, CudfParquet(LABELS[labels]))
-    out(on_device(batch))
+    if place == "device":
+        keys = np.diff(batch.left_indptr) << 32 | np.diff(batch.right_indptr)
+        out(on_device(batch.pick(blocks.block_order(keys, len(batch)))))
+    else:
+        out(batch)
     [part] = out.close()
     file = pq.ParquetFile(tmp_path / part.name)
     groups = [file.read_row_group(k, columns=["id"])["id"].to_pylist() for k in range(file.num_row_groups)]
@@ -167,3 +173,22 @@ def test_readers_of_all_kinds_read_it(tmp_path: Path) -> None:
         pattern = str(folder / "*.parquet")
         n = len(module.read_parquet(pattern)) if library == "polars" else module.read_parquet(pattern).shape[0]
         assert n == len(results)
+
+
+def test_large_bicliques_of_a_run_are_in_few_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine hands its rows out in blocks, and chunks end with blocks."""
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5000)
+    source = write_edges(tmp_path / "g.parquet", random_edges(150, 80, 0.35, 5), strings=True)
+    results = pipeline.mine(
+        source, tmp_path / "out", engine="bitmatrix", workers=0, write_on="gpu", progress=False, report=False
+    )
+    parts = sorted((tmp_path / "out" / "bicliques").iterdir())
+    sizes = [
+        file.read_row_group(k, ["n_left"])["n_left"].to_numpy()
+        for file in map(pq.ParquetFile, parts)
+        for k in range(file.num_row_groups)
+    ]
+    assert len(results) > 10 * 5000
+    rises = sum(int(later.max() > before.min()) for before, later in itertools.pairwise(sizes))
+    batches = rises + 1
+    assert batches < len(sizes) / 3

@@ -7,7 +7,7 @@
 // before each range of records. If keys are wanted, they grow with the members of the left side, and for equal ones with
 // those of the right side. Then the host makes the order of the rows, and a launch adds up their ranges anew. Output of
 // the last launch: the offsets of the lists, the members, ascending, and every row's id and first root. Each warp takes a
-// range of records. Launch: any, but the same every time.
+// range of records. Launch: up to 128 threads, and the same every time.
 #include "common/biclique.cuh"
 #include "common/sort_lists.cuh"
 #include "common/types.cuh"
@@ -194,8 +194,8 @@ __device__ inline void add_up(i64 n_warps) {
     if (lane_id() == 0) params.before[n_warps] = sum;
 }
 
-// Each warp takes a range of records, 32 at a time.
-extern "C" __global__ void pack() {
+// Each warp takes a range of records, 32 at a time. With two registers more, one block less would be resident.
+extern "C" __global__ void __launch_bounds__(128, 8) pack() {
     i64 warp = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
     i64 n_warps = ((i64)gridDim.x * blockDim.x) >> 5;
     i64 range = ((params.n_records + n_warps - 1) / n_warps + 31) & ~31ll;
