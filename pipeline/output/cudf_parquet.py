@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from schemas.bicliques import ID, UNKNOWN, Bicliques, Provenance, statement
 from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 
-__all__ = ["CudfParquet", "chunked_writer", "why_no_cudf", "writing_errors"]
+__all__ = ["CudfParquet", "chunked_writer", "column_values", "why_no_cudf", "writing_errors"]
 
 #: Bytes of a row group before encoding. It also ends with a block of `schemas.blocks`.
 _GROUP_BYTES = 128 << 20
@@ -231,6 +232,14 @@ class CudfFile:
         with writing_errors():
             self._writer.close([])
         amend(self.path, statement(self._rows, self._fingerprint))  # cuDF takes metadata only when a file is opened
+
+
+def column_values(cupy: ModuleType, column: Any) -> Any:
+    """The values of a column of numbers as an array, without a copy. They keep the column alive."""
+    dtype = np.dtype(column.type().typestr)
+    if column.size() == 0:
+        return cupy.empty(0, dtype)
+    return cupy.asarray(column.data()).view(np.uint8)[: column.size() * dtype.itemsize].view(dtype)
 
 
 def chunked_writer(

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from kernels.gpu.device import CudaDevice, Device
 from kernels.gpu.row_hashes import Lists, RowHasher
-from pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
+from pipeline.output.cudf_parquet import CudfParquet, column_values, why_no_cudf
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.rmm_pool import take_from_pool
 from pipeline.run.labels import Tables
@@ -234,10 +234,7 @@ class CudfReader:
         """The fixed-width values of a column. They keep the column alive."""
         if column.null_count():
             raise IncompleteError(f"{path} has a column with missing values")
-        dtype = np.dtype(column.type().typestr)
-        if column.size() == 0:
-            return self._cupy.empty(0, dtype)
-        return self._cupy.asarray(column.data()).view(np.uint8)[: column.size() * dtype.itemsize].view(dtype)
+        return column_values(self._cupy, column)
 
 
 _opening = threading.Lock()

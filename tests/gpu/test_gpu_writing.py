@@ -191,4 +191,4 @@ def test_large_bicliques_of_a_run_are_in_few_row_groups(tmp_path: Path, monkeypa
     assert len(results) > 10 * 5000
     rises = sum(int(later.max() > before.min()) for before, later in itertools.pairwise(sizes))
     batches = rises + 1
-    assert batches < len(sizes) / 3
+    assert batches < len(sizes) / 2

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kernels.gpu.device import free_memory
 from kernels.gpu.staging import Staging
 from pipeline.ingest.readers.validity import not_utf8
-from pipeline.output.cudf_parquet import chunked_writer, writing_errors
+from pipeline.output.cudf_parquet import chunked_writer, column_values, writing_errors
 from pipeline.output.rmm_pool import take_from_pool
 from schemas.dtypes import VERTEX
 from schemas.edges import EDGES
@@ -78,7 +78,7 @@ class CudfArrays:
             return None
         if len(columns) != len(text) or any(column.null_count() for column in columns):
             return None
-        return [column if t else self._array(column) for column, t in zip(columns, text, strict=True)]
+        return [column if t else column_values(self.xp, column) for column, t in zip(columns, text, strict=True)]
 
     def read_parquet(self, path: Path, row_groups: list[int], names: list[str]) -> list[Any] | None:
         """See `Arrays`."""
@@ -98,7 +98,7 @@ class CudfArrays:
                 columns.append(column)
             elif plc.traits.is_integral_not_bool(column.type()):
                 # an unsigned number beyond int64 becomes negative, and is refused as such
-                columns.append(self._array(column).astype(np.int64))
+                columns.append(column_values(self.xp, column).astype(np.int64))
             else:
                 return None
         return columns
@@ -141,11 +141,11 @@ class CudfArrays:
             keys = self.xp.unique(column)  # and then a search, which needs less memory than the inverse of a sort
             return keys, self.xp.searchsorted(keys, column)
         keys, codes = self._plc.transform.encode(self._plc.Table([column]))
-        return keys.columns()[0], self._array(codes)
+        return keys.columns()[0], column_values(self.xp, codes)
 
     def lengths(self, column: Any) -> Any:
         """See `Arrays`."""
-        return self._array(self._plc.strings.attributes.count_bytes(column)).astype(np.int64)
+        return column_values(self.xp, self._plc.strings.attributes.count_bytes(column)).astype(np.int64)
 
     def is_utf8(self, column: Any) -> bool:
         """See `Arrays`. The host checks it, unless all of it is ASCII."""
@@ -158,7 +158,7 @@ class CudfArrays:
         if int(self.lengths(column).max()) > 18 or not self._all_match(column, "^[0-9]+$"):
             return None
         kind = self._plc.DataType(self._plc.TypeId.INT64)
-        return self._array(self._plc.strings.convert.convert_integers.to_integers(column, kind))
+        return column_values(self.xp, self._plc.strings.convert.convert_integers.to_integers(column, kind))
 
     def are_numbers(self, column: Any) -> bool:
         """See `Arrays`."""
@@ -181,17 +181,10 @@ class CudfArrays:
         self._staging = self._staging or Staging(self.xp)
         return self._staging
 
-    def _array(self, column: Any) -> Any:
-        """The fixed-width values of a column. They keep the column alive."""
-        dtype = np.dtype(column.type().typestr)
-        if column.size() == 0:
-            return self.xp.empty(0, dtype)
-        return self.xp.asarray(column.data()).view(np.uint8)[: column.size() * dtype.itemsize].view(dtype)
-
     def _column(self, array: Any) -> Any:
         return self._plc.Column.from_cuda_array_interface(self.xp.ascontiguousarray(array))
 
     def _all_match(self, column: Any, pattern: str) -> bool:
         strings = self._plc.strings
         program = strings.regex_program.RegexProgram.create(pattern, strings.regex_flags.RegexFlags.DEFAULT)
-        return bool(self._array(strings.contains.matches_re(column, program)).all())
+        return bool(column_values(self.xp, strings.contains.matches_re(column, program)).all())
