@@ -32,11 +32,10 @@ def block_order(keys: Any, n: int) -> Any:
     >>> block_order(np.array([0, 7, 3, 9], np.uint32), 3)
     array([1, 2, 3], dtype=int32)
     """
-    order = keys.argsort()[len(keys) - n :][::-1].copy()
-    for block, start in enumerate(range(0, n, BLOCK_ROWS)):
-        order[start : start + BLOCK_ROWS] += block << 32
-    order.sort()  # once for all blocks, because every sort waits for the device
-    return order.astype(VERTEX)  # the lower half
+    order = keys.argsort()[len(keys) - n :][::-1].astype(VERTEX)
+    for start in range(0, n, BLOCK_ROWS):
+        order[start : start + BLOCK_ROWS].sort()
+    return order
 
 
 def cuts_between_blocks(rows: list[int]) -> list[int]:
