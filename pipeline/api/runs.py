@@ -17,7 +17,7 @@ from pipeline.process.interrupts import Interrupted
 from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
-from pipeline.run.names import REPORT_FILE, is_store, url_of
+from pipeline.run.names import REPORT_FILE
 from pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
@@ -25,7 +25,6 @@ from pipeline.run.stored import driven
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import Scheduler, WorkerOptions
-from schemas.errors import InputError
 from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
 from schemas.search import By
@@ -133,7 +132,7 @@ def mine(
     [763, 12]
     """
     asked = Asked.of(source, locals(), mode="fingerprint" if count_only else "list")
-    return _new_run(source, _output(output, overwrite), asked, to_callback(progress), stop)
+    return _new_run(source, driven(Path(output), anew=overwrite), asked, to_callback(progress), stop)
 
 
 @described("largest")
@@ -212,18 +211,7 @@ def largest(
     [763, 672]
     """
     asked = Asked.of(source, {**locals(), "top": 1 if top is None else top}, mode="list")
-    return _new_run(source, _output(output, overwrite), asked, to_callback(progress), stop)
-
-
-def _output(output: PathLike, overwrite: bool) -> Path:
-    """The folder of a run, or the working folder of one that is kept in a store."""
-    url = url_of(output)
-    if overwrite and url is not None and is_store(url):
-        from pipeline.remote.urls import without_secrets  # not for folders: it imports fsspec
-
-        shown = without_secrets(url)
-        raise InputError(f"a run in a store is not overwritten; remove what is at {shown}, or name another place")
-    return driven(Path(output))
+    return _new_run(source, driven(Path(output), anew=overwrite), asked, to_callback(progress), stop)
 
 
 def _new_run(source: Any, output: Path, asked: Asked, progress: OnProgress, stop: threading.Event | None) -> Results:

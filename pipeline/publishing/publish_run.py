@@ -15,6 +15,7 @@ from pipeline.publishing.place import open_place
 from pipeline.publishing.publication import Publication
 from pipeline.run.files import PathLike
 from pipeline.run.progress import OnProgress, to_callback
+from pipeline.run.stored import shown_place
 
 __all__ = ["Published", "publish"]
 
@@ -129,5 +130,5 @@ def publish(
     )
     facts: dict[str, Any] = {"url": found.url, "run": found.run, "files": found.files, "bytes": found.bytes}
     facts |= {"written": found.written, "written_bytes": found.written_bytes, "seconds": round(found.seconds, 6)}
-    tell(logger, "published", f"{found.files} files of {out} are at {found.url}", **facts)
+    tell(logger, "published", f"{found.files} files of {shown_place(contents.path)} are at {found.url}", **facts)
     return found

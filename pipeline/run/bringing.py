@@ -32,6 +32,7 @@ from schemas.errors import IncompleteError, InputError
 __all__ = [
     "BESIDE",
     "STEPS",
+    "allow_replacing",
     "bring_all",
     "bring_beside",
     "bring_files",
@@ -39,8 +40,10 @@ __all__ = [
     "bring_options",
     "bring_records",
     "bring_result",
+    "forbid_replacing",
     "identity_in",
     "left_in",
+    "may_replace",
     "was_kept",
 ]
 
@@ -54,6 +57,8 @@ BESIDE = tuple(
     for name in names
 )
 _SESSIONS = "steps/mine.json"
+#: Beside a working folder: what is in the store may be replaced.
+_REPLACES = "replaces"
 
 
 def bring_all(store: Objects, folder: RunFolder) -> None:
@@ -71,6 +76,7 @@ def bring_all(store: Objects, folder: RunFolder) -> None:
     if not bring_options(store, folder):
         _refuse_another(store, folder)
         return
+    forbid_replacing(folder.path)
     manifest = bring_records(store, folder)
     for step in STEPS:
         if folder.step_file(step).exists():
@@ -81,6 +87,31 @@ def bring_all(store: Objects, folder: RunFolder) -> None:
             for name in BESIDE:
                 bring_beside(store, folder, name)
         bring_result(folder, manifest)
+
+
+def allow_replacing(path: Path) -> None:
+    """Empty the working folder of a driver, and let the run that begins there replace what is in the store.
+
+    Raises
+    ------
+    ResourceError
+        If a file cannot be removed or written.
+    """
+    with disk_errors(path):
+        (path.parent / _REPLACES).touch()
+        if path.exists():
+            remove_ours(path)
+
+
+def forbid_replacing(path: Path) -> None:
+    """The opposite: what is in the store is gone on with, or refused."""
+    with disk_errors(path):
+        (path.parent / _REPLACES).unlink(missing_ok=True)
+
+
+def may_replace(path: Path) -> bool:
+    """Whether the run in a working folder may replace another one in the store."""
+    return (path.parent / _REPLACES).exists()
 
 
 def bring_options(store: Objects, folder: RunFolder, wanted: str | None = None) -> bool:
@@ -140,7 +171,10 @@ def left_in(store: Objects) -> InputError | None:
         )
     if not there:
         return None
-    return InputError(f"{store.shown} has no {OPTIONS_FILE}, and is not empty: it has {there[0]}; name another place")
+    return InputError(
+        f"{store.shown} has no {OPTIONS_FILE}, and is not empty: it has {there[0]}; name another place, or begin anew "
+        "there with --overwrite"
+    )
 
 
 def _refuse_another(store: Objects, folder: RunFolder) -> None:

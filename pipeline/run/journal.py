@@ -3,7 +3,8 @@
 A *session* is one driver at work. It begins when the driver puts ``sessions/K.json`` where nothing is, for the first K
 that is free. So of two drivers only one begins session K. The object names the entries of earlier sessions that count.
 An entry of session K is ``ledger/K/N.json``, and is put once. It counts from then on, unless session K + 1 has begun
-without it. So a driver that was believed dead can add nothing to what another driver goes on with.
+without it. So a driver that was believed dead can add nothing to what another driver goes on with. A run that replaces
+another one goes on with its numbers, for the same reason. Sessions of a run that was there before are only counted.
 
 Numbers of slices ascend from the first one of a session, with gaps. A session announces how far they may go by
 ``ledger/K/block-B.json`` before it puts an entry there, and each announcement doubles their number. So a reader asks
@@ -39,9 +40,10 @@ _PROBE = "sessions/probe"
 
 @dataclass(frozen=True)
 class _Session:
-    """What the object of a session says: the first number of its slices, and the session of each entry that counts."""
+    """What its object says: the run, the first number of its slices, and the session of each entry that counts."""
 
     number: int
+    run: str
     first: int
     counts: dict[int, int]
 
@@ -56,11 +58,17 @@ class Journal:
         Identity of the run.
     save : callable or None
         Called with the number and the content of each entry that is there, from several threads.
+    replaces : bool
+        Whether the run may follow another one there. Nothing of the other one counts once a session has begun.
 
     Attributes
     ----------
     counts : dict of int to int
         The session of each entry, by the number of its slice.
+    is_new : bool
+        Whether no session of the run has begun.
+    is_first : bool
+        Whether no session of any run has.
 
     Raises
     ------
@@ -72,17 +80,30 @@ class Journal:
         If the store does not answer.
     """
 
-    def __init__(self, store: Objects, run: str, save: Callable[[int, bytes], object] | None = None):
+    def __init__(
+        self,
+        store: Objects,
+        run: str,
+        save: Callable[[int, bytes], object] | None = None,
+        replaces: bool = False,
+    ):
         self._store, self._run = store, run
         self._announcing = threading.Lock()
         self._announced = 0
         self._session = self._last()
-        self.counts = dict(self._session.counts)
-        self._read(save)
+        self.is_new, self.is_first = self._session.run != run, self._session.number == 0
+        if self.is_new and not replaces and not self.is_first:
+            raise InputError(
+                f"{store.shown}/{_session_key(self._session.number)} is of another run; empty {store.shown}, name "
+                "another place, or begin anew there with --overwrite"
+            )
+        self.counts = {} if self.is_new else dict(self._session.counts)
+        if not self.is_new:
+            self._read(save)
         self._looked = time.monotonic()
 
     def _last(self) -> _Session:
-        last = _Session(0, 0, {})
+        last = _Session(0, "", 0, {})
         for number in count(1):
             data = self._store.get(_session_key(number))
             if data is None:
@@ -95,12 +116,9 @@ class Journal:
         try:
             said: dict[str, Any] = checked(json.loads(data))
             counts = {k: int(of) for of, ranges in said["counts"].items() for a, b in ranges for k in range(a, b)}
-            session, run = _Session(number, int(said["first"]), counts), said["run"]
+            return _Session(number, str(said["run"]), int(said["first"]), counts)
         except (IncompleteError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise IncompleteError(f"{shown} is damaged ({error}); start the run again in another place") from error
-        if run != self._run:
-            raise InputError(f"{shown} is of another run; empty {self._store.shown}, or name another place")
-        return session
 
     def _read(self, save: Callable[[int, bytes], object] | None) -> None:
         session = self._session
@@ -155,7 +173,7 @@ class Journal:
                 f"another driver has gone on with {self._store.shown} since this one looked at it; wait for it, or "
                 "stop it"
             ) from None
-        self._session, self._announced = _Session(number, first, dict(self.counts)), 0
+        self._session, self._announced = _Session(number, self._run, first, dict(self.counts)), 0
 
     def _probe(self) -> None:
         try:

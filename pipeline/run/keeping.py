@@ -6,14 +6,15 @@ See `pipeline.run.stored`; `pipeline.run.bringing` is the other way.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pipeline.remote.objects import Objects, each
-from pipeline.run.bringing import BESIDE, STEPS, bring_ledger
+from pipeline.run.bringing import BESIDE, STEPS, bring_ledger, forbid_replacing, may_replace
 from pipeline.run.folder import RunFolder
 from pipeline.run.journal import Journal
-from pipeline.run.names import MANIFEST_FILE, OPTIONS_FILE, SUCCESS_FILE
+from pipeline.run.names import FOLDERS, MANIFEST_FILE, OPTIONS_FILE, REPORT_FILE, SUCCESS_FILE, has_name_of_run
 from pipeline.run.stored import key_of, parts_listed, store_of
 from schemas.manifest import Part
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["begin_session", "keep_result", "keep_steps"]
 
 logger = logging.getLogger(__name__)
+
+#: Keys of entries, and of the announcements of their numbers.
+_OF_LEDGER = re.compile(r"ledger/\d+/(block-)?\d+\.json", re.ASCII)
 
 
 def begin_session(folder: RunFolder, survey: Callable[[], Ledger]) -> Journal:
@@ -63,9 +67,16 @@ def _begin(store: Objects, journal: Journal, counting: Iterable[int], parts: Ite
 
 
 def keep_steps(folder: RunFolder) -> None:
-    """Put options and steps of a run, with their files, into its store. What is there already is not put again."""
+    """Put options and steps of a run, with their files, into its store. What is there already is not put again.
+
+    If the run may replace another one (`pipeline.run.bringing.allow_replacing`), the other one is removed before. With
+    its options it is no run any more, and with the session that begins then its driver can add nothing.
+    """
     store = store_of(folder.path)
     assert store is not None
+    if may_replace(folder.path):
+        _remove_another(store, folder)
+        forbid_replacing(folder.path)
     for step in STEPS:
         record = folder.step_file(step).read_bytes()
         is_known = store.get(f"steps/{step}.json") == record
@@ -77,6 +88,28 @@ def keep_steps(folder: RunFolder) -> None:
     options = (folder.path / OPTIONS_FILE).read_bytes()
     if store.get(OPTIONS_FILE) != options:
         store.put(OPTIONS_FILE, options)
+
+
+def _remove_another(store: Objects, folder: RunFolder) -> None:
+    """Remove the run that is there. It can be repeated after a kill: until the options are put, no run is there."""
+    journal = Journal(store, folder.run_id(), replaces=True)
+    if journal.is_first and store.size(OPTIONS_FILE) is None:
+        return
+    for key in (SUCCESS_FILE, MANIFEST_FILE, OPTIONS_FILE):
+        store.remove(key)
+    if journal.is_new:
+        journal.begin(())
+    logger.info("the run that was in %s is removed", store.shown)
+    listed = [f"{place}/{name}" for place in FOLDERS for name in store.listed(place)]
+    own = {name for step in STEPS for name in (f"steps/{step}.json", *folder.checksums(step))}
+    # what the new run puts at once is not removed: a request of a process that was killed may arrive late
+    each(store.remove, {"steps/mine.json", *BESIDE, REPORT_FILE, *filter(_is_key, listed)} - own)
+
+
+def _is_key(key: str) -> bool:
+    """Whether a run has put an object under this key, and it is no session."""
+    place, _, name = key.partition("/")
+    return has_name_of_run(place, name) or _OF_LEDGER.fullmatch(key) is not None
 
 
 def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:

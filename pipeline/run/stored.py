@@ -63,8 +63,8 @@ def here(path: Path) -> Path:
     return reader_folder(url)
 
 
-def driven(path: Path) -> Path:
-    """A path, or the folder of this process for mining the run at a URL of a store.
+def driven(path: Path, anew: bool = False) -> Path:
+    """A path, or the folder of this process for mining the run at a URL of a store, or with `anew` another one there.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def driven(path: Path) -> Path:
         return path
     from pipeline.run.working import driver_folder  # imported only here, because most runs are kept in folders
 
-    return driver_folder(url)
+    return driver_folder(url, anew)
 
 
 def is_read_by(folder: Path, reader: Callable[[Path], None]) -> None:

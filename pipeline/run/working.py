@@ -19,6 +19,7 @@ from pipeline.remote.objects import Objects, objects_at
 from pipeline.run.bringing import (
     BESIDE,
     STEPS,
+    allow_replacing,
     bring_all,
     bring_beside,
     bring_files,
@@ -54,11 +55,18 @@ _readers: dict[Path, _Reader] = {}
 _opening = threading.Lock()
 
 
-def driver_folder(url: str) -> Path:
+def driver_folder(url: str, anew: bool = False) -> Path:
     """The folder of this process for mining the run at a URL, with all that the store has of it but the parts.
 
     If a driver of this process is at work, the folder is what it has. If the store has no run, a run that was begun on
     this machine may be there.
+
+    Parameters
+    ----------
+    url : str
+    anew : bool
+        Whether another run is to begin there. Then the folder is empty, and what the store has is replaced when mining
+        begins.
 
     Raises
     ------
@@ -76,7 +84,11 @@ def driver_folder(url: str) -> Path:
         at_work = holder_here(folder / LOCK_FILE)
         if at_work is None or not at_work.alive:
             refuse_others(store)
-            bring_all(store, RunFolder(folder))
+            if anew:
+                left_in(store)  # refuses what was published
+                allow_replacing(folder)
+            else:
+                bring_all(store, RunFolder(folder))
     return folder
 
 

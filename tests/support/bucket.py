@@ -8,10 +8,11 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import parse_qs, quote, unquote
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
@@ -107,13 +108,25 @@ class Bucket:
         return self.whats("put", "complete")
 
     def objects(self, prefix: str = "") -> dict[str, bytes]:
-        """The content of every key below a prefix, asked for beside the client that is tested."""
+        """The content of every key below a prefix, asked for beside the client that is tested.
+
+        A request of a process that was killed may still remove one meanwhile.
+        """
         text = _fetch(f"http://{self.address}/{NAME}?list-type=2&max-keys=100000&prefix={quote(prefix)}")
         keys = [node.text or "" for node in ElementTree.fromstring(text).iter() if node.tag.endswith("}Key")]
-        return {key: self.get(key) for key in keys}
+        found = {}
+        for key in keys:
+            with suppress(FileNotFoundError):
+                found[key] = self.get(key)
+        return found
 
     def get(self, key: str) -> bytes:
-        return _fetch(f"http://{self.address}/{NAME}/{quote(key)}")
+        try:
+            return _fetch(f"http://{self.address}/{NAME}/{quote(key)}")
+        except HTTPError as error:
+            if error.code != 404:
+                raise
+            raise FileNotFoundError(key) from error
 
     def put(self, key: str, data: bytes) -> None:
         _fetch(f"http://{self.address}/{NAME}/{quote(key)}", data, "PUT")

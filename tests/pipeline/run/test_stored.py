@@ -321,10 +321,6 @@ def test_what_cannot_be_an_address(machines: Machines, source: Path, monkeypatch
         with pytest.raises(InputError, match=words) as refused:
             pipeline.mine(source, url, progress=False)
         assert "geheim" not in str(refused.value)
-    asked = len(machines.bucket.asked)
-    with pytest.raises(InputError, match="a run in a store is not overwritten"):
-        pipeline.mine(source, machines.url, overwrite=True, progress=False)
-    assert len(machines.bucket.asked) == asked, "nothing is brought before that is said"
     machines.put("manifest.json", b"{}")
     with pytest.raises(InputError, match=r"has no options\.json, and is not empty: it has manifest\.json"):
         begun(machines, source)
