@@ -18,6 +18,7 @@ from pipeline.publishing.publish_run import Published
 from pipeline.results.listing import shown
 from pipeline.results.results import Results
 from pipeline.run.names import url_of
+from pipeline.run.stored import address_of
 
 __all__ = ["asset_key", "record_asset", "record_published"]
 
@@ -99,7 +100,7 @@ def record_published(published: Published, results: Results, folder: str, place:
 def _facts(results: Results) -> dict[str, Any]:
     manifest = results.manifest
     return {
-        "folder": str(results.path.absolute()),
+        "folder": str(address_of(results.path.absolute())),
         "count": manifest.count,
         "fingerprint": None if manifest.fingerprint is None else str(manifest.fingerprint),
     }

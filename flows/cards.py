@@ -20,6 +20,7 @@ from pipeline.proof.verification import Verification
 from pipeline.results.listing import shown
 from pipeline.results.results import Results
 from pipeline.run.opened import Run
+from pipeline.run.stored import shown_place
 from schemas.search import By
 
 __all__ = ["facts_of", "publish_changes", "publish_run", "publish_verification", "table_of"]
@@ -53,7 +54,7 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
     url : str or None
         Where there is a copy of the run for other programs. The card says so.
     """
-    where = plain(str(results.path))
+    where = plain(shown_place(results.path))
     card = cards.run_card(results) + (f"\npublished: {shown(url)}" if url is not None else "")
     create_markdown_artifact(facts_of(card), key=keys.key("run-card"), description=where)
     if not results.complete:
@@ -128,7 +129,7 @@ def publish_verification(found: Verification, path: Path, keys: Keys) -> None:
     """Publish what was proven about all rows, what about a sample, and what was not proven."""
     title, *lines = cards.verify_card(found).splitlines()
     text = [f"**{plain(title)}**", *(_item(line) for line in lines)]
-    create_markdown_artifact("\n".join(text), key=keys.key("verification"), description=plain(str(path)))
+    create_markdown_artifact("\n".join(text), key=keys.key("verification"), description=plain(shown_place(path)))
 
 
 def facts_of(card: str) -> str:

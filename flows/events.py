@@ -12,6 +12,7 @@ from prefect.events import emit_event
 from pipeline.compare.difference import Difference
 from pipeline.results.results import Results
 from pipeline.run.folder import RunFolder
+from pipeline.run.stored import address_of
 
 __all__ = ["CHANGED", "COMPLETE", "PUBLISHED", "emit_complete"]
 
@@ -50,7 +51,7 @@ def emit_complete(
     The events have the same resource, ``bicliques.run.`` with the identity of the run. Prefect adds the flow run and
     its deployment. If the server does not take an event, Prefect logs it, and the run goes on.
     """
-    manifest, folder = results.manifest, str(results.path.absolute())
+    manifest, folder = results.manifest, str(address_of(results.path.absolute()))
     resource = {
         "prefect.resource.id": f"bicliques.run.{RunFolder(results.path).run_id()}",
         "prefect.resource.name": folder,

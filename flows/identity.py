@@ -12,7 +12,9 @@ from flows.logs import say
 from pipeline.api.python_words import in_python
 from pipeline.api.same_run import digest_by_name, why_another
 from pipeline.proof.wholeness import why_not_whole
+from pipeline.remote.urls import without_secrets
 from pipeline.run.folder import RunFolder, without_days
+from pipeline.run.names import url_of
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
 from pipeline.series.runs import entries_of, is_run
@@ -60,7 +62,8 @@ def depends_on_moment(template: str) -> bool:
 
 def nightly(output: str) -> str:
     """The folder that the template of a path gives, with ``{date}`` in place of every day: the same every night."""
-    return without_days(str(Path(output).absolute()))
+    url = url_of(output)
+    return without_days(str(Path(output).absolute()) if url is None else without_secrets(url).partition("?")[0])
 
 
 def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:

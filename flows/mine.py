@@ -22,7 +22,7 @@ from flows.logs import run_logs, say
 from flows.names import OUTPUT, name_of, name_of_mining
 from flows.notify import note, tell
 from flows.publishing import Target
-from flows.refusals import check_share, refuse_secrets
+from flows.refusals import check_beside, check_share, refuse_secrets
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
 from pipeline.api.python_words import speaking_python
@@ -32,6 +32,7 @@ from pipeline.results.listing import shown
 from pipeline.results.results import Results, open_results
 from pipeline.run.folder import RunFolder, without_days
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import address_of, driven, shown_place
 from pipeline.series.runs import is_run
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
@@ -84,7 +85,8 @@ def mine(
             {time} are filled in, as in the output.
         output: Folder of the run. {date} becomes the day and {time} the time for which the run was scheduled, UTC. If
             the folder holds this run already, the run goes on, and a complete one is left alone. If it holds another
-            run of that day, this one begins in a folder with a number, as runs/2026-01-31.2.
+            run of that day, this one begins in a folder with a number, as runs/2026-01-31.2. Or a place in a store, as
+            s3://lake/runs/{date}, which gets no number; keep, latest and changes are for folders.
         date: The day to fill in, such as 2026-01-31, if it is not the scheduled one, as to make up for a night.
         result: What the run gives: bicliques, or only their number and fingerprint; a page.
         thresholds: Which bicliques count, by the sizes of their sides and by given members.
@@ -110,13 +112,14 @@ def mine(
     check_share(notify_above, changes)
     moment = moment_of(date)
     target = Target.of(publish, moment, lists=not result.count_only)
-    named = Path(fill_in(output, moment))
+    stored = check_beside(output, keep, latest, changes)
+    named = driven(Path(fill_in(output, moment)))
     note(named)
     options = given(result, thresholds, limits, search, workers, reading)
     asked = speaking_python(Asked.of)(
         fill_in(source, moment), options, mode="fingerprint" if result.count_only else "list"
     )
-    path = folder_for(named, asked.options, may_be_numbered=depends_on_moment(output))
+    path = folder_for(named, asked.options, may_be_numbered=depends_on_moment(output) and not stored)
     if path != named:
         note(path, name_of(fill_in(source, moment), str(path)))
     since = complete_since(path) if is_run(path) else None
@@ -154,30 +157,31 @@ def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
     if not is_run(path):
         with run_logs():
             return with_engine(asked.options, asked.workers.scheduler)
-    options = RunFolder(path).options()
+    options, where = RunFolder(path).options(), shown_place(path)
     if since is None:
-        say(f"going on with the run in {path}, engine {options.engine} as before")
+        say(f"going on with the run in {where}, engine {options.engine} as before")
     else:
-        say(f"{path} is complete since {since}, from the same input with the same options; it is left alone")
+        say(f"{where} is complete since {since}, from the same input with the same options; it is left alone")
     return options
 
 
 def _state(results: Results, since: str | None, ending: Ending, much: str | None) -> State[Any]:
     folder, outcome = results.path, results.outcome
+    where = shown_place(folder)
     if outcome == "interrupted":
         return Cancelled(message=shown(f"stopped; run it again, or go on with: {how_to_resume(folder)}"))
     number = results.manifest.fingerprint if results.complete else None
     summary = {
-        "folder": str(folder.absolute()),
+        "folder": str(address_of(folder.absolute())),
         "count": len(results),
         "fingerprint": None if number is None else str(number),
         "outcome": outcome,
     }
     if outcome != "complete":
         go_on = how_to_resume(folder, outcome)
-        message = f"{len(results):,} bicliques in {folder}, not all: {outcome}; go on with: {go_on}"
+        message = f"{len(results):,} bicliques in {where}, not all: {outcome}; go on with: {go_on}"
         return Completed(name="Limit reached", message=shown(message), data=summary)
-    message = f"{len(results):,} bicliques, all of them, in {folder}"
+    message = f"{len(results):,} bicliques, all of them, in {where}"
     message += f", complete since {since} and left alone" if since else ""
     if ending.published is not None:
         message += f", published at {ending.published.url}"

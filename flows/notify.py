@@ -22,6 +22,7 @@ from prefect.utilities.urls import url_for
 
 from pipeline.results.listing import shown
 from pipeline.results.results import open_results
+from pipeline.run.stored import address_of
 from schemas.errors import BicliqueError
 
 __all__ = ["note", "tell"]
@@ -35,7 +36,7 @@ def note(folder: Path, name: str | None = None) -> None:
     if this_run.id is None:
         return
     with get_client(sync_client=True) as client:
-        client.update_flow_run_labels(this_run.id, {_FOLDER: str(folder.absolute())})
+        client.update_flow_run_labels(this_run.id, {_FOLDER: str(address_of(folder.absolute()))})
         if name is not None:
             client.set_flow_run_name(this_run.id, name)
 

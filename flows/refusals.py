@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pipeline.remote.urls import has_secrets, without_secrets
-from pipeline.run.names import url_of
+from pipeline.run.names import is_store, url_of
 from schemas.errors import InputError
 
-__all__ = ["check_share", "refuse_secrets"]
+__all__ = ["check_beside", "check_share", "refuse_secrets"]
 
 
 def refuse_secrets(what: str, place: str) -> None:
@@ -29,6 +29,27 @@ def refuse_secrets(what: str, place: str) -> None:
             f"the {what} {without_secrets(url)} has a password or a key, and Prefect records what a flow is started "
             "with; let the worker have credentials instead"
         )
+
+
+def check_beside(output: str, keep: int | None, latest: bool, changes: bool) -> bool:
+    """Whether a run is to be kept in a store. What looks at the folders beside a run is refused then.
+
+    Raises
+    ------
+    InputError
+    """
+    url = url_of(output)
+    if url is None or not is_store(url):
+        return False
+    refuse_secrets("output", output)
+    asked = next((word for word, given in (("keep", keep), ("latest", latest), ("changes", changes)) if given), None)
+    if asked is not None:
+        place = without_secrets(url).partition("?")[0]
+        raise InputError(
+            f"{asked} looks at the folders beside a run, and {place} is in a store, which has none; leave it out, or "
+            "mine into a folder and publish to that place"
+        )
+    return True
 
 
 def check_share(share: float | None, changes: bool) -> None:

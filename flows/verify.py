@@ -13,6 +13,7 @@ from flows.keys import Keys
 from flows.names import name_of_verifying
 from flows.notify import note, tell
 from pipeline.run.folder import RunFolder
+from pipeline.run.stored import address_of, here
 from pipeline.series.runs import series_of
 
 __all__ = ["verify"]
@@ -43,8 +44,9 @@ def verify(
             cancelled.
     """
     path = Path(output)
-    note(path)
-    keys = Keys.of(series_of(RunFolder(path).origin()), output)
+    folder = here(path)
+    note(folder)
+    keys = Keys.of(series_of(RunFolder(folder).origin()), output)
     found = tasks.verify(path, sample, seed, bound_time, keys)
-    publish_verification(found, path, keys)
-    return {"folder": str(path.absolute()), "count": found.count, "fingerprint": str(found.fingerprint)}
+    publish_verification(found, folder, keys)
+    return {"folder": str(address_of(folder.absolute())), "count": found.count, "fingerprint": str(found.fingerprint)}
