@@ -50,7 +50,7 @@ def test_a_failure(tmp_path: Path, told: list[dict[str, str]]) -> None:
     [message] = told
     assert message["title"] == "bicliques: mine failed"
     lines = message["text"].splitlines()
-    assert lines[0].startswith(f"Flow run {{date}}.csv to {tmp_path}/runs/2026-01-31 of mine ended as Failed: ")
+    assert lines[0].startswith(f"Flow run 2026-01-31.csv to {tmp_path}/runs/2026-01-31 of mine ended as Failed: ")
     assert "2026-01-31.csv" in lines[0]
     assert lines[1] == f"Due: {datetime.now(UTC):%Y-%m-%d}{lines[1][15:]}"
     assert lines[2] == f"Folder: {tmp_path}/runs/2026-01-31"

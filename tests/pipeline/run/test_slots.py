@@ -19,7 +19,9 @@ URL = "s3://lake/night"
 
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of its own, of which this process has no place yet. Other tests may have left places taken."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    another_process(monkeypatch)
 
 
 def stores(tmp_path: Path) -> Path:
