@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.remote.urls import has_secrets, without_secrets
-from pipeline.run.names import is_store, url_of
+from pipeline.run.names import store_url, url_of
 from schemas.errors import InputError
 
 __all__ = ["check_beside", "check_share", "refuse_secrets"]
@@ -38,8 +38,8 @@ def check_beside(output: str, keep: int | None, latest: bool, changes: bool) -> 
     ------
     InputError
     """
-    url = url_of(output)
-    if url is None or not is_store(url):
+    url = store_url(output)
+    if url is None:
         return False
     refuse_secrets("output", output)
     asked = next((word for word, given in (("keep", keep), ("latest", latest), ("changes", changes)) if given), None)

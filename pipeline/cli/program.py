@@ -20,7 +20,7 @@ from pipeline.cli.commands import COMMANDS
 from pipeline.process import startup
 from pipeline.process.interrupts import Terminated, terminable
 from pipeline.process.logs import log_to_stderr
-from pipeline.run.names import is_store, url_of
+from pipeline.run.names import store_url
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.version import __version__
 from schemas.errors import BicliqueError, InputError
@@ -261,7 +261,7 @@ def _stopped(arguments: argparse.Namespace, how: str = "stopped") -> None:
 
 def _what_is_left(arguments: argparse.Namespace) -> str:
     folder = getattr(arguments, "output", None) or getattr(arguments, "run", None)
-    if folder is not None and (url := url_of(folder)) is not None and is_store(url):
+    if folder is not None and (url := store_url(folder)) is not None:
         return f"if the run has begun to mine, go on with: {how_to_resume(url)}"
     if folder is None or not (folder / "options.json").exists():
         return "nothing was written"

@@ -26,7 +26,7 @@ from pipeline.proof.read_back import check_ids, in_pieces, read_part
 from pipeline.proof.summary import PartSummary, Summary, Tally
 from pipeline.proof.upper_bound import count_above
 from pipeline.proof.wholeness import check_cover
-from pipeline.run.names import MANIFEST_FILE, is_store, url_of
+from pipeline.run.names import MANIFEST_FILE, store_url
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, number, to_callback
 from pipeline.run.resuming import how_to_resume
@@ -107,8 +107,8 @@ def verify_run(
     group and 16 bytes per vertex.
     Disk: 8 bytes per row for temporary files.
     """
-    url = url_of(path)
-    if url is not None and is_store(url):
+    url = store_url(path)
+    if url is not None:
         from pipeline.run.working import copy_for_check  # imported only here, because most runs are kept in folders
 
         with copy_for_check(url) as folder:

@@ -63,6 +63,7 @@ __all__ = [
     "refuse_links",
     "refuse_url",
     "remove_ours",
+    "store_url",
     "stranger_in",
     "temporary_name",
     "unnamed_part",
@@ -222,6 +223,12 @@ def url_of(path: str | os.PathLike[str]) -> str | None:
 def is_store(url: str) -> bool:
     """Whether a run can be kept at a URL."""
     return url.partition(":")[0].lower() == "s3"
+
+
+def store_url(path: str | os.PathLike[str]) -> str | None:
+    """The URL that was given as a path, if a run can be kept there. Otherwise None, as `url_of`."""
+    url = url_of(path)
+    return url if url is not None and is_store(url) else None
 
 
 def refuse_url(folder: str | os.PathLike[str]) -> None:

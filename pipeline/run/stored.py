@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.run.files import disk_errors, read_json
-from pipeline.run.names import MANIFEST_FILE, STORE_FILE, SUCCESS_FILE, has_name_of_run, is_store, url_of
+from pipeline.run.names import MANIFEST_FILE, STORE_FILE, SUCCESS_FILE, has_name_of_run, store_url
 from schemas.errors import IncompleteError, ResourceError
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def here(path: Path) -> Path:
     InputError, IncompleteError, ResourceError
         See `pipeline.run.working.reader_folder`.
     """
-    url = url_of(path)
-    if url is None or not is_store(url):
+    url = store_url(path)
+    if url is None:
         return path
     from pipeline.run.working import reader_folder  # imported only here, because most runs are kept in folders
 
@@ -71,8 +71,8 @@ def driven(path: Path, anew: bool = False) -> Path:
     InputError, IncompleteError, ResourceError
         See `pipeline.run.working.driver_folder`.
     """
-    url = url_of(path)
-    if url is None or not is_store(url):
+    url = store_url(path)
+    if url is None:
         return path
     from pipeline.run.working import driver_folder  # imported only here, because most runs are kept in folders
 

@@ -49,9 +49,9 @@ def limited(device_memory: str | None) -> Iterator[None]:
     if device_memory is None:
         yield
         return
-    before, own = os.environ.get(_VARIABLE), _limit_of_pool()
-    os.environ[_VARIABLE] = str(bytes_of(device_memory))
-    _limit_pool(bytes_of(device_memory))
+    before, own, n_bytes = os.environ.get(_VARIABLE), _limit_of_pool(), bytes_of(device_memory)
+    os.environ[_VARIABLE] = str(n_bytes)
+    _limit_pool(n_bytes)
     try:
         yield
     finally:

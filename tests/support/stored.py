@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ import pipeline
 from kernels.compiled.jit import code_folder
 from pipeline.remote import objects
 from pipeline.run import lease
+from pipeline.run.journal import Journal
 from pipeline.slices.worker import forget
 from tests.support.bucket import Bucket, bucket_of_moto
 from tests.support.runs import answer, random_edges, write_edges
@@ -75,6 +76,25 @@ def machines_with_a_bucket(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[
 
 def source_in(folder: Path) -> Path:
     return write_edges(folder / "g.parquet", EDGES, strings=True)
+
+
+def taken_over(machines: Machines, patch: pytest.MonkeyPatch, other: Callable[[], bool]) -> list[int]:
+    """Just before a driver commits its first slice, it is believed dead, and `other` does its work on another machine.
+
+    `other` returns whether its run is complete. The list that is returned is not empty once it has worked.
+    """
+    commit, done = Journal.commit, list[int]()
+
+    def take_over(self: Journal, number: int, entry: bytes) -> None:
+        if not done:
+            done.append(1)
+            machines.bucket.delete("nights/ü 1/run.lock")
+            machines.change()
+            assert other()
+        commit(self, number, entry)
+
+    patch.setattr(Journal, "commit", take_over)
+    return done
 
 
 def check_whole(machines: Machines) -> None:

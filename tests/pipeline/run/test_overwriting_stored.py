@@ -10,13 +10,12 @@ import pytest
 
 import pipeline
 from pipeline.remote.objects import objects_at
-from pipeline.run.journal import Journal
 from pipeline.run.progress import Progress
 from schemas.errors import BicliqueError, InputError
 from tests.support.bucket import Killer
 from tests.support.forks import sweeping
 from tests.support.runs import answer
-from tests.support.stored import EDGES, Machines, check_whole
+from tests.support.stored import EDGES, Machines, check_whole, taken_over
 
 
 def mine(machines: Machines, source: Path, **options: Any) -> pipeline.Results:
@@ -86,17 +85,7 @@ def test_the_driver_of_the_old_run_adds_nothing(
     machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was believed dead, and wakes up when the place has another run."""
-    commit, done = Journal.commit, []
-
-    def take_over(self: Journal, number: int, entry: bytes) -> None:
-        if not done:
-            done.append(1)
-            machines.bucket.delete("nights/ü 1/run.lock")
-            machines.change()
-            assert mine(machines, source, overwrite=True).complete
-        commit(self, number, entry)
-
-    monkeypatch.setattr(Journal, "commit", take_over)
+    done = taken_over(machines, monkeypatch, lambda: mine(machines, source, overwrite=True).complete)
     with pytest.raises(BicliqueError):
         mine(machines, source, min_left=2)
     assert done

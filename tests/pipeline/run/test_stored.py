@@ -22,7 +22,7 @@ from pipeline.run.progress import Progress
 from pipeline.slices.run_in_worker import open_in_worker
 from schemas.errors import IncompleteError, InputError, ResourceError
 from tests.support.runs import ROOT, answer, environment
-from tests.support.stored import EDGES, Machines, check_whole
+from tests.support.stored import EDGES, Machines, check_whole, taken_over
 
 OTHER = {"pid": 7, "host": "far", "since": "2026-01-01T00:00:00+00:00", "of": "x"}
 STRAY = "bicliques/part-000077-0123456789ab-0.parquet"
@@ -107,17 +107,7 @@ def test_a_driver_that_was_believed_dead_adds_nothing(
 ) -> None:
     """Another driver goes on just before the first one commits a slice. The first one is refused, and the run stays."""
     begun(machines, source)
-    commit, done = Journal.commit, []
-
-    def take_over(self: Journal, number: int, entry: bytes) -> None:
-        if not done:
-            done.append(1)
-            machines.bucket.delete("nights/ü 1/run.lock")
-            machines.change()
-            assert resume(machines).complete
-        commit(self, number, entry)
-
-    monkeypatch.setattr(Journal, "commit", take_over)
+    done = taken_over(machines, monkeypatch, lambda: resume(machines).complete)
     with pytest.raises((IncompleteError, InputError)):
         resume(machines)
     assert done
