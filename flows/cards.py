@@ -20,7 +20,7 @@ from pipeline.proof.verification import Verification
 from pipeline.results.listing import shown
 from pipeline.results.results import Results
 from pipeline.run.opened import Run
-from pipeline.run.stored import shown_place
+from pipeline.run.stored import shown_address, shown_place
 from schemas.search import By
 
 __all__ = ["facts_of", "publish_changes", "publish_run", "publish_verification", "table_of"]
@@ -87,7 +87,7 @@ def _worker(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def publish_changes(found: Difference, keys: Keys) -> None:
     """Publish what changed since the run before: numbers, the largest new bicliques, the vertices that changed most."""
-    where = plain(f"{found.new_run.folder} since {found.old_run.folder}")
+    where = plain(" since ".join(shown_address(run.folder) for run in (found.new_run, found.old_run)))
     numbers = {
         "before": found.old_run.found.count,
         "gone": len(found.gone),

@@ -12,7 +12,7 @@ from flows.logs import say
 from pipeline.api.python_words import in_python
 from pipeline.api.same_run import digest_by_name, why_another
 from pipeline.proof.wholeness import why_not_whole
-from pipeline.remote.urls import without_secrets
+from pipeline.remote.urls import place_of
 from pipeline.run.folder import RunFolder, without_days
 from pipeline.run.names import url_of
 from pipeline.run.opened import Run
@@ -63,7 +63,7 @@ def depends_on_moment(template: str) -> bool:
 def nightly(output: str) -> str:
     """The folder that the template of a path gives, with ``{date}`` in place of every day: the same every night."""
     url = url_of(output)
-    return without_days(str(Path(output).absolute()) if url is None else without_secrets(url).partition("?")[0])
+    return without_days(str(Path(output).absolute()) if url is None else place_of(url))
 
 
 def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:

@@ -86,7 +86,7 @@ def mine(
         output: Folder of the run. {date} becomes the day and {time} the time for which the run was scheduled, UTC. If
             the folder holds this run already, the run goes on, and a complete one is left alone. If it holds another
             run of that day, this one begins in a folder with a number, as runs/2026-01-31.2. Or a place in a store, as
-            s3://lake/runs/{date}, which gets no number; keep, latest and changes are for folders.
+            s3://lake/runs/{date}, which gets no number; keep and latest are for folders.
         date: The day to fill in, such as 2026-01-31, if it is not the scheduled one, as to make up for a night.
         result: What the run gives: bicliques, or only their number and fingerprint; a page.
         thresholds: Which bicliques count, by the sizes of their sides and by given members.
@@ -112,7 +112,7 @@ def mine(
     check_share(notify_above, changes)
     moment = moment_of(date)
     target = Target.of(publish, moment, lists=not result.count_only)
-    stored = check_beside(output, keep, latest, changes)
+    stored = check_beside(output, keep, latest)
     named = driven(Path(fill_in(output, moment)))
     note(named)
     options = given(result, thresholds, limits, search, workers, reading)

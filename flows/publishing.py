@@ -11,7 +11,7 @@ from flows.identity import depends_on_moment, fill_in, nightly
 from flows.keys import Keys
 from flows.refusals import refuse_secrets
 from pipeline.publishing.publish_run import Published
-from pipeline.remote.urls import without_secrets
+from pipeline.remote.urls import place_of
 from pipeline.run.folder import without_days
 from pipeline.run.names import url_of
 from schemas.errors import InputError
@@ -65,7 +65,7 @@ class Target:
         """The same of every night, for an asset: with ``{date}`` in place of days, and without options of Arrow."""
         if url_of(self.template) is None:
             return nightly(self.template)
-        return without_days(without_secrets(self.template).partition("?")[0])
+        return without_days(place_of(self.template))
 
     def publish(self, path: Path, keys: Keys) -> Published | None:
         """Publish the run in a folder. None if the place is the same every night, and a newer run has to be there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.remote.urls import has_secrets, without_secrets
+from pipeline.remote.urls import has_secrets, place_of, without_secrets
 from pipeline.run.names import store_url, url_of
 from schemas.errors import InputError
 
@@ -31,8 +31,8 @@ def refuse_secrets(what: str, place: str) -> None:
         )
 
 
-def check_beside(output: str, keep: int | None, latest: bool, changes: bool) -> bool:
-    """Whether a run is to be kept in a store. What looks at the folders beside a run is refused then.
+def check_beside(output: str, keep: int | None, latest: bool) -> bool:
+    """Whether a run is to be kept in a store. What changes the folder above a run is refused then.
 
     Raises
     ------
@@ -42,12 +42,11 @@ def check_beside(output: str, keep: int | None, latest: bool, changes: bool) -> 
     if url is None:
         return False
     refuse_secrets("output", output)
-    asked = next((word for word, given in (("keep", keep), ("latest", latest), ("changes", changes)) if given), None)
+    asked = next((word for word, given in (("keep", keep), ("latest", latest)) if given), None)
     if asked is not None:
-        place = without_secrets(url).partition("?")[0]
         raise InputError(
-            f"{asked} looks at the folders beside a run, and {place} is in a store, which has none; leave it out, or "
-            "mine into a folder and publish to that place"
+            f"{asked} changes the folder above a run, and {place_of(url)} is in a store, which has none; leave it out, "
+            "or mine into a folder and publish to that place"
         )
     return True
 

@@ -26,6 +26,7 @@ from pipeline.publishing.publish_run import Published
 from pipeline.publishing.publish_run import publish as publish_run
 from pipeline.run.folder import RunFolder
 from pipeline.run.session import MiningSession
+from pipeline.run.stored import shown_place
 from pipeline.series.marks import LATEST, mark_complete, point_to_newest
 from pipeline.series.pruning import Pruning, prune_after
 from pipeline.series.runs import is_run, run_after
@@ -115,7 +116,7 @@ def compare(path: Path) -> Difference | None:
     with run_logs():
         found = changes_since_the_run_before(path)
     if found is None:
-        say(f"{path} has no run before it in its series, so there is nothing to compare with")
+        say(f"{shown_place(path)} has no run before it in its series, so there is nothing to compare with")
     return found
 
 
@@ -136,7 +137,8 @@ def publish(path: Path, url: str, keys: Keys, only_newest: bool) -> Published | 
     With `only_newest` nothing is done, and None returned, if there is a newer run of the same series and question.
     """
     if only_newest and (newer := run_after(path)) is not None:
-        say(f"{path} is not published: {newer.path} is newer, and the place is the same for both")
+        own, other = shown_place(path), shown_place(newer.path)
+        say(f"{own} is not published: {other} is newer, and the place is the same for both")
         return None
     with run_logs(), ProgressArtifact(keys.key("publishing")) as on_progress:
         return publish_run(path, url, overwrite=True, progress=on_progress)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pipeline.proof.selection import largest, rows_at
 from pipeline.rows.collection import Rows
 from pipeline.run.files import read_json
-from pipeline.run.names import temporary_name
+from pipeline.run.names import CHANGES_FILES, temporary_name
 from pipeline.run.own_folder import remove_own
 from pipeline.run.tables import LOCAL, open_part, read_table
 from schemas.difference import ComparedRun, Record
@@ -36,14 +36,13 @@ __all__ = [
     "remove_difference",
 ]
 
-GONE_FILE, NEW_FILE, RECORD_FILE = "gone.parquet", "new.parquet", "diff.json"
-VERTEX_FILES = {"left": "vertices_left.parquet", "right": "vertices_right.parquet"}
-_NAMES = (GONE_FILE, NEW_FILE, *VERTEX_FILES.values(), RECORD_FILE)
+GONE_FILE, NEW_FILE, _LEFT_FILE, _RIGHT_FILE, RECORD_FILE = CHANGES_FILES
+VERTEX_FILES = {"left": _LEFT_FILE, "right": _RIGHT_FILE}
 
 
 def is_of_difference(name: str) -> bool:
     """Whether a comparison gives this name to a file in its folder, or to one that it has not finished."""
-    return name in _NAMES or name in map(temporary_name, _NAMES)
+    return name in CHANGES_FILES or name in map(temporary_name, CHANGES_FILES)
 
 
 def remove_difference(place: Path) -> None:

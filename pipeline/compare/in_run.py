@@ -8,14 +8,12 @@ from pipeline.compare.difference import Difference, remove_difference
 from pipeline.compare.diffing import diff
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
-from pipeline.run.names import refuse_links
+from pipeline.run.names import CHANGES, refuse_links
+from pipeline.run.stored import bring, bring_changes, keep_changes
 from pipeline.series.runs import run_before
 from schemas.errors import BicliqueError
 
-__all__ = ["CHANGES", "changes_since_the_run_before", "known_changes"]
-
-#: The folder of the comparison, below that of the run.
-CHANGES = "changes"
+__all__ = ["changes_since_the_run_before", "known_changes"]
 
 
 def changes_since_the_run_before(run: PathLike) -> Difference | None:
@@ -24,13 +22,13 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
     Parameters
     ----------
     run : path
-        Folder of the run. The runs of its series are beside it.
+        Folder of the run. The runs of its series are beside it, in its store if it is kept in one.
 
     Returns
     -------
     Difference or None
-        Of ``changes/`` in the folder of the run. If it is there already and is of the same two runs, it is not made
-        again. None if there is no run before.
+        Of ``changes/`` in the folder of the run, and in its store. If it is there already and is of the same two runs,
+        it is not made again. None if there is no run before.
 
     Raises
     ------
@@ -41,18 +39,20 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
     before, folder = run_before(path), RunFolder(path)
     if before is None:
         return None
+    bring_changes(path)
     found = known_changes(before, folder)
     if found is None:
         refuse_links(path)
         remove_difference(folder.path / CHANGES)
         found = diff(before.path, path, folder.path / CHANGES, progress=False)
+        keep_changes(path)
     return found
 
 
 def known_changes(before: RunFolder, folder: RunFolder) -> Difference | None:
     """The comparison that is in the folder of a run, if it is of these two runs as they are now."""
     try:
-        found = Difference(folder.path / CHANGES)
+        found = Difference(bring(folder.path / CHANGES))
         for own, told in ((before, found.old_run), (folder, found.new_run)):
             manifest = own.manifest()
             if own.run_id() != told.run or manifest is None or manifest.fingerprint != told.found.fingerprint:

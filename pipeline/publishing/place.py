@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pipeline.remote.systems import file_system, is_on_objects, plain_errors
-from pipeline.remote.urls import without_secrets
+from pipeline.remote.urls import place_of, without_secrets
 from pipeline.run.files import PathLike, disk_errors, flush, whole_file
 from pipeline.run.names import is_file, is_folder, temporary_name, url_of
 from schemas.errors import BicliqueError, InputError, ResourceError
@@ -206,7 +206,7 @@ class StorePlace(Place):
     """A folder on a file system that `pipeline.remote.systems` opens."""
 
     def __init__(self, url: str):
-        super().__init__(without_secrets(url).partition("?")[0].rstrip("/"))
+        super().__init__(place_of(url))
         self._url = url
         with plain_errors(url, self.shown, "cannot be opened"):
             self._system, path = file_system(url)

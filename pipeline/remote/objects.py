@@ -13,13 +13,13 @@ from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, quote, unquote
 
 from pipeline.remote.systems import file_system, plain_errors
-from pipeline.remote.urls import secrets_of, without_secrets
+from pipeline.remote.urls import place_of, secrets_of
 from schemas.errors import BicliqueError, InputError, ResourceError
 
-__all__ = ["AT_A_TIME", "Objects", "TakenError", "each", "objects_at"]
+__all__ = ["AT_A_TIME", "Objects", "TakenError", "beside", "each", "objects_at"]
 
 #: Requests that are made at a time. A store takes 10 to 50 ms for each, and many at once.
 AT_A_TIME = 16
@@ -46,8 +46,37 @@ class TakenError(BicliqueError):
 
 @lru_cache(maxsize=8)
 def objects_at(url: str) -> Objects:
-    """The objects below a URL. The same object for the same URL, because it keeps connections."""
-    return Objects(url)
+    """The objects of a run at a URL. The same object for the same URL, because it keeps connections.
+
+    Raises
+    ------
+    InputError
+        If the URL names no folder of a bucket, or as `Objects`.
+    """
+    found = Objects(url)
+    if not found.is_folder:
+        raise InputError(f"{found.shown} names no folder of a bucket; write it as in s3://lake/night")
+    return found
+
+
+def beside(url: str, key: str) -> dict[str, bytes]:
+    """The object that has this key in each of the folders beside the one at a URL, by the URLs of the folders.
+
+    The folders are listed, and a listing that lags leaves out what is new. Folders without the object are left out.
+
+    Raises
+    ------
+    InputError
+        As `Objects`.
+    ResourceError
+        If the store does not answer.
+    """
+    place, mark, query = url.partition("?")
+    above, _, own = place.rstrip("/").rpartition("/")
+    store = Objects(f"{above}{mark}{query}")
+    names = [name for name in store.folders() if name != unquote(own)]
+    found = zip(names, each(lambda name: store.get(f"{name}/{key}"), names), strict=True)
+    return {f"{above}/{quote(name)}{mark}{query}": data for name, data in found if data is not None}
 
 
 class Objects:
@@ -61,12 +90,12 @@ class Objects:
     Raises
     ------
     InputError
-        If the URL names no folder of a bucket, or has a password or a key, or obstore is not installed.
+        If the URL names no bucket, or has a password or a key, or obstore is not installed.
     """
 
     def __init__(self, url: str):
         self.url = url
-        self.shown = without_secrets(url).partition("?")[0].rstrip("/")
+        self.shown = place_of(url)
         if secrets_of(url):
             raise InputError(
                 f"{self.shown} is written with a secret, and the address of a run is recorded; give it in the "
@@ -74,8 +103,9 @@ class Objects:
             )
         place, _, query = url.partition("://")[2].partition("?")
         bucket, _, folder = unquote(place).strip("/").partition("/")
-        if not bucket or not folder:
-            raise InputError(f"{self.shown} names no folder of a bucket; write it as in s3://lake/night")
+        if not bucket:
+            raise InputError(f"{self.shown} names no bucket; write it as in s3://lake/night")
+        self.is_folder = folder != ""
         self._path = f"{bucket}/{folder}"
         with self._errors("cannot be opened", InputError):
             self._store = _opened(bucket, folder, {name: value[-1] for name, value in parse_qs(query).items()})
@@ -218,6 +248,20 @@ class Objects:
         with self._errors("cannot be listed", key=folder):
             found = [entry["path"] for page in obstore.list(self._store, folder) for entry in page]
         return [path.removeprefix(f"{folder}/") for path in found]
+
+    def folders(self) -> list[str]:
+        """The names of what has objects below it. A store may leave out what is new, and name what is gone.
+
+        Raises
+        ------
+        ResourceError
+            If the store does not answer.
+        """
+        import obstore
+
+        with self._errors("cannot be listed"):
+            found = obstore.list_with_delimiter(self._store)["common_prefixes"]
+        return [name.rstrip("/") for name in found]
 
     def remove(self, key: str) -> None:
         """Remove an object, if it is there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-__all__ = ["HIDDEN", "has_secrets", "secrets_of", "without_secrets"]
+__all__ = ["HIDDEN", "has_secrets", "place_of", "secrets_of", "without_secrets"]
 
 #: What stands in the place of a secret.
 HIDDEN = "***"
@@ -19,6 +19,11 @@ def without_secrets(url: str) -> str:
     """The URL without a user and a password, and without a query, which may be a signature."""
     scheme, user, place, query = _parts(url)
     return f"{scheme}://{HIDDEN + '@' if user else ''}{place}{'?' + HIDDEN if query else ''}"
+
+
+def place_of(url: str) -> str:
+    """What people are told of a URL: nothing that is secret, no options, and no slash at its end."""
+    return without_secrets(url).partition("?")[0].rstrip("/")
 
 
 def secrets_of(url: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.remote.objects import Objects, each
 from pipeline.run.bringing import BESIDE, STEPS, bring_ledger, forbid_replacing, may_replace
+from pipeline.run.changes import CHANGES_KEYS
 from pipeline.run.folder import RunFolder
 from pipeline.run.journal import Journal
 from pipeline.run.names import FOLDERS, MANIFEST_FILE, OPTIONS_FILE, REPORT_FILE, SUCCESS_FILE, has_name_of_run
@@ -103,7 +104,7 @@ def _remove_another(store: Objects, folder: RunFolder) -> None:
     listed = [f"{place}/{name}" for place in FOLDERS for name in store.listed(place)]
     own = {name for step in STEPS for name in (f"steps/{step}.json", *folder.checksums(step))}
     # what the new run puts at once is not removed: a request of a process that was killed may arrive late
-    each(store.remove, {"steps/mine.json", *BESIDE, REPORT_FILE, *filter(_is_key, listed)} - own)
+    each(store.remove, {"steps/mine.json", *BESIDE, *CHANGES_KEYS, REPORT_FILE, *filter(_is_key, listed)} - own)
 
 
 def _is_key(key: str) -> bool:

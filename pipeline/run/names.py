@@ -35,6 +35,8 @@ from pathlib import Path
 from schemas.errors import InputError
 
 __all__ = [
+    "CHANGES",
+    "CHANGES_FILES",
     "EDGES_FILE",
     "FOLDERS",
     "INGEST_FILES",
@@ -86,6 +88,9 @@ UNFINISHED_FILE = "_unfinished.json"
 PUBLISHED_FILE = "_published.json"
 #: Beside the working folder of a run that is kept in a store: the URL of the store (`pipeline.run.stored`).
 STORE_FILE = ".bicliques-store.json"
+#: The folder of the comparison with the run before, and what is in it, the record last (`pipeline.compare.difference`).
+CHANGES = "changes"
+CHANGES_FILES = ("gone.parquet", "new.parquet", "vertices_left.parquet", "vertices_right.parquet", "diff.json")
 #: Beginning of the name of the folder that the input is read into. Eight random characters follow.
 STAGING = ".ingest-"
 
@@ -101,7 +106,7 @@ _FORMS = {
     "pending": _PART,
     "summary": r"(sizes|largest|left|right)\.parquet",
     "vertices": r"(left|right)\.parquet",
-    "changes": r"(gone|new|vertices_left|vertices_right)\.parquet|diff\.json",
+    CHANGES: "|".join(map(re.escape, CHANGES_FILES)),
     "ledger": r"(0|[1-9]\d*)\.json",
 }
 FOLDERS = tuple(_FORMS)

@@ -26,7 +26,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from pipeline.remote.urls import without_secrets
+from pipeline.remote.urls import place_of
 from pipeline.run.files import disk_errors, write_json
 from pipeline.run.lock import is_current, open_lock, try_lock
 from pipeline.run.names import STORE_FILE
@@ -138,7 +138,7 @@ def name_store(place: Path, url: str) -> None:
     """Write down which store the working folder of a place is of, and let sentences name it by its address."""
     if not (place / STORE_FILE).exists():
         write_json(place / STORE_FILE, {"url": url})
-    called(str(place / RUN), without_secrets(url).partition("?")[0].rstrip("/"))
+    called(str(place / RUN), place_of(url))
 
 
 def _locked(place: Path, lock: int) -> int | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.run.files import disk_errors, read_json
-from pipeline.run.names import MANIFEST_FILE, STORE_FILE, SUCCESS_FILE, has_name_of_run, store_url
+from pipeline.run.names import MANIFEST_FILE, STORE_FILE, SUCCESS_FILE, has_name_of_run, store_url, url_of
 from schemas.errors import IncompleteError, ResourceError
 
 if TYPE_CHECKING:
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 __all__ = [
     "address_of",
     "bring",
+    "bring_changes",
     "driven",
     "for_arrow",
     "here",
     "is_read_by",
+    "keep_changes",
     "keep_page",
     "keep_result",
     "keep_steps",
@@ -35,6 +37,7 @@ __all__ = [
     "parts_listed",
     "put_parts",
     "refuse_strange",
+    "shown_address",
     "shown_place",
     "sizes_of",
     "store_of",
@@ -137,11 +140,17 @@ def shown_place(folder: Path, *names: str) -> str:
         Where `url_at` raises it.
     """
     url = url_at(folder)
-    if url is None:
-        return str(folder.joinpath(*names))
-    from pipeline.remote.urls import without_secrets  # imported only here, because most runs are kept in folders
+    return str(folder.joinpath(*names)) if url is None else "/".join((shown_address(url), *names))
 
-    return "/".join((without_secrets(url).partition("?")[0].rstrip("/"), *names))
+
+def shown_address(address: str) -> str:
+    """What people are told of the address of a run: a path as it is, and a URL without its options."""
+    url = url_of(address)
+    if url is None:
+        return address
+    from pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
+
+    return place_of(url)
 
 
 def refuse_strange(folder: Path, step: str, names: Iterable[str]) -> None:
@@ -251,6 +260,34 @@ def keep_page(page: Path) -> None:
     """
     if (store := store_of(page.parent)) is not None:
         store.put_file(page.name, page)
+
+
+def keep_changes(folder: Path) -> None:
+    """Put the comparison of a run with the one before into its store, if it is kept in one.
+
+    Raises
+    ------
+    ResourceError
+        If the store does not take it.
+    """
+    if (store := store_of(folder)) is not None:
+        from pipeline.run.changes import put_changes  # imported only here, because most runs are kept in folders
+
+        put_changes(store, folder)
+
+
+def bring_changes(folder: Path) -> None:
+    """Make the comparison in the working folder of a run what its store has, if it is kept in one.
+
+    Raises
+    ------
+    ResourceError
+        If the store does not answer, or the disk is full.
+    """
+    if (store := store_of(folder)) is not None:
+        from pipeline.run import changes  # imported only here, because most runs are kept in folders
+
+        changes.bring_changes(store, folder)
 
 
 def withdraw_result(folder: Path) -> None:

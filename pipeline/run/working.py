@@ -31,11 +31,12 @@ from pipeline.run.bringing import (
     left_in,
     was_kept,
 )
+from pipeline.run.changes import bring_changes
 from pipeline.run.files import disk_errors, temporary_folder
 from pipeline.run.folder import RunFolder
 from pipeline.run.lease import refuse_others
 from pipeline.run.lock import holder_here, open_lock, try_lock
-from pipeline.run.names import LOCK_FILE, REPORT_FILE, remove_ours
+from pipeline.run.names import CHANGES, LOCK_FILE, REPORT_FILE, remove_ours
 from pipeline.run.slots import RUN, name_store, others, own_place, shared_place
 from pipeline.run.stored import is_read_by
 from schemas.errors import ResourceError
@@ -210,6 +211,8 @@ class _Reader:
     def _bring(self, name: str) -> None:
         if name == "ledger":
             self._bring_ledger()
+        if name == CHANGES:
+            bring_changes(self._store, self.folder.path)
         if name == REPORT_FILE:
             bring_beside(self._store, self.folder, name)
         missing = [each for each in BESIDE if _is_in(each, name) and not (self.folder.path / each).exists()]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.run.files import disk_errors, temporary_folder
 from pipeline.run.folder import RunFolder, without_days
 from pipeline.run.lock import holder
 from pipeline.run.names import OPTIONS_FILE, is_file, is_folder
-from schemas.errors import BicliqueError, ResourceError
+from pipeline.run.stored import here, url_at
+from schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
 from schemas.options import RunOrigin
 
 __all__ = ["FoundRun", "entries_of", "is_run", "newest_complete", "run_after", "run_before", "runs_in", "series_of"]
@@ -67,7 +69,13 @@ def newest_complete(runs: list[FoundRun], series: str | None) -> FoundRun | None
 def run_before(run: Path) -> RunFolder | None:
     """The newest complete run that is older than this one, beside it, of its series, and with the same question.
 
-    Runs that cannot be read are passed over. None if there is none.
+    Runs that cannot be read are passed over. None if there is none. Beside a run that is kept in a store are those
+    that a listing has; the folder of one is that of this process for reading it.
+
+    Raises
+    ------
+    ResourceError
+        If the store does not answer.
     """
     return next(_alike(run, newer=False), None)
 
@@ -84,19 +92,39 @@ def _alike(run: Path, newer: bool) -> Iterator[RunFolder]:
     if (series := series_of(origin)) is None:
         return
     others = []
-    for path in entries_of(own.path.parent):
-        if path.name.startswith(".") or path == own.path or not is_run(path):
-            continue
-        with suppress(BicliqueError):
-            other = RunFolder(path).origin()
-            is_meant = other.moment > origin.moment if newer else other.moment < origin.moment
-            if series_of(other) == series and is_meant:
-                others.append((other.moment, path.name, path))
-    for _, _, path in sorted(others, reverse=True):
-        with suppress(BicliqueError):
-            found = RunFolder(path)
-            if found.options().search == search and found.manifest() is not None:
+    with _beside(own.path) as there:
+        for place, header in there.items():
+            with suppress(BicliqueError):
+                other = header.origin()
+                is_meant = other.moment > origin.moment if newer else other.moment < origin.moment
+                if series_of(other) == series and is_meant and header.options().search == search:
+                    others.append((other.moment, place))
+    for _, place in sorted(others, reverse=True):
+        with suppress(InputError, IncompleteError):
+            found = RunFolder(here(place))
+            if found.manifest() is not None:
                 yield found
+
+
+@contextmanager
+def _beside(run: Path) -> Iterator[dict[Path, RunFolder]]:
+    """The runs beside one, by where they are, with a folder each that has their options during the block."""
+    url = url_at(run)
+    if url is None:
+        paths = [path for path in entries_of(run.parent) if not path.name.startswith(".") and path != run]
+        yield {path: RunFolder(path) for path in filter(is_run, paths)}
+        return
+    from pipeline.remote.objects import beside  # imported only here, because most runs are kept in folders
+
+    with temporary_folder() as copies:
+        found = {}
+        for number, (address, options) in enumerate(beside(url, OPTIONS_FILE).items()):
+            copy = copies / str(number)
+            with disk_errors(copy):
+                copy.mkdir()
+                (copy / OPTIONS_FILE).write_bytes(options)
+            found[Path(address)] = RunFolder(copy)
+        yield found
 
 
 def entries_of(place: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from prefect.client.schemas.objects import State
 from flows.mine import mine
 from flows.verify import verify
 from schemas.errors import InputError
-from tests.flows.emitted import COMPLETE, events
+from tests.flows.emitted import CHANGED, COMPLETE, events
 from tests.flows.grouped import grouped
-from tests.flows.states import artifacts, everything
-from tests.support.runs import answer
+from tests.flows.states import artifacts, everything, logged
+from tests.support.compared import maximal_bicliques
+from tests.support.runs import answer, write_edges
 from tests.support.stored import EDGES, Machines, machines_with_a_bucket, source_in
 
 DAY = "2026-01-31"
@@ -60,12 +62,45 @@ def test_a_night_is_kept_in_a_store(machines: Machines, tmp_path: Path) -> None:
     assert [text[text.index(top) - 200 :][:400] for text in shown if top in text] == []
 
 
-@pytest.mark.parametrize("options", [{"keep": 3}, {"latest": True}, {"changes": True}])
 @pytest.mark.usefixtures("prefect_server")
-def test_what_needs_folders_beside_it_is_refused(machines: Machines, tmp_path: Path, options: dict[str, Any]) -> None:
+def test_nights_in_a_store_are_compared(machines: Machines, tmp_path: Path) -> None:
+    """Each night on another machine. What changed is told as of folders, and the address of the night before."""
+    output, less = machines.bucket.url("runs").replace("runs", "runs/{date}"), EDGES[:-1]
+    nights = []
+    for number, edges in enumerate((EDGES, less), 1):
+        (tmp_path / str(number)).mkdir()
+        source = write_edges(tmp_path / str(number) / "g.parquet", edges, strings=True)
+        series = source.rename(tmp_path / "in.parquet")
+        day = {"date": f"2026-02-0{number}", "publish": f"{tmp_path}/newest"}
+        nights.append(run(series, output, **day, report=True, changes=True, notify_above=0.0))
+        machines.change()
+    first, second = nights
+    assert first.name == "Completed"
+    assert logged(first, "s3://lake/runs/2026-02-01 has no run before it in its series")
+    was, now = (maximal_bicliques({(str(a), str(b)) for a, b in edges}) for edges in (EDGES, less))
+    words = f"{len(was - now)} are gone and {len(now - was)} are new since s3://lake/runs/2026-02-01, "
+    assert (second.name, words in str(second.message)) == ("Much has changed", True)
+    numbers = {row["name"]: row["value"] for row in json.loads(artifacts(second)["changes"])}
+    assert (numbers["gone"], numbers["new"], numbers["after"]) == (len(was - now), len(now - was), len(now))
+    assert {"new-ones", "vertices"} <= artifacts(second).keys()
+    url = machines.bucket.url("runs/2026-02-01")
+    changed = events(1, CHANGED, name=machines.bucket.url("runs/2026-02-02"))
+    assert [(event.payload["since"], event.payload["gone"]) for event in changed] == [(url, len(was - now))]
+    again = run(tmp_path / "in.parquet", output, **day, report=True, changes=True, notify_above=0.0)
+    assert (again.name, "left alone" in str(again.message)) == ("Much has changed", True)
+    assert (tmp_path / "newest" / "changes" / "diff.json").exists()
+    late = run(tmp_path / "in.parquet", output, date="2026-01-31", publish=f"{tmp_path}/newest")
+    assert logged(late, "s3://lake/runs/2026-01-31 is not published: s3://lake/runs/2026-02-02 is newer")
+    top = str(machines.top)
+    assert [each for each in map(everything, (*nights, again, late)) if top in each] == []
+
+
+@pytest.mark.parametrize("options", [{"keep": 3}, {"latest": True}])
+@pytest.mark.usefixtures("prefect_server")
+def test_what_changes_the_folder_above_is_refused(machines: Machines, tmp_path: Path, options: dict[str, Any]) -> None:
     word = next(iter(options))
     state = run(source_in(tmp_path), machines.url, **options)
-    with pytest.raises(InputError, match=f"^{word} looks at the folders beside a run, and s3://lake/nights/.* is in a"):
+    with pytest.raises(InputError, match=f"^{word} changes the folder above a run, and s3://lake/nights/.* is in a"):
         state.result()
     assert machines.there() == {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from pipeline.compare.difference import Difference
 from pipeline.compare.in_run import known_changes
 from pipeline.proof.summary import Summary
 from pipeline.run.folder import RunFolder
+from pipeline.run.stored import address_of, bring, shown_address
 from pipeline.series.runs import run_before
 from schemas.errors import BicliqueError
 from schemas.manifest import Manifest
@@ -94,7 +95,7 @@ def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: 
     then = _largest(_sizes(found))
     changes += [Change(what, then[what], now) for what, now in _largest(sizes).items() if what in then]
     origin = found.origin()
-    page = f"../{quote(found.path.name)}/{found.report.name}" if found.report.exists() else None
+    page = f"../{quote(_name(found))}/{found.report.name}" if bring(found.report).exists() else None
     same = old.input["digest"] == manifest.input["digest"]
     difference = known_changes(found, run)
     day = origin.date or origin.created[:10]
@@ -111,9 +112,14 @@ def _largest_new(difference: Difference | None) -> pa.Table | None:
         return None
 
 
+def _name(run: RunFolder) -> str:
+    place = address_of(run.path)
+    return place.name if isinstance(place, Path) else unquote(shown_address(place).rpartition("/")[2])
+
+
 def _sizes(run: RunFolder) -> SizeCounts | None:
     try:
-        return Summary.read(run).sizes if Path(run.summary).exists() else None
+        return Summary.read(run).sizes if bring(run.summary).exists() else None
     except BicliqueError:
         return None
 

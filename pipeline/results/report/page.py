@@ -10,7 +10,7 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from pipeline.remote.urls import without_secrets
+from pipeline.remote.urls import place_of
 from pipeline.results.facts import search_words
 from pipeline.results.report.content import Content
 from pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
@@ -106,7 +106,7 @@ def _folder(content: Content, names: tuple[str, ...] = ("bicliques",)) -> str:
     """The folder of the run, or one in it, as people write it."""
     place = content.status.folder
     if isinstance(place, str):
-        return "/".join((without_secrets(place).partition("?")[0].rstrip("/"), *names))
+        return "/".join((place_of(place), *names))
     return str(place.absolute().joinpath(*names))
 
 

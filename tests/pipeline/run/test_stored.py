@@ -15,7 +15,8 @@ import pytest
 import pipeline
 from pipeline.cli import main
 from pipeline.remote.objects import Objects, objects_at
-from pipeline.run import lease
+from pipeline.run import keeping, lease
+from pipeline.run.folder import RunFolder
 from pipeline.run.journal import FIRST, Journal
 from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
@@ -179,6 +180,35 @@ def test_entries_count_in_their_own_session_only(machines: Machines) -> None:
     machines.put("sessions/2.json", b"{}")
     with pytest.raises(IncompleteError, match=r"sessions/2\.json is damaged"):
         Journal(store, "a")
+
+
+@pytest.mark.parametrize("last", [FIRST - 1, FIRST, 2 * FIRST - 1, 2 * FIRST, 4 * FIRST])
+def test_the_last_entry_is_found_at_the_border_of_what_is_announced(machines: Machines, last: int) -> None:
+    store = objects_at(machines.url)
+    driver = Journal(store, "a")
+    driver.begin([])
+    driver.commit(last, b"last")
+    assert Journal(store, "a").counts == {last: 1}
+
+
+def test_a_driver_that_was_taken_over_seals_nothing(
+    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another driver goes on, without any of its entries, when all is mined and proven and nothing is sealed yet."""
+    keep = keeping.keep_result
+
+    def too_late(folder: RunFolder, journal: Journal | None = None) -> None:
+        Journal(objects_at(machines.url), folder.run_id()).begin([])
+        keep(folder, journal)
+
+    monkeypatch.setattr(keeping, "keep_result", too_late)
+    with pytest.raises(InputError, match="another driver has gone on with"):
+        pipeline.mine(source, machines.url, workers=0, progress=False, report=False)
+    assert not {"manifest.json", "_SUCCESS"} & machines.there().keys()
+    monkeypatch.setattr(keeping, "keep_result", keep)
+    machines.change()
+    assert resume(machines).complete
+    check_whole(machines)
 
 
 def test_a_driver_that_was_taken_over_removes_no_part_of_the_other(
