@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import pipeline
 from pipeline.run import journal
 from schemas.errors import BicliqueError
-from tests.support.bucket import Asked, Killer
+from tests.support.bucket import Asked, Gone, Killer
 from tests.support.forks import sweeping
 from tests.support.stored import Machines, check_whole, machines_with_a_bucket, source_in
 
@@ -93,28 +94,60 @@ def test_a_fault_that_passes_is_tried_again(machines: Machines, tmp_path: Path, 
     check_whole(machines)
 
 
-@pytest.mark.parametrize("every", [9, pytest.param(4, marks=pytest.mark.exhaustive)])
-def test_killed_before_and_after_every_change(
-    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
+def changes_of(machines: Machines, source: Path) -> int:
+    """How often a run in two sessions changes the bucket. It depends a little on how long its slices take."""
+    mine(machines, source)
+    n = sum(asked.changes for asked in machines.bucket.asked)
+    machines.empty()
+    assert n > 25, "there were fewer changes than files"
+    return n
+
+
+def check_marks(machines: Machines) -> None:
+    """Whoever finds a mark finds what it stands for."""
+    there = machines.there().keys()
+    assert "manifest.json" in there or "_SUCCESS" not in there
+    assert "steps/plan.json" in there or not any(key.startswith(("options.json", "sessions/1")) for key in there)
+
+
+@pytest.mark.parametrize("most", [5, pytest.param(None, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("before", [True, False])
+def test_cut_off_before_and_after_every_change(
+    machines: Machines, tmp_path: Path, most: int | None, before: bool
 ) -> None:
+    """In this process. Nothing that comes later arrives at the store, as if the process had been killed."""
+    source = source_in(tmp_path)
+    n = changes_of(machines, source)
+    for at in range(1, n + 1, 1 if most is None else n // most):
+        machines.empty()
+        machines.change()
+        machines.bucket.fault = Gone(at, before)
+        with suppress(BicliqueError):  # the last change is the removal of the lock, which is no harm
+            mine(machines, source)
+        machines.bucket.well()
+        check_marks(machines)
+        go_on(machines, source)
+        check_whole(machines)
+
+
+@pytest.mark.parametrize("most", [5, pytest.param(25, marks=pytest.mark.exhaustive)])
+def test_killed_before_and_after_changes(machines: Machines, tmp_path: Path, most: int) -> None:
     source = source_in(tmp_path)
     words = ["mine", str(source), "-o", machines.url, "--quiet", "--workers", "0", "--no-report"]
+    n, killed = changes_of(machines, source), 0
     with sweeping(machines.variables) as sweeper:
-        for at in range(1, 200, every):
+        for number, at in enumerate(range(1, n + 1, n // most)):
             machines.empty()
             machines.change()
-            monkeypatch.setenv("XDG_CACHE_HOME", machines.variables["XDG_CACHE_HOME"])
-            killer = Killer(tmp_path / "pid", at, before=at % 2 == 0)
-            machines.bucket.fault = killer
+            machines.bucket.fault = Killer(tmp_path / "pid", at, before=number % 2 == 0)
             code = sweeper.run(tmp_path, words)
             machines.bucket.well()
-            if code == 0:
-                assert killer.changes < at
-                break
-            assert code == -signal.SIGKILL, (tmp_path / "err").read_text()
+            assert code in (0, -signal.SIGKILL), (tmp_path / "err").read_text()
+            killed += code != 0
+            check_marks(machines)
             go_on(machines, source)
             check_whole(machines)
-    assert at > 25, "there were fewer changes than files"
+    assert killed >= most // 2, "one session makes more than half of the changes of two"
 
 
 def test_numbers_that_were_not_announced_are_announced(machines: Machines, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, quote, unquote
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
 from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import pytest
 
@@ -48,6 +49,25 @@ class Asked:
 Fault = str | Callable[[], object]
 
 
+class Gone:
+    """A process that is killed, as its store sees it: from its n-th change on nothing of it arrives any more.
+
+    Without `before` the n-th change is carried out, and the process never hears of it.
+    """
+
+    def __init__(self, at: int, before: bool):
+        self._at, self._before = at, before
+        self.changes = 0
+
+    def __call__(self, asked: Asked) -> Fault | None:
+        if self.changes >= self._at:
+            return "refuse"
+        self.changes += asked.changes
+        if not asked.changes or self.changes < self._at:
+            return None
+        return "refuse" if self._before else "cut after"
+
+
 class Killer:
     """Kills a process just before its n-th change of the bucket, or just after it."""
 
@@ -74,9 +94,14 @@ class Bucket:
 
     address: str
     asked: list[Asked] = field(default_factory=list)
+    #: Bytes of the bodies of requests that came whole, and of the answers to them.
+    received: int = 0
+    sent: int = 0
     #: What to do with a request: one of `FAULTS`, or something to do when it is carried out and not answered yet. None
     #: answers it.
     fault: Callable[[Asked], Fault | None] = lambda asked: None
+    #: What listings say, whatever is there: the keys of some moment, with their sizes. None: what is there.
+    listed: dict[str, int] | None = None
     #: Bytes of the bodies of which half had come when the connection ended.
     halved: list[int] = field(default_factory=list)
     #: What to do when half of a body has come, before the connection ends.
@@ -89,8 +114,9 @@ class Bucket:
 
     def well(self) -> None:
         """From now on nothing fails, and nothing was asked yet."""
-        self.fault, self.at_half = (lambda asked: None), (lambda: None)
+        self.fault, self.at_half, self.listed = (lambda asked: None), (lambda: None), None
         self.asked.clear()
+        self.received = self.sent = 0
         self.halved.clear()
         self._is_well.set()
         self._is_well = threading.Event()
@@ -119,6 +145,10 @@ class Bucket:
             with suppress(FileNotFoundError):
                 found[key] = self.get(key)
         return found
+
+    def stop_listing(self) -> None:
+        """From now on listings have what is there now, and nothing that comes or goes later."""
+        self.listed = {key: len(data) for key, data in self.objects().items()}
 
     def get(self, key: str) -> bytes:
         try:
@@ -177,8 +207,10 @@ class _Faulty:
         with self._lock:  # a fault counts requests
             self._bucket.asked.append(asked)
             fault = self._bucket.fault(asked)
+        if fault is None and asked.what == "list" and self._bucket.listed is not None:
+            return _old_listing(self._bucket.listed, environ, start_response)
         if fault is None:
-            return self._app(environ, start_response)
+            return self._answered(environ, start_response)
         if fault in ("refuse", "error"):
             return _refusal(fault, environ, start_response)
         if fault == "damage":
@@ -197,6 +229,13 @@ class _Faulty:
         environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
         raise ConnectionAbortedError
 
+    def _answered(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        answer = list(self._app(environ, start_response))
+        with self._lock:
+            self._bucket.received += _size_of_body(environ)
+            self._bucket.sent += sum(map(len, answer))
+        return answer
+
     def _half_of_the_answer(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         data = b"".join(self._app(environ, start_response))
         yield data[: len(data) // 2]
@@ -205,13 +244,38 @@ class _Faulty:
         raise ConnectionAbortedError
 
 
+def _size_of_body(environ: dict[str, Any]) -> int:
+    """Arrow's client sends it in chunks."""
+    return int(environ.get("HTTP_X_AMZ_DECODED_CONTENT_LENGTH") or environ.get("CONTENT_LENGTH") or 0)
+
+
 def _half_of_the_body(environ: dict[str, Any]) -> int:
-    """Read so much of a body, and tell how large it is. Arrow's client sends it in chunks."""
-    size = int(environ.get("HTTP_X_AMZ_DECODED_CONTENT_LENGTH") or environ.get("CONTENT_LENGTH") or 0)
+    """Read so much of a body, and tell how large it is."""
+    size = _size_of_body(environ)
     left = size // 2
     while left and (piece := environ["wsgi.input"].read(left)):
         left -= len(piece)
     return size
+
+
+def _old_listing(listed: dict[str, int], environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """What ListObjectsV2 answers where nothing but these objects is known."""
+    query = {name: values[0] for name, values in parse_qs(environ.get("QUERY_STRING", "")).items()}
+    prefix, mark = query.get("prefix", ""), query.get("delimiter")
+    names, folders = [], set()
+    for key in sorted(key for key in listed if key.startswith(prefix)):
+        name, *below = key.removeprefix(prefix).split(mark, 1) if mark else [key]
+        if below:
+            folders.add(f"{prefix}{name}{mark}")
+        else:
+            names.append(key)
+    rest = "<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;0&quot;</ETag>"
+    found = [f"<Contents><Key>{escape(key)}</Key>{rest}<Size>{listed[key]}</Size></Contents>" for key in names]
+    found += [f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>" for name in sorted(folders)]
+    head = f"<Name>{NAME}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(found)}</KeyCount>"
+    start_response("200 OK", [("Content-Type", "application/xml")])
+    text = f"<?xml version='1.0'?><ListBucketResult>{head}<IsTruncated>false</IsTruncated>{''.join(found)}"
+    return [f"{text}</ListBucketResult>".encode()]
 
 
 def _refusal(fault: str, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

@@ -57,6 +57,12 @@ class Machines:
     def put(self, key: str, data: bytes) -> None:
         self.bucket.put(f"{PREFIX}/{key}", data)
 
+    def put_all(self, objects: dict[str, bytes]) -> None:
+        """Let the bucket have these and nothing else."""
+        self.empty()
+        for key, data in objects.items():
+            self.put(key, data)
+
     def empty(self) -> None:
         self.bucket.well()
         for key in self.bucket.objects():
