@@ -11,12 +11,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.spread import home_of, spread_products
+from tests.support.disk import force_nothing
 
 pytest.register_assert_rewrite("tests.kernels.suite", "tests.support.oracles")
 
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("quick")
+force_nothing()
 
 #: What most tests need machine code for. Each is a program, because compiling keeps one core busy.
 _COMPILE = (

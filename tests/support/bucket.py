@@ -20,6 +20,9 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 import pytest
+from pyarrow.fs import AwsDefaultS3RetryStrategy, S3FileSystem
+
+from pipeline.remote.systems import file_system
 
 NAME = "lake"
 #: Seconds after which a test that went wrong goes on.
@@ -288,6 +291,16 @@ def _refusal(fault: str, environ: dict[str, Any], start_response: Any) -> Iterab
 def _damaged(data: bytes) -> bytes:
     middle = len(data) // 2
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :] if data else data
+
+
+def impatient_file_system(url: str, **more: Any) -> tuple[S3FileSystem, str]:
+    """As `pipeline.remote.systems.file_system`, but what fails is asked for a second time, at once, and not a third.
+
+    Arrow's own client tries for six seconds, so a store that stays broken takes that long.
+    """
+    system, path = file_system(url)
+    _, (how,) = system.__reduce__()
+    return S3FileSystem(**how | {"retry_strategy": AwsDefaultS3RetryStrategy(max_attempts=1)} | more), path
 
 
 @contextmanager

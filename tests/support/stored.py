@@ -16,7 +16,7 @@ from pipeline.remote import objects
 from pipeline.run import lease
 from pipeline.run.journal import Journal
 from pipeline.slices.worker import forget
-from tests.support.bucket import Bucket, bucket_of_moto
+from tests.support.bucket import Bucket, bucket_of_moto, impatient_file_system
 from tests.support.runs import answer, random_edges, write_edges
 
 EDGES = random_edges(24, 16, 0.4, 3)
@@ -71,8 +71,9 @@ class Machines:
 
 @contextmanager
 def machines_with_a_bucket(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Machines]:
-    """A machine with a new bucket, and a client that asks twice and not nine times."""
+    """A machine with a new bucket, and clients that ask twice, and neither nine times nor for six seconds."""
     patch.setattr(objects, "RETRIES", 1)
+    patch.setattr(objects, "file_system", impatient_file_system)
     patch.setattr(lease, "LEASE_S", 3600.0)  # this machine may be so busy that a minute passes in silence
     with bucket_of_moto(patch) as bucket:
         there = Machines(bucket, folder, patch)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import fsspec
 import pytest
-from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
 
 from pipeline.publishing import place
-from pipeline.remote.systems import file_system
-from tests.support.bucket import Bucket, bucket_of_moto
+from tests.support.bucket import Bucket, bucket_of_moto, impatient_file_system
 from tests.support.published import files_below, run_in_parts
 
 
@@ -44,25 +42,16 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         yield there
 
 
-def clients_try_twice(monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
-    def opened(url: str) -> tuple[S3FileSystem, str]:
-        system, path = file_system(url)
-        _, (how,) = system.__reduce__()
-        return S3FileSystem(**how | {"retry_strategy": AwsStandardS3RetryStrategy(max_attempts=2)} | more), path
-
-    monkeypatch.setattr(place, "file_system", opened)
-
-
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that tries twice. Arrow's tries for six seconds, so a store that stays broken takes that long."""
-    clients_try_twice(monkeypatch)
+    """A client that tries twice."""
+    monkeypatch.setattr(place, "file_system", impatient_file_system)
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that tries twice, and waits for a second each time. Where a machine is busy, any request may fail."""
-    clients_try_twice(monkeypatch, request_timeout=1.0)
+    monkeypatch.setattr(place, "file_system", partial(impatient_file_system, request_timeout=1.0))
 
 
 @pytest.fixture
