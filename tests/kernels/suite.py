@@ -155,6 +155,7 @@ class EngineSuite:
         outcome = run(self.subject.tight[0](), graph_of(shape), Search("count"), Limits(seconds=0.0), rng)
         assert outcome.count == truth.count
 
+    @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("mode", ["count", "list"])
     @pytest.mark.parametrize(
         "bounds",
@@ -168,19 +169,18 @@ class EngineSuite:
             (1, 1, 4, None),
         ],
     )
-    def test_thresholds_and_filters_keep_exactly_the_bicliques_that_fit(self, shape, truth, mode, bounds):
+    def test_thresholds_and_filters_keep_exactly_the_bicliques_that_fit(self, shape, truth, mode, bounds, side):
         min_left, min_right, max_left, max_right = bounds
         expected = {
             (left, right)
             for left, right in truth.rows
             if min_left <= len(left) <= (max_left or len(left)) and min_right <= len(right) <= (max_right or len(right))
         }
-        for side in SIDES:
-            graph = graph_of(shape, BuildOptions(root_side=side), min_left, min_right)
-            names = ("min_left", "min_right", "max_left", "max_right")
-            outcome = run(self.subject.tight[1](), graph, Search(mode, **dict(zip(names, bounds, strict=True))))
-            assert outcome.count == len(expected)
-            assert set(outcome.rows) == (expected if mode == "list" else set())
+        graph = graph_of(shape, BuildOptions(root_side=side), min_left, min_right)
+        names = ("min_left", "min_right", "max_left", "max_right")
+        outcome = run(self.subject.tight[1](), graph, Search(mode, **dict(zip(names, bounds, strict=True))))
+        assert outcome.count == len(expected)
+        assert set(outcome.rows) == (expected if mode == "list" else set())
 
     @pytest.mark.parametrize("other", ["reference", "cpu"])
     def test_engines_continue_each_other(self, shape, truth, other):

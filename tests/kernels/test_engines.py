@@ -30,13 +30,14 @@ class TestCpuEngine(EngineSuite, ThresholdSuite, LargestSuite):
 class TestLargestOfTheReferenceEngine(LargestSuite):
     subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True)
 
-    questions = 60
+    questions = 20
 
 
 class TestThresholdsOfTheReferenceEngine(ThresholdSuite):
-    subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True)
+    # every slice takes all work in its hands, so slices of one node each would take seconds
+    subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True, short_s=0.002)
 
-    cases = 60
+    cases = 20
 
 
 def test_the_reference_engine_continues_with_closure_members_as_candidates() -> None:
