@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from pipeline.slices.ending import may_end
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice
 
+#: Seconds that a held slice needs to hand itself back, as one of a GPU does whose kernel has to come to a safe point.
+HANDING_BACK_S = 3.0
+
 
 def held_slice(task: SliceTask) -> SliceDone:
-    """Mine a slice when a file ``go`` is beside the folder of the run, or as soon as the process is told to end."""
+    """Mine a slice when a file ``go`` is beside the folder of the run, or a while after the process is told to end."""
     told, go = threading.Event(), Path(task.folder).parent / "go"
     with may_end(told.set):
         while not told.wait(0.02) and not go.exists():
             pass
+    if told.is_set():
+        time.sleep(HANDING_BACK_S)
     return mine_slice(task)
 
 

@@ -14,10 +14,11 @@ import pytest
 from pipeline.mining import driver
 from pipeline.proof import proving
 from pipeline.run.opened import Run
+from pipeline.workers import notice
 from pipeline.workers.pool import InProcess
 from schemas.options import RunLimits
 from tests.support.dask_commands import connected, dask_scheduler, start_worker
-from tests.support.held import held_slice
+from tests.support.held import HANDING_BACK_S, held_slice
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 EDGES = random_edges(40, 30, 0.3, seed=5)
@@ -29,7 +30,11 @@ LIMIT_S = 120.0
 def test_a_worker_that_is_told_to_end_hands_its_slice_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """Both workers hold their first slices. One is told to end; the other one goes on when that one has ended."""
+    """Both workers hold their first slices. One is told to end; the other one goes on when that one has ended.
+
+    To hand its slice back takes the worker longer than it stays when it has none.
+    """
+    assert HANDING_BACK_S > 2 * notice._QUIET_S
     monkeypatch.setattr(driver, "mine_slice", held_slice)
     folder = prepared_run(tmp_path, EDGES, engine="reference")
     told: dict[str, float] = {}
