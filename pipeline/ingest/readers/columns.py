@@ -19,6 +19,7 @@ __all__ = [
     "are_flags",
     "find_columns",
     "find_weight",
+    "is_side",
     "matrix_remedy",
     "refuse_crossed",
     "refuse_flags",
@@ -31,6 +32,7 @@ _PAIRS = (
     ("left", "right"),
     ("user", "item"),
     ("user", "movie"),
+    ("user", "film"),
     ("user", "product"),
     ("customer", "product"),
     ("customer", "item"),
@@ -38,6 +40,8 @@ _PAIRS = (
     ("actor", "movie"),
     ("document", "term"),
     ("document", "word"),
+    ("gene", "condition"),
+    ("package", "tag"),
     ("source", "target"),
     ("src", "dst"),
     ("from", "to"),
@@ -134,7 +138,7 @@ def _find_column(place: str, chosen: str | int, names: Sequence[object] | None, 
 
 
 def _refuse_other_pair(place: str, names: Sequence[object]) -> None:
-    words = [re.sub(r"[ _.-]*id$", "", name.strip().lower()) if isinstance(name, str) else "" for name in names]
+    words = [_word(name) if isinstance(name, str) else "" for name in names]
     if any(set(words[:2]) == set(pair) for pair in _PAIRS):
         return
     for pair in _PAIRS:
@@ -145,6 +149,15 @@ def _refuse_other_pair(place: str, names: Sequence[object]) -> None:
                 f"{place}: the first two columns are {first}, but {sides} look like the two sides; "
                 f"give {_options(names, known)}, or {_options(names, (0, 1))} for the first two"
             )
+
+
+def _word(name: str) -> str:
+    return re.sub(r"[ _.-]*id$", "", name.strip().lower())
+
+
+def is_side(name: str) -> bool:
+    """Whether a name is one of those that are known of a side."""
+    return any(_word(name) in pair for pair in _PAIRS)
 
 
 def _options(names: Sequence[object], places: Iterable[int]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipeline.ingest.readers.base import shorten
 from pipeline.ingest.readers.blocks import HEAD_BYTES, LINE_BYTES, numbered_lines
-from pipeline.ingest.readers.columns import Flags, find_columns, find_weight, side_names
+from pipeline.ingest.readers.columns import Flags, find_columns, find_weight, is_side, side_names
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -20,14 +20,8 @@ _DELIMITERS = (",", "\t", ";", "|")
 
 _SAMPLE_LINES = 100
 
-#: Column names that are recognised above columns of text. Capitals do not matter.
-_USUAL_NAMES = frozenset(
-    (
-        *("left", "right", "source", "target", "src", "dst", "from", "to", "tail", "head", "node1", "node2"),
-        *("u", "v", "user", "item", "row", "col", "column", "id", "userid", "itemid"),
-        *("author", "paper", "actor", "movie", "document", "term"),
-    )
-)
+#: Column names that are recognised above columns of text, as are those of the known pairs. Capitals do not matter.
+_USUAL_NAMES = frozenset(("tail", "head", "node1", "node2", "id"))
 
 
 @dataclass(frozen=True)
@@ -164,8 +158,12 @@ def _has_header(options: IngestOptions, rows: list[list[str]]) -> bool | None:
         return False  # a name does not occur again in its column
     columns = (0, 1) if options.left is None or options.right is None else (options.left, options.right)
     chosen = [first[k] for k in columns if isinstance(k, int) and k < len(first)]
-    usual = [name.strip().lower() in _USUAL_NAMES or name.lower().endswith("_id") for name in chosen]
+    usual = [_is_usual(name.strip().lower()) for name in chosen]
     return True if all(usual) else None
+
+
+def _is_usual(name: str) -> bool:
+    return name in _USUAL_NAMES or name.endswith("_id") or is_side(name)
 
 
 def _is_number(text: str) -> bool:
