@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from prefect.client.schemas.objects import State
 
+from flows import logs
 from flows.assets import asset_key
 from flows.markdown import cell_of, plain
 from flows.mine import mine
@@ -116,6 +118,30 @@ def test_a_label_is_shown_as_it_is(label: str) -> None:
     (_, _), (shown, after) = cells(f"| a | b |\n| --- | --- |\n| {plain(label)} | c |")
     assert (shown, after) == (HOSTILE[label], "c")
     assert cell_of(-1) == -1
+
+
+class Lines(logging.Handler):
+    """The lines of a log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@pytest.mark.parametrize("label", HOSTILE, ids=ascii)
+def test_a_line_of_the_log_is_one_line(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
+    """Whether the flow says something of a name or the pipeline does."""
+    log, lines = logging.Logger("of a flow run"), Lines()
+    log.addHandler(lines)
+    monkeypatch.setattr(logs, "get_run_logger", lambda: log)
+    with logs.run_logs():
+        logging.getLogger("pipeline.publishing").warning("%s", f"12 files are at {label}")
+    logs.say(f"looked into {label}")
+    told = (f"12 files are at {label}", f"looked into {label}")
+    assert lines.lines == [text if text.isprintable() else repr(text) for text in told]
 
 
 def night(place: Path, day: str, edges: set[tuple[str, str]], **options: Any) -> State[Any]:
