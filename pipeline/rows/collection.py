@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,9 @@ _BATCH = 1 << 13
 _FEW_AT_A_TIME = {"batch_size": _BATCH, "batch_readahead": 1, "fragment_readahead": 1}
 #: A notebook shows so many rows.
 _SHOWN = 5
+#: Writes the first members of a side; there may be a million.
+_SHORT = reprlib.Repr()
+_SHORT.maxlist, _SHORT.maxstring = 6, 60
 
 
 class _Sides(NamedTuple):
@@ -54,6 +58,11 @@ class Biclique(_Sides):
         made = super().__new__(cls, left, right)
         made.id = id
         return made
+
+    def __repr__(self) -> str:
+        """Its first members, and how many there are."""
+        left, right = map(_SHORT.repr, self)
+        return f"Biclique(left={left}, right={right}, n_left={len(self.left)}, n_right={len(self.right)}, id={self.id})"
 
     def __getnewargs__(self) -> tuple[list[Any], list[Any], int]:
         """What copies and pickles are made of."""

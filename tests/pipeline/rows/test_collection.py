@@ -70,6 +70,15 @@ def test_a_row_is_found_by_its_number(results: Results) -> None:
             _ = results[number]
 
 
+def test_a_row_is_written_with_a_few_members_on_one_line() -> None:
+    row = Biclique(["a\n", *(f"u{k}" for k in range(9999))], [7, 2**63 - 1], id=-5)
+    assert repr(row) == (
+        "Biclique(left=['a\\n', 'u0', 'u1', 'u2', 'u3', 'u4', ...], right=[7, 9223372036854775807], "
+        "n_left=10000, n_right=2, id=-5)"
+    )
+    assert len(repr(Biclique(["x" * 10**6], ["y"], id=1))) < 200
+
+
 @pytest.mark.parametrize("which", [slice(3, 9), slice(None, None, 37), slice(-4, None), slice(9, 3), slice(8, 2, -2)])
 def test_a_slice_is_a_table(results: Results, which: slice) -> None:
     every = results.to_arrow()
