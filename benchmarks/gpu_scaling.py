@@ -4,7 +4,7 @@ r"""Speed-ups of two and four GPUs of one machine over one, on graphs that take 
     python -m benchmarks.gpu_scaling movielens_100k random --find
     python -m benchmarks.gpu_scaling movielens_100k=0.7 random=0.8 --devices 1 2 4
 
-Bicliques are counted and hashed through the whole pipeline (ledger, scheduler, LocalCUDACluster), but not written.
+Bicliques are counted and hashed through the whole pipeline (ledger, scheduler, worker processes), but not written.
 GRAPH=SHARE takes a share of the edges, drawn at random, of a graph that would take hours, and mines all of that share.
 ``--find`` looks for shares that take ``--seconds`` on one GPU, and prints them. The clock starts after the workers have
 started and mined something. Count and fingerprint must be those of one GPU. With ``--cpu SHARE``, this share of the
@@ -107,6 +107,8 @@ def gpus(n: int, warm: Path) -> Iterator[Pool]:
     """A worker on each of `n` GPUs. All of them have mined something already."""
     with open_pool(WorkerOptions(workers=n), CUDA) as pool:
         with copied(warm) as folder:
+            while pool.workers() < n:  # they may join while others mine
+                driver.mine_run(Run(folder), pool, RunLimits(time_limit_s=1.0), quiet)
             driver.mine_run(Run(folder), pool, RunLimits(time_limit_s=1.0), quiet)
         yield pool
 

@@ -24,7 +24,7 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
-from pipeline.workers.opening import check_workers
+from pipeline.workers.opening import begun, check_workers
 from pipeline.workers.options import Scheduler
 from schemas.members import Labels
 from schemas.options import LabelType, Order, RootSide, Where
@@ -113,10 +113,12 @@ def count(
         vertices.refuse_full(per_vertex)
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)
-    check_workers(asked.workers, engines.kind(options.engine).platform)
+    platform = engines.kind(options.engine).platform
+    check_workers(asked.workers, platform)
     startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
         asked.workers.limited(),
+        begun(asked.workers, platform),
         temporary_folder(folder) as temporary,
         steps.started(source, temporary / "run", options, asked.limits, progress, ingest_on, keep=False) as run,
     ):

@@ -16,7 +16,7 @@ from pipeline.rows.collection import Biclique
 from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, to_callback
-from pipeline.workers.opening import check_workers
+from pipeline.workers.opening import begun, check_workers
 
 __all__ = ["in_temporary_folder", "maximal_bicliques"]
 
@@ -109,8 +109,9 @@ def in_temporary_folder(
     """
     progress = to_callback(progress)
     options = with_engine(asked.options, asked.workers.scheduler, progress)
-    check_workers(asked.workers, engines.kind(options.engine).platform)
-    with asked.workers.limited(), temporary_folder(folder) as temporary:
+    platform = engines.kind(options.engine).platform
+    check_workers(asked.workers, platform)
+    with asked.workers.limited(), begun(asked.workers, platform), temporary_folder(folder) as temporary:
         path = temporary / "run"
         with steps.started(source, path, options, asked.limits, progress, asked.call.ingest_on, keep=False) as run:
             session = steps.complete_run(run, asked.workers, asked.limits, progress)

@@ -23,7 +23,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
 from pipeline.run.stored import driven
 from pipeline.workers.devices import Devices
-from pipeline.workers.opening import check_workers
+from pipeline.workers.opening import begun, check_workers
 from pipeline.workers.options import Scheduler, WorkerOptions
 from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
@@ -222,8 +222,10 @@ def _new_run(source: Any, output: Path, asked: Asked, progress: OnProgress, stop
             return _results(output, session, asked.call.report, progress)
         notes: list[Progress] = []
         options = with_engine(asked.options, asked.workers.scheduler, notes.append)
-        check_workers(asked.workers, engines.kind(options.engine).platform)
+        platform = engines.kind(options.engine).platform
+        check_workers(asked.workers, platform)
         with (
+            begun(asked.workers, platform),
             begun_anew(output, source) if asked.call.overwrite else nullcontext(lambda: None) as has_begun,
             steps.started(source, output, options, asked.limits, progress, asked.call.ingest_on) as run,
         ):

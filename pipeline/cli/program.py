@@ -140,8 +140,10 @@ def _fill(arguments: argparse.Namespace) -> None:
 
 
 def _wake_devices(arguments: argparse.Namespace) -> None:
-    """Let a device start while modules are imported, if this process may use one."""
-    if any(getattr(arguments, option, None) for option in ("workers", "scheduler", "devices")):
+    """Let the first device start while modules are imported, if this process may use it."""
+    if any(getattr(arguments, option, None) for option in ("scheduler", "rmm_pool", "spill")):
+        return
+    if (getattr(arguments, "devices", None) or (0,))[0] != 0:
         return
     for kind in engines.kinds():
         if getattr(arguments, "engine", None) in (engines.AUTO, kind.name):

@@ -39,14 +39,14 @@ from schemas.options import RunLimits
 from schemas.search import Limits
 from schemas.work import Subtrees
 
-__all__ = ["GROW_AFTER_S", "GROW_FOR_S", "LOOK_S", "NO_WORKERS_S", "mine_run"]
+__all__ = ["GROW_AFTER_S", "GROW_FOR_S", "LOOK_S", "LOOK_SOON_S", "NO_WORKERS_S", "mine_run"]
 
 logger = logging.getLogger(__name__)
 
 #: A pool that can grow is asked to do so after `GROW_AFTER_S` seconds of mining, if more than `GROW_FOR_S` are left.
 GROW_AFTER_S, GROW_FOR_S = 1.0, 4.0
-#: Seconds between two checks of the number of workers.
-LOOK_S = 1.0
+#: Seconds between two checks of the number of workers, and while the pool expects some.
+LOOK_S, LOOK_SOON_S = 1.0, 0.05
 #: Seconds that this process needs to take one slice back and to deal the next one. Writing to disk is not included.
 _EVENT_S = 0.003
 #: Seconds that a run without workers waits for one.
@@ -192,7 +192,7 @@ class _Driver:
                 self._carry_out(self.machine.stop("time_limit"))
             if now - self.started > GROW_AFTER_S and self.machine.seconds_left > GROW_FOR_S:
                 self.pool.grow()
-            if now - looked > LOOK_S:
+            if now - looked > (LOOK_S if self.pool.longest_task_s() is None else LOOK_SOON_S):
                 looked = now
                 self._look_at_workers(now)
             self._go_on_beside()

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["leave", "may_end"]
+__all__ = ["all_ended", "leave", "may_end"]
 
 _lock = threading.Lock()
 _searches: set[Callable[[], None]] = set()
@@ -37,3 +37,13 @@ def leave() -> None:
         stops = list(_searches)
     for stop in stops:
         stop()
+
+
+@contextmanager
+def all_ended() -> Iterator[None]:
+    """As `leave`, but slices that begin after the block are mined as usual."""
+    leave()
+    try:
+        yield
+    finally:
+        _leaving.clear()

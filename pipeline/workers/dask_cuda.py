@@ -1,23 +1,17 @@
-"""Starts one Dask worker process per GPU with dask-cuda, and ends a worker whose device fails."""
+"""Starts one Dask worker process per GPU with dask-cuda."""
 
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import dask
 
 from kernels.gpu.cuda import CUDA
-from schemas.errors import BicliqueError, ResourceError
+from schemas.errors import ResourceError
 
-__all__ = ["guarded", "start_cluster"]
-
-logger = logging.getLogger(__name__)
-
-#: Exit code of a worker whose device failed.
-_DEVICE_FAILED = 70
+__all__ = ["start_cluster"]
 
 
 def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> Any:
@@ -57,24 +51,6 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
         dashboard_address="127.0.0.1:0",  # its pages can be seen only from this machine
         silence_logs=logging.CRITICAL,
     )
-
-
-def guarded(function: Callable[[Any], Any], fatal: frozenset[str], argument: Any) -> Any:
-    """Return ``function(argument)``. If the device fails, end this process, because its CUDA context is of no more use.
-
-    The device has failed if an exception has a name in `fatal`; see `schemas.platform.Platform`.
-
-    Dask's nanny then starts another process. The slices that this process had in hand are tried again elsewhere.
-    """
-    try:
-        return function(argument)
-    except BicliqueError:
-        raise
-    except Exception as error:
-        if type(error).__name__ not in fatal:
-            raise
-        logger.critical("the GPU of process %d failed (%s); the process is replaced", os.getpid(), error)
-        os._exit(_DEVICE_FAILED)
 
 
 def _size(text: str | None) -> str | float | None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import distributed
 
-from pipeline.workers.dask_cuda import guarded
+from pipeline.workers.device_failure import guarded
 from pipeline.workers.notice import OURS
 from pipeline.workers.pool import Result, WorkerLostError
 
@@ -33,7 +33,7 @@ class DaskTasks:
     ----------
     client : distributed.Client
     fatal_errors : frozenset of str
-        Names of the exceptions after which a process cannot go on; see `pipeline.workers.dask_cuda.guarded`.
+        Names of the exceptions after which a process cannot go on; see `pipeline.workers.device_failure.guarded`.
     name_of : callable
         (address of a worker) -> its name in messages.
     """

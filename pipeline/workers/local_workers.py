@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kernels.gpu.cuda import CUDA
 from pipeline.process import startup
 from pipeline.process.cores import count_cores
-from pipeline.workers.devices import choose_devices
-from pipeline.workers.growing_pool import Growing
+from pipeline.workers.devices import choose_devices, visible_devices
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import InProcess, Pool
 from pipeline.workers.thread_pool import InThreads
@@ -40,11 +38,14 @@ class LocalWorkers:
         (options) -> the pool that the user asked for.
     command : str
         The command that starts such a worker of a Dask scheduler.
+    starts_by_itself : callable
+        (options) -> whether `open` begins to start the workers that the options ask for, and does not wait for them.
     """
 
     check: Callable[[WorkerOptions], None]
     open: Callable[[WorkerOptions], Pool]
     command: str
+    starts_by_itself: Callable[[WorkerOptions], bool] = lambda options: False
 
 
 def dask_pool() -> type[DaskPool]:
@@ -87,21 +88,25 @@ def _check_gpus(options: WorkerOptions) -> None:
 
 
 def _open_gpus(options: WorkerOptions) -> Pool:
-    here = partial(InThreads, CUDA.slices_in_hand, share_engine=True)
     if options.workers == 0:
-        return here()
+        return InThreads(CUDA.slices_in_hand, share_engine=True)
     devices = choose_devices(options.devices, options.workers)
-
-    def start() -> Pool:
+    if options.rmm_pool or options.spill:  # dask-cuda knows how
         return dask_pool().on_gpus(devices, options.rmm_pool, options.spill)
+    uses_first = devices[0] == visible_devices()[0]
+    if uses_first and len(devices) == 1:
+        return InThreads(CUDA.slices_in_hand, share_engine=True)
+    from pipeline.workers.on_devices import OnDevices  # only where there are several GPUs
 
-    if options.workers is not None or options.on_gpus:
-        return start()
-    return Growing(start, here()) if len(devices) > 1 else here()
+    return OnDevices(devices, CUDA, uses_first, at_once=_asks_for_gpus(options))
+
+
+def _asks_for_gpus(options: WorkerOptions) -> bool:
+    return bool(options.workers or options.devices is not None) and not (options.rmm_pool or options.spill)
 
 
 #: How workers start, by the name of the platform.
 LOCAL_WORKERS: dict[str, LocalWorkers] = {
     CORES.name: LocalWorkers(_check_cores, _open_cores, "dask worker"),
-    CUDA.name: LocalWorkers(_check_gpus, _open_gpus, "dask cuda worker"),
+    CUDA.name: LocalWorkers(_check_gpus, _open_gpus, "dask cuda worker", _asks_for_gpus),
 }

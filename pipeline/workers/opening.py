@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.process import startup
@@ -17,7 +19,22 @@ from schemas.platform import CORES, Platform
 if TYPE_CHECKING:
     from pipeline.workers.dask_pool import DaskPool
 
-__all__ = ["ask_workers", "check_workers", "count_workers", "open_pool"]
+__all__ = ["ask_workers", "begun", "check_workers", "count_workers", "open_pool"]
+
+
+@dataclass
+class _Begun:
+    """Workers that `begun` has begun to start, until somebody takes them."""
+
+    options: WorkerOptions
+    pool: Pool | None
+
+    def take(self) -> Pool | None:
+        pool, self.pool = self.pool, None
+        return pool
+
+
+_begun: ContextVar[_Begun | None] = ContextVar("begun", default=None)
 
 
 def check_workers(options: WorkerOptions, platform: Platform) -> None:
@@ -56,6 +73,35 @@ def count_workers(options: WorkerOptions, platform: Platform) -> int | None:
 
 
 @contextmanager
+def begun(options: WorkerOptions, platform: Platform) -> Iterator[None]:
+    """Within it workers start that the user asked for, if they do so by themselves. `open_pool` takes them.
+
+    So they start while the input is read. Errors of the start are raised when the pool is used.
+
+    Raises
+    ------
+    InputError, ResourceError
+        Where `check_workers` raises it.
+    """
+    local = LOCAL_WORKERS[platform.name]
+    if options.scheduler is not None or not local.starts_by_itself(options):
+        yield
+        return
+    begun = _Begun(options, local.open(options))
+    _begun.set(begun)
+    try:
+        yield
+    finally:
+        if (pool := begun.take()) is not None:
+            pool.close()
+
+
+def _taken(options: WorkerOptions) -> Pool | None:
+    found = _begun.get()
+    return found.take() if found is not None and found.options is options else None
+
+
+@contextmanager
 def open_pool(options: WorkerOptions, platform: Platform = CORES) -> Iterator[Pool]:
     """The workers that a user asked for, ready to work. They are closed after the block.
 
@@ -77,7 +123,7 @@ def open_pool(options: WorkerOptions, platform: Platform = CORES) -> Iterator[Po
         if options.scheduler is not None:
             pool: Pool = _connect(options.scheduler, platform)
         else:
-            pool = LOCAL_WORKERS[platform.name].open(options)
+            pool = _taken(options) or LOCAL_WORKERS[platform.name].open(options)
     try:
         yield pool
     finally:

@@ -14,10 +14,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection
 from typing import Any
 
 from pipeline.process.children import on_their_own
+from pipeline.process.parent import end_with_parent
 from pipeline.workers.pool import Result, WorkerLostError
 from pipeline.workers.thread_pool import ended
 
@@ -113,16 +113,8 @@ class InProcesses:
 
 
 def _begin(get_ready: Callable[[], None]) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     get_ready()
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent has ended, even if that was killed. Otherwise it would wait for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    connection.wait([parent.sentinel])
-    os._exit(1)
 
 
 def _without_cause(result: Result) -> Result:

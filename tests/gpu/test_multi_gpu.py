@@ -1,4 +1,4 @@
-"""Mining through dask-cuda on real devices: one GPU, two GPUs, a killed worker, too little memory."""
+"""Mining on real devices: one GPU, two GPUs, with dask-cuda and without it, a killed worker, too little memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
 from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.devices import visible_devices
-from pipeline.workers.growing_pool import Growing
+from pipeline.workers.on_devices import OnDevices
 from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import DeviceMemoryError, InputError
@@ -47,15 +47,33 @@ def answer_to_many() -> tuple[int, int]:
 @pytest.fixture(scope="module")
 def one() -> Iterator[DaskPool]:
     pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
-    with open_pool(WorkerOptions(devices=(0,)), CUDA) as pool:
-        yield pool
+    pool = DaskPool.on_gpus(visible_devices()[:1])
+    yield pool
+    pool.close()
 
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[DaskPool]:
     pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
+    pool = DaskPool.on_gpus(visible_devices()[:2])
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="module")
+def own_two() -> Iterator[OnDevices]:
+    """This process on the first GPU, and one of its own on the second."""
     with open_pool(WorkerOptions(workers=2), CUDA) as pool:
+        assert isinstance(pool, OnDevices)
+        all_there(pool, 2)
         yield pool
+
+
+def all_there(pool: OnDevices, n: int) -> None:
+    end = time.monotonic() + 60
+    while pool.workers() < n:
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def device_of_worker() -> tuple[str, int]:
@@ -190,24 +208,62 @@ def test_one_of_two_may_be_killed(tmp_path: Path, two: DaskPool) -> None:
     assert list(load_ledger(folder.path).orphans()) == []
 
 
+def wait_for_both(pool: OnDevices) -> Callable[[Progress], None]:
+    """A callback that lets this process mine on only when the other one is there."""
+
+    def watch(progress: Progress) -> None:
+        if progress.running:
+            all_there(pool, 2)
+
+    return watch
+
+
+@pytest.mark.multi_gpu(2)
+def test_this_process_and_another_share_the_work(tmp_path: Path, own_two: OnDevices) -> None:
+    folder = prepared_run(tmp_path, MANY)
+    driver.mine_run(Run(folder), own_two, RunLimits(), wait_for_both(own_two), 0.05)
+    manifest = proving.prove(Run(folder), own_two, quiet)
+    assert (manifest.count, manifest.fingerprint) == answer_to_many()
+    assert len({entry.result.worker for entry in load_ledger(folder.path).entries.values()}) == 2
+
+
+@pytest.mark.multi_gpu(2)
+def test_the_other_process_may_be_killed(tmp_path: Path, own_two: OnDevices) -> None:
+    folder, killed = prepared_run(tmp_path, MANY), []
+    wait = wait_for_both(own_two)
+
+    def kill(progress: Progress) -> None:
+        if not killed:
+            wait(progress)
+        busy = [process for process in own_two._processes if own_two._in_hand(process)]
+        if not killed and progress.bicliques and busy:
+            killed.append(busy[0].pid)
+            os.kill(busy[0].pid, signal.SIGKILL)
+
+    driver.mine_run(Run(folder), own_two, RunLimits(), kill, 0.01)
+    assert killed
+    proving.prove(Run(folder), own_two, quiet)
+    assert manifest_pair(folder.path) == answer_to_many()
+    assert list(load_ledger(folder.path).orphans()) == []
+    all_there(own_two, 2)
+
+
 @pytest.mark.multi_gpu(2)
 def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
     monkeypatch.setattr(driver, "GROW_AFTER_S", 0.0)
     monkeypatch.setattr(driver, "GROW_FOR_S", 0.0)
-    monkeypatch.setattr(driver, "LOOK_S", 0.1)
-    folder, asked, grow = prepared_run(tmp_path, MANY), threading.Event(), Growing.grow
+    folder, grown, grow = prepared_run(tmp_path, MANY), threading.Event(), OnDevices.grow
 
-    def noted(pool: Growing) -> None:
+    def noted(pool: OnDevices) -> None:
         grow(pool)
-        asked.set()
+        grown.set()
 
-    monkeypatch.setattr(Growing, "grow", noted)
+    monkeypatch.setattr(OnDevices, "grow", noted)
     with open_pool(WorkerOptions(), CUDA) as pool:
 
         def wait_for_workers(progress: Progress) -> None:
-            while progress.bicliques and asked.is_set() and pool.longest_task_s() is not None:
-                time.sleep(0.05)
+            if progress.bicliques and grown.is_set():
+                all_there(pool, len(visible_devices()))
 
         session = driver.mine_run(Run(folder), pool, RunLimits(), wait_for_workers, 0.05)
     assert "local GPUs" in session.workers

@@ -45,12 +45,12 @@ def woken(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> list[str]:
     return driver.asked
 
 
-def test_a_process_with_one_device_makes_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert woken(monkeypatch, Driver(1)) == ["start", "context 0"]
+@pytest.mark.parametrize("devices", [1, 2])
+def test_the_context_of_the_first_device_is_made(monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
+    assert woken(monkeypatch, Driver(devices)) == ["start", "context 0"]
 
 
-def test_a_process_with_several_devices_or_none_makes_no_context(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert woken(monkeypatch, Driver(2)) == ["start"]
+def test_without_a_device_no_context_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     assert woken(monkeypatch, Driver(0)) == ["start"]
     assert woken(monkeypatch, Driver(1, error=100)) == ["start"]
 
@@ -76,8 +76,10 @@ def refuse(scheduler: str, platform: Platform) -> None:
         (["--engine", "bitmatrix"], True),
         (["--workers", "0"], True),
         (["--engine", "cpu"], False),
-        (["--workers", "2"], False),
-        (["--devices", "0"], False),
+        (["--workers", "2"], True),
+        (["--devices", "0,1"], True),
+        (["--devices", "1,0"], False),
+        (["--rmm-pool", "1GB"], False),
         (["--scheduler", "tcp://localhost:1"], False),
     ],
 )

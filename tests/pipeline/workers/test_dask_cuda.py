@@ -26,13 +26,12 @@ from pipeline.run.progress import Progress
 from pipeline.workers import dask_cuda
 from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.devices import choose_devices
-from pipeline.workers.growing_pool import Growing
 from pipeline.workers.opening import ask_workers, check_workers, open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Result, WorkerLostError
 from schemas.errors import InputError, ResourceError
 from schemas.options import RunLimits
-from schemas.platform import CORES
+from schemas.platform import CORES, Platform
 from tests.support.engines import toy_kind, unable
 from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges
@@ -174,35 +173,40 @@ def test_workers_on_gpus_use_tls_where_dask_is_told_to(
     assert [options["protocol"] for options in seen] == [protocol]
 
 
-def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str) -> tuple[str, str | None]:
-    """Where slices of a run with these options begin, and the devices of the cluster. No cluster is started."""
+def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str) -> str:
+    """The pool of a run with these options, in words. No process is started."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    monkeypatch.setattr(DaskPool, "on_gpus", lambda devices, rmm_pool, spill: FakePool(words=" ".join(devices)))
+    monkeypatch.setattr(DaskPool, "on_gpus", lambda devices, rmm_pool, spill: FakePool(words=f"Dask {devices}"))
+    monkeypatch.setattr("pipeline.workers.on_devices.OnDevices", on_devices)
     with open_pool(options, CUDA) as made:
-        if isinstance(made, FakePool):
-            return "cluster", made.words
-        first = made.describe()
-        made.grow()
-        while isinstance(made, Growing) and made.longest_task_s() is not None:
-            time.sleep(0.01)
-        return first, None if made.describe() == first else made.describe()
+        return made.describe()
+
+
+def on_devices(devices: list[str], platform: Platform, uses_first: bool, at_once: bool) -> FakePool:
+    assert platform is CUDA
+    here = f"{devices[0]} here, " if uses_first else ""
+    return FakePool(words=f"{here}{devices[uses_first:]} {'at once' if at_once else 'later'}")
 
 
 @pytest.mark.parametrize(
     ("options", "visible", "wanted"),
     [
-        (WorkerOptions(), "0", ("this process, one GPU", None)),
-        (WorkerOptions(workers=0), "0,1", ("this process, one GPU", None)),
-        (WorkerOptions(), "0,1,2,3", ("this process, one GPU", "0 1 2 3")),
-        (WorkerOptions(workers=2), "0,1,2,3", ("cluster", "0 1")),
-        (WorkerOptions(workers=1), "7", ("cluster", "7")),
-        (WorkerOptions(devices=(1, 3)), "0,1,2,3", ("cluster", "1 3")),
-        (WorkerOptions(rmm_pool="1GB"), "0", ("cluster", "0")),
-        (WorkerOptions(devices=(0,)), "GPU-a1,GPU-b2", ("cluster", "GPU-a1")),
+        (WorkerOptions(), "0", "this process, one GPU"),
+        (WorkerOptions(workers=0), "0,1", "this process, one GPU"),
+        (WorkerOptions(workers=1), "7", "this process, one GPU"),
+        (WorkerOptions(), "0,1,2,3", "0 here, ['1', '2', '3'] later"),
+        (WorkerOptions(workers=2), "0,1,2,3", "0 here, ['1'] at once"),
+        (WorkerOptions(devices=(0, 3)), "0,1,2,3", "0 here, ['3'] at once"),
+        (WorkerOptions(devices=(1, 3)), "0,1,2,3", "['1', '3'] at once"),
+        (WorkerOptions(devices=(1, 0)), "0,1", "['1', '0'] at once"),
+        (WorkerOptions(devices=(0,)), "GPU-a1,GPU-b2", "this process, one GPU"),
+        (WorkerOptions(devices=(1,)), "GPU-a1,GPU-b2", "['GPU-b2'] at once"),
+        (WorkerOptions(rmm_pool="1GB"), "0", "Dask ['0']"),
+        (WorkerOptions(spill=True, workers=2), "0,1,2", "Dask ['0', '1']"),
     ],
 )
 def test_options_decide_on_which_gpus_slices_begin_and_go_on(
-    monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str, wanted: Any
+    monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str, wanted: str
 ) -> None:
     assert opened(monkeypatch, options, visible) == wanted
 
