@@ -11,17 +11,22 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.compiled.jit import entry
-from kernels.graph.csr import transpose
+from kernels.graph.csr import added_up, transpose
+from kernels.graph.threads import borders, on_slices
 from schemas.dtypes import OFFSET, VERTEX
 
-__all__ = ["core_edges"]
+__all__ = ["core_edges", "core_rows"]
 
 #: Vertices are removed by their degrees as long as a pass over the edges leaves less than this share of them. It takes
 #: no second direction of the graph. What is left is peeled.
 _WORTH = 0.8
 
+_Csr = tuple[np.ndarray, np.ndarray]
 
-def core_edges(indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: int, min_right: int) -> np.ndarray:
+
+def core_edges(
+    indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: int, min_right: int, threads: int = 1
+) -> np.ndarray:
     """Which edges are in the core, as a mask over `indices` (rows are left vertices).
 
     Parameters
@@ -32,25 +37,89 @@ def core_edges(indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: 
         Number of right vertices.
     min_left, min_right : int
         Thresholds, at least 1.
+    threads : int
+        Threads that share the rows. Each counts for itself, as in `kernels.graph.csr.transpose`.
 
     Returns
     -------
     ndarray, shape (n_edges,), bool
     """
-    if min_left <= 1 and min_right <= 1:
-        return np.ones(len(indices), dtype=np.bool_)
+    left_alive, right_alive, _ = _core(indptr, indices, n_right, min_left, min_right, threads)
+    keep = np.empty(len(indices), np.bool_)
+
+    def mark(_: int, start: int, stop: int) -> None:
+        _mark(indptr, indices, start, stop, left_alive, right_alive, keep)
+
+    on_slices(mark, borders(indptr, threads))
+    return keep
+
+
+def core_rows(
+    indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: int, min_right: int, threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The edges of the core, as a CSR with the same rows. Parameters are those of `core_edges`.
+
+    At the peak it takes 8 bytes per edge that is left when vertices with too few edges are removed for the first times.
+    """
+    left_alive, right_alive, rest = _core(indptr, indices, n_right, min_left, min_right, threads)
+    return _kept(*rest, left_alive, right_alive, threads)
+
+
+def _core(
+    indptr: np.ndarray, indices: np.ndarray, n_right: int, min_left: int, min_right: int, threads: int
+) -> tuple[np.ndarray, np.ndarray, _Csr]:
+    """Which left and right vertices are in the core, and a part of the graph that has all of its edges."""
     left_alive, right_alive = np.diff(indptr) >= min_right, np.ones(n_right, np.bool_)
     before, alive = 0, len(indices)
     while alive != before and (before == 0 or alive < _WORTH * before):
-        degrees = np.zeros(n_right, VERTEX)
-        before, alive = alive, _count(indptr, indices, min_right, left_alive, right_alive, degrees)
+        before, (alive, degrees) = alive, _round(indptr, indices, min_right, left_alive, right_alive, threads)
         right_alive = degrees >= min_left
-    keep, lengths = np.empty(len(indices), np.bool_), np.zeros(len(indptr), OFFSET)
-    _mark(indptr, indices, left_alive, right_alive, keep, lengths)
+    rest = _kept(indptr, indices, left_alive, right_alive, threads)
     if alive:
-        _peel_rest(np.cumsum(lengths), indices[keep], min_left, min_right, left_alive, right_alive)
-        _mark(indptr, indices, left_alive, right_alive, keep, lengths)
-    return keep
+        _peel_rest(*rest, min_left, min_right, left_alive, right_alive, threads)
+    return left_alive, right_alive, rest
+
+
+def _round(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    min_right: int,
+    left_alive: np.ndarray,
+    right_alive: np.ndarray,
+    threads: int,
+) -> tuple[int, np.ndarray]:
+    """Remove rows that are too small. Returns how many edges the others have, and the degrees of their columns."""
+    n_columns = len(right_alive)
+    cuts = borders(indptr, min(threads, len(indices) // max(n_columns, 1)))
+    degrees, added = np.zeros((len(cuts) - 1, n_columns), VERTEX), np.zeros(len(cuts) - 1, OFFSET)
+
+    def count(k: int, start: int, stop: int) -> None:
+        added[k] = _count(indptr, indices, start, stop, min_right, left_alive, right_alive, degrees[k])
+
+    on_slices(count, cuts)
+    return int(added.sum()), added_up(degrees, threads)
+
+
+def _kept(
+    indptr: np.ndarray, indices: np.ndarray, left_alive: np.ndarray, right_alive: np.ndarray, threads: int
+) -> _Csr:
+    """The edges whose ends are alive, as a CSR with the same rows. It is the same one if that is all of them."""
+    out_indptr, cuts = np.zeros(len(indptr), OFFSET), borders(indptr, threads)
+
+    def measure(_: int, start: int, stop: int) -> None:
+        _measure(indptr, indices, start, stop, left_alive, right_alive, out_indptr)
+
+    on_slices(measure, cuts)
+    np.cumsum(out_indptr, out=out_indptr)
+    if out_indptr[-1] == len(indices):
+        return indptr, indices
+    out = np.empty(out_indptr[-1], VERTEX)
+
+    def copy(_: int, start: int, stop: int) -> None:
+        _copy(indptr, indices, start, stop, left_alive, right_alive, out_indptr, out)
+
+    on_slices(copy, cuts)
+    return out_indptr, out
 
 
 def _peel_rest(
@@ -60,9 +129,10 @@ def _peel_rest(
     min_right: int,
     left_alive: np.ndarray,
     right_alive: np.ndarray,
+    threads: int,
 ) -> None:
     """Mark what is not in the core of a graph as not alive."""
-    right_indptr, right_indices = transpose(indptr, indices, len(right_alive))
+    right_indptr, right_indices = transpose(indptr, indices, len(right_alive), threads)
     left_alive[:], right_alive[:] = True, True
     degrees = np.diff(indptr), np.diff(right_indptr)
     queue = np.empty(len(left_alive) + len(right_alive), OFFSET)
@@ -71,13 +141,14 @@ def _peel_rest(
 
 
 @entry
-def _count(indptr, indices, min_right, left_alive, right_alive, degrees):
+def _count(indptr, indices, start, stop, min_right, left_alive, right_alive, degrees):
     """Remove rows with fewer than `min_right` columns that are alive. Add the other rows to the degrees of columns.
 
-    Returns the number of edges that were added. Columns that are not alive get degree 0.
+    Rows are those from `start` to `stop`. Returns the number of edges that were added. Columns that are not alive get
+    degree 0.
     """
     added = 0
-    for u in range(left_alive.size):
+    for u in range(start, stop):
         if not left_alive[u]:
             continue
         degree = 0
@@ -95,15 +166,35 @@ def _count(indptr, indices, min_right, left_alive, right_alive, degrees):
 
 
 @entry
-def _mark(indptr, indices, left_alive, right_alive, keep, lengths):
-    """Mark the edges whose ends are alive, and write how many row ``u`` has to ``lengths[u + 1]``."""
-    for u in range(left_alive.size):
-        n = 0
+def _mark(indptr, indices, start, stop, left_alive, right_alive, keep):
+    """Mark the edges of the rows from `start` to `stop` whose ends are alive."""
+    for u in range(start, stop):
         for e in range(indptr[u], indptr[u + 1]):
             keep[e] = left_alive[u] and right_alive[indices[e]]
-            if keep[e]:
-                n += 1
+
+
+@entry
+def _measure(indptr, indices, start, stop, left_alive, right_alive, lengths):
+    """Write how many edges of row ``u`` have ends that are alive to ``lengths[u + 1]``, for `start` to `stop`."""
+    for u in range(start, stop):
+        n = 0
+        if left_alive[u]:
+            for e in range(indptr[u], indptr[u + 1]):
+                if right_alive[indices[e]]:
+                    n += 1
         lengths[u + 1] = n
+
+
+@entry
+def _copy(indptr, indices, start, stop, left_alive, right_alive, out_indptr, out):
+    """Write the columns of the rows from `start` to `stop` whose ends are alive to `out`."""
+    for u in range(start, stop):
+        if left_alive[u]:
+            at = out_indptr[u]
+            for e in range(indptr[u], indptr[u + 1]):
+                if right_alive[indices[e]]:
+                    out[at] = indices[e]
+                    at += 1
 
 
 @entry

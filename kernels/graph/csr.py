@@ -10,6 +10,7 @@ from kernels.graph.threads import LEAST, borders, even, on_slices
 from schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX
 
 __all__ = [
+    "added_up",
     "compact_columns",
     "copy_lists",
     "degrees_of_columns",
@@ -57,7 +58,7 @@ def transpose(
     counts = np.zeros((len(cuts) - 1, n_columns), _wide_enough(len(indices)))
     on_slices(lambda k, start, stop: _count(indices[indptr[start] : indptr[stop]], counts[k]), cuts)
     out_indptr = np.zeros(n_columns + 1, OFFSET)
-    _add_up(counts, out_indptr[1:], threads)
+    added_up(counts, threads, out_indptr[1:])
     np.cumsum(out_indptr, out=out_indptr)
 
     def place(_: int, start: int, stop: int) -> None:
@@ -116,7 +117,7 @@ def compact_columns(indices: np.ndarray, n_columns: int, threads: int = 1) -> tu
     if len(old) == n_columns:
         return indices, old
     new = np.cumsum(used, dtype=VERTEX) - 1
-    return new[indices].astype(VERTEX), old
+    return taken(new.astype(VERTEX, copy=False), indices, threads), old
 
 
 def degrees_of_columns(indices: np.ndarray, n_columns: int, threads: int = 1) -> np.ndarray:
@@ -124,9 +125,7 @@ def degrees_of_columns(indices: np.ndarray, n_columns: int, threads: int = 1) ->
     cuts = even(len(indices), min(threads, len(indices) // max(n_columns, 1)))
     counts = np.zeros((len(cuts) - 1, n_columns), _wide_enough(len(indices)))
     on_slices(lambda k, start, stop: _count(indices[start:stop], counts[k]), cuts)
-    degrees = np.empty(n_columns, OFFSET)
-    _add_up(counts, degrees, threads)
-    return degrees
+    return added_up(counts, threads)
 
 
 def _wide_enough(n: int) -> np.dtype:
@@ -139,19 +138,23 @@ def taken(values: np.ndarray, at: np.ndarray, threads: int = 1) -> np.ndarray:
     out = np.empty(len(at), values.dtype)
 
     def take(_: int, start: int, stop: int) -> None:
-        out[start:stop] = values[at[start:stop]]
+        for first in range(start, stop, LEAST):  # a piece at a time, because NumPy makes 64-bit indices of it
+            last = min(first + LEAST, stop)
+            out[first:last] = values[at[first:last]]
 
     on_slices(take, even(len(at), threads))
     return out
 
 
-def _add_up(counts: np.ndarray, total: np.ndarray, threads: int) -> None:
-    """Write the sum of all rows of `counts` into `total`."""
+def added_up(counts: np.ndarray, threads: int = 1, total: np.ndarray | None = None) -> np.ndarray:
+    """The sum of all rows of `counts`, int64, which goes to `total` if that is given."""
+    out = np.empty(counts.shape[1], OFFSET) if total is None else total
 
     def add(_: int, start: int, stop: int) -> None:
-        counts[:, start:stop].sum(axis=0, out=total[start:stop])
+        counts[:, start:stop].sum(axis=0, out=out[start:stop])
 
-    on_slices(add, even(len(total), threads))
+    on_slices(add, even(len(out), threads))
+    return out
 
 
 @entry

@@ -161,7 +161,8 @@ class PieceDevice:
             if _number(edges) <= self.whole:
                 return edges, degrees
         left, right = _joined(edges)
-        keep = core_edges(*from_sorted_pairs(left, right, n_left, self.threads), n_right, min_left, min_right)
+        by_left = from_sorted_pairs(left, right, n_left, self.threads)
+        keep = core_edges(*by_left, n_right, min_left, min_right, self.threads)
         edges = _pieces(left[keep], right[keep], self.edges)
         return edges, self.degrees(edges, n_left, n_right)
 

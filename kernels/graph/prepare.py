@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.graph.core import core_edges
+from kernels.graph.core import core_rows
 from kernels.graph.csr import compact_columns, from_sorted_pairs, renumbered, select_rows, taken, transpose
 from kernels.graph.facts import PrepareFacts
 from kernels.graph.order import rank_order
@@ -73,9 +73,8 @@ def prepare(
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     by_left = from_sorted_pairs(left, right, n_left, threads)
     if min_left > 1 or min_right > 1:
-        keep = core_edges(*by_left, n_right, min_left, min_right)
-        left, right = left[keep], right[keep]
-        by_left = from_sorted_pairs(left, right, n_left, threads)
+        by_left = core_rows(*by_left, n_right, min_left, min_right, threads)
+    right = by_left[1]
     n_core_edges = len(right)
     left_core = np.flatnonzero(by_left[0][1:] != by_left[0][:-1]).astype(VERTEX)
     right_index, right_core = compact_columns(right, n_right, threads)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.graph.core import core_edges
+from kernels.graph.core import core_edges, core_rows
 from kernels.graph.csr import from_sorted_pairs, select_rows, transpose
 from kernels.graph.order import rank_order
 from kernels.graph.prepare import prepare
@@ -44,7 +44,11 @@ def test_a_graph_transposed_twice_is_the_same(edges):
 
 def check_core(edges, min_left, min_right):
     indptr, indices = csr(edges)
-    kept = {tuple(e) for e in edges[core_edges(indptr, indices, int(edges[:, 1].max()) + 1, min_left, min_right)]}
+    thresholds = int(edges[:, 1].max()) + 1, min_left, min_right
+    kept = {tuple(e) for e in edges[core_edges(indptr, indices, *thresholds)]}
+    in_rows = core_rows(indptr, indices, *thresholds)
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(in_rows[0]))
+    assert list(zip(rows.tolist(), in_rows[1].tolist(), strict=True)) == sorted(kept)
     expected = {tuple(e) for e in edges}
     while True:
         of_left, of_right = (Counter(edge[side] for edge in expected) for side in (0, 1))

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.graph import csr, threads, twins
+from kernels.graph import core, csr, threads, twins
+from kernels.graph.core import core_edges
 from kernels.graph.csr import from_sorted_pairs, transpose
 from kernels.graph.prepare import prepare
 from kernels.graph.twins import group_twins
@@ -69,12 +70,17 @@ def test_rows_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
         threads.on_slices(waiting, cuts)
 
-    for module in (csr, twins):
+    for module in (core, csr, twins):
         monkeypatch.setattr(module, "on_slices", together)
     left, right = table(map(tuple, np.argwhere(np.random.default_rng(1).random((30, 40)) < 0.5)))  # no twins
     prepare(left, right, 30, 40, BuildOptions(), threads=3)
     assert n_slices == [3] * len(n_slices)
     assert len(n_slices) > 12
+    graph = from_sorted_pairs(left, right, 30)
+    n_slices.clear()
+    assert not core_edges(*graph, 40, 14, 20, 3).all()
+    assert n_slices == [3] * len(n_slices)
+    assert len(n_slices) > 6
 
 
 def test_the_counts_of_all_threads_take_no_more_memory_than_the_edges(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +91,8 @@ def test_the_counts_of_all_threads_take_no_more_memory_than_the_edges(monkeypatc
     graph = from_sorted_pairs(left, right, 20)
     monkeypatch.setattr(csr.np, "zeros", lambda *a: (shapes.append(a[0]), zeros(*a))[1])
     transpose(*graph, 10, threads=16)
-    assert [shape for shape in shapes if isinstance(shape, tuple)] == [(len(left) // 10, 10)]
+    core_edges(*graph, 10, 3, 3, threads=16)
+    assert {shape for shape in shapes if isinstance(shape, tuple)} == {(len(left) // 10, 10)}
 
 
 @pytest.mark.parametrize("n", [1, 3])

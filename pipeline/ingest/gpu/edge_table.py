@@ -24,6 +24,9 @@ __all__ = ["PIECE", "DeviceEdgeTable", "edges_of_a_chunk"]
 
 #: Device memory per edge of a chunk, in bytes, for labels, codes, words, and sorting.
 _EDGE_BYTES = 160
+#: Most bytes of text of a side that are numbered at a time, because a column of libcudf has offsets of 32 bits, or of
+#: 64 if that is turned on. Larger batches of the input are numbered alone.
+TEXT_BYTES = 2**31 - 1
 #: Edges that are written at a time.
 PIECE = 1 << 24
 #: Words of each chunk that are sampled to choose the ranges.
@@ -87,7 +90,9 @@ class DeviceEdgeTable:
         self.capacity = capacity
         self._left, self._right = _Side("left", arrays, integers[0]), _Side("right", arrays, integers[1])
         self._waiting: list[tuple[Any, Any]] = []
-        self._n_waiting = 0
+        self._waiting_bytes = np.zeros(2, np.int64)  # of text, left and right
+        self._numbered: list[Any] = []  # words of the chunk that is not full yet
+        self._n_in_chunk = 0
         self._chunks: list[Any] = []  # words, of numbers at first, and of ranks and sorted in the end
 
     @property
@@ -97,11 +102,15 @@ class DeviceEdgeTable:
 
     def add(self, left: Any, right: Any) -> None:
         """Append edges: two columns of labels, on the device."""
+        n_bytes = np.array([self._text_bytes(column) for column in (left, right)])
+        if (self._waiting_bytes + n_bytes > TEXT_BYTES).any():
+            self._number()
         self._waiting.append((left, right))
+        self._waiting_bytes += n_bytes
         n = self.arrays.rows(left)
-        self._n_waiting += n
+        self._n_in_chunk += n
         self.n_rows += n
-        if self._n_waiting >= self.capacity:
+        if self._n_in_chunk >= self.capacity:
             self._settle()
 
     def finish(self) -> tuple[Labels, Labels, int]:
@@ -138,16 +147,29 @@ class DeviceEdgeTable:
         """See `pipeline.ingest.table.normalise.EdgeTable.digest`."""
         return digest_of(left, right, map(self.arrays.on_host, self.unique()))
 
-    def _settle(self) -> None:
+    def _text_bytes(self, labels: Any) -> int:
+        is_text = not isinstance(labels, self.arrays.xp.ndarray)
+        return int(self.arrays.lengths(labels).sum()) if is_text else 0
+
+    def _number(self) -> None:
+        """Make words of the labels that wait."""
         if not self._waiting:
             return
-        lefts, rights = zip(*self._waiting, strict=True)
-        self._waiting, self._n_waiting = [], 0
-        left = self._left.number(self.arrays.concat(list(lefts)))
-        right = self._right.number(self.arrays.concat(list(rights)))
+        lefts, rights = map(list, zip(*self._waiting, strict=True))
+        self._waiting, self._waiting_bytes[:] = [], 0
+        left = self._left.number(self.arrays.concat(lefts)) << 32
+        del lefts  # their memory is needed
+        self._numbered.append(left | self._right.number(self.arrays.concat(rights)))
+
+    def _settle(self) -> None:
+        """End a chunk."""
+        self._number()
+        if not self._numbered:
+            return
+        words = self.arrays.concat(self._numbered)
+        self._numbered, self._n_in_chunk = [], 0
         if len(self._chunks) == 1:
             self._chunks[0] = self.arrays.on_host(self._chunks[0])  # another chunk will follow
-        words = (left << 32) | right
         self.n_chunks += 1
         self._chunks.append(words if not self._chunks else self.arrays.on_host(words))
 

@@ -106,6 +106,9 @@ class EdgeStream(ABC):
         Lines of this file that have numbers. It is known when `chunks` has ended.
     left_is_counted : bool
         Whether the left labels are numbers of lines, which a table of 0 and 1 does not have.
+    is_small : bool
+        Whether all of it may be in memory, beside a few others like it, and its lines have no numbers. Then several
+        files are read at a time.
     """
 
     format: str
@@ -119,6 +122,7 @@ class EdgeStream(ABC):
     n_before: int = 0
     numbered: int = 0
     left_is_counted: bool = False
+    is_small: bool = False
 
     @abstractmethod
     def chunks(self) -> Iterator[pa.RecordBatch]:

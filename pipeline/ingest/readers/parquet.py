@@ -26,6 +26,8 @@ __all__ = ["WIDE_GROUP", "ParquetTable", "open_parquet"]
 BATCH_BYTES = 64 << 20
 #: Rows of a batch of text that is stored as differences from the row before, because the file does not state its size.
 DIFFERENCE_ROWS = 1 << 12
+#: Most rows, and most bytes by the sizes that it states, of a file that is read beside others.
+SMALL_ROWS, SMALL_BYTES = 1 << 23, 1 << 28
 #: If a column of a row group has more bytes than the first number, it may have at most the second number per row.
 WIDE_GROUP, _WIDE_ROW = 1 << 28, 1 << 16
 
@@ -51,6 +53,13 @@ class ParquetTable(TableFile):
         self._texts = [leaf for leaf, k in zip(read, self.columns, strict=False) if is_text(kinds[k])]
         self._refuse_wide(metadata, read)
         self.batch_rows = _rows_of(metadata)
+        self.is_small = metadata.num_rows <= SMALL_ROWS and not self.has_lists and self._states_few_bytes(metadata)
+
+    def _states_few_bytes(self, metadata: pq.FileMetaData) -> bool:
+        """Whether all of the file has few bytes. Where text is differences, it does not say how many."""
+        groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+        shares = any("DELTA_BYTE_ARRAY" in group.column(leaf).encodings for group in groups for leaf in self._texts)
+        return sum(group.total_byte_size for group in groups) <= SMALL_BYTES and not shares
 
     def _refuse_wide(self, metadata: pq.FileMetaData, leaves: Iterable[int]) -> None:
         """Refuse very wide rows. Whole pages are decompressed, so kilobytes of the file can be gigabytes of labels."""

@@ -5,7 +5,7 @@ All files are opened once before the first is read, so that a file which does no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,10 +16,15 @@ from pipeline.ingest.readers.files import Files, digest_now
 from pipeline.ingest.readers.labels import TEXT
 from pipeline.ingest.readers.opening import open_file
 from pipeline.ingest.readers.text import TextStream
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import in_order
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
 __all__ = ["SeveralFiles"]
+
+#: Most files that are read at a time. The thread that takes their edges cannot keep up with more.
+_AT_A_TIME = 4
 
 _Kinds = tuple[pa.DataType | None, pa.DataType | None]
 
@@ -99,18 +104,29 @@ class SeveralFiles(EdgeStream):
             if isinstance(part, TextStream):
                 part.kinds = tuple(new or old for new, old in zip(self.kinds, part.kinds, strict=True))  # type: ignore[assignment]
             yield part
-            part.check_counts()
-            self.skipped += part.skipped
-            self.light += part.light
-            self.numbered += part.numbered
-            if isinstance(part, TextStream) and isinstance(self._first, TextStream):
-                self._first.rows += part.rows  # which speaks for all of them in `check_table`
-            self._digests[path] = part
+            self._add(path, part)
+
+    def _add(self, path: Path, part: EdgeStream) -> None:
+        """Check and add what a file that was read has counted."""
+        part.check_counts()
+        self.skipped += part.skipped
+        self.light += part.light
+        self.numbered += part.numbered
+        if isinstance(part, TextStream) and isinstance(self._first, TextStream):
+            self._first.rows += part.rows  # which speaks for all of them in `check_table`
+        self._digests[path] = part
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
         """Batches of edges. See `EdgeStream.chunks`."""
-        for part in self.parts():
-            yield from part.chunks()
+        threads = min(count_cores() // 2, _AT_A_TIME)  # the other half numbers what was read
+        if not self._first.is_small or threads < 2:
+            for part in self.parts():
+                yield from part.chunks()
+            return
+        opened = ((path, self._opened(path)) for path in self._filled)
+        for path, part, batches in in_order(_read, opened, threads):
+            yield from batches
+            self._add(path, part)
 
     def check_table(self, left: pa.Array, right: pa.Array) -> None:
         """Refuse a table with a column per vertex, by the first file."""
@@ -131,6 +147,12 @@ def _has_bytes(path: Path) -> bool:
     """Whether a file is not empty. An empty one among several, as of a worker that had no rows, has no edges."""
     with open_file(path):
         return path.stat().st_size > 0
+
+
+def _read(opened: tuple[Path, EdgeStream]) -> tuple[Path, EdgeStream, Iterable[pa.RecordBatch]]:
+    """A file with its batches, which are in memory if that is not too much of it."""
+    path, part = opened
+    return path, part, list(part.chunks()) if part.is_small else part.chunks()
 
 
 def _words(kind: pa.DataType | None) -> str:

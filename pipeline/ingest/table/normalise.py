@@ -21,6 +21,7 @@ from kernels.graph.threads import sort
 from pipeline.ingest.readers.digests import Digest
 from pipeline.ingest.table import in_place
 from pipeline.ingest.table.numbering import Integers, Texts, refuse_too_many
+from pipeline.ingest.table.text_parts import TextParts
 from pipeline.output.row_groups import write_row_groups
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS, in_order
@@ -33,6 +34,8 @@ __all__ = ["SLICE", "EdgeTable", "Labels", "digest_of"]
 SLICE = 1 << 20
 #: Slices of text labels that wait. All known text is hashed again when some is numbered, so this is rarely done.
 TEXT_SLICES = 4
+#: Text labels from which on several threads number those of a side, if there are more threads than sides.
+MANY_TEXTS = 1 << 18
 #: Bytes of long labels that are handled at a time.
 SLICE_BYTES = 1 << 26
 
@@ -58,7 +61,7 @@ class _Side:
         self.integer = integer
         self.threads = threads
         self.by_value: bool | None = None
-        self.known: Texts | Integers | None = None
+        self.known: Texts | TextParts | Integers | None = None
         self.waiting: list[tuple[int, int, pa.Array]] = []
         self.n_waiting = self.waiting_bytes = 0
 
@@ -88,17 +91,23 @@ class _Side:
         few = SLICE if isinstance(self.known, Integers) else TEXT_SLICES * SLICE
         return self.n_waiting > max(few, known) or self.waiting_bytes > max(SLICE_BYTES, n_bytes)
 
-    def settle(self, pairs: np.ndarray) -> Texts | Integers:
+    def settle(self, pairs: np.ndarray) -> Texts | TextParts | Integers:
         """Replace the numbers within blocks, in `pairs`, by numbers of all labels known."""
         blocks = [labels for _, _, labels in self.waiting]
         if self.known is None:
-            self.known = (Integers if pa.types.is_integer(blocks[0].type) else Texts)(self.name)
+            self.known = self._numbering(blocks[0].type)
         numbers_of_blocks = self.known.numbers_of(blocks) if blocks else []
         for (start, stop, _), numbers in zip(self.waiting, numbers_of_blocks, strict=True):
             codes = pairs[start:stop, self.column]
             pairs[start:stop, self.column] = numbers[codes]
         self.waiting, self.n_waiting, self.waiting_bytes = [], 0, 0
         return self.known
+
+    def _numbering(self, kind: pa.DataType) -> Texts | TextParts | Integers:
+        if pa.types.is_integer(kind):
+            return Integers(self.name)
+        threads = self.threads // 2  # the other side has the other half
+        return TextParts(self.name, threads) if threads > 1 and self.n_waiting >= MANY_TEXTS else Texts(self.name)
 
     def rank(self, pairs: np.ndarray) -> Labels:
         """Replace the numbers in `pairs` by positions in sorted label order."""
@@ -181,6 +190,8 @@ class EdgeTable:
     -----
     Edges need 8 bytes each, and at most an eighth more while the table grows or integers are ranked. While labels are
     numbered, an integer needs up to 60 bytes. Text needs three times its bytes, and up to 130 bytes more per label.
+    From `MANY_TEXTS` labels on, half of the threads number the text of each side (`TextParts`), if that is more than
+    one; then it is 200 bytes per label.
     """
 
     def __init__(self, integers: tuple[pa.DataType, pa.DataType], threads: int | None = None) -> None:

@@ -132,6 +132,39 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
     assert (text_of_log in caplog.text) == (told > 1)
 
 
+@pytest.mark.parametrize("capacity", [1 << 20, 450])
+def test_text_is_numbered_before_a_column_has_too_many_bytes(
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, capacity: int
+) -> None:
+    """A column of libcudf may have offsets of 32 bits. Words of a chunk wait for one another all the same."""
+    rng = np.random.default_rng(2)
+    left, right = (
+        pa.array([f"{side}-{k:0{width}}" for k in rng.integers(0, 50, 900)]) for side, width in (("a", 18), ("b", 5))
+    )
+    pq.write_table(pa.table({"u": left, "v": right}), tmp_path / "x.parquet", row_group_size=16)
+    monkeypatch.setattr(edge_table, "TEXT_BYTES", 1000)
+    monkeypatch.setattr(edge_table, "SLICE", 64)
+    monkeypatch.setattr(reading, "ROWS", 16)
+    longest: list[int] = []
+    joined = arrays.concat
+
+    def concat(columns: list[Any]) -> Any:
+        if isinstance(columns[0], pa.Array):
+            longest.append(sum(int(arrays.lengths(column).sum()) for column in columns))
+        return joined(columns)
+
+    monkeypatch.setattr(arrays, "concat", concat)
+    arrays.free = room_for(capacity)
+    same(tmp_path / "x.parquet", tmp_path)
+    known = 50 * 20  # which are joined with the new ones to be sorted
+    assert 500 < max(longest) <= 1000 + known
+    assert len(longest) > 20
+    (tmp_path / "again").mkdir()
+    assert ingest(tmp_path / "x.parquet", IngestOptions(), tmp_path / "again", "gpu").pieces == (
+        1 if capacity > 900 else 2
+    )
+
+
 def test_an_edge_that_is_there_a_thousand_times_takes_the_room_of_one_per_chunk(
     tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:

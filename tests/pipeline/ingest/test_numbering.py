@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.ingest.table.numbering import Integers, Texts
+from pipeline.ingest.table.text_parts import TextParts
+from schemas.errors import ResourceError
 from tests.support.children import in_child
 
 BLOCKS = st.lists(st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=9, unique=True), max_size=4), max_size=5)
@@ -33,6 +35,44 @@ def test_a_label_keeps_its_number(kind: type[Integers] | type[Texts], rounds: li
     assert {label: int(ranks[number]) for label, number in number_of.items()} == {
         label: rank for rank, label in enumerate(sorted(number_of))
     }
+
+
+@pytest.mark.parametrize("parts", [2, 3, 7])
+@given(rounds=BLOCKS)
+def test_parts_number_as_one_does(parts: int, rounds: list[list[list[int]]]) -> None:
+    numbering = TextParts("left", parts)
+    number_of: dict[object, int] = {}
+    for blocks in filter(None, rounds):
+        arrays = [pa.array(map(str, block), pa.large_string()) for block in blocks]
+        for array, numbers in zip(arrays, numbering.numbers_of(arrays), strict=True):
+            for label, number in zip(array.to_pylist(), numbers.tolist(), strict=True):
+                assert number_of.setdefault(label, number) == number
+    assert len(set(number_of.values())) == len(number_of) == len(numbering)
+    if number_of:
+        values, order, ranks = numbering.ranked()
+        assert [values[k].as_py() for k in order.tolist()] == sorted(number_of)
+        assert {label: int(ranks[number]) for label, number in number_of.items()} == {
+            label: rank for rank, label in enumerate(sorted(number_of))
+        }
+
+
+def test_labels_of_a_part_are_sorted_by_their_bytes_and_share_the_work() -> None:
+    """Labels of other scripts, and so many that each range has some."""
+    firsts = [chr(code) for code in range(0x41, 0xD7FF, 13)]
+    labels = sorted({f"{firsts[977 * k % len(firsts)]}-{k}" for k in range(4000)}, key=str.encode)
+    numbering = TextParts("right", 5)
+    numbering.numbers_of([pa.array(labels[start::7], pa.large_string()) for start in range(7)])
+    assert min(len(part) for part in numbering.parts) > len(labels) / 10
+    values, order, _ = numbering.ranked()
+    assert values.take(pa.array(order)).to_pylist() == labels
+
+
+def test_text_of_all_parts_together_has_to_fit_into_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.ingest.table.numbering.MAX_TEXT", 60)
+    numbering = TextParts("left", 4)
+    numbering.numbers_of([pa.array([f"label-{k}" for k in range(7)], pa.large_string())])
+    with pytest.raises(ResourceError, match="the left labels have 63 bytes of text together, and 60 are the most"):
+        numbering.numbers_of([pa.array([f"label-{k}" for k in range(2)] + ["label 7", "label 8"], pa.large_string())])
 
 
 MEMORY = """

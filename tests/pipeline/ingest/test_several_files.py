@@ -7,9 +7,12 @@ import io
 import json
 import os
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,12 +20,13 @@ from hypothesis import strategies as st
 import pipeline
 from pipeline.api import steps
 from pipeline.cli import main
+from pipeline.ingest.readers import open_source, parquet, several
 from pipeline.ingest.readers.files import find
 from pipeline.ingest.sources.at_hand import digest_of
 from pipeline.ingest.sources.names import recorded
 from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
-from schemas.options import RunLimits, RunOptions
+from schemas.options import IngestOptions, RunLimits, RunOptions
 from tests.support.inputs import read_edges, write
 
 
@@ -62,6 +66,57 @@ def test_edges_cut_into_files_are_the_edges_of_one_file(
         assert found == sorted(set(every))
         assert summary.duplicates == len(every) - len(set(every))
         assert summary.digest == digest_of(recorded(source))
+
+
+def test_a_file_is_small_if_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text that is stored as differences from the row before may be of any size."""
+    text = pa.table({"u": ["a" * 9, "b", "b"], "v": ["c", "c", "d"]})
+    pq.write_table(text, tmp_path / "plain.parquet", use_dictionary=False)
+    pq.write_table(text, tmp_path / "short.parquet", use_dictionary=False, column_encoding={"u": "DELTA_BYTE_ARRAY"})
+    pq.write_table(pa.table({"u": [1], "v": [[2, 3]]}), tmp_path / "lists.parquet")
+
+    def small(name: str) -> bool:
+        return parquet.open_parquet(tmp_path / f"{name}.parquet", IngestOptions()).is_small
+
+    assert [small(name) for name in ("plain", "short", "lists")] == [True, False, False]
+    monkeypatch.setattr(parquet, "SMALL_BYTES", 30)
+    assert not small("plain")
+
+
+@pytest.mark.parametrize("small_rows", [0, 5, 1 << 20])
+def test_files_of_parquet_are_read_side_by_side_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_rows: int
+) -> None:
+    """The first and the second are read at the same time, each of which waits for the other, unless it is too large."""
+    tables = [pa.table({"u": range(k, k + 4 + k % 3), "v": [k] * (4 + k % 3)}) for k in range(9)]
+    files(tmp_path / "in", **{f"{k}__parquet": table for k, table in enumerate(tables)})
+    monkeypatch.setattr(several, "count_cores", lambda: 8)
+    monkeypatch.setattr(parquet, "SMALL_ROWS", small_rows)
+    meeting, batches = threading.Barrier(2), parquet.ParquetTable.batches
+
+    def together(self: parquet.ParquetTable) -> Iterator[pa.RecordBatch]:
+        if small_rows > 5 and self.path.stem in "01":
+            meeting.wait(120)
+        yield from batches(self)
+
+    monkeypatch.setattr(parquet.ParquetTable, "batches", together)
+    stream = open_source(find(str(tmp_path / "in"), ()), IngestOptions())
+    read = pa.Table.from_batches(stream.chunks())
+    assert read.to_pydict() == {
+        "left": [u for table in tables for u in table["u"].to_pylist()],
+        "right": [v for table in tables for v in table["v"].to_pylist()],
+    }
+    assert stream.digest() is not None
+
+
+def test_the_first_file_with_an_error_is_named_however_many_are_read_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = files(tmp_path / "in", **{f"{k}__parquet": pa.table({"u": [1, k - 3], "v": [2, 3]}) for k in range(6)})
+    for cores in (1, 8):
+        monkeypatch.setattr(several, "count_cores", lambda cores=cores: cores)
+        with pytest.raises(InputError, match=r"0\.parquet, row 2: .*-3"):
+            list(open_source(find(str(source), ()), IngestOptions()).chunks())
 
 
 def test_the_order_of_files_is_that_of_their_names_and_hidden_ones_do_not_count(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def test_a_table_is_the_same_on_any_number_of_threads(
             patch.setattr(kernels.graph.threads, "LEAST", piece)
             patch.setattr(in_place, "SMALL", small)
             patch.setattr(normalise, "SLICE", piece)
+            patch.setattr(normalise, "MANY_TEXTS", 3)
             table = EdgeTable((pa.int64(), pa.int64()), threads)
             for start, stop in itertools.pairwise(cuts):
                 side: pa.Array = pa.array(right[start:stop])

@@ -128,11 +128,28 @@ def test_noise_removes_exactly_its_share_and_nothing_puts_it_back(tmp_path: Path
 @pytest.mark.parametrize("engine", ["reference", "cpu", "bitmatrix"])
 def test_engines_count_the_same_from_both_sides(model: Any, engine: Any, tmp_path: Path) -> None:
     graph = generate(tmp_path / "g", n_left=60, n_right=50, edges=350, model=model, plant=[(6, 7)], seed=5)
-    expected = {"chung-lu": 327, "rmat": 233}[model]
+    expected, fingerprints = {"chung-lu": 327, "rmat": 233}[model], set()
     with runnable(engine):
         for side in ("left", "right"):
-            found = pipeline.count(graph.path, engine=engine, root_side=side, workers=0, progress=False)
+            how = {"engine": engine, "root_side": side, "workers": 0, "progress": False}
+            found = pipeline.count(graph.path, fingerprint=True, **how)
+            fingerprints.add(found.fingerprint)
             assert found.count == expected
+    [fingerprint] = fingerprints
+    assert fingerprint is not None
+
+
+@pytest.mark.parametrize("engine", ["cpu", "bitmatrix"])
+def test_engines_find_the_same_above_thresholds_from_both_sides(engine: Any, tmp_path: Path) -> None:
+    """Thresholds leave a core of 23,649 edges, in which the kernels of the sieve search."""
+    graph = generate(
+        tmp_path / "g", n_left=4000, n_right=3000, edges=30_000, left_exponent=2.3, plant=[(14, 12)], seed=7
+    )
+    with runnable(engine):
+        for side in ("left", "right"):
+            how = {"engine": engine, "root_side": side, "workers": 0, "progress": False}
+            found = pipeline.count(graph.path, min_left=4, min_right=4, fingerprint=True, **how)
+            assert (found.count, found.fingerprint) == (326, 14806845386997189162)
 
 
 @pytest.mark.parametrize("model", ["chung-lu", "rmat"])
@@ -142,10 +159,11 @@ def test_a_million_edges_count_the_same_from_both_sides(model: Any, tmp_path: Pa
     )
     least = {"min_left": 20, "min_right": 20} if model == "chung-lu" else {"min_left": 60, "min_right": 60}
     found = [
-        pipeline.count(graph.path, engine="cpu", root_side=side, progress=False, **least) for side in ("left", "right")
+        pipeline.count(graph.path, engine="cpu", root_side=side, fingerprint=True, progress=False, **least)
+        for side in ("left", "right")
     ]
     assert found[0].count == found[1].count
-    assert found[0].fingerprint == found[1].fingerprint
+    assert found[0].fingerprint == found[1].fingerprint is not None
     assert found[0].count >= 1
 
 
