@@ -1,47 +1,73 @@
 """What graphs of growing size take from Parquet to a sealed result: the memory that a dry run tells, and that of a run.
 
     python -m benchmarks.sizing --edges 1000000 10000000 --place /fast/disk
+    python -m benchmarks.sizing --edges 100000000 --device-memory 16GB --place /fast/disk --output some.json
+    python -m benchmarks.sizing --merge some.json others.json --record
     python -m benchmarks.sizing --table
 
 The graphs are generated, and kept in the place for the next time. Each side has a tenth as many vertices as there are
-edges. Left degrees go up to 1,000, and right degrees up to a thousandth of the edges. A biclique of 60 x 40 is planted,
-which the run must find. Each command is a process of its own. A run that has not ended in ``--patience`` seconds of
-mining is recorded as not complete.
+edges, and 20 million at most. Left degrees go up to 300, and right degrees up to a thousandth of the edges. A biclique
+of 60 x 40 is planted, which the run must find. Each run is a process of its own. It is told to end after
+``--patience`` seconds, and what it has done until then is recorded.
+
+What is *told* is what a dry run of the same graph prints. It is computed from the folder of the run when that has
+ended, because a dry run would read and build once more. A file keeps its other rows, so a table can be measured in
+parts and on several machines.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pipeline
-from benchmarks.command import add_output, add_table, begun, new_parser, numbers, output_file, run, write
+from benchmarks.command import add_output, add_table, new_parser, numbers, output_file, run, write
 from benchmarks.commands import kind_of_machine
-from benchmarks.facts import FOLDER, ROOT
+from benchmarks.facts import FOLDER, ROOT, commit, machine
+from kernels import engines
+from pipeline.estimate.memory import memory_bound, preparing_bound
 from pipeline.process.cores import count_cores
+from pipeline.run.accounts import seconds_of
+from pipeline.run.opened import Run
 from pipeline.run.progress import size
+from pipeline.workers.device_limit import limited
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["RESULT", "main", "measured", "parser", "table"]
+__all__ = ["RESULT", "main", "measured", "merged", "parser", "table"]
 
 RESULT = FOLDER / "sizing.json"
 PLANTED = (60, 40)
 LEAST = (20, 20)
 #: Fewest edges, so that the planted biclique is a small part of the graph.
 _FEWEST = 100_000
-#: Exit codes of a run that is complete, and of one that has reached its limit.
-_ENDED = (0, 3)
+#: Most vertices of a side, and the largest left degree. With larger ones hubs have more bicliques than can be listed.
+_VERTICES, _LEFT_DEGREE = 20_000_000, 300
+#: Exit codes of a run that is complete, that has reached its limit, that was told to end, and that did not.
+_ENDED = (0, 3, 130, -signal.SIGINT, -signal.SIGKILL)
+#: Seconds that a run gets to end when it is told to, and between two looks at its memory.
+_GRACE, _LOOK = 30.0, 0.05
+#: By these a row is known: a new one replaces it.
+_KEY = ("edges", "labels", "device_memory")
+
+Row = dict[str, Any]
 
 
-def measured(edges: int, labels: str, place: Path, engine: str, patience: float) -> dict[str, Any]:
-    """Generate a graph unless it is there, ask a dry run, and mine.
+def measured(edges: int, labels: str, place: Path, engine: str, patience: float, device_memory: str | None) -> Row:
+    """Generate a graph unless it is there, and mine it.
 
     Raises
     ------
@@ -49,95 +75,168 @@ def measured(edges: int, labels: str, place: Path, engine: str, patience: float)
         A command fails, or the run does not find the planted biclique.
     """
     graph, out = place / f"{edges}-{labels}", place / "run"
-    n = edges // 10
-    made = pipeline.generate(
+    _generate(graph, edges, labels)
+    shutil.rmtree(out, ignore_errors=True)
+    words = ["mine", str(graph), "-o", str(out), "--min-left", str(LEAST[0]), "--min-right", str(LEAST[1])]
+    words += ["--engine", engine, "--no-report", "--quiet", "--json"]
+    words += [] if device_memory is None else ["--device-memory", device_memory]
+    row: Row = {"edges": edges, "labels": labels, "device_memory": device_memory, "commit": commit()}
+    with _looking() as device:
+        said, row["seconds"], row["host_bytes"] = _command(patience, *words)
+    row |= {"date": datetime.now(UTC).isoformat(timespec="seconds"), "patience": patience}
+    row |= {"file_bytes": sum(path.stat().st_size for path in graph.glob("*.parquet"))}
+    row |= {"complete": said is not None and bool(said["complete"]), "device_bytes": max(device, default=0)}
+    if out.exists():
+        # in a process of its own, because asking a device for its memory takes some of it as long as a process lives
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            row |= pool.submit(_found, out, device_memory).result()
+    if row["complete"]:
+        rows = pipeline.open_run(out).to_arrow().select(["n_left", "n_right"]).to_pylist()
+        row["bicliques"] = len(rows)
+        if not any((one["n_left"], one["n_right"]) >= PLANTED for one in rows):
+            raise ResourceError(f"a run of {graph} did not find the planted biclique of {PLANTED[0]} x {PLANTED[1]}")
+    shutil.rmtree(out, ignore_errors=True)
+    return row
+
+
+def _generate(graph: Path, edges: int, labels: str) -> None:
+    n = min(edges // 10, _VERTICES)
+    pipeline.generate(
         graph,
         n_left=n,
         n_right=n,
         edges=edges,
         left_exponent=2.5,
         right_exponent=2.1,
-        max_left_degree=1000,
+        max_left_degree=_LEFT_DEGREE,
         max_right_degree=max(edges // 1000, 1000),
         plant=[PLANTED],
         labels=labels,  # type: ignore[arg-type]
         progress=False,
     )
-    asked = [str(graph), "--min-left", str(LEAST[0]), "--min-right", str(LEAST[1]), "--engine", engine, "--quiet"]
-    told, _ = _command("mine", *asked, "--dry-run", "--sample-time", "1", "--json")
-    shutil.rmtree(out, ignore_errors=True)
-    said, seconds = _command("mine", *asked, "-o", str(out), "--time-limit", str(patience), "--json")
-    entry = {
-        "vertices": [n, n],
-        "file_bytes": sum(path.stat().st_size for path in graph.glob("*.parquet")),
-        "told": {"prepare": told["peak_rss"], "mine": _bound(told), "device": told["memory"]["device"]},
-        "complete": said["complete"],
-        "seconds": seconds,
-    }
-    if said["complete"]:
-        entry |= _taken(said)
-        found = pipeline.open_run(out).to_arrow().select(["n_left", "n_right"]).to_pylist()
-        if not any((row["n_left"], row["n_right"]) >= PLANTED for row in found):
-            raise ResourceError(
-                f"a run of {made.path} did not find the planted biclique of {PLANTED[0]} x {PLANTED[1]}"
-            )
-    shutil.rmtree(out)
-    return entry
 
 
-def _bound(told: dict[str, Any]) -> int:
-    """Main memory that mining takes at most: of one worker of a GPU, or of a process with a thread per core."""
-    memory = told["memory"]
-    threads = 1 if memory["device"] else count_cores()
-    return int(memory["shared"] + memory["process"] + threads * (memory["workspace"] + memory["writing"]))
+def _found(folder: Path, device_memory: str | None) -> Row:
+    """What a run, complete or not, says of itself, and what a dry run of it would have told."""
+    opened = Run.at(folder)
+    row: Row = {"engine": opened.options.engine, "steps": seconds_of(opened), "told": {}}
+    if opened.has("build"):
+        preparing = preparing_bound(opened)
+        row["told"] |= {"reading": preparing.reading, "building": preparing.building}
+        row["vertices"] = [opened.input["n_left"], opened.input["n_right"]]
+        row["pieces"] = [facts.get("pieces", 1) for facts in (opened.input, opened.built)]
+        with limited(device_memory):
+            bound = memory_bound(opened)
+        threads = 1 if bound.device else count_cores()
+        mining = bound.shared + bound.process + threads * (bound.workspace + bound.writing)
+        row["told"] |= {"mining": mining, "device": bound.device, "scratch": bound.scratch}
+        row["core_edges"] = opened.built["core_edges"]
+    return row
 
 
-def _taken(manifest: dict[str, Any]) -> dict[str, Any]:
-    workers = manifest["mining"]["workers"].values()
-    return {
-        "engine": manifest["options"]["engine"],
-        "core_edges": manifest["graph"]["core_edges"],
-        "bicliques": manifest["count"],
-        "steps": manifest["seconds"],
-        "peak_rss": max(manifest["peak_rss"]["driver"], *manifest["peak_rss"]["workers"].values()),
-        "device_bytes": max((worker.get("device_bytes", 0) for worker in workers), default=0),
-    }
+def _command(patience: float, *words: str) -> tuple[Row | None, float, int]:
+    """What a command prints as JSON, its seconds by the clock, and the most main memory of its process in bytes.
 
-
-def _command(*words: str) -> tuple[dict[str, Any], float]:
-    """What a command prints as JSON, and its seconds by the clock."""
+    None if it was told to end before it had something to print.
+    """
     began = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline", *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    with subprocess.Popen(
+        [sys.executable, "-m", "pipeline", *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        peaks: list[int] = []
+        ended = threading.Event()
+        looking = threading.Thread(target=_look_at, args=(process.pid, ended, peaks))
+        looking.start()
+        try:
+            printed, errors = _until(process, patience)
+        finally:
+            ended.set()
+            looking.join()
     seconds = time.perf_counter() - began
-    if done.returncode not in _ENDED:
-        raise ResourceError(f"bicliques {' '.join(words)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said, seconds
+    if process.returncode not in _ENDED:
+        raise ResourceError(f"bicliques {' '.join(words)} ended with {process.returncode}: {errors.strip()[-500:]}")
+    said: Row | None = json.loads(printed) if printed.strip() else None
+    return said, seconds, max(peaks, default=0)
+
+
+def _until(process: subprocess.Popen[str], patience: float) -> tuple[str, str]:
+    """What a process prints. When its time is over it is told to end, and killed if it does not."""
+    for signal_number, seconds in ((signal.SIGINT, patience), (signal.SIGKILL, _GRACE)):
+        try:
+            return process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal_number)
+    return process.communicate()
+
+
+def _look_at(pid: int, ended: threading.Event, peaks: list[int]) -> None:
+    """Note the peak of the main memory of a process, until it has ended. Nothing where there is no ``/proc``."""
+    while not ended.wait(_LOOK):
+        try:
+            found = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        except OSError:
+            return
+        if found:
+            peaks.append(int(found[1]) << 10)
+
+
+@contextmanager
+def _looking() -> Iterator[list[int]]:
+    """The bytes of the first device that are in use, every tenth of a second. Nothing without ``nvidia-smi``."""
+    found: list[int] = []
+    if engines.kind(engines.choose("auto").name).platform.energy_counter is None or not shutil.which("nvidia-smi"):
+        yield found
+        return
+    words = ["nvidia-smi", "--id=0", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--loop-ms=100"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = process.stdout
+
+        def read() -> None:
+            found.extend(int(line) << 20 for line in lines if line.strip().isdigit())
+
+        reading = threading.Thread(target=read)
+        reading.start()
+        try:
+            yield found
+        finally:
+            process.terminate()
+            reading.join()
+
+
+def merged(recorded: dict[str, Any], kind: str, about: Row, rows: Sequence[Row]) -> dict[str, Any]:
+    """Recorded numbers with rows of a kind of machine, which replace those with the same edges, labels and limit."""
+    new = {tuple(row[name] for name in _KEY) for row in rows}
+    kept = [row for row in recorded.get(kind, {}).get("rows", []) if tuple(row[name] for name in _KEY) not in new]
+    both = sorted([*kept, *rows], key=lambda row: (row["edges"], row["labels"], row["device_memory"] or ""))
+    return recorded | {kind: {"machine": about, "rows": both}}
 
 
 def table(recorded: dict[str, Any]) -> list[str]:
     """A Markdown table, a line per machine and graph."""
-    told = "told for reading and building | told for mining | taken | GPU: told | taken"
+    told = "told: reading | building | mining | taken | GPU, told: search | scratch | taken"
     lines = [
         f"| machine | edges | labels | files | {told} | ingest | build | mine | in all |",
-        "|---|--:|---|" + "--:|" * 10,
+        "|---|--:|---|" + "--:|" * 12,
     ]
     for kind, result in recorded.items():
-        for graph in result["graphs"].values():
-            for labels, entry in graph.items():
-                lines.append(f"| {kind} | {_cells(labels, entry)} |")
+        lines += [f"| {_machine(kind, row)} | {_cells(row)} |" for row in result["rows"]]
     return lines
 
 
-def _cells(labels: str, entry: dict[str, Any]) -> str:
-    told, steps = entry["told"], entry.get("steps", {})
-    cells = [f"{10 * entry['vertices'][0]:,}", labels, size(entry["file_bytes"])]
-    cells += [size(told["prepare"]), size(told["mine"]), size(entry["peak_rss"]) if steps else "-"]
-    cells += [size(n) if n else "-" for n in (told["device"], entry.get("device_bytes", 0))]
-    cells += [f"{steps[step]:.1f} s" if steps else "-" for step in ("ingest", "build", "mine")]
-    return " | ".join([*cells, f"{entry['seconds']:.1f} s" if steps else f"not complete in {entry['seconds']:.0f} s"])
+def _machine(kind: str, row: Row) -> str:
+    return kind if row["device_memory"] is None else f"{kind}, {row['device_memory']}"
+
+
+def _cells(row: Row) -> str:
+    told, steps = row.get("told", {}), row.get("steps", {})
+    cells = [f"{row['edges']:,}", row["labels"], size(row["file_bytes"])]
+    numbers = [told.get(name, 0) for name in ("reading", "building", "mining")]
+    numbers += [row["host_bytes"], told.get("device", 0), told.get("scratch", 0), row["device_bytes"]]
+    cells += [size(n) if n else "-" for n in numbers]
+    cells += [f"{steps[step]:.1f} s" if step in steps else "-" for step in ("ingest", "build", "mine")]
+    ended = f"{row['seconds']:.1f} s" if row["complete"] else f"not complete in {row['seconds']:.0f} s"
+    return " | ".join([*cells, ended])
 
 
 def parser() -> argparse.ArgumentParser:
@@ -149,7 +248,9 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--place", type=Path, metavar="FOLDER", help="folder for the graphs and the runs")
     parser.add_argument("--engine", default="auto", metavar="NAME", help="(default: auto)")
-    parser.add_argument("--patience", type=float, default=600, metavar="SECONDS", help="(default: 600)")
+    parser.add_argument("--device-memory", metavar="SIZE", help="as for `bicliques mine` (default: no limit)")
+    parser.add_argument("--patience", type=float, default=600, metavar="SECONDS", help="of each run (default: 600)")
+    parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE", help="take the rows of FILE, measure nothing")
     add_output(parser, RESULT.name)
     add_table(parser, RESULT)
     return parser
@@ -161,18 +262,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if words.table:
         print("\n".join(table(numbers(words.table))))
         return
-    if not words.edges or not words.place or min(words.edges) < _FEWEST:
+    if not words.merge and (not words.edges or not words.place or min(words.edges) < _FEWEST):
         raise InputError(f"name sizes of {_FEWEST:,} edges or more with --edges, and a folder for them with --place")
-    output, kind = output_file(words, "sizing"), kind_of_machine(words.engine)
-    recorded, result = begun(words, output, kind, {"engine": words.engine, "patience": words.patience})
+    output = output_file(words, "sizing")
+    recorded = numbers(output) if output.exists() else {}
+    for file in words.merge or ():
+        for kind, result in numbers(file).items():
+            recorded = merged(recorded, kind, result["machine"], result["rows"])
+    if words.merge:
+        write(output, recorded)
+    else:
+        _measure_all(words, output, recorded)
+    print(f"numbers: {output}")
+
+
+def _measure_all(words: argparse.Namespace, output: Path, recorded: dict[str, Any]) -> None:
+    kind, about = kind_of_machine(words.engine), machine()
     words.place.mkdir(parents=True, exist_ok=True)
     for edges in words.edges:
         for labels in words.labels:
-            entry = measured(edges, labels, words.place, words.engine, words.patience)
-            result["graphs"].setdefault(str(edges), {})[labels] = entry
-            print(f"{edges:,} edges, {labels}: {_cells(labels, entry)}", flush=True)
-            write(output, recorded | {kind: result})
-    print(f"numbers: {output}")
+            row = measured(edges, labels, words.place, words.engine, words.patience, words.device_memory)
+            print(f"{_machine(kind, row)}: {_cells(row)}", flush=True)
+            recorded = merged(recorded, kind, about, [row])
+            write(output, recorded)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ class EngineKind:
     device_bytes : callable
         (graph, search, halvings=0) -> device memory of one engine, halved so many times, as it begins, besides scratch
         memory, of which it takes what is there. In bytes; 0 without a device.
+    scratch_share : float
+        Most of the memory that is free on its device then, which the scratch memory of its search takes.
     will_compile : callable
         (search) -> whether the next such search compiles the engine, which takes about ten seconds.
     jobs : frozenset of JobName
@@ -55,6 +57,7 @@ class EngineKind:
     why_not: Callable[[], str | None]
     workspace_bytes: Callable[[MiningGraph, Search], int]
     device_bytes: Callable[..., int] = lambda graph, search, halvings=0: 0
+    scratch_share: float = 0.0
     will_compile: Callable[[Search], bool] = lambda search: False
     jobs: frozenset[JobName] = frozenset({"all", "vertices"})
     counts_sizes: bool = True

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.bitmatrix.layout import ITEM, PARAMS
+from kernels.gpu.cuda import SCRATCH_SHARE
 from kernels.gpu.device import Device
 from kernels.gpu.device_graph import DeviceGraph
 from kernels.gpu.records import RECORD, SIZE, WORD_BITS, parameters
@@ -251,7 +252,7 @@ class Launch:
         n_blocks = device.resident_blocks(form.kernel, defines, THREADS)
         if sizes.warps is not None:
             n_blocks = min(n_blocks, -(-sizes.warps // per_block))
-        fitting = int(0.6 * device.free_bytes()) // (each * per_block)
+        fitting = int(SCRATCH_SHARE * device.free_bytes()) // (each * per_block)
         if fitting == 0:
             raise DeviceMemoryError(
                 f"{device.name} has {device.free_bytes() >> 20} MiB free, one block with {row_cap} rows a warp "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernels.gpu.cuda import CUDA
+from kernels.gpu.cuda import CUDA, SCRATCH_SHARE
 from schemas.engine_kind import EngineKind
 from schemas.search import Search
 
@@ -44,4 +44,5 @@ KIND = EngineKind(
     why_not=CUDA.why_absent,
     workspace_bytes=_workspace_bytes,
     device_bytes=_device_bytes,
+    scratch_share=SCRATCH_SHARE,
 )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.cumbe.layout import CUMBE_ITEM, LEVEL_INTS, SHELF
+from kernels.gpu.cuda import SCRATCH_SHARE
 from kernels.gpu.device import Device
 from kernels.gpu.records import RECORD, SIZE
 from kernels.gpu.sizes import Buffer
@@ -28,9 +29,6 @@ __all__ = ["CUMBE_BUFFERS", "SEARCH", "Arenas", "Bounds", "CumbeSizes", "shipped
 
 #: The kernel of the engine.
 SEARCH = "cumbe"
-
-#: Share of the free device memory that arenas may take.
-_SHARE = 0.6
 
 
 class CumbeSizes(NamedTuple):
@@ -171,11 +169,11 @@ class Arenas:
         """
         each = 4 * bounds.arena_ints
         free = device.free_bytes()
-        fitting = int(_SHARE * free) // each
+        fitting = int(SCRATCH_SHARE * free) // each
         if fitting == 0:
             raise DeviceMemoryError(
-                f"{device.name} has {free >> 20} MiB free, engine cumbe needs {int(each / _SHARE) >> 20} MiB for a "
-                f"root with {bounds.most_wedges} edges around it; use a larger device, the other root side or "
+                f"{device.name} has {free >> 20} MiB free, engine cumbe needs {int(each / SCRATCH_SHARE) >> 20} MiB "
+                f"for a root with {bounds.most_wedges} edges around it; use a larger device, the other root side or "
                 "engine='cpu'"
             )
         n_blocks = min(device.resident_blocks(kernel, sizes.defines, sizes.threads), fitting)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from schemas.platform import Platform
 
-__all__ = ["CUDA"]
+__all__ = ["CUDA", "SCRATCH_SHARE"]
+
+#: Share of the free device memory that the scratch memory of a search may take.
+SCRATCH_SHARE = 0.6
 
 
 def _why_absent() -> str | None:

@@ -11,7 +11,7 @@ from kernels.engines import Choice
 from pipeline.api import preparing, steps
 from pipeline.api.choices import Asked, choose_engine, with_engine
 from pipeline.api.table import described
-from pipeline.estimate.memory import MemoryBound, memory_bound
+from pipeline.estimate.memory import MemoryBound, PreparingBound, memory_bound, preparing_bound
 from pipeline.estimate.sample import Estimate, estimate
 from pipeline.estimate.table import Guess
 from pipeline.process import startup
@@ -39,6 +39,8 @@ class DryRun:
         As in `schemas.manifest.Manifest`.
     engine : Choice
         The engine that the run would use, and why.
+    preparing : PreparingBound
+        Bounds on the main memory of reading and building, in bytes.
     memory : MemoryBound
         Bounds on the memory of mining, in bytes.
     peak_rss : int
@@ -57,6 +59,7 @@ class DryRun:
     graph: dict[str, Any]
     plan: dict[str, Any]
     engine: Choice
+    preparing: PreparingBound
     memory: MemoryBound
     peak_rss: int
     estimate: Estimate | None
@@ -179,6 +182,7 @@ def dry_run(
             graph=run.facts("build"),
             plan=run.facts("plan"),
             engine=choice,
+            preparing=preparing_bound(run),
             memory=memory_bound(run),
             peak_rss=taken,
             estimate=estimate(run, sample_time) if run.planned["n_roots"] else None,

@@ -133,11 +133,9 @@ def dry_run_card(dry: DryRun) -> str:
         ("memory", _dry_memory(dry)),
     ]
     if dry.memory.device:
+        scratch = size(dry.memory.scratch) if dry.memory.scratch else "60 % of the rest"
         rows.append(
-            (
-                "GPU memory",
-                f"{size(dry.memory.device)} for graph and buffers, and up to 60 % of the rest for the search",
-            )
+            ("GPU memory", f"{size(dry.memory.device)} for graph and buffers, and up to {scratch} for the search")
         )
     if dry.input.get("pieces", 1) > 1 or graph.get("pieces", 1) > 1:
         rows.append(("GPU pieces", f"edges read in {dry.input.get('pieces', 1)}, graph built in {graph['pieces']}"))
@@ -166,7 +164,8 @@ def dry_run_card(dry: DryRun) -> str:
 
 
 def _dry_memory(dry: DryRun) -> str:
-    each = f"reading and building took {size(dry.peak_rss)}; mining takes "
+    most = max(dry.preparing.reading, dry.preparing.building)
+    each = f"reading and building took {size(dry.peak_rss)}, and take at most {size(most)}; mining takes "
     each += f"at most {size(dry.memory.shared)} shared, and {size(dry.memory.worker)} per worker"
     if dry.total_memory is None:
         return each

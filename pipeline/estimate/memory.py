@@ -1,14 +1,18 @@
-"""A bound on the memory that mining takes. It is known before mining starts, and does not depend on the results."""
+"""Bounds on the memory of a run. They are known before it mines, and do not depend on the results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from kernels import engines
 from pipeline.output.part_writer import writer_bytes
+from pipeline.prepare.build import MOST_THREADS
+from pipeline.process.cores import count_cores
 from pipeline.run.opened import Run
 
-__all__ = ["MemoryBound", "memory_bound"]
+__all__ = ["MemoryBound", "PreparingBound", "memory_bound", "preparing_bound"]
 
 #: Bytes of a worker before its first slice: the interpreter, the libraries (150 MB of them are files that all
 #: processes share), and the machine code. It was measured with the pinned versions on 64-bit Linux: 182 MiB in the
@@ -16,6 +20,15 @@ __all__ = ["MemoryBound", "memory_bound"]
 PROCESS_BYTES = 320 << 20
 #: Bytes per vertex with ``per_vertex``: the totals of a slice (`schemas.vertices`), twice while they grow.
 VERTEX_BYTES = 2 * 56
+#: Bytes per edge in main memory while a CPU or a GPU reads, and while either builds: the edge table of 8, and the graph
+#: in both directions, before and after vertices have their ranks.
+_READ_BYTES, _READ_BYTES_GPU, _BUILD_BYTES = 9, 18, 32
+#: Bytes per vertex while the graph is built, besides 4 per thread that counts.
+_BUILT_VERTEX_BYTES = 130
+#: Bytes per label that is numbered, if it is an integer and if it is text, besides three times its bytes.
+_INTEGER_BYTES, _TEXT_BYTES, _COPIES_OF_TEXT = 60, 200, 3
+#: Bytes of a row group of the edge table that a thread encodes, and of a batch that a thread reads or has read.
+_ROW_GROUP_BYTES, _BATCH_BYTES = 32 << 20, 64 << 20
 
 
 @dataclass(frozen=True)
@@ -34,8 +47,11 @@ class MemoryBound:
         What each worker needs to write: a row group that is collected, and another one that is encoded. Also what it
         needs to look at all members, if it does.
     device : int
-        Device memory of the search of each worker as it begins: the graph, and buffers. Scratch memory comes on top. It
-        takes up to 60 % of what is free then. 0 for an engine without a device.
+        Device memory of the search of each worker as it begins: the graph, and buffers, which are smaller where the
+        device of this process has no room for them. 0 for an engine without a device.
+    scratch : int
+        Most device memory that the search takes besides: a share of what is free on the device of this process then,
+        within ``device_memory``. What is listed is put together in the rest. 0 where no device is.
     """
 
     shared: int
@@ -43,6 +59,7 @@ class MemoryBound:
     workspace: int
     writing: int
     device: int
+    scratch: int = 0
 
     @property
     def worker(self) -> int:
@@ -65,11 +82,54 @@ def memory_bound(run: Run) -> MemoryBound:
     """
     options, graph, tables = run.options, run.graph, run.tables
     kind = engines.kind(options.engine)
+    device = kind.device_bytes(graph, run.job.of_engine)
+    free = kind.platform.free_bytes() if device else None
+    if free is not None and device > free:  # a worker halves its buffers until there is room for them
+        halved = (kind.device_bytes(graph, run.job.of_engine, n) for n in range(1, kind.platform.most_halvings + 1))
+        device = next((n_bytes for n_bytes in halved if n_bytes <= free), device)
     return MemoryBound(
         shared=graph.nbytes + sum(table.nbytes for table in tables or ()),
         process=PROCESS_BYTES,
         workspace=kind.workspace_bytes(graph, run.job.of_engine),
         writing=(writer_bytes(tables) if run.job.rows == "slices" else 0)
         + (VERTEX_BYTES * (graph.n_left + graph.n_right) if run.job.looks_on else 0),
-        device=kind.device_bytes(graph, run.job.of_engine),
+        device=device,
+        scratch=int(kind.scratch_share * max(free - device, 0)) if free is not None else 0,
     )
+
+
+@dataclass(frozen=True)
+class PreparingBound:
+    """Peak main memory of reading the input and of building the graph, in bytes.
+
+    Parameters
+    ----------
+    reading, building : int
+        Of the process that does it, with its interpreter and libraries. Both are for the input as it is: its edges with
+        repetitions, and all of its vertices. Thresholds, which leave less of it, make building take less.
+    """
+
+    reading: int
+    building: int
+
+
+def preparing_bound(run: Run) -> PreparingBound:
+    """The bound for a run that has read its input. A GPU takes the rest of what is free of its memory in pieces."""
+    facts, threads = run.input, min(count_cores(), MOST_THREADS)
+    rows, vertices = facts["n_edges"] + facts["duplicates"], facts["n_left"] + facts["n_right"]
+    kept = sum(table.nbytes for table in run.labels)
+    read_bytes = _READ_BYTES_GPU if facts.get("read_on") == "gpu" else _READ_BYTES
+    labels = sum(_numbered_bytes(table) for table in run.labels)
+    batch = min(_BATCH_BYTES, 64 * rows // threads)
+    counts = 4 * min(threads * max(facts["n_left"], facts["n_right"]), rows)
+    return PreparingBound(
+        reading=PROCESS_BYTES + read_bytes * rows + labels + threads * max(_ROW_GROUP_BYTES, batch),
+        building=PROCESS_BYTES + _BUILD_BYTES * facts["n_edges"] + _BUILT_VERTEX_BYTES * vertices + counts + kept,
+    )
+
+
+def _numbered_bytes(labels: pa.Array) -> int:
+    """Bytes that the labels of a side take while they are numbered."""
+    if pa.types.is_integer(labels.type):
+        return _INTEGER_BYTES * len(labels)
+    return int(_TEXT_BYTES * len(labels) + _COPIES_OF_TEXT * labels.nbytes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ from pipeline.estimate.memory import PROCESS_BYTES, memory_bound
 from pipeline.run.accounts import peak_rss
 from pipeline.run.opened import Run
 from pipeline.run.progress import size
+from pipeline.slices import worker
 from schemas.options import RunLimits, RunOptions
 from schemas.search import Search
 from tests.support.emulated import runnable
+from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.runs import environment, random_edges, write_edges
 
 EDGES = random_edges(300, 90, 0.35, 7)
@@ -82,6 +85,19 @@ def test_the_bound_is_made_of_what_it_says(tmp_path: Path, mode: str) -> None:
     assert bound.shared > 1000
 
 
+@pytest.mark.parametrize("free", [1 << 40, 1 << 29, 1 << 27])
+def test_what_is_told_of_a_device_fits_into_what_is_free(tmp_path: Path, free: int) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
+    with engines.registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
+        dry = pipeline.dry_run(source, engine="bitmatrix", workers=0, sample_time=0.1, progress=False)
+        worker.forget()
+    told = dry.memory
+    assert 1 << 20 < told.device < free
+    assert (told.device > 1 << 29) == (free == 1 << 40)
+    assert told.scratch == int(0.6 * (free - told.device))
+    assert f"and up to {size(told.scratch)} for the search" in dry_run_card(dry)
+
+
 @pytest.mark.parametrize(("engine", "has_device"), [("bitmatrix", True), ("cpu", False)])
 def test_device_memory_is_told_before_a_run_and_recorded_after_it(
     tmp_path: Path, engine: str, has_device: bool
@@ -91,7 +107,10 @@ def test_device_memory_is_told_before_a_run_and_recorded_after_it(
         dry = pipeline.dry_run(source, engine=engine, workers=0, sample_time=0.1, progress=False)
         results = pipeline.mine(source, tmp_path / "out", engine=engine, workers=0, report=False, progress=False)
     assert (dry.memory.device > 0) == ("GPU memory: " in dry_run_card(dry)) == has_device
-    assert f"reading and building took {size(dry.peak_rss)}; mining takes at most" in dry_run_card(dry)
+    most = max(dry.preparing.reading, dry.preparing.building)
+    words = f"reading and building took {size(dry.peak_rss)}, and take at most {size(most)}; mining takes at most"
+    assert words in dry_run_card(dry)
+    assert dry.memory.scratch == 0, "the emulated device has no bound"
     # Linux counts pages in batches, so a peak may be told smaller later
     assert 50 << 20 < dry.peak_rss < 1.1 * peak_rss()
     [worker] = results.manifest.mining["workers"].values()
