@@ -86,6 +86,7 @@ def measured(edges: int, labels: str, place: Path, engine: str, patience: float,
     row |= {"date": datetime.now(UTC).isoformat(timespec="seconds"), "patience": patience}
     row |= {"file_bytes": sum(path.stat().st_size for path in graph.glob("*.parquet"))}
     row |= {"complete": said is not None and bool(said["complete"]), "device_bytes": max(device, default=0)}
+    row |= {"steps": {}, "told": {}}  # a run that ends early may leave no folder
     if out.exists():
         # in a process of its own, because asking a device for its memory takes some of it as long as a process lives
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
@@ -229,7 +230,7 @@ def _machine(kind: str, row: Row) -> str:
 
 
 def _cells(row: Row) -> str:
-    told, steps = row.get("told", {}), row.get("steps", {})
+    told, steps = row["told"], row["steps"]
     cells = [f"{row['edges']:,}", row["labels"], size(row["file_bytes"])]
     numbers = [told.get(name, 0) for name in ("reading", "building", "mining")]
     numbers += [row["host_bytes"], told.get("device", 0), told.get("scratch", 0), row["device_bytes"]]

@@ -20,7 +20,9 @@ from benchmarks import commands, cpu, facts, sizing
 from benchmarks.command import output_file, run
 from benchmarks.rivals import KNOWN, named
 from benchmarks.runs import Edges, read
+from pipeline.api import steps
 from schemas.errors import InputError, ResourceError
+from schemas.options import RunLimits, RunOptions
 from tests.house.tree import ROOT, clean_environment
 
 MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
@@ -358,7 +360,16 @@ def test_a_run_that_does_not_end_in_time_has_what_it_did_until_then(tmp_path, mo
     if not row["complete"]:  # the rest may have been faster than the signal
         assert "not complete in " in sizing.table(json.loads(file.read_text()))[-1]
     assert (row["told"] != {}) == ("build" in row["steps"])
-    assert "ingest" in row["steps"]
+
+
+def test_a_run_that_has_only_read_tells_the_time_for_that(tmp_path):
+    pipeline.generate(tmp_path / "g", n_left=30, n_right=30, edges=200, progress=False)
+    options = RunOptions(source=str(tmp_path / "g"), engine="cpu")
+    steps.start(str(tmp_path / "g"), tmp_path / "run", options, RunLimits(), False)
+    found = sizing._found(tmp_path / "run", None)
+    assert (found["told"], found["engine"]) == ({}, "cpu")
+    assert "ingest" in found["steps"]
+    assert "build" not in found["steps"]
 
 
 def test_a_run_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
@@ -376,7 +387,7 @@ def test_rows_of_several_files_become_one_table(tmp_path):
 
     def row(edges: int, seconds: float, **more: Any) -> dict[str, Any]:
         own = {"edges": edges, "labels": "integers", "device_memory": None, "seconds": seconds, "complete": True}
-        return own | {"file_bytes": 9, "host_bytes": 9, "device_bytes": 0} | more
+        return own | {"told": {}, "steps": {}, "file_bytes": 9, "host_bytes": 9, "device_bytes": 0} | more
 
     old = sizing.merged({}, "a GPU", {"cores": 1}, [row(1000, 1.0), row(10, 2.0), row(10, 3.0, device_memory="16GB")])
     old = sizing.merged(old, "2 cores", {"cores": 2}, [row(10, 4.0)])
