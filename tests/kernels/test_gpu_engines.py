@@ -232,9 +232,9 @@ class TestCumbeEngine(EngineSuite, ThresholdSuite):
     def test_optimisations_change_nothing_but_the_time(self, shape, truth, variant):
         engine = CumbeEngine(BLOCKS, CUMBE["usual"]._replace(**VARIANTS[variant]))
         graph = graph_of(shape)
-        outcome = run(engine, graph, Search("fingerprint"))
-        assert (outcome.count, outcome.fingerprint) == (truth.count, truth.fingerprint)
-        stats = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere).stats
+        found = engine.mine(graph, everything(graph), Search("fingerprint"), Limits(), nowhere)
+        assert (found.count, found.fingerprint, len(found.left_over)) == (truth.count, truth.fingerprint, 0)
+        stats = found.stats
         phases = [stats.phases[name] for name in (*PHASES[:-1], "others")]
         assert sum(phases) == pytest.approx(stats.kernel_s)
         assert 0 < stats.busy_ratio <= 1
