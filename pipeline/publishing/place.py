@@ -108,6 +108,10 @@ class Place(ABC):
         """Whether the place is a folder of this machine, or in one."""
         return False
 
+    def folders_above(self) -> tuple[Path, ...]:
+        """The folders of this machine that the place lies in."""
+        return ()
+
 
 def open_place(url: PathLike) -> Place:
     """The place that a path or a URL names. Nothing is read yet.
@@ -200,6 +204,10 @@ class LocalPlace(Place):
     def is_below(self, folder: Path) -> bool:
         """See `Place.is_below`."""
         return self._path.resolve().is_relative_to(folder.resolve())
+
+    def folders_above(self) -> tuple[Path, ...]:
+        """See `Place.folders_above`."""
+        return tuple(self._path.resolve().parents)
 
 
 class StorePlace(Place):

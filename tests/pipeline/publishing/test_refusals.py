@@ -98,7 +98,14 @@ def test_a_place_in_the_run_or_in_another(run: Path, other: Path, tmp_path: Path
     for place in (copy, copy / "published", f"file://{copy}/bicliques", tmp_path / "link" / "x"):
         refused(copy, place, "is the folder of the run, or lies in it; name a folder elsewhere", overwrite=True)
     refused(other, copy, "is the folder of a run, which is not published into; name another one", overwrite=True)
+    published = tmp_path / "published"
+    pipeline.publish(run, published, progress=False)
+    copied = files_below(published)
+    for folder in (copy, published):
+        for place in (folder / "bicliques", f"file://{folder}/new/night"):
+            refused(other, place, f"lies in {folder}, which holds another run; name a folder elsewhere", overwrite=True)
     assert files_below(copy) == before
+    assert files_below(published) == copied
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "_SUCCESS", "report.html", "labels/left.parquet"])
