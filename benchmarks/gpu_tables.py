@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks import sizing
+from benchmarks import sizing, store
 from benchmarks.command import new_parser, run
 from benchmarks.facts import FOLDER, ROOT
 
@@ -127,6 +127,7 @@ TABLES: dict[str, tuple[str, Callable[[Any], list[str]]]] = {
     "ingest": ("h200_ingest.json", ingesting),
     "power": ("h200_power.json", power),
     "sizing": ("sizing.json", sizing.table),
+    "store": ("store.json", store.table),
 }
 
 

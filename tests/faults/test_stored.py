@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,13 +13,7 @@ from pipeline.run import journal
 from schemas.errors import BicliqueError
 from tests.support.bucket import Asked, Gone, Killer
 from tests.support.forks import sweeping
-from tests.support.stored import Machines, check_whole, machines_with_a_bucket, source_in
-
-
-@pytest.fixture
-def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
-    with machines_with_a_bucket(tmp_path, monkeypatch) as there:
-        yield there
+from tests.support.stored import Machines, check_whole, source_in
 
 
 def mine(machines: Machines, source: Path) -> None:
@@ -110,8 +103,9 @@ def check_marks(machines: Machines) -> None:
     assert "steps/plan.json" in there or not any(key.startswith(("options.json", "sessions/1")) for key in there)
 
 
-@pytest.mark.parametrize("most", [5, pytest.param(None, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(
+    ("most", "before"), [(5, True), (5, False), pytest.param(None, True, marks=pytest.mark.exhaustive)]
+)
 def test_cut_off_before_and_after_every_change(
     machines: Machines, tmp_path: Path, most: int | None, before: bool
 ) -> None:
