@@ -235,7 +235,9 @@ def test_steps_that_were_interrupted(stopped: Stopped, tmp_path: Path) -> None:
     assert not list(out.glob(".ingest*"))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(seed=st.integers(0, 10**6))
 def test_any_missing_entries_and_parts_are_mined_again(
     stopped: Stopped, tmp_path_factory: pytest.TempPathFactory, seed: int

@@ -240,7 +240,9 @@ def test_parquet_labels_read_as_another_type(tmp_path: Path, arrays: HostArrays,
     same(tmp_path / "x.parquet", tmp_path, label_type=label_type)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(any_text('0123 ,\t"-+.ax#%\u00e9\r'))
 def test_device_and_host_read_any_text_alike(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[str, bytes, dict[str, Any]]

@@ -46,7 +46,9 @@ def by_size(pairs: list[Any]) -> list[Any]:
     return sorted(pairs, key=lambda pair: (-len(pair[0]), -len(pair[1])))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     sizes=st.lists(st.integers(0, 60), max_size=8),
     members=st.integers(1, 200),
