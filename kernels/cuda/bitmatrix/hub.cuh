@@ -19,11 +19,14 @@
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Position of v among the frame's candidates, or NOBODY. Thread-level.
+// Position of v, which is the same in all lanes, among the frame's candidates, or NOBODY.
 __device__ inline i32 position(const HubFrame& f, i32 v) {
     if (f.cand == 0) return v;
-    ROLLED for (i32 i = 0; i < f.n_cand; i++)
-        if (f.cand[i] == v) return i;
+    ROLLED for (i32 chunk = 0; chunk < f.n_cand; chunk += 32) {
+        i32 i = chunk + lane_id();
+        u32 at = warp_ballot(i < f.n_cand && f.cand[i] == v);
+        if (at != 0) return chunk + __ffs(at) - 1;
+    }
     return NOBODY;
 }
 
@@ -38,7 +41,8 @@ __device__ inline bool listed(const i32* list, i32 n, i32 v) {
 // closure is neither in the parent's closure, nor `self`, nor a candidate of the frame behind `self`. Returns the size
 // of the closure, -1 for a dead node, -2 when there is no room.
 //
-// The members are among the neighbours of one base vertex, the rarest. A full test of a neighbour takes n look-ups, so
+// The members are among the neighbours of one base vertex, the rarest. Those of the parent's closure and `self` need no
+// test, because they contain every base vertex of this child. A full test of another neighbour takes n look-ups, so
 // there are two sieves. In the first, each lane has a neighbour of its own and looks at eight base vertices, which
 // refuses neighbours with little in common. In the second, all lanes share the n look-ups of one neighbour that passed.
 // One lane alone would take up to 32 times as long, while the others wait.
@@ -47,21 +51,19 @@ __device__ inline i32 close(const i32* base, i32 n, const HubFrame& parent, i32 
     i64 at = params.base_indptr[u];
     i32 degree = (i32)(params.base_indptr[u + 1] - at);
     i32 found = 0;
-    bool dead = false;
     ROLLED for (i32 chunk = 0; chunk < degree; chunk += 32) {
         i32 i = chunk + lane_id();
         i32 v = i < degree ? params.base_indices[at + i] : 0;
-        u32 maybe = warp_ballot(i < degree && may_contain_all(v, base, n));  // lanes whose neighbour passed
-        bool member = false;  // whether this lane's neighbour is in the closure
-        ROLLED for (; maybe; maybe &= maybe - 1) {
-            i32 lane = __ffs(maybe) - 1;
-            bool is_member = contains_all(from(v, lane), base, n);
-            if (lane_id() == lane) member = is_member;
+        bool maybe = i < degree && may_contain_all(v, base, n);
+        bool member = maybe && (v == self || listed(parent.closure, parent.n_closure, v));  // of the closure of this child
+        ROLLED for (u32 rest = warp_ballot(maybe && !member); rest; rest &= rest - 1) {
+            i32 lane = __ffs(rest) - 1, other = from(v, lane);
+            if (!contains_all(other, base, n)) continue;
+            // A candidate up to `self` was explored before, and this base side was found there.
+            if (position(parent, other) <= self_at) return -1;
+            if (lane_id() == lane) member = true;
         }
-        // A candidate up to `self` was explored before, and this base side was found there.
-        if (member && v != self && position(parent, v) <= self_at && !listed(parent.closure, parent.n_closure, v)) dead = true;
         u32 all = warp_ballot(member);  // has the same value in all lanes, and so has `found`
-        if (warp_any(dead)) return -1;  // tested before the room, because a dead node needs none
         if (found + __popc(all) > room) return -2;
         if (member) out[found + __popc(all & lanes_below())] = v;
         found += __popc(all);

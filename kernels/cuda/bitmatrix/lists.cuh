@@ -6,6 +6,10 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
+#ifndef HUB_AHEAD
+#define HUB_AHEAD 4  // entries of a list that a lane loads before it compares them with a bit row
+#endif
+
 // Copy a list to `out`. Returns its length.
 __device__ inline i32 write_list(const i32* list, i32 n, i32* out) {
     ROLLED for (i32 i = lane_id(); i < n; i += 32) out[i] = list[i];
@@ -89,14 +93,27 @@ __device__ inline bool may_contain_all(i32 v, const i32* base, i32 n) {
     return true;
 }
 
-// Whether root vertex v is adjacent to all of the list.
+// Whether root vertex v is adjacent to all of the list. Each lane loads HUB_AHEAD entries before it uses them.
 __device__ inline bool contains_all(i32 v, const i32* base, i32 n) {
     const u32* row = bit_row(v);
-    ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
+    ROLLED for (i32 chunk = 0; row != 0 && chunk < n; chunk += 32 * HUB_AHEAD) {
+        i32 u[HUB_AHEAD];
+        u32 word[HUB_AHEAD];
+#pragma unroll
+        for (i32 k = 0; k < HUB_AHEAD; k++) {
+            i32 i = chunk + 32 * k + lane_id();
+            u[k] = base[i < n ? i : 0];  // lanes behind the end repeat the first, which changes nothing
+        }
+#pragma unroll
+        for (i32 k = 0; k < HUB_AHEAD; k++) word[k] = row[u[k] >> 5];
+        u32 has = 1;
+#pragma unroll
+        for (i32 k = 0; k < HUB_AHEAD; k++) has &= word[k] >> (u[k] & 31);
+        if (warp_any((has & 1) == 0)) return false;  // at the first chunk in which one is missing
+    }
+    ROLLED for (i32 chunk = 0; row == 0 && chunk < n; chunk += 32) {
         i32 i = chunk + lane_id();
-        // A lane looks at one entry, and the vote lets the warp leave at the first chunk in which one is missing.
-        bool missing = i < n && !is_neighbour(row, v, base[i]);
-        if (warp_any(missing)) return false;
+        if (warp_any(i < n && !adjacent(v, base[i]))) return false;
     }
     return true;
 }
