@@ -3,10 +3,9 @@
 //
 // - Raw rows that contain L become the closure.
 // - Candidates come first, by ascending number of base vertices. Of listed candidates, those that are to be explored
-// come
-//   before the others.
+//   come before the others. A candidate with a single base vertex that is covered (wedges.cuh) is left out.
 // - Excluded rows come behind them. A row that overlaps no candidate is left out, because it cannot contain a node
-// below.
+//   below.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -20,15 +19,23 @@ __device__ __forceinline__ i32 bin_of(const Kin& kin, u64 mask, i32 r) {
     return __popcll(mask) + (kin.bound == NOBODY && r >= kin.end ? BASE_CAP : 0);
 }
 
-// Write the closure to s->full, and count the candidates per bin in s->bin. False when the node is dead.
+// Whether candidates with this mask tell nothing. Thread-level.
+__device__ __forceinline__ bool is_idle(u64 mask, u64 covered) { return (mask & (mask - 1)) == 0 && (mask & covered) != 0; }
+
+// Write the closure to s->full, add to problem->covered, and count the candidates per bin in s->bin. False when the node
+// is dead.
 __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
     bool ranked = kin.bound != NOBODY;
     i32 n_listed = ranked ? 0 : kin.n_cand;
-    ROLLED for (i32 i = lane_id(); i < N_BINS; i += 32) s->bin[i] = 0;
+    // Candidates with a single base vertex are counted by it, because only at the end it is known which are covered. The
+    // hash table is not needed any more, so this takes its place.
+    i32* single = warp_shared().key;
+    ROLLED for (i32 i = lane_id(); i < N_BINS; i += 32) s->bin[i] = single[i] = 0;
     __syncwarp();
     i32 n_full = 0;
     bool dead = false;
+    u64 covered = 0;
     ROLLED for (i32 chunk = 0; chunk < n_raw; chunk += 32) {
         i32 r = chunk + lane_id();
         i32 v;
@@ -40,9 +47,21 @@ __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, 
         u32 closers = warp_ballot(is_full);
         if (is_full) s->full[n_full + __popc(closers & lanes_below())] = v;
         n_full += __popc(closers);
-        if (candidate && !is_full && mask != 0) atomicAdd(&s->bin[bin_of(kin, mask, r)], 1);
+        if (is_full || mask == 0) continue;
+        i32 bin = bin_of(kin, mask, r);
+        if (!candidate) covered |= mask;
+        else if (mask & (mask - 1)) atomicAdd(&s->bin[bin], 1);
+        else atomicAdd(&single[__ffsll((i64)mask) - 1 + bin - 1], 1);
     }
     problem->n_full = n_full;
+    problem->covered |= reduce_or(covered);
+    __syncwarp();
+    ROLLED for (i32 later = 0; later < N_BINS; later += BASE_CAP) {
+        i32 n = 0;
+        ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32) n += (problem->covered >> b) & 1 ? 0 : single[later + b];
+        n = warp_sum(n);
+        if (lane_id() == 0) s->bin[later + 1] = n;
+    }
     __syncwarp();
     return !warp_any(dead);
 }
@@ -74,7 +93,7 @@ __device__ inline u64 place_candidates(Worker& w, i32 n_raw, u64 full, const Kin
         i32 v;
         u64 mask = raw_mask(s, r, limit, &v);
         bool candidate = mask != 0 && mask != full && (ranked ? v > kin.bound : r >= kin.begin);
-        if (!candidate) continue;
+        if (!candidate || is_idle(mask, problem->covered)) continue;
         i32 at = atomicAdd(&s->bin[bin_of(kin, mask, r)], 1);
         s->mask[at] = mask;
         s->row[at] = v;
@@ -127,28 +146,30 @@ __device__ inline i32 drop_pairs(Scratch* s, i32 from_row, i32 n) {
 }
 
 // Write the excluded rows behind the candidates, without base vertices that no candidate has. A row within another row
-// excludes nothing more. So single base vertices and pairs that lie within a larger row are left out, which are four of
-// five rows.
-__device__ inline void place_excluded(Worker& w, i32 n_raw, u64 full, u64 joined, const Kin& kin, Problem* problem) {
+// excludes nothing more. So pairs that lie within a larger row are left out. Rows with one base vertex need not be among
+// the raw rows: each covered base vertex that is in no larger row gets one. False when there are more rows than ROW_CAP.
+__device__ inline bool place_excluded(Worker& w, i32 n_raw, u64 full, u64 joined, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
-    u64 covered = 0;  // base vertices of rows with at least two of them
-    ROLLED for (i32 r = lane_id(); r < n_raw; r += 32) {
-        u64 mask = excluded_mask(s, r, n_raw, full, joined, kin);
-        if (mask & (mask - 1)) covered |= mask;
-    }
-    covered = reduce_or(covered);
+    u64 alone = 0;
     i32 n = problem->n_cand;
     ROLLED for (i32 chunk = 0; chunk < n_raw; chunk += 32) {
         u64 mask = excluded_mask(s, chunk + lane_id(), n_raw, full, joined, kin);
-        bool kept = mask != 0 && ((mask & (mask - 1)) != 0 || (mask & covered) == 0);
+        bool kept = (mask & (mask - 1)) != 0;
+        if (kept) alone |= mask;
         u32 keepers = warp_ballot(kept);
         if (kept) s->mask[n + __popc(keepers & lanes_below())] = mask;
         n += __popc(keepers);
     }
+    alone = problem->covered & joined & ~reduce_or(alone);
+    if (n + __popcll(alone) > ROW_CAP) return false;
+    ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32)
+        if ((alone >> b) & 1) s->mask[n + __popcll(alone & low_bits(b))] = 1ull << b;
+    n += __popcll(alone);
     __syncwarp();
     problem->n_rows = drop_pairs(s, problem->n_cand, n);
     problem->n_words = (problem->n_rows + 31) / 32;
     __syncwarp();
+    return true;
 }
 
 // Make the bit columns of a wide problem from the masks. For each base vertex, a ballot over 32 rows is one word of its

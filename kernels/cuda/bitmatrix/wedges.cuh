@@ -1,7 +1,12 @@
 // The first part of opening a word problem: from at most 64 base vertices to raw rows. Warp-level.
 //
 // The wedges of the base vertices are one flat range, and each lane takes one wedge at a time. A hash table gives every
-// root vertex that is met a slot, in which the base vertex sets its bit. Small tables are in shared memory.
+// root vertex that is met a slot, in which the base vertex sets its bit. Small tables are in shared memory. In front of
+// a large one is a filter.
+//
+// A base vertex is *covered* if an excluded row has it. A node with this base vertex alone is dead then. So a row that has
+// no other base vertex of L tells nothing: as a candidate it leads to that dead node, and as an excluded row it only covers.
+// In sparse graphs nine of ten rows are such rows.
 #pragma once
 #include "common/hash.cuh"
 #include "common/types.cuh"
@@ -139,16 +144,90 @@ __device__ __forceinline__ i32 wedge(const Wedges& flat, i32 chunk, bool wide, i
     return at < flat.total ? params.base_indices[offset + at] : NOBODY;
 }
 
+// Base vertices that are surely covered, found without a walk. Others may be, too.
+__device__ inline u64 covered_early(const Worker& w, i32 n_bits, const Kin& kin) {
+    bool ranked = kin.bound != NOBODY;
+    // Neighbours of any base vertex that may be no excluded rows: with ranks below the bound, the members of the
+    // parent's closure, which contain L. With listed candidates these, and the closure of L, which is part of the
+    // neighbours of every base vertex.
+    i32 others = ranked ? 0 : kin.n_cand;
+    ROLLED for (i32 chunk = 0; ranked && chunk < kin.n_closure; chunk += 32) {
+        i32 i = chunk + lane_id();
+        others += __popc(warp_ballot(i < kin.n_closure && kin.closure[i] < kin.bound));
+    }
+    i64 at[2];
+    i32 degree[2];
+    u32 least = ~0u;
+    ROLLED for (i32 half = 0; half < 2; half++) {
+        i32 b = lane_id() + 32 * half;
+        i32 u = w.s->base[b < n_bits ? b : 0];  // lanes behind the end repeat the first, which changes no minimum
+        at[half] = params.base_indptr[u];
+        degree[half] = (i32)(params.base_indptr[u + 1] - at[half]);
+        if ((u32)degree[half] < least) least = (u32)degree[half];
+    }
+    if (!ranked) others += (i32)__reduce_min_sync(ALL_LANES, least);
+    u64 covered = 0;
+    ROLLED for (i32 half = 0; half < 2; half++) {
+        // Neighbours ascend. So more than `others` are below the bound if the one behind so many is.
+        bool more = lane_id() + 32 * half < n_bits && degree[half] > others;
+        if (more && ranked) more = params.base_indices[at[half] + others] < kin.bound;
+        covered |= (u64)warp_ballot(more) << (32 * half);
+    }
+    return covered;
+}
+
+// The filter has two bits for a root vertex, which others may share: met at least once, and at least twice.
+#define FILTER_BITS (32 * SHARED_SLOTS)
+__device__ __forceinline__ u32* once() { return (u32*)warp_shared().key; }
+__device__ __forceinline__ u32* twice() { return warp_shared().lo; }
+
+// Walk the wedges through the filter. Returns at most how many of them lead to rows that tell something.
+__device__ inline i32 sift(i32 n_bits, const Wedges& flat, u64 covered) {
+    ROLLED for (i32 i = lane_id(); i < SHARED_SLOTS; i += 32) once()[i] = twice()[i] = 0;
+    __syncwarp();
+    i32 before = 0, most = 0;
+    ROLLED for (i32 chunk = 0; chunk < flat.total; chunk += 32 * AHEAD) {
+        i32 v[AHEAD], b[AHEAD];
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) v[k] = wedge(flat, chunk + 32 * k, n_bits > 32, &before, &b[k]);
+#pragma unroll
+        for (i32 k = 0; k < AHEAD; k++) {
+            if (v[k] == NOBODY) continue;
+            u32 bit = first_slot(v[k], FILTER_BITS - 1), flag = 1u << (bit & 31);
+            // Whoever meets a set bit stands for itself and for the one that has set it.
+            if (atomicOr(&once()[bit >> 5], flag) & flag) {
+                atomicOr(&twice()[bit >> 5], flag);
+                most += 2;
+            }
+            most += !((covered >> b[k]) & 1);
+        }
+    }
+    most = warp_sum(most);
+    __syncwarp();  // lanes read bits that other lanes have set
+    return most;
+}
+
+// Whether a wedge of root vertex v and base vertex b leads to a row that may tell something.
+__device__ __forceinline__ bool passes(i32 v, i32 b, u64 covered) {
+    u32 bit = first_slot(v, FILTER_BITS - 1);
+    return !((covered >> b) & 1) || ((twice()[bit >> 5] >> (bit & 31)) & 1);
+}
+
 // Walk the wedges: every root vertex that is met gets a slot with its base vertices. Returns the number of raw rows, or
 // -1 when there are too many. The first *n_known raw rows are the listed candidates, then the members of the parent's
-// closure that are no candidates.
+// closure that are no candidates. Rows that have nothing but one base vertex of `sifted` may be left out.
 template <bool SHARED>
-__device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 entered, const Kin& kin, i32* n_known) {
+__device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 entered, const Kin& kin, u64 sifted, i32* n_known) {
     Scratch* s = w.s;
     u32 capacity = SHARED ? SHARED_SLOTS : HASH_CAP;
+    i32 most = flat.total;  // wedges that are entered
+    if (!SHARED && sifted != 0) {
+        i32 passing = sift(n_bits, flat, sifted);
+        if (passing < most) most = passing;
+    }
     // A table is small where wedges are few, because all of its slots are cleared. It is at most three quarters full.
     u32 table = 64;
-    ROLLED while (table < capacity && 3 * table < 4u * (u32)(flat.total + entered)) table *= 2;
+    ROLLED while (table < capacity && 3 * table < 4u * (u32)(most + entered)) table *= 2;
     ROLLED for (u32 i = lane_id(); i < table; i += 32) {
         keys<SHARED>(s)[i] = UNUSED;
         low_sets<SHARED>(s)[i] = 0;
@@ -165,7 +244,10 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
     ROLLED for (i32 chunk = 0; chunk < flat.total; chunk += 32 * AHEAD) {
         i32 v[AHEAD], b[AHEAD], found[AHEAD];  // several at a time, because each waits for memory
 #pragma unroll
-        for (i32 k = 0; k < AHEAD; k++) v[k] = wedge(flat, chunk + 32 * k, n_bits > 32, &before, &b[k]);
+        for (i32 k = 0; k < AHEAD; k++) {
+            v[k] = wedge(flat, chunk + 32 * k, n_bits > 32, &before, &b[k]);
+            if (!SHARED && sifted != 0 && v[k] != NOBODY && !passes(v[k], b[k], sifted)) v[k] = NOBODY;
+        }
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++)
             if (v[k] != NOBODY) found[k] = atomicCAS(&keys<SHARED>(s)[first_slot(v[k], table - 1)], UNUSED, v[k]);

@@ -109,6 +109,7 @@ struct Problem {
     i32 n_known;  // raw rows that were entered before the walk: see wedges.cuh
     i32 end;      // candidates from here on belong to other items
     bool all;     // of a lattice: whether all candidates are to be explored
+    u64 covered;  // while it is opened: base vertices that an excluded row has
     // with thresholds only
     u64 whole;    // the base vertices of the problem; without thresholds these are all of its bits
     i32 least;    // fewest base vertices that a result can have
