@@ -92,6 +92,8 @@ __device__ __forceinline__ u32 solve_maps(i32 k, bool all) {
 __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& kin, Problem* problem) {
     Scratch* s = w.s;
     clear_maps();
+    // Rows that only cover a base vertex may not be among the raw rows.
+    if ((problem->covered >> lane_id()) & 1) enter_set(EXCLUDED, 1u << lane_id());
     bool ranked = kin.bound != NOBODY, dead = false;
     i32 n_listed = ranked ? 0 : kin.n_cand, n_full = 0, n_cand = 0;
     ROLLED for (i32 chunk = 0; chunk < n_raw; chunk += 32) {

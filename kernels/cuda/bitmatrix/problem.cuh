@@ -22,20 +22,24 @@ __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Proble
     Wedges flat = flatten(w, n_bits);
     i32 entered = (kin.bound == NOBODY ? kin.n_cand : 0) + kin.n_closure;
     if (entered + 64 > ROW_CAP) return OVERSIZE;
-    // Use the hash table in shared memory if it stays at most three quarters full.
-    bool shared = n_bits <= 32 && 4 * (flat.total + entered) <= 3 * SHARED_SLOTS;
-    // A lattice has all rows in its maps. There, rows with one base vertex cost nothing.
-    u64 covered = n_bits <= LATTICE ? 0 : covered_early(w, n_bits, kin), sifted = flat.total < LEAST_SIFTED ? 0 : covered;
+    // Where the wedges do not fit into a table in shared memory, most of them may lead to rows that tell nothing. If there
+    // are few roots, most of them share more than one base vertex with L, and a filter would help little.
+    bool wide = n_bits > 32, shared = fits_shared(flat.total + entered, false, wide);
+    u64 sifted = shared || n_bits < 2 || flat.total > 4 * params.n_roots ? 0 : covered_early(w, n_bits, kin);
+    i32 most = sifted != 0 ? sift(n_bits, flat, sifted) : flat.total;
+    if (sifted != 0) shared = fits_shared(most + entered, true, wide);
     i32* known = &problem->n_known;
-    i32 n_raw = shared ? walk<true>(w, n_bits, flat, entered, kin, 0, known) : walk<false>(w, n_bits, flat, entered, kin, sifted, known);
+    Table table;
+    i32 n_raw = shared ? walk<true>(w, n_bits, flat, most, entered, kin, sifted, &table, known)
+                       : walk<false>(w, n_bits, flat, most, entered, kin, sifted, &table, known);
     if (n_raw < 0) return OVERSIZE;
     if (shared)
-        lay_out<true>(w.s, n_raw);
+        lay_out<true>(w.s, table, n_raw);
     else
-        lay_out<false>(w.s, n_raw);
+        lay_out<false>(w.s, table, n_raw);
+    problem->covered = sifted;
     if (n_bits <= LATTICE && !params.limited) return map_raw_rows(w, n_raw, full, kin, problem) ? LATTICE_OPEN : DEAD;
     problem->all = true;
-    problem->covered = covered;
     if (!sort_out(w, n_raw, full, kin, problem)) return DEAD;
     u64 joined = place_candidates(w, n_raw, full, kin, problem);
     if (problem->n_cand == 0) return OPEN;

@@ -43,10 +43,7 @@
 #define BOUNDED 0  // 1: with a measure and a bound that it has to reach, which prune the search
 #endif
 #ifndef SHARED_SLOTS
-#define SHARED_SLOTS 512  // hash slots per warp in shared memory; a power of two, at least 128
-#endif
-#ifndef LEAST_SIFTED
-#define LEAST_SIFTED 512  // problems with fewer wedges have no filter in front of the hash table: wedges.cuh
+#define SHARED_SLOTS (SIEVING ? 512 : 1024)  // hash slots per warp in shared memory; a power of two, at least 128
 #endif
 #ifndef NARROW
 #define NARROW 16  // problems with at most so many words per bit row are searched by rows, others by columns; 32 at most

@@ -1,8 +1,8 @@
 // The first part of opening a word problem: from at most 64 base vertices to raw rows. Warp-level.
 //
 // The wedges of the base vertices are one flat range, and each lane takes one wedge at a time. A hash table gives every
-// root vertex that is met a slot, in which the base vertex sets its bit. Small tables are in shared memory. In front of
-// a large one is a filter.
+// root vertex that is met a slot, in which the base vertex sets its bit. Small tables are in shared memory. Where there are
+// many wedges, a filter is in front of the table.
 //
 // A base vertex is *covered* if an excluded row has it. A node with this base vertex alone is dead then. So a row that has
 // no other base vertex of L tells nothing: as a candidate it leads to that dead node, and as an excluded row it only covers.
@@ -28,13 +28,29 @@ struct Kin {
 };
 
 // Where the hash table is. It is a template parameter, because the compiler uses other instructions for shared memory.
+struct Table {
+    u32 mask;   // slots - 1
+    bool wide;  // whether there are more than 32 base vertices
+};
 template <bool SHARED>
 __device__ __forceinline__ i32* keys(Scratch* s) {
     return SHARED ? warp_shared().key : s->key;
 }
 template <bool SHARED>
-__device__ __forceinline__ u32* low_sets(Scratch* s) {
-    return SHARED ? warp_shared().lo : s->lo;
+__device__ __forceinline__ u32* low_sets(Scratch* s, const Table& table) {
+    return SHARED ? warp_shared().words + table.mask + 1 : s->lo;
+}
+template <bool SHARED>
+__device__ __forceinline__ u32* high_sets(Scratch* s, const Table& table) {
+    return SHARED ? warp_shared().words + 2 * (table.mask + 1) : s->hi;
+}
+
+// Slots of the largest table in shared memory. Half of the memory has a filter, if there is one.
+__device__ __forceinline__ i32 shared_slots(bool sifted, bool wide) { return SHARED_SLOTS >> (sifted + wide); }
+
+// Whether so many rows leave a quarter of the largest table in shared memory free.
+__device__ __forceinline__ bool fits_shared(i32 rows, bool sifted, bool wide) {
+    return shared_slots(sifted, wide) >= 64 && 4 * rows <= 3 * shared_slots(sifted, wide);
 }
 
 // Slot of root vertex v. It is taken if v has none yet (*fresh). `found` is the key that the caller's atomicCAS met in
@@ -176,14 +192,15 @@ __device__ inline u64 covered_early(const Worker& w, i32 n_bits, const Kin& kin)
     return covered;
 }
 
-// The filter has two bits for a root vertex, which others may share: met at least once, and at least twice.
+// The filter has two bits for a root vertex, which others may share: met at least once, and at least twice. The first is
+// needed for the first walk only. Then the table takes its place.
 #define FILTER_BITS (32 * SHARED_SLOTS)
-__device__ __forceinline__ u32* once() { return (u32*)warp_shared().key; }
-__device__ __forceinline__ u32* twice() { return warp_shared().lo; }
+__device__ __forceinline__ u32* once() { return warp_shared().words; }
+__device__ __forceinline__ u32* twice() { return warp_shared().words + SHARED_SLOTS; }
 
 // Walk the wedges through the filter. Returns at most how many of them lead to rows that tell something.
 __device__ inline i32 sift(i32 n_bits, const Wedges& flat, u64 covered) {
-    ROLLED for (i32 i = lane_id(); i < SHARED_SLOTS; i += 32) once()[i] = twice()[i] = 0;
+    ROLLED for (i32 i = lane_id(); i < 2 * SHARED_SLOTS; i += 32) warp_shared().words[i] = 0;
     __syncwarp();
     i32 before = 0, most = 0;
     ROLLED for (i32 chunk = 0; chunk < flat.total; chunk += 32 * AHEAD) {
@@ -203,8 +220,8 @@ __device__ inline i32 sift(i32 n_bits, const Wedges& flat, u64 covered) {
         }
     }
     most = warp_sum(most);
-    __syncwarp();  // lanes read bits that other lanes have set
-    return most;
+    __syncwarp();  // lanes read bits that other lanes have set, and the table takes the place of `once`
+    return most < flat.total ? most : flat.total;
 }
 
 // Whether a wedge of root vertex v and base vertex b leads to a row that may tell something.
@@ -213,26 +230,22 @@ __device__ __forceinline__ bool passes(i32 v, i32 b, u64 covered) {
     return !((covered >> b) & 1) || ((twice()[bit >> 5] >> (bit & 31)) & 1);
 }
 
-// Walk the wedges: every root vertex that is met gets a slot with its base vertices. Returns the number of raw rows, or
-// -1 when there are too many. The first *n_known raw rows are the listed candidates, then the members of the parent's
-// closure that are no candidates. Rows that have nothing but one base vertex of `sifted` may be left out.
+// Walk the wedges: every root vertex that is met gets a slot with its base vertices. At most `most` wedges lead to rows that
+// tell something. Returns the number of raw rows, or -1 when there are too many. The first *n_known raw rows are the listed
+// candidates, then the members of the parent's closure that are no candidates. Rows that have nothing but one base vertex
+// of `sifted` may be left out.
 template <bool SHARED>
-__device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 entered, const Kin& kin, u64 sifted, i32* n_known) {
+__device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 most, i32 entered, const Kin& kin, u64 sifted, Table* of, i32* n_known) {
     Scratch* s = w.s;
     u32 capacity = SHARED ? SHARED_SLOTS : HASH_CAP;
-    i32 most = flat.total;  // wedges that are entered
-    if (!SHARED && sifted != 0) {
-        i32 passing = sift(n_bits, flat, sifted);
-        if (passing < most) most = passing;
-    }
     // A table is small where wedges are few, because all of its slots are cleared. It is at most three quarters full.
     u32 table = 64;
     ROLLED while (table < capacity && 3 * table < 4u * (u32)(most + entered)) table *= 2;
+    *of = {table - 1, n_bits > 32};
     ROLLED for (u32 i = lane_id(); i < table; i += 32) {
         keys<SHARED>(s)[i] = UNUSED;
-        low_sets<SHARED>(s)[i] = 0;
-        // A table in shared memory serves at most 32 base vertices, which the low word holds.
-        if (!SHARED) s->hi[i] = 0;
+        low_sets<SHARED>(s, *of)[i] = 0;
+        if (of->wide) high_sets<SHARED>(s, *of)[i] = 0;
     }
     // A lane may take a slot that another lane has cleared, so all must be clear first.
     __syncwarp();
@@ -246,7 +259,7 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) {
             v[k] = wedge(flat, chunk + 32 * k, n_bits > 32, &before, &b[k]);
-            if (!SHARED && sifted != 0 && v[k] != NOBODY && !passes(v[k], b[k], sifted)) v[k] = NOBODY;
+            if (sifted != 0 && v[k] != NOBODY && !passes(v[k], b[k], sifted)) v[k] = NOBODY;
         }
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++)
@@ -263,9 +276,9 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
                 // Lanes with different base vertices may meet the same root vertex in this round. Each sets its own
                 // bit, and the order of ORs does not matter.
                 if (b[k] < 32)
-                    atomicOr(&low_sets<SHARED>(s)[slot], 1u << b[k]);
+                    atomicOr(&low_sets<SHARED>(s, *of)[slot], 1u << b[k]);
                 else
-                    atomicOr(&s->hi[slot], 1u << (b[k] - 32));
+                    atomicOr(&high_sets<SHARED>(s, *of)[slot], 1u << (b[k] - 32));
             }
             n_raw = note_fresh(s, n_raw, fresh, slot);
         }
@@ -277,16 +290,16 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
 
 // Raw row r from the table: its root vertex *v and its base vertices. Thread-level.
 template <bool SHARED>
-__device__ __forceinline__ u64 from_table(Scratch* s, i32 r, i32* v) {
+__device__ __forceinline__ u64 from_table(Scratch* s, const Table& table, i32 r, i32* v) {
     i32 slot = s->slot[r];
     *v = keys<SHARED>(s)[slot];
-    u64 mask = low_sets<SHARED>(s)[slot];
-    return SHARED ? mask : mask | (u64)s->hi[slot] << 32;
+    u64 mask = low_sets<SHARED>(s, table)[slot];
+    return table.wide ? mask | (u64)high_sets<SHARED>(s, table)[slot] << 32 : mask;
 }
 
 // Copy the raw rows from the table to raw_mask and raw_row, one behind the other.
 template <bool SHARED>
-__device__ inline void lay_out(Scratch* s, i32 n_raw) {
+__device__ inline void lay_out(Scratch* s, const Table& table, i32 n_raw) {
     // Later passes read the raw rows several times. Then neighbouring lanes read neighbouring entries, not slots that
     // lie anywhere in the table. The table in shared memory is free for other uses after this copy.
     ROLLED for (i32 chunk = 0; chunk < n_raw; chunk += 32 * AHEAD) {
@@ -295,7 +308,7 @@ __device__ inline void lay_out(Scratch* s, i32 n_raw) {
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) {
             i32 r = chunk + 32 * k + lane_id();
-            if (r < n_raw) mask[k] = from_table<SHARED>(s, r, &v[k]);
+            if (r < n_raw) mask[k] = from_table<SHARED>(s, table, r, &v[k]);
         }
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) {
