@@ -22,16 +22,15 @@ __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Proble
     Wedges flat = flatten(w, n_bits);
     i32 entered = (kin.bound == NOBODY ? kin.n_cand : 0) + kin.n_closure;
     if (entered + 64 > ROW_CAP) return OVERSIZE;
-    // Where the wedges do not fit into a table in shared memory, most of them may lead to rows that tell nothing. If there
-    // are few roots, most of them share more than one base vertex with L, and a filter would help little.
-    bool wide = n_bits > 32, shared = fits_shared(flat.total + entered, false, wide);
-    u64 sifted = shared || n_bits < 2 || flat.total > 4 * params.n_roots ? 0 : covered_early(w, n_bits, kin);
-    i32 most = sifted != 0 ? sift(n_bits, flat, sifted) : flat.total;
-    if (sifted != 0) shared = fits_shared(most + entered, true, wide);
+    // Where there are many wedges, most of them may lead to rows that tell nothing. If there are few roots, most of them
+    // share more than one base vertex with L, and a filter would help little.
+    bool wide = n_bits > 32, sifting = n_bits > 1 && flat.total >= LEAST_SIFTED && flat.total <= 4 * params.n_roots;
+    u64 sifted = sifting ? covered_early(w, n_bits, kin) : 0;
+    i32 most = (sifted != 0 ? sift(n_bits, flat, sifted) : flat.total) + entered;
+    bool shared = fits_shared(most, sifted != 0, wide);
+    Table table = table_for(most, shared ? SHARED_SLOTS : HASH_CAP, wide);
     i32* known = &problem->n_known;
-    Table table;
-    i32 n_raw = shared ? walk<true>(w, n_bits, flat, most, entered, kin, sifted, &table, known)
-                       : walk<false>(w, n_bits, flat, most, entered, kin, sifted, &table, known);
+    i32 n_raw = shared ? walk<true>(w, n_bits, flat, table, kin, sifted, known) : walk<false>(w, n_bits, flat, table, kin, sifted, known);
     if (n_raw < 0) return OVERSIZE;
     if (shared)
         lay_out<true>(w.s, table, n_raw);

@@ -45,6 +45,9 @@
 #ifndef SHARED_SLOTS
 #define SHARED_SLOTS (SIEVING ? 512 : 1024)  // hash slots per warp in shared memory; a power of two, at least 128
 #endif
+#ifndef LEAST_SIFTED
+#define LEAST_SIFTED 512  // problems with fewer wedges have no filter in front of the hash table: wedges.cuh
+#endif
 #ifndef NARROW
 #define NARROW 16  // problems with at most so many words per bit row are searched by rows, others by columns; 32 at most
 #endif

@@ -37,11 +37,11 @@ __device__ __forceinline__ i32* keys(Scratch* s) {
     return SHARED ? warp_shared().key : s->key;
 }
 template <bool SHARED>
-__device__ __forceinline__ u32* low_sets(Scratch* s, const Table& table) {
+__device__ __forceinline__ u32* low_sets(Scratch* s, Table table) {
     return SHARED ? warp_shared().words + table.mask + 1 : s->lo;
 }
 template <bool SHARED>
-__device__ __forceinline__ u32* high_sets(Scratch* s, const Table& table) {
+__device__ __forceinline__ u32* high_sets(Scratch* s, Table table) {
     return SHARED ? warp_shared().words + 2 * (table.mask + 1) : s->hi;
 }
 
@@ -51,6 +51,14 @@ __device__ __forceinline__ i32 shared_slots(bool sifted, bool wide) { return SHA
 // Whether so many rows leave a quarter of the largest table in shared memory free.
 __device__ __forceinline__ bool fits_shared(i32 rows, bool sifted, bool wide) {
     return shared_slots(sifted, wide) >= 64 && 4 * rows <= 3 * shared_slots(sifted, wide);
+}
+
+// A table for so many rows, of which it is at most three quarters full if it does not reach its largest size. It is small
+// where rows are few, because all of its slots are cleared.
+__device__ __forceinline__ Table table_for(i32 rows, u32 largest, bool wide) {
+    u32 slots = 64;
+    ROLLED while (slots < largest && 3 * slots < 4u * (u32)rows) slots *= 2;
+    return {slots - 1, wide};
 }
 
 // Slot of root vertex v. It is taken if v has none yet (*fresh). `found` is the key that the caller's atomicCAS met in
@@ -161,7 +169,7 @@ __device__ __forceinline__ i32 wedge(const Wedges& flat, i32 chunk, bool wide, i
 }
 
 // Base vertices that are surely covered, found without a walk. Others may be, too.
-__device__ inline u64 covered_early(const Worker& w, i32 n_bits, const Kin& kin) {
+__device__ __noinline__ u64 covered_early(const Worker& w, i32 n_bits, const Kin& kin) {
     bool ranked = kin.bound != NOBODY;
     // Neighbours of any base vertex that may be no excluded rows: with ranks below the bound, the members of the
     // parent's closure, which contain L. With listed candidates these, and the closure of L, which is part of the
@@ -230,27 +238,21 @@ __device__ __forceinline__ bool passes(i32 v, i32 b, u64 covered) {
     return !((covered >> b) & 1) || ((twice()[bit >> 5] >> (bit & 31)) & 1);
 }
 
-// Walk the wedges: every root vertex that is met gets a slot with its base vertices. At most `most` wedges lead to rows that
-// tell something. Returns the number of raw rows, or -1 when there are too many. The first *n_known raw rows are the listed
-// candidates, then the members of the parent's closure that are no candidates. Rows that have nothing but one base vertex
-// of `sifted` may be left out.
+// Walk the wedges: every root vertex that is met gets a slot with its base vertices. Returns the number of raw rows, or
+// -1 when there are too many. The first *n_known raw rows are the listed candidates, then the members of the parent's
+// closure that are no candidates. Rows that have nothing but one base vertex of `sifted` may be left out.
 template <bool SHARED>
-__device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 most, i32 entered, const Kin& kin, u64 sifted, Table* of, i32* n_known) {
+__device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, Table table, const Kin& kin, u64 sifted, i32* n_known) {
     Scratch* s = w.s;
-    u32 capacity = SHARED ? SHARED_SLOTS : HASH_CAP;
-    // A table is small where wedges are few, because all of its slots are cleared. It is at most three quarters full.
-    u32 table = 64;
-    ROLLED while (table < capacity && 3 * table < 4u * (u32)(most + entered)) table *= 2;
-    *of = {table - 1, n_bits > 32};
-    ROLLED for (u32 i = lane_id(); i < table; i += 32) {
+    ROLLED for (u32 i = lane_id(); i <= table.mask; i += 32) {
         keys<SHARED>(s)[i] = UNUSED;
-        low_sets<SHARED>(s, *of)[i] = 0;
-        if (of->wide) high_sets<SHARED>(s, *of)[i] = 0;
+        low_sets<SHARED>(s, table)[i] = 0;
+        if (table.wide) high_sets<SHARED>(s, table)[i] = 0;
     }
     // A lane may take a slot that another lane has cleared, so all must be clear first.
     __syncwarp();
-    i32 n_raw = kin.bound == NOBODY ? enter<SHARED>(s, kin.cand, kin.n_cand, table - 1, 0) : 0;
-    n_raw = enter<SHARED>(s, kin.closure, kin.n_closure, table - 1, n_raw);
+    i32 n_raw = kin.bound == NOBODY ? enter<SHARED>(s, kin.cand, kin.n_cand, table.mask, 0) : 0;
+    n_raw = enter<SHARED>(s, kin.closure, kin.n_closure, table.mask, n_raw);
     *n_known = n_raw;
     // The walk itself needs no barrier: lanes meet only in atomics on keys and sets.
     i32 before = 0;
@@ -263,7 +265,7 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
         }
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++)
-            if (v[k] != NOBODY) found[k] = atomicCAS(&keys<SHARED>(s)[first_slot(v[k], table - 1)], UNUSED, v[k]);
+            if (v[k] != NOBODY) found[k] = atomicCAS(&keys<SHARED>(s)[first_slot(v[k], table.mask)], UNUSED, v[k]);
 #pragma unroll
         for (i32 k = 0; k < AHEAD; k++) {
             // Both conditions are the same in all lanes, so no lane misses the ballot in note_fresh.
@@ -272,13 +274,13 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
             bool fresh = false;
             u32 slot = 0;
             if (v[k] != NOBODY) {
-                slot = find_slot<SHARED>(s, v[k], first_slot(v[k], table - 1), found[k], table - 1, &fresh);
+                slot = find_slot<SHARED>(s, v[k], first_slot(v[k], table.mask), found[k], table.mask, &fresh);
                 // Lanes with different base vertices may meet the same root vertex in this round. Each sets its own
                 // bit, and the order of ORs does not matter.
                 if (b[k] < 32)
-                    atomicOr(&low_sets<SHARED>(s, *of)[slot], 1u << b[k]);
+                    atomicOr(&low_sets<SHARED>(s, table)[slot], 1u << b[k]);
                 else
-                    atomicOr(&high_sets<SHARED>(s, *of)[slot], 1u << (b[k] - 32));
+                    atomicOr(&high_sets<SHARED>(s, table)[slot], 1u << (b[k] - 32));
             }
             n_raw = note_fresh(s, n_raw, fresh, slot);
         }
@@ -290,7 +292,7 @@ __device__ inline i32 walk(const Worker& w, i32 n_bits, const Wedges& flat, i32 
 
 // Raw row r from the table: its root vertex *v and its base vertices. Thread-level.
 template <bool SHARED>
-__device__ __forceinline__ u64 from_table(Scratch* s, const Table& table, i32 r, i32* v) {
+__device__ __forceinline__ u64 from_table(Scratch* s, Table table, i32 r, i32* v) {
     i32 slot = s->slot[r];
     *v = keys<SHARED>(s)[slot];
     u64 mask = low_sets<SHARED>(s, table)[slot];
@@ -299,7 +301,7 @@ __device__ __forceinline__ u64 from_table(Scratch* s, const Table& table, i32 r,
 
 // Copy the raw rows from the table to raw_mask and raw_row, one behind the other.
 template <bool SHARED>
-__device__ inline void lay_out(Scratch* s, const Table& table, i32 n_raw) {
+__device__ inline void lay_out(Scratch* s, Table table, i32 n_raw) {
     // Later passes read the raw rows several times. Then neighbouring lanes read neighbouring entries, not slots that
     // lie anywhere in the table. The table in shared memory is free for other uses after this copy.
     ROLLED for (i32 chunk = 0; chunk < n_raw; chunk += 32 * AHEAD) {
