@@ -76,6 +76,8 @@ class GpuSizes(NamedTuple):
         beyond those of a lattice, for a hub it is children x base vertices.
     window_words : int
         Size of the window of ranks in which candidates of hubs are looked for, in words of 32 ranks.
+    least_sifted : int
+        Fewest wedges of a word problem whose rows are sifted before they are entered in the hash table.
     narrow : int
         Most words of a bit row, 32 at most, with which a word problem is searched row by row. Wider problems are
         searched by columns.
@@ -96,6 +98,7 @@ class GpuSizes(NamedTuple):
     poll: int = 16
     give_min: int = 256
     window_words: int = 256
+    least_sifted: int = 512
     narrow: int = 16
     min_blocks: int = 4
 
@@ -221,6 +224,7 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
         "POLL": sizes.poll,
         "GIVE_MIN": sizes.give_min,
         "WINDOW_WORDS": sizes.window_words,
+        "LEAST_SIFTED": sizes.least_sifted,
         "NARROW": sizes.narrow,
         "MIN_BLOCKS": sizes.min_blocks,
         "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,

@@ -76,6 +76,7 @@ CONSTANTS: dict[str, dict[str, int]] = {
         "LIST_CAP": _SIZES.list_cap,
         "POLL": _SIZES.poll,
         "GIVE_MIN": _SIZES.give_min,
+        "LEAST_SIFTED": _SIZES.least_sifted,
         "NARROW": _SIZES.narrow,
         "MIN_BLOCKS": _SIZES.min_blocks,
     },

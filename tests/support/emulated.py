@@ -25,10 +25,11 @@ BLOCKS = EmulatedDevice(7, n_multiprocessors=4)
 _USUAL = GpuSizes(
     row_cap=1024, list_cap=2048, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, warps=8
 )
-#: Room for few rows and bicliques; every warp gives work away whenever another one waits.
+_TIGHTEST = _USUAL._replace(row_cap=512, list_cap=256, values=1 << 14, records=256 * 3, poll=1, give_min=0)
+#: Room for few rows and bicliques; every warp gives work away whenever another one waits, and sifts its rows.
 BITMATRIX = {
     "usual": _USUAL,
-    "tightest": _USUAL._replace(row_cap=512, list_cap=256, values=1 << 14, records=256 * 3, poll=1, give_min=0),
+    "tightest": _TIGHTEST._replace(least_sifted=0),
     "tight": _USUAL._replace(row_cap=256, list_cap=512, narrow=0, warps=4, poll=2, give_min=0, hub_bytes=0),
     "oversize": _USUAL._replace(row_cap=64, list_cap=128, poll=1, give_min=0),
 }
