@@ -107,7 +107,9 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(least_sifted=least_sifted))
         ours, theirs = [], []
         for own, rows in ((engine, ours), (CpuEngine(), theirs)):
-            own.mine(graph, work, Search("list"), Limits(), emit_to(lambda batch, rows=rows: rows.extend(batch.to_pairs())))
+            own.mine(
+                graph, work, Search("list"), Limits(), emit_to(lambda batch, rows=rows: rows.extend(batch.to_pairs()))
+            )
         assert len(theirs) > 100
         assert sorted(ours) == sorted(theirs)
 
