@@ -267,4 +267,4 @@ def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeyp
 
         session = driver.mine_run(Run(folder), pool, RunLimits(), wait_for_workers, 0.05)
     assert "local GPUs" in session.workers
-    assert load_ledger(folder.path).count == answer_to_many()[0]
+    assert load_ledger(folder.path).total.count == answer_to_many()[0]

@@ -99,19 +99,24 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         assert found.total.seen < 200 + 50 * wanted, "all bicliques are emitted where the bound does not rise"
 
     @pytest.mark.parametrize("least_sifted", [0, 1 << 20], ids=["sifted", "whole"])
-    @pytest.mark.parametrize("n_roots", [300, 900])
-    def test_rows_that_are_sifted_may_need_the_larger_table(self, n_roots, least_sifted):
-        """Roots have some 40 neighbours, and base vertices 30 or 90. So a problem has some 270 or 870 rows."""
-        graph = graph_of(random_edges(np.random.default_rng(7), 400, n_roots, 0.1), BuildOptions(root_side="right"))
-        work = Subtrees.of_roots(np.arange(graph.n_roots)[n_roots // 3 :: n_roots // 2])
+    @pytest.mark.parametrize(
+        ("n_left", "n_right", "density", "roots"),
+        [(400, 300, 0.1, [100, 250]), (400, 900, 0.1, [300, 750]), (800, 192, 0.125, [0, 1])],
+        ids=["small table", "large table", "children of hubs"],
+    )
+    def test_sifted_rows_are_those_that_matter(self, n_left, n_right, density, roots, least_sifted, monkeypatch):
+        """A problem has some 270, 870 and 150 rows. Those of hubs have members of the closure before their own root."""
+        monkeypatch.setattr(items, "FEW_ITEMS", 1)  # a range has all ranks behind its root, as in a large graph
+        monkeypatch.setattr(items, "LONG_CHUNK", 1 << 20)
+        edges = random_edges(np.random.default_rng(7), n_left, n_right, density)
+        graph = graph_of(edges, BuildOptions(root_side="right"))
         engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(least_sifted=least_sifted))
-        ours, theirs = [], []
-        for own, rows in ((engine, ours), (CpuEngine(), theirs)):
-            own.mine(
-                graph, work, Search("list"), Limits(), emit_to(lambda batch, rows=rows: rows.extend(batch.to_pairs()))
-            )
-        assert len(theirs) > 100
-        assert sorted(ours) == sorted(theirs)
+        rows: dict[str, list] = {"ours": [], "theirs": []}
+        for name, own in (("ours", engine), ("theirs", CpuEngine())):
+            emit = emit_to(lambda batch, name=name: rows[name].extend(batch.to_pairs()))
+            own.mine(graph, Subtrees.of_roots(np.array(roots)), Search("list"), Limits(), emit)
+        assert len(rows["theirs"]) > 100
+        assert sorted(rows["ours"]) == sorted(rows["theirs"])
 
     def test_rows_that_only_cover_a_base_vertex_are_not_visited(self):
         """Most roots of this graph share one base vertex or none, so most candidates lead to dead nodes."""
