@@ -50,7 +50,7 @@ def moments(changes: list[Asked], most: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("most", "before"), [(3, True), (3, False), pytest.param(50, True, marks=pytest.mark.exhaustive)]
+    ("most", "before"), [(3, True), (3, False), pytest.param(16, True, marks=pytest.mark.exhaustive)]
 )
 def test_cut_off_while_another_run_takes_the_place(machines: Machines, source: Path, most: int, before: bool) -> None:
     """Either run is there, or none. The same command goes on from any machine."""

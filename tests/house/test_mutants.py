@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
 import subprocess
 from collections.abc import Sequence
@@ -28,6 +29,17 @@ def test_a_mutant_can_still_be_made(mutant: Mutant) -> None:
     files = [word.partition("::")[0] for word in mutant.tests if word.startswith("tests/")]
     assert files
     assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "mutant", [mutant for mutant in MUTANTS if "-k" in mutant.tests], ids=lambda mutant: mutant.name
+)
+def test_the_words_that_choose_tests_of_a_mutant_are_names(mutant: Mutant) -> None:
+    """Otherwise no test would be chosen. Names of inherited tests and of their cases stand beside the file."""
+    files = [ROOT / word for word in mutant.tests if word.startswith("tests/")]
+    text = " ".join(path.read_text() for file in files for path in [file, *file.parent.glob("suite*.py")]).lower()
+    words = re.findall(r"\w+", mutant.tests[mutant.tests.index("-k") + 1].lower())
+    assert [word for word in words if word not in ("and", "or", "not") and word not in text] == []
 
 
 def test_mutants_have_names_of_their_own() -> None:
