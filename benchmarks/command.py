@@ -26,6 +26,7 @@ __all__ = [
     "new_parser",
     "numbers",
     "output_file",
+    "prints_table",
     "run",
     "write",
 ]
@@ -65,6 +66,26 @@ def add_table(parser: argparse.ArgumentParser, recorded: Path, nothing: str = "m
     """Add the option ``--table``: print the numbers of a file, or those that are recorded, and do nothing else."""
     shown = f"print the numbers of FILE as Markdown, and {nothing} (default: benchmarks/{recorded.name})"
     parser.add_argument("--table", type=Path, nargs="?", const=recorded, metavar="FILE", help=shown)
+
+
+def prints_table(words: argparse.Namespace, table: Callable[[dict[str, Any]], Iterable[str]]) -> bool:
+    """Print the numbers that ``--table`` asks for, and return whether it did.
+
+    Parameters
+    ----------
+    words : Namespace
+        What a parser with `add_table` has parsed.
+    table : callable
+        (numbers) -> the lines of a Markdown table.
+
+    Raises
+    ------
+    InputError
+        See `numbers`.
+    """
+    if words.table:
+        print("\n".join(table(numbers(words.table))))
+    return bool(words.table)
 
 
 def chosen(words: argparse.Namespace, recorded: Iterable[str], usual: Iterable[str] | None = None) -> list[Graph]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.command import add_output, add_table, new_parser, numbers, output_file, run, write
+from benchmarks.command import add_output, add_table, new_parser, numbers, output_file, prints_table, run, write
 from benchmarks.facts import FOLDER, commit
 from schemas.errors import InputError, ResourceError
 
@@ -107,8 +107,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Add runs to the numbers, or print them."""
     words = parser().parse_args(arguments)
-    if words.table:
-        print("\n".join(table(numbers(words.table))))
+    if prints_table(words, table):
         return
     if not words.runs or not words.machine:
         raise InputError("name the runs, and their machine with --machine TEXT")

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import pipeline
-from benchmarks.command import add_output, add_table, new_parser, numbers, output_file, run, write
+from benchmarks.command import add_output, add_table, new_parser, numbers, output_file, prints_table, run, write
 from benchmarks.commands import kind_of_machine
 from benchmarks.facts import FOLDER, ROOT, commit, machine
 from kernels import engines
@@ -260,8 +260,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the file after each graph."""
     words = parser().parse_args(arguments)
-    if words.table:
-        print("\n".join(table(numbers(words.table))))
+    if prints_table(words, table):
         return
     if not words.merge and (not words.edges or not words.place or min(words.edges) < _FEWEST):
         raise InputError(f"name sizes of {_FEWEST:,} edges or more with --edges, and a folder for them with --place")

@@ -37,8 +37,8 @@ from benchmarks.command import (
     begun,
     chosen,
     new_parser,
-    numbers,
     output_file,
+    prints_table,
     run,
     write,
 )
@@ -150,8 +150,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the file after each graph."""
     words = parser().parse_args(arguments)
-    if words.table:
-        print("\n".join(table(numbers(words.table))))
+    if prints_table(words, table):
         return
     output, kind = output_file(words, "store"), kind_of_machine("cpu")
     graphs = chosen(words, ())
